@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+
+import attrs
 
 from deadbeat.cli._measure import Watch, say_simulated
 from deadbeat.cli._output import Part, table
 from deadbeat.cli._signals import interruptible
-from deadbeat.executors.base import Executor
+from deadbeat.executors.base import Executor, SelftestResult
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.kinds.base import Shown
@@ -53,41 +54,41 @@ def selftest(
             progress=watch.share,
         )
     return Shown(
-        plain={**outcome, "platform": kind},
+        plain={**attrs.asdict(outcome), "passed": outcome.passed, "platform": kind},
         parts=[_checks(outcome), *_cores(outcome), _verdict(outcome)],
-        status=0 if outcome["passed"] else 1,
+        status=0 if outcome.passed else 1,
     )
 
 
-def _checks(outcome: dict[str, Any]) -> Part:
+def _checks(outcome: SelftestResult) -> Part:
     rows = [
         [
-            check["name"],
-            check["kind"],
-            _WORDS[check["passed"]],
-            _number(check["value"]),
-            f"{_number(check['low'])} to {_number(check['high'])} {check['unit']}".strip(),
-            check["message"],
+            check.name,
+            check.kind,
+            _WORDS[check.passed],
+            _number(check.value),
+            f"{_number(check.low)} to {_number(check.high)} {check.unit}".strip(),
+            check.message,
         ]
-        for check in outcome["checks"]
+        for check in outcome.checks
     ]
     columns = ["check", "kind", "result", "value", "accepted", "what it says"]
     return table(columns, rows, numeric=["value"])
 
 
-def _cores(outcome: dict[str, Any]) -> Iterator[str]:
-    for core in outcome["cores"]:
+def _cores(outcome: SelftestResult) -> Iterator[str]:
+    for core in outcome.cores:
         yield (
-            f"core {core['core']} (CPU {core['cpu']}): {100 * core['lost_share']:.2f} % of its time"
-            f" lost in gaps, the longest {core['longest_gap_ns'] / 1000:.0f} us"
+            f"core {core.core} (CPU {core.cpu}): {100 * core.lost_share:.2f} % of its time"
+            f" lost in gaps, the longest {core.longest_gap_ns / 1000:.0f} us"
         )
 
 
-def _verdict(outcome: dict[str, Any]) -> str:
-    if not outcome["passed"]:
+def _verdict(outcome: SelftestResult) -> str:
+    if not outcome.passed:
         return "FAILED"
-    undecided = [check["name"] for check in outcome["checks"] if check["passed"] is None]
-    if len(undecided) == len(outcome["checks"]):
+    undecided = [check.name for check in outcome.checks if check.passed is None]
+    if len(undecided) == len(outcome.checks):
         return "undecided: not one check could be decided"
     return f"passed, but undecided: {', '.join(undecided)}" if undecided else "passed"
 
