@@ -50,6 +50,43 @@ class RunKey:
         return f"{point_text(self.point)}-r{self.replica:04d}"
 
 
+@frozen(kw_only=True)
+class KnownPoint:
+    """How well a point, or a group, of a campaign with a precision is known.
+
+    Attributes:
+        sets: Task sets with a result.
+        half_width: Of its interval, as ``target``; None: not known.
+        stopped: Why it gets no further set.
+    """
+
+    sets: int = 0
+    half_width: float | None = None
+    stopped: str
+
+
+@frozen(kw_only=True)
+class PrecisionRecord:
+    """What came of a precision; nothing of it is an input of a later decision.
+
+    Attributes:
+        target, metric, sets_min, sets_max: As asked.
+        relative: Whether half widths are shares of the mean.
+        complete: Whether every point has got what it is to get.
+        planned: Runs that were wanted.
+        points: Name of a point or group -> how well it is known.
+    """
+
+    target: float
+    metric: str
+    relative: bool = True
+    sets_min: int = 0
+    sets_max: int = 0
+    complete: bool = False
+    planned: int = 0
+    points: dict[str, KnownPoint]
+
+
 def point_text(point: Point) -> str:
     """Name of a point: what the names of its runs begin with."""
     factor = point.deadline_factor_milli
