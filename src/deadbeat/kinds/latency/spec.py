@@ -231,10 +231,7 @@ class LatencySpec:
         default="hold",
     )
     trace: bool = keyed(
-        rules.Flag(),
-        "",
-        "Split the path of wake-ups by the kernel's events: --trace.",
-        default=False,
+        rules.Flag(), "--trace", "Also split the path of wake-ups by kernel events.", default=False
     )
     keep_above: int = keyed(
         rules.DurationNs(0, 1_000_000_000),
