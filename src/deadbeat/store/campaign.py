@@ -179,10 +179,7 @@ class CampaignStore(OwnedFolder):
         if not path.exists():
             return None
         plain = self._read_part(path, "precision")
-        found: PrecisionRecord = structure(
-            plain, PrecisionRecord, path=path, what="file", hint=_DERIVED_HINT
-        )
-        return found
+        return structure(plain, PrecisionRecord, path=path, what="file", hint=_DERIVED_HINT)
 
     def next_session(self) -> int:
         """Number of the next invocation; the first is 1."""

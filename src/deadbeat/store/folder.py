@@ -1,14 +1,118 @@
-"""What the directories of measurements and studies have in common: one writer, no leftovers."""
+"""What folders of measurements and studies have in common: a head, one writer, no leftovers.
+
+The writer has an flock, which the kernel drops with the process, however it ends.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.store.files import PART_SUFFIX, storing
-from deadbeat.store.locking import LOCK_NAME, FolderLock
+
+LOCK_NAME = ".lock"
+#: Opening a campaign holds the lock for the moment of its clean-up; a writer outlasts that.
+_PATIENCE_S = 1.0
+_PAUSE_S = 0.02
+
+
+class FolderLock:
+    """Exclusive right to write in a folder; may be taken again by the process that holds it.
+
+    A child that was forked while the lock is held shares the kernel's lock and must not write.
+    """
+
+    _guard = threading.Lock()
+    _held: dict[tuple[int, Path], tuple[int, int]] = {}  # noqa: RUF012  (process-wide on purpose)
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Hold the lock for a block.
+
+        Raises:
+            DeadbeatError: Another process is writing there.
+        """
+        if not self._take(_PATIENCE_S):
+            raise DeadbeatError(
+                f"another deadbeat{self._holder()} is writing {self._folder}",
+                "wait until it ends, or choose another name",
+            )
+        try:
+            yield
+        finally:
+            self._release()
+
+    @contextmanager
+    def hold_if_free(self) -> Iterator[bool]:
+        """Hold the lock for a block if nobody else does; yields whether it is held."""
+        taken = self._take(0.0)
+        try:
+            yield taken
+        finally:
+            if taken:
+                self._release()
+
+    def _key(self) -> tuple[int, Path]:
+        return os.getpid(), self._folder.resolve()
+
+    def _take(self, patience_s: float) -> bool:
+        with self._guard:
+            descriptor, depth = self._held.get(self._key(), (-1, 0))
+            if depth == 0:
+                descriptor = self._open_locked(patience_s)
+                if descriptor < 0:
+                    return False
+            self._held[self._key()] = (descriptor, depth + 1)
+            return True
+
+    def _release(self) -> None:
+        with self._guard:
+            descriptor, depth = self._held[self._key()]
+            if depth > 1:
+                self._held[self._key()] = (descriptor, depth - 1)
+                return
+            del self._held[self._key()]
+            os.close(descriptor)
+
+    def _open_locked(self, patience_s: float) -> int:
+        path = self._folder / LOCK_NAME
+        with storing(path):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            until = time.monotonic() + patience_s
+            while not _lock_now(descriptor):
+                if time.monotonic() >= until:
+                    os.close(descriptor)
+                    return -1
+                time.sleep(_PAUSE_S)
+        # The process number only serves a message; a full disk must not stand in the way.
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        return descriptor
+
+    def _holder(self) -> str:
+        try:
+            number = (self._folder / LOCK_NAME).read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            return ""
+        return f" (process {number})" if number.isdigit() else ""
+
+
+def _lock_now(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def make_empty(path: Path, folders: Sequence[str]) -> None:
