@@ -187,8 +187,9 @@ def read_bytes(path: Path, *, what: str, hint: str, piped: bool = False) -> byte
         raise DataError(f"cannot read {what} {path}: {error.strerror or error}", hint) from error
 
 
-def read_json(path: Path, *, what: str, hint: str) -> dict[str, Any]:
-    """Object in ``path`` as written by `write_json`, without ``format`` and ``tool``.
+def read_json(path: Path, *, what: str, hint: str, tool: bool = False) -> dict[str, Any]:
+    """Object in ``path`` as written by `write_json`, without ``format`` and, unless asked for, the
+    ``tool`` that wrote it.
 
     Raises:
         DataError: Unreadable, not JSON, not an object, or of another format; one line with ``hint``
@@ -198,7 +199,7 @@ def read_json(path: Path, *, what: str, hint: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DataError(f"{what} {path} is damaged: not a JSON object", hint)
     check_format(path, value, what=what, hint=hint)
-    return {key: item for key, item in value.items() if key not in ("format", "tool")}
+    return {key: item for key, item in value.items() if key != "format" and (tool or key != "tool")}
 
 
 def parse_json(path: Path, data: bytes, *, what: str, hint: str) -> Any:

@@ -9,13 +9,15 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, ClassVar
 
-from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.store.files import PART_SUFFIX, storing
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.store.files import PART_SUFFIX, read_json, storing
 
+HEAD_HINT = "restore it from a backup, or begin anew with --fresh"
 LOCK_NAME = ".lock"
 #: Opening a campaign holds the lock for the moment of its clean-up; a writer outlasts that.
 _PATIENCE_S = 1.0
@@ -115,44 +117,81 @@ def _lock_now(descriptor: int) -> bool:
     return True
 
 
-def make_empty(path: Path, folders: Sequence[str]) -> None:
-    """Makes ``path``, or finds it empty, or as one that was begun and killed at once leaves it.
-
-    Args:
-        folders: Those below it that may be there, empty.
-
-    Raises:
-        UsageError: Something lies there already.
-        DeadbeatError: It cannot be made.
-    """
-    with storing(path):
-        path.mkdir(parents=True, exist_ok=True)
-    foreign = [entry.name for entry in path.iterdir() if not is_begun(entry, folders)]
-    if foreign:
-        raise UsageError(
-            f"{path} is not empty: it holds {min(foreign)}", "choose an empty or a new folder"
-        )
-
-
-def is_begun(entry: Path, folders: Sequence[str]) -> bool:
-    """Whether ``entry`` may lie in a folder that was begun and killed at once."""
-    if entry.name == LOCK_NAME or entry.suffix == PART_SUFFIX:
-        return True
-    return entry.name in folders and entry.is_dir() and not any(entry.iterdir())
-
-
 class OwnedFolder:
     """A directory with one writer at a time; half-written files of a killed one are removed.
 
-    Args:
+    Attributes:
+        NOUN: What such a directory is, in messages.
+        HEAD: The file that says what was asked: what has it is such a directory.
+        FOLDERS: Those below it that are written, too.
+        BESIDE: Files that may be there before the head.
         path: The directory.
-        folders: Those below it that are written, too.
     """
 
-    def __init__(self, path: Path, folders: Sequence[str]) -> None:
+    NOUN: ClassVar[str]
+    HEAD: ClassVar[str]
+    FOLDERS: ClassVar[tuple[str, ...]]
+    BESIDE: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._folders = folders
         self._lock = FolderLock(path)
+
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """For a block that writes the head into a directory that is missing, empty, or was begun
+        and killed at once.
+
+        Raises:
+            UsageError: Something lies there already.
+            DeadbeatError: It cannot be written, or another process is writing there.
+        """
+        with storing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        foreign = [entry.name for entry in self.path.iterdir() if not self._may_lie(entry)]
+        if self.HEAD in foreign:
+            raise UsageError(
+                f"{self.path} already holds a {self.NOUN}", "open it, or choose another name"
+            )
+        if foreign:
+            raise UsageError(
+                f"{self.path} is not empty: it holds {min(foreign)}",
+                "choose an empty or a new folder",
+            )
+        with self.lock(), storing(self.path):
+            self.clean()
+            for folder in self.FOLDERS:
+                (self.path / folder).mkdir(exist_ok=True)
+            yield
+
+    def _may_lie(self, entry: Path) -> bool:
+        if entry.name in (LOCK_NAME, *self.BESIDE) or entry.suffix == PART_SUFFIX:
+            return True
+        return entry.name in self.FOLDERS and entry.is_dir() and not any(entry.iterdir())
+
+    @classmethod
+    def head(cls, path: Path) -> dict[str, Any]:
+        """What the head of ``path`` holds: ``spec``, the ``tool`` that wrote it, and more.
+
+        Raises:
+            DataError: None is there, or it is damaged or of another format.
+        """
+        file = path / cls.HEAD
+        if not file.is_file():
+            raise DataError(
+                f"{path} is not a {cls.NOUN}: it has no {cls.HEAD}",
+                f"name the folder of a {cls.NOUN}: deadbeat runs lists them",
+            )
+        plain = read_json(file, what=f"{cls.NOUN} file", hint=HEAD_HINT, tool=True)
+        if not isinstance(plain.get("spec"), dict):
+            raise cls.damaged(path, "spec")
+        return plain
+
+    @classmethod
+    def damaged(cls, path: Path, what: str) -> DataError:
+        """The error of a head that has no valid value of that name."""
+        file = path / cls.HEAD
+        return DataError(f"{cls.NOUN} file {file} is damaged: no valid {what} in it", HEAD_HINT)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -175,7 +214,7 @@ class OwnedFolder:
 
     def clean(self) -> None:
         """Removes what a killed writer left; the lock must be held."""
-        for folder in (self.path, *(self.path / name for name in self._folders)):
+        for folder in (self.path, *(self.path / name for name in self.FOLDERS)):
             for part in folder.glob(f"*{PART_SUFFIX}"):
                 with storing(part):
                     part.unlink(missing_ok=True)
