@@ -168,7 +168,7 @@ class SearchCell:
     priorities: str
 
 
-def specify(layer: Mapping[str, Any], *, names: Mapping[str, str]) -> BreakdownSpec:
+def specify(layer: Mapping[str, object], *, names: Mapping[str, str]) -> BreakdownSpec:
     """What ``layer`` asks for over its preset.
 
     Args:
@@ -178,13 +178,13 @@ def specify(layer: Mapping[str, Any], *, names: Mapping[str, str]) -> BreakdownS
         UsageError: Naming every problem.
     """
     preset = layer.get("preset", "default")
-    if preset not in PRESETS:
-        text = f"{shown(preset)} is not a choice"
-        raise usage([Problem(names.get("preset", "preset"), text, nearest(preset, PRESETS))])
+    if not isinstance(preset, str) or preset not in PRESETS:
+        text, hint = f"{shown(preset)} is not a choice", nearest(str(preset)[:60], PRESETS)
+        raise usage([Problem(names.get("preset", "preset"), text, hint)])
     return _read(layered(BreakdownSpec, DEFAULT, _DEFAULT, PRESETS[preset], layer), names)
 
 
-def _read(values: Mapping[str, Any], names: Mapping[str, str]) -> BreakdownSpec:
+def _read(values: Mapping[str, object], names: Mapping[str, str]) -> BreakdownSpec:
     spec = checked(BreakdownSpec, values, names)
     # the axes take the place of what [tasks] says
     per_core, priorities = spec.variants[0]
@@ -209,14 +209,14 @@ def resolve(spec: BreakdownSpec, platform: Platform, *, names: Mapping[str, str]
     return whole
 
 
-def to_plain(spec: BreakdownSpec) -> dict[str, Any]:
+def to_plain(spec: BreakdownSpec) -> dict[str, object]:
     """JSON values; from_plain(to_plain(s)) == s. The task sets have the form of a campaign."""
     plain = plain_of(spec)
     search = plain.pop("breakdown")
     return {"campaign": {"mode": "profile", "precision": None, **plain}, "breakdown": search}
 
 
-def from_plain(plain: Mapping[str, Any]) -> BreakdownSpec:
+def from_plain(plain: Mapping[str, object]) -> BreakdownSpec:
     """Raises UsageError naming every problem."""
     campaign = plain.get("campaign")
     values = dict(campaign) if isinstance(campaign, Mapping) else {}
