@@ -49,7 +49,7 @@ class Option:
 
 
 def keyed(rule: rules.Rule, option: str, help: str, *, default: Any = attrs.NOTHING) -> Any:
-    """A field of a specification.
+    """A field of a specification; where it has a default, readers are told that.
 
     Args:
         rule: What its value may be.
@@ -59,8 +59,22 @@ def keyed(rule: rules.Rule, option: str, help: str, *, default: Any = attrs.NOTH
     name, _, metavar = option.rpartition(" ") if " " in option else (option, "", "")
     if not option.startswith("--"):
         name, metavar = "", option
-    told = (Option(name, metavar, help),)
-    return attrs.field(default=default, metadata={"rule": rule, "options": told})
+    unsaid = (attrs.NOTHING, None, False, ())
+    if not any(default is each for each in unsaid):
+        help = f"{help}  [{written(_plain(rule, default))}]"
+    return attrs.field(
+        default=default, metadata={"rule": rule, "options": (Option(name, metavar, help),)}
+    )
+
+
+def written(value: object) -> str:
+    """A canonical value as a person writes it: ``1,2``, ``500us``, ``0.9``."""
+    if isinstance(value, list):
+        return ",".join(map(written, value))
+    text = str(value)
+    if re.fullmatch(r"[0-9]+ns", text):
+        return rules.duration_text(int(text[:-2]))
+    return f"{float(Fraction(text)):g}" if re.fullmatch(r"[0-9.]+(/[0-9]+)?", text) else text
 
 
 @cache

@@ -65,22 +65,32 @@ class SearchSpec:
     2**steps."""
 
     tasks_per_core: tuple[int, ...] = keyed(
-        _List(rules.Whole(1, 64), "1,2 or 1..4"), "--tasks-per-core LIST", "N/M: 2 or 1,2,4.  [2]"
+        _List(rules.Whole(1, 64), "1,2 or 1..4"),
+        "--tasks-per-core LIST",
+        "N/M: 2 or 1,2,4.",
+        default=(2,),
     )
     priorities: tuple[str, ...] = keyed(
         _List(rules.Choice(PRIORITIES), "rate-monotonic,random"),
         "--priorities LIST",
-        "uniform, rate-monotonic, random.  [rate-monotonic]",
+        "uniform, rate-monotonic, random.",
+        default=("rate-monotonic",),
     )
     miss_share: Fraction = keyed(
         rules.Ratio("0", "0.5"),
         "--miss-share X",
-        "A run meets its deadlines where at most this share of its jobs misses.  [0.01]",
+        "A run meets its deadlines where at most this share of its jobs misses.",
+        default=Fraction(1, 100),
     )
     low: Fraction = keyed(
-        rules.Ratio("0.01", "1"), "--low U", "Lowest utilisation that is considered.  [0.05]"
+        rules.Ratio("0.01", "1"),
+        "--low U",
+        "Lowest utilisation that is considered.",
+        default=Fraction(1, 20),
     )
-    high: Fraction = keyed(rules.Ratio("0.02", "2"), "--high U", "Highest.  [1.1]")
+    high: Fraction = keyed(
+        rules.Ratio("0.02", "2"), "--high U", "Highest.", default=Fraction(11, 10)
+    )
     steps: int = keyed(rules.Whole(1, 12), "--steps N", "Halvings of what lies between.  [6 or 7]")
 
     @property
@@ -119,14 +129,7 @@ _DEFAULT: dict[str, Any] = {
     "name": "breakdown",
     "preset": "default",
     "tasks": {"deadline_factor": BUILT_FACTOR},
-    "breakdown": {
-        "tasks_per_core": [2],
-        "priorities": ["rate-monotonic"],
-        "low": "0.05",
-        "high": "1.1",
-        "steps": 6,
-        "miss_share": "0.01",
-    },
+    "breakdown": {"steps": 6},
 }
 
 

@@ -66,15 +66,11 @@ class PrecisionSpec:
     metric: str = keyed(
         rules.Choice(METRICS),
         "--precision-metric NAME",
-        "slowdown, delay_ratio, deadline_miss_ratio (X is then absolute).  [slowdown]",
+        "slowdown, delay_ratio, deadline_miss_ratio (X is then absolute).",
         default="slowdown",
     )
-    sets_min: int = keyed(
-        _SETS, "--sets-min N", "Task sets every point gets.  [30]", default=SETS_MIN
-    )
-    sets_max: int = keyed(
-        _SETS, "--sets-max N", "Task sets no point exceeds.  [200]", default=SETS_MAX
-    )
+    sets_min: int = keyed(_SETS, "--sets-min N", "Task sets every point gets.", default=SETS_MIN)
+    sets_max: int = keyed(_SETS, "--sets-max N", "Task sets no point exceeds.", default=SETS_MAX)
     sets_mean: int | None = keyed(
         rules.OptionalWhole(5, 10_000),
         "--sets-mean N",
@@ -348,7 +344,9 @@ def _stress_values(asked: dict[str, object]) -> dict[str, object]:
 FIXED = (("grid", "replicas"), ("stress", "sets"), ("stress", "random_sets"))
 
 
-def _contradictions(layers: Sequence[Mapping[str, object]], names: Mapping[str, str]) -> list[Problem]:
+def _contradictions(
+    layers: Sequence[Mapping[str, object]], names: Mapping[str, str]
+) -> list[Problem]:
     """A fixed number of sets beside a precision; a precision asked later replaces one.
 
     Args:

@@ -318,14 +318,13 @@ class StressSpec:
     critical_cores: tuple[int, ...] = keyed(
         CriticalCores(),
         "--critical-cores LIST",
-        "Critical tasks on the first k cores only, computation fills the rest; 0: not shielded."
-        "  [0]",
+        "Critical tasks on the first k cores only, computation fills the rest; 0: not shielded.",
         default=(0,),
     )
     fill_utilisation: Fraction = keyed(
         rules.Ratio("0.001", "1"),
         "--fill-utilisation U",
-        "How full computation makes a core that is not critical.  [0.9]",
+        "How full computation makes a core that is not critical.",
         default=Fraction(9, 10),
     )
     sync_share: Drawn = keyed(
