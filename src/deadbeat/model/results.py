@@ -7,6 +7,7 @@ from typing import Any
 from attrs import field, frozen
 
 from deadbeat.model.finding import Finding
+from deadbeat.model.measures import measure_columns
 from deadbeat.model.traces import PARTS
 
 
@@ -133,13 +134,7 @@ SUMMARY_COLUMNS: tuple[str, ...] = (
     "slowdown_ci_low",
     "slowdown_ci_high",
     "slowdown_ci_basis",
-    "slowdown_calm",
-    "slowdown_rough",
-    "compute_ratio",
-    "compute_ratio_ci_low",
-    "compute_ratio_ci_high",
-    "response_ratio_mean",
-    "response_ratio_predicted",
+    *measure_columns(groups=False),
     "deadline_miss_ratio",
     "deadline_miss_ci_low",
     "deadline_miss_ci_high",
@@ -193,12 +188,7 @@ STRESS_COLUMNS: tuple[str, ...] = (
             "max",
         )
     ),
-    "slowdown_calm",
-    "slowdown_rough",
-    "compute_ratio",
-    "compute_ratio_ci_low",
-    "compute_ratio_ci_high",
-    "response_ratio_mean",
+    *measure_columns(groups=True),
     "deadline_miss_ratio",
     "deadline_miss_ci_low",
     "deadline_miss_ci_high",
