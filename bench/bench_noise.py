@@ -34,8 +34,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import TaskSet
-from deadbeat.stats.bootstrap import t_quantile
-from deadbeat.stats.intervals import mean_interval
+from deadbeat.stats.intervals import mean_interval, t_quantile
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis import Synthesiser, SynthesisParameters

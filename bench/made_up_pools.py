@@ -17,17 +17,18 @@ from attrs import evolve
 from bench_compare import side_of, write
 
 from deadbeat.kinds.interference import observe as interference
+from deadbeat.kinds.interference.lost import SceneMachine
 from deadbeat.kinds.interference.plan import ask_for, plan
-from deadbeat.kinds.interference.scene import SceneMachine
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict
+from deadbeat.kinds.interference.spec import LoadSpec, resolve
 from deadbeat.kinds.interference.summarise import summarise_load
 from deadbeat.kinds.latency import observe as latency
 from deadbeat.kinds.latency.engines import Request, SimulatedEngine
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
-from deadbeat.model.load import LoadKey, LoadRun, Rounds
+from deadbeat.model.load import LoadKey, LoadRun, LoadSummary, Rounds
 from deadbeat.model.observations import Observations
+from deadbeat.model.specification import plain_of
 from deadbeat.targets.fake import FakeTarget
 
 #: Sessions and repeats; deviations of a session, a run, and a session's rate of stalls.
@@ -95,11 +96,11 @@ def load_test(session: int, random: Generator, *, stalls: float) -> Observations
     planned = plan(spec, {})
     runs = [_load_run(engine, spec, key, random, (speed, rate)) for key in planned]
     name = f"made-up-{session + 1:02d}"
-    summary = summarise_load(
-        runs, name=name, spec=spec_dict(spec), machine=SceneMachine(), platform={},
-        deadline_ns=spec.deadline, period_ns=spec.period, round_ns=spec.round, changes={},
-        impossible={}, planned=len(planned),
+    asked = LoadSummary(
+        name=name, spec=plain_of(spec), platform={}, deadline_ns=spec.deadline,
+        period_ns=spec.period, round_ns=spec.round, planned=len(planned),
     )  # fmt: skip
+    summary = summarise_load(runs, asked, SceneMachine())
     return interference.observe(
         interference.load_test_of(
             spec, runs, planned=planned, summary=summary, unit_ps=UNIT_PS, name=name, path="",

@@ -9,13 +9,14 @@ from functools import cache
 import numpy as np
 from attrs import evolve
 
+from deadbeat.kinds.interference.lost import SceneMachine
 from deadbeat.kinds.interference.observe import LoadTest, load_test_of
 from deadbeat.kinds.interference.plan import ask_for, plan
-from deadbeat.kinds.interference.scene import SceneMachine
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict
+from deadbeat.kinds.interference.spec import LoadSpec, resolve
 from deadbeat.kinds.interference.summarise import summarise_load
-from deadbeat.model.load import LoadKey, LoadRun, Rounds
+from deadbeat.model.load import LoadKey, LoadRun, LoadSummary, Rounds
+from deadbeat.model.specification import plain_of
 
 PLATFORM = {"kernel": "6.12", "fingerprint": "f", "preemption": "full", "name": "here"}
 LATE_NS = 30_000_000
@@ -91,15 +92,15 @@ def of_runs(name: str, runs: Sequence[LoadRun], spec: LoadSpec) -> LoadTest:
         left=f"{left} of {len(planned)} runs are missing" if left else "",
         summary=summarise_load(
             runs,
-            name=name,
-            spec=spec_dict(spec),
-            machine=SceneMachine(),
-            platform={},
-            deadline_ns=spec.deadline,
-            period_ns=spec.period,
-            round_ns=spec.round,
-            changes={},
-            impossible={},
-            planned=len(planned),
+            LoadSummary(
+                name=name,
+                spec=plain_of(spec),
+                platform={},
+                deadline_ns=spec.deadline,
+                period_ns=spec.period,
+                round_ns=spec.round,
+                planned=len(planned),
+            ),
+            SceneMachine(),
         ),
     )

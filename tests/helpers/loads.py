@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deadbeat.kinds.interference.scene import SceneMachine
+from deadbeat.kinds.interference.lost import SceneMachine
 from deadbeat.kinds.interference.summarise import summarise_load
-from deadbeat.model.load import Gaps, LoadKey, LoadRun, Rounds
-from deadbeat.model.load_summary import LoadSummary
+from deadbeat.model.load import Gaps, LoadKey, LoadRun, LoadSummary, Rounds
 
 MS = 1_000_000
 SECOND = 1_000_000_000
@@ -69,17 +68,15 @@ def summary_of_runs(
     period_ns: int | None = None,
     **more: Any,
 ) -> LoadSummary:
-    given: dict[str, Any] = {"changes": {}, "impossible": {}, "planned": len(runs), **more}
-    return summarise_load(
-        runs,
+    given: dict[str, Any] = {"planned": len(runs), **more}
+    names = ("machine", "processor", "kernel", "preemption model")
+    asked = LoadSummary(
         name="test",
         spec=SPEC,
-        machine=machine or SceneMachine(),
-        platform={
-            "machine": "test", "processor": "none", "kernel": "0.0", "preemption model": "none",
-        },
+        platform=dict.fromkeys(names, "none"),
         deadline_ns=deadline_ns,
         period_ns=period_ns,
         round_ns=10 * MS,
         **given,
-    )  # fmt: skip
+    )
+    return summarise_load(runs, asked, machine or SceneMachine())

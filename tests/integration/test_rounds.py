@@ -12,10 +12,10 @@ import pytest
 from helpers.hardware import LOCK_WAIT, MS, processes_of, stands_above
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
-from deadbeat.kinds.interference.engine import REASON, LoadRequest, Seen
+from deadbeat.kinds.interference.engine import REASON, LoadRequest
 from deadbeat.kinds.interference.hardware import HardwareLoad
 from deadbeat.model.errors import TargetError
-from deadbeat.model.load import LoadKey
+from deadbeat.model.load import LoadKey, Seen
 from deadbeat.model.tuning import Setting
 from deadbeat.settings.standing import refuse_unsettled
 from deadbeat.targets.local import LocalTarget

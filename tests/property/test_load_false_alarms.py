@@ -7,9 +7,8 @@ import pytest
 from helpers.loads import MS, SECOND, back_to_back, run_of
 
 from deadbeat.kinds.interference.estimates import Counted, difference_of
-from deadbeat.kinds.interference.scene import Scene, SceneMachine
-from deadbeat.model.load import LoadRun
-from deadbeat.model.load_summary import LostTime
+from deadbeat.kinds.interference.lost import Scene, SceneMachine
+from deadbeat.model.load import LoadRun, LostTime
 from deadbeat.stats.multiple import holm
 
 WINDOW_S = 2.0

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.kinds.interference.plan import plan
-from deadbeat.kinds.interference.remedy import RemedyChange
-from deadbeat.kinds.interference.spec import read_spec, resolve, spec_dict, specify
+from deadbeat.kinds.interference.remedies import RemedyChange
+from deadbeat.kinds.interference.spec import read_spec, resolve, specify
 from deadbeat.model.errors import UsageError
+from deadbeat.model.specification import plain_of
 
 _TEXT = st.text(max_size=12)
 _VALUES = {
@@ -36,7 +37,7 @@ def test_a_specification_or_a_refusal(values: dict[str, object]) -> None:
         told = (error.message, *error.details)
         assert all(line and "\n" not in line for line in told)
         return
-    assert read_spec(spec_dict(spec)) == spec
+    assert read_spec(plain_of(spec)) == spec
     assert spec.round is not None
     assert spec.deadline is not None
     assert spec.deadline > spec.round

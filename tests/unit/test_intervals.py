@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from deadbeat.stats.binomial import at_most
-from deadbeat.stats.bootstrap import student_half_width, t_quantile
 from deadbeat.stats.intervals import (
     clopper_pearson,
     difference,
     mean_interval,
     own_interval,
     share_over_sets,
+    student_half_width,
+    t_quantile,
 )
 from deadbeat.stats.proportions import wilson
 

@@ -9,10 +9,10 @@ import attrs
 import pytest
 from helpers.latencies import made_up_runs
 
-from deadbeat.cli._latency_import import status_of
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency.document import matrix_table, paper_words
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
+from deadbeat.kinds.latency.kind import KIND
 from deadbeat.kinds.latency.load_charts import load_charts
 from deadbeat.kinds.latency.spec import load_word, resolve, spec_dict, specify
 from deadbeat.kinds.latency.summarise import summarise_latency
@@ -131,14 +131,15 @@ def test_a_list_of_runs_shows_the_invalid_ones(
 
 
 @pytest.mark.parametrize(
-    ("invalid", "strict", "status"),
-    [((), False, 0), ((0,), False, 0), ((0,), True, 1), ((0, 1), False, 1), ((0, 1), True, 1)],
+    ("invalid", "empty", "fails"),
+    [((), False, set()), ((0,), False, {"invalid"}), ((0, 1), True, {"invalid"})],
 )
 def test_a_matrix_of_which_no_run_counts_is_a_failure(
-    invalid: tuple[int, ...], strict: bool, status: int
+    tmp_path: Path, invalid: tuple[int, ...], empty: bool, fails: set[str]
 ) -> None:
-    runs = doubted(made_up_runs(loads=LOADS, repeats=2), *invalid)
-    assert status_of(summarise_latency(runs, name="m"), strict=strict) == status
+    path = stored(tmp_path, doubted(made_up_runs(loads=LOADS, repeats=2), *invalid))
+    shown = KIND.report(path, False)
+    assert (shown.empty, shown.fails) == (empty, fails)
 
 
 def test_the_command_fails_where_nothing_counts(

@@ -22,7 +22,7 @@ def test_a_round_over_the_deadline_is_a_failure_and_one_at_it_is_not() -> None:
     run = run_of(back_to_back([10 * MS, 15 * MS, 15 * MS + 1, 10 * MS]))
     assert figures(run).failures == 1
     assert figures(run).released == 4
-    assert figures(run).counted_failures.per_s == 1.0
+    assert figures(run).count.per_s == 1.0
 
 
 def test_only_rounds_released_inside_the_window_count() -> None:
@@ -57,7 +57,7 @@ def test_a_deadline_beyond_the_window_does_not_count() -> None:
 
 def test_failures_in_a_row_are_one_occasion() -> None:
     lengths = [20 * MS, 20 * MS, 10 * MS, 20 * MS, 10 * MS]
-    assert figures(run_of(back_to_back(lengths))).counted_failures.occasions == (2, 1)
+    assert figures(run_of(back_to_back(lengths))).count.occasions == (2, 1)
 
 
 def test_lost_time_splits_into_waiting_stopped_and_slower() -> None:

@@ -9,9 +9,8 @@ import attrs
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
 from deadbeat.kinds.interference.causes import episodes_of
-from deadbeat.kinds.interference.scene import SceneMachine
-from deadbeat.model.load import Gaps, LoadRun
-from deadbeat.model.load_summary import Cause
+from deadbeat.kinds.interference.lost import SceneMachine
+from deadbeat.model.load import Cause, Gaps, LoadRun
 
 WINDOW = (0, 2 * SECOND)
 LIMITED = {"rt_runtime_us": 950_000, "rt_period_us": 1_000_000}

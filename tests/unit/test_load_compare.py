@@ -19,14 +19,13 @@ from judges import compare_sides, options_of
 from deadbeat.cli.main import main
 from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
+from deadbeat.kinds.interference.charts import overlay_charts
 from deadbeat.kinds.interference.observe import COMPARABLE, METRICS, LoadTest, observe
-from deadbeat.kinds.interference.overlays import overlay_charts
 from deadbeat.kinds.interference.plan import block_of, plan
 from deadbeat.model.comparison import ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
-from deadbeat.model.load import REFERENCE, LoadRun
-from deadbeat.model.load_summary import Effect, Estimate
+from deadbeat.model.load import REFERENCE, Effect, Estimate, LoadRun
 from deadbeat.model.observations import Cell
 from deadbeat.report.html import page as html_page
 from deadbeat.store.campaign import CAMPAIGN_FILE

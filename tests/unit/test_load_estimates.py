@@ -7,17 +7,15 @@ import pytest
 
 from deadbeat.kinds.interference.estimates import (
     Counted,
-    count_of,
     difference_of,
     mean_of,
     occasions,
     occasions_bound,
     p99_difference,
     p99_of,
-    poisson_interval,
     rate_of,
-    share_of,
 )
+from deadbeat.stats.binomial import poisson_interval
 
 
 def runs(*sizes: tuple[int, ...], seconds: float = 1.0, released: int = 100_000) -> list[Counted]:
@@ -93,11 +91,11 @@ def test_runs_that_differ_widen_the_interval_by_students_t() -> None:
 
 
 def test_intervals_are_cut_to_what_is_possible() -> None:
-    assert count_of([0.0, 0.0, 3.0]).low == 0.0
-    assert count_of([5.0]).low is None
-    wide = share_of([0.0, 0.98, 0.1])
+    assert mean_of([0.0, 0.0, 3.0], 0.0).low == 0.0
+    assert mean_of([5.0], 0.0).low is None
+    wide = mean_of([0.0, 0.98, 0.1], 0.0, 1.0)
     assert (wide.low, wide.high) == (0.0, 1.0)
-    below = share_of([-0.02, -0.01])
+    below = mean_of([-0.02, -0.01], 0.0, 1.0)
     assert below.low == below.value
 
 

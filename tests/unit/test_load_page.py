@@ -12,18 +12,17 @@ from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
 from deadbeat.kinds.interference.charts import load_charts
 from deadbeat.kinds.interference.document import COLUMNS, load_document, write_figures
-from deadbeat.kinds.interference.remedy import known_remedies
+from deadbeat.kinds.interference.remedies import REMEDIES
 from deadbeat.kinds.interference.words import (
+    asked,
     headline,
-    label_of,
-    parameter_rows,
+    labels,
     ranged,
     threshold,
     without_causes,
 )
 from deadbeat.model.finding import Finding
-from deadbeat.model.load import Rounds
-from deadbeat.model.load_summary import Cause, Estimate
+from deadbeat.model.load import Cause, Estimate, Rounds
 from deadbeat.report.document import Table
 from deadbeat.report.html import page
 from deadbeat.report.plain import csv_of, keys_of
@@ -86,7 +85,7 @@ def test_made_up_results_say_so_on_every_figure() -> None:
     titles = [part.split("</h3>")[0] for part in text.split('class="figure-title"')[1:]]
     assert len(titles) == 5
     assert all("SIMULATED" in title for title in titles)
-    assert "SIMULATED" in label_of(made_up)
+    assert labels(made_up) == ("SIMULATED: a made-up machine",)
 
 
 def test_nothing_took_its_time_only_where_that_was_measured() -> None:
@@ -152,7 +151,7 @@ def test_every_column_is_explained() -> None:
 def test_every_remedy_and_cause_is_explained() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "load.md").read_text("utf-8")
     causes = (Cause.__doc__ or "").partition("title:")[0]
-    for name in (*known_remedies(), *re.findall(r"``([a-z-]+)``", causes)):
+    for name in (*REMEDIES, *re.findall(r"``([a-z-]+)``", causes)):
         assert f"`{name}`" in page, name
 
 
@@ -168,7 +167,7 @@ def test_parameters_are_words() -> None:
         "deadline": "15000000ns", "period": None, "cpus": [0, 1], "remedies": [], "trace": True,
         "seconds": 2.0, "policy": "fifo", "priority": 99, "name": "None",
     }  # fmt: skip
-    shown = dict(parameter_rows(attrs.evolve(summary(), spec=spec)))
+    shown = {name: asked(name, value) for name, value in spec.items()}
     assert shown == {
         "deadline": "15 ms", "period": "not set", "cpus": "0, 1", "remedies": "none",
         "trace": "yes", "seconds": "2 s", "policy": "fifo", "priority": "99", "name": "None",

@@ -6,10 +6,8 @@ import re
 
 import pytest
 
-from deadbeat.kinds.interference.circumstances import Watcher
-from deadbeat.kinds.interference.engine import LoadRequest, Seen
-from deadbeat.kinds.interference.judge import problems
-from deadbeat.kinds.interference.protocol import parse
+from deadbeat.kinds.interference.engine import LoadRequest, Seen, parse
+from deadbeat.kinds.interference.runner import Beside, problems
 from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.model.errors import DataError
 from deadbeat.model.load import LoadKey
@@ -117,7 +115,7 @@ def machine_between(before: str, after: str) -> dict[str, object]:
     machine = SimulatedLoad()
     given = [FakeTarget(files={"/proc/stat": text}) for text in (before, after)]
     machine.read = lambda paths: given.pop(0).read_many(paths)  # type: ignore[method-assign]
-    watcher = Watcher(machine, (0, 1))
+    watcher = Beside(machine, (0, 1))
     return watcher.ends()
 
 

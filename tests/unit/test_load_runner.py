@@ -13,15 +13,16 @@ from attrs import evolve
 
 from deadbeat.experiment.base import Event, RunDone, Started
 from deadbeat.experiment.run import run as carry_out
-from deadbeat.kinds.interference.engine import LoadRequest, Seen
-from deadbeat.kinds.interference.kind import choose, lacking, state_of
-from deadbeat.kinds.interference.plan import plan
+from deadbeat.kinds.interference.engine import LoadRequest
+from deadbeat.kinds.interference.kind import choose, state_of
+from deadbeat.kinds.interference.plan import plan, planned_keys
 from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict, specify
+from deadbeat.kinds.interference.spec import LoadSpec, resolve, specify
 from deadbeat.model.errors import DataError, DeadbeatError, RunError, TargetError, UsageError
-from deadbeat.model.load import LoadKey
+from deadbeat.model.load import LoadKey, Seen
 from deadbeat.model.platform import Platform
+from deadbeat.model.specification import plain_of
 from deadbeat.model.tuning import Setting, Stand, Standing
 from deadbeat.settings.standing import refuse_unsettled, tuned
 from deadbeat.store.load import LoadStore
@@ -70,7 +71,7 @@ def begin(path: Path, engine: SimulatedLoad, spec: LoadSpec = SPEC) -> LoadStore
     possible = look(spec, engine)
     return LoadStore.create(
         path,
-        spec_dict(spec),
+        plain_of(spec),
         engine.describe(),
         unit_ps=engine.unit_ps(engine.cpus(), policy="fifo", priority=99),
         changes={name: change.words for name, change in possible.changes.items()},
@@ -173,7 +174,7 @@ def test_a_machine_that_was_tuned_meanwhile_is_said_to_be(tmp_path: Path) -> Non
         return attrs.evolve(plain, details={**plain.details, "tuned": list(lines)})
 
     LoadStore.create(
-        tmp_path / "load", spec_dict(SPEC), with_tuned("a = 1"), unit_ps=UNIT_PS, changes=words,
+        tmp_path / "load", plain_of(SPEC), with_tuned("a = 1"), unit_ps=UNIT_PS, changes=words,
         impossible={},
     )  # fmt: skip
     assert choose(tmp_path, SPEC, with_tuned("a = 1"), words).resumed
@@ -287,7 +288,7 @@ def test_a_run_that_fails_is_named_and_measured_again_by_the_same_command(tmp_pa
     failing = Watched(fails=key.text)
     assert go(failing, store) == {key: "it fell over"}
     assert failing.holding_now == 0
-    assert lacking(store) == 1
+    assert len(store.lacking(planned_keys(store))) == 1
     again = Watched()
     assert go(again, store) == {}
     assert [ask.key for ask in again.asked] == [key]
@@ -349,7 +350,7 @@ def test_damage_is_named_and_only_that_run_is_lost(tmp_path: Path) -> None:
         with pytest.raises(DataError, match="delete the file and repeat the command"):
             store.load(key)
     path.unlink()
-    assert lacking(LoadStore.open(store.path)) == 1
+    assert len(LoadStore.open(store.path).lacking(planned_keys(store))) == 1
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": 1, "tool": "x", "spec": {}}'])

@@ -6,17 +6,17 @@ import attrs
 import pytest
 
 from deadbeat.kinds.interference.plan import PlannedCell, ask_for, cells, plan, seconds_of
-from deadbeat.kinds.interference.remedy import RemedyChange
+from deadbeat.kinds.interference.remedies import RemedyChange
 from deadbeat.kinds.interference.spec import (
     LoadSpec,
     preset,
     read_spec,
     resolve,
-    spec_dict,
     specify,
 )
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.load import LoadKey
+from deadbeat.model.specification import plain_of
 
 MS = 1_000_000
 
@@ -107,12 +107,12 @@ def test_a_cpu_that_is_not_there() -> None:
     "spec", [LoadSpec(), resolve(specify({"form": "periodic", "remedies": "none"}), (0, 1, 2))]
 )
 def test_a_specification_survives_its_plain_form(spec: LoadSpec) -> None:
-    assert read_spec(spec_dict(spec)) == spec
+    assert read_spec(plain_of(spec)) == spec
 
 
 def test_a_damaged_specification_is_no_traceback() -> None:
     with pytest.raises(DataError, match="damaged"):
-        read_spec({**spec_dict(LoadSpec()), "repeats": "many"})
+        read_spec({**plain_of(LoadSpec()), "repeats": "many"})
 
 
 SPEC = resolve(specify({"normal": "0,2,4", "repeats": "3", "trace": False}), (0, 1))

@@ -14,11 +14,11 @@ from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import Experiment, Outcome
 from deadbeat.experiment.run import run as carry_out
-from deadbeat.kinds.interference.engine import LoadRequest, Seen
+from deadbeat.kinds.interference.engine import LoadRequest
 from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import SimulatedLoad
-from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict, specify
-from deadbeat.kinds.interference.view import summary_of
+from deadbeat.kinds.interference.spec import LoadSpec, resolve, specify
+from deadbeat.kinds.interference.summarise import summary_of
 from deadbeat.kinds.latency.engines import SimulatedEngine
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine
@@ -28,7 +28,8 @@ from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
-from deadbeat.model.load import LoadKey
+from deadbeat.model.load import LoadKey, Seen
+from deadbeat.model.specification import plain_of
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.load import LoadStore
 from deadbeat.targets.fake import FakeTarget
@@ -177,7 +178,7 @@ def load_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LoadStore:
     possible = look(spec, engine)
     store = LoadStore.create(
         tmp_path / "load",
-        spec_dict(spec),
+        plain_of(spec),
         engine.describe(),
         unit_ps=engine.unit_ps(engine.cpus(), policy="fifo", priority=99),
         changes={name: change.words for name, change in possible.changes.items()},

@@ -27,7 +27,7 @@ from deadbeat.model.comparison import (
     Vocabulary,
 )
 from deadbeat.model.observations import Floats, Metric, Observations
-from deadbeat.stats.bootstrap import t_quantile
+from deadbeat.stats.intervals import t_quantile
 from deadbeat.stats.multiple import holm
 
 #: Chance of any false ``better`` or ``worse`` where nothing differs: half of it for the metrics

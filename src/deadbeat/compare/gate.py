@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 from deadbeat.compare.pairs import PairedRuns
 from deadbeat.compare.words import place_text
 from deadbeat.model.observations import Floats
-from deadbeat.stats.bootstrap import t_quantile
+from deadbeat.stats.intervals import t_quantile
 
 #: One cell in so many may drift so much more than the others that their pool says nothing of it.
 _CELLS_APART = 8

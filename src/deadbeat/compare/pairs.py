@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.observations import Cell, Floats, Metric, Observations
-from deadbeat.stats.bootstrap import t_cdf, t_quantile
+from deadbeat.stats.intervals import t_cdf, t_quantile
 from deadbeat.stats.multiple import common_spread, moderated
 
 #: A bound that is so many times a value, or so small a part of it, bounds nothing.

@@ -37,7 +37,7 @@ from deadbeat.model.calibration import Cost, ParallelRatio
 from deadbeat.model.errors import CalibrationError, DataError
 from deadbeat.model.tasks import Entry
 from deadbeat.stats.binomial import Z95
-from deadbeat.stats.bootstrap import t_quantile
+from deadbeat.stats.intervals import t_quantile
 
 QUIET_TOLERANCE = 0.02
 #: Share cut off at either end: what is left is the middle half.

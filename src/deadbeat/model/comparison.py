@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from attrs import Attribute, asdict, field, frozen
 
 from deadbeat.model.finding import Finding
-from deadbeat.model.load_summary import Effect
+from deadbeat.model.load import Effect
 from deadbeat.model.observations import Metric, Observations
 
 #: Of the second campaign against the first (the baseline); ``equal`` is shown by an equivalence

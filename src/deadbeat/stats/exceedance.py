@@ -17,8 +17,7 @@ from attrs import define, frozen
 from numpy.typing import NDArray
 
 from deadbeat.stats.binomial import TAIL
-from deadbeat.stats.bootstrap import Floats, Interval, t_quantile
-from deadbeat.stats.intervals import clopper_pearson
+from deadbeat.stats.intervals import Floats, Interval, clopper_pearson, t_quantile
 
 Integers = NDArray[np.int64]
 
@@ -33,7 +32,7 @@ class Share:
 
     @property
     def interval(self) -> Interval:
-        return self.low, self.high
+        return Interval(self.low, self.high)
 
 
 @define(eq=False)

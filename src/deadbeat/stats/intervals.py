@@ -1,23 +1,85 @@
-"""Intervals of means over task sets, and of shares: closed formulas, nothing is resampled.
+"""Student's t, and intervals of means and shares: closed formulas, nothing is resampled.
 
-The unit is the task set: jobs of one set share their fate. What each interval covers is measured:
-docs/reference/metrics.md.
+Where the unit is the task set, jobs of one set share their fate. What each interval covers is
+measured: docs/reference/metrics.md.
 """
 
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deadbeat.stats import special
 from deadbeat.stats.binomial import ALPHA, TAIL
-from deadbeat.stats.bootstrap import Floats, Interval, residuals, t_quantile
+
+Floats = NDArray[np.float64]
 
 #: Fewer values tell noise, not skewness: three alike ones look nearly as skewed as three can.
 SKEWNESS_SETS = 5
 #: Number of sets from which on all of them lie above their median with less than 2.5 %.
 ALL_ABOVE_SETS = 6
+
+
+class Interval(NamedTuple):
+    """Where a value lies with 95 %, unless its source says otherwise."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(
+        cls,
+        value: float,
+        left: float,
+        right: float | None = None,
+        *,
+        least: float = -math.inf,
+        most: float = math.inf,
+    ) -> Interval:
+        """From ``left`` below ``value`` to ``right`` above it (as far), within ``least`` and
+        ``most``."""
+        return cls(max(least, value - left), min(most, value + (left if right is None else right)))
+
+
+def residuals(numerators: Floats, denominators: Floats) -> Floats:
+    """What each set adds to the error of the ratio (linearised); of a mean: value - mean."""
+    centre = numerators.sum() / denominators.sum()
+    off: Floats = (numerators - centre * denominators) / denominators.mean()
+    return off
+
+
+def student_half_width(
+    numerators: Floats, denominators: Floats | None = None, *, level: float = 0.95
+) -> float:
+    """Half of Student's interval of sum(numerators) / sum(denominators), of two sets or more.
+
+    Without ``denominators`` of the mean. A ratio is linearised: its error is that of the mean of
+    what each set is off.
+    """
+    below = np.ones_like(numerators) if denominators is None else denominators
+    sets = len(numerators)
+    error = float(residuals(numerators, below).std()) / math.sqrt(sets - 1)
+    return t_quantile((1 + level) / 2, sets - 1) * error
+
+
+def arm_factor(sets: int, tail: float) -> float:
+    """How much longer the arms of a percentile interval must be with ``sets`` values."""
+    z = NormalDist().inv_cdf(1 - tail)
+    return math.sqrt(sets / (sets - 1)) * t_quantile(1 - tail, sets - 1) / z
+
+
+def t_quantile(probability: float, degrees: int) -> float:
+    """Quantile of Student's t for ``probability``."""
+    return float(special.stdtrit(degrees, probability))
+
+
+def t_cdf(value: float, degrees: int) -> float:
+    """Distribution function of Student's t."""
+    return float(special.stdtr(degrees, value))
 
 
 def mean_interval(values: Floats, *, common: float = 0.0) -> Interval | None:
@@ -39,7 +101,7 @@ def mean_interval(values: Floats, *, common: float = 0.0) -> Interval | None:
     if len(values) >= ALL_ABOVE_SETS and np.median(values) <= mean:
         left = min(left, mean - float(values.min()))
     shared = common * abs(mean)
-    return max(0.0, mean - math.hypot(left, shared)), mean + math.hypot(right, shared)
+    return Interval.around(mean, math.hypot(left, shared), math.hypot(right, shared), least=0.0)
 
 
 def own_interval(
@@ -52,10 +114,10 @@ def own_interval(
     if error is None or rounds < 2:
         return None
     half = math.hypot(t_quantile(1 - TAIL, rounds - 1) * error, common * abs(value))
-    return max(0.0, value - half), value + half
+    return Interval.around(value, half, least=0.0)
 
 
-def _arms(off: Floats) -> Interval:
+def _arms(off: Floats) -> tuple[float, float]:
     """Lengths of the left and the right arm, from what each set adds to the error of the mean.
 
     Hall's transformation of W = t / sqrt(n) is W + g W**2 / 3 + g**2 W**3 / 27 + g / (6 n), with g
@@ -88,14 +150,14 @@ def share_over_sets(events: Floats, trials: Floats) -> Interval | None:
     if sets == 0:
         return None
     if not events.any():
-        return 0.0, 1 - ALPHA ** (1 / sets)
+        return Interval(0.0, 1 - ALPHA ** (1 / sets))
     if bool((events == trials).all()):
-        return float(ALPHA ** (1 / sets)), 1.0
+        return Interval(float(ALPHA ** (1 / sets)), 1.0)
     if sets < 2:
         return None
     share = float(events.sum() / trials.sum())
     left, right = _arms(residuals(events, trials))
-    return max(0.0, share - left), min(1.0, share + right)
+    return Interval.around(share, left, right, least=0.0, most=1.0)
 
 
 def clopper_pearson(successes: float, trials: float) -> Interval:
@@ -108,13 +170,13 @@ def clopper_pearson(successes: float, trials: float) -> Interval:
         successes, trials: May be effective numbers, not whole.
     """
     if trials <= 0:
-        return 0.0, 1.0
+        return Interval(0.0, 1.0)
     if successes <= 0:
-        return 0.0, -math.expm1(math.log(ALPHA) / trials)
+        return Interval(0.0, -math.expm1(math.log(ALPHA) / trials))
     if successes >= trials:
-        return ALPHA ** (1 / trials), 1.0
+        return Interval(ALPHA ** (1 / trials), 1.0)
     failures = trials - successes
-    return (
+    return Interval(
         float(special.betaincinv(successes, failures + 1, TAIL)),
         float(special.betaincinv(successes + 1, failures, 1 - TAIL)),
     )
@@ -126,7 +188,5 @@ def difference(
     """Interval of ``one`` - ``other``, independent, from their own intervals (method of variance
     estimates recovery: G. Y. Zou and A. Donner, Statistics in Medicine 27, 2008)."""
     (low, high), (other_low, other_high) = one_interval, other_interval
-    return (
-        one - other - math.hypot(one - low, other_high - other),
-        one - other + math.hypot(high - one, other - other_low),
-    )
+    left = math.hypot(one - low, other_high - other)
+    return Interval.around(one - other, left, math.hypot(high - one, other - other_low))

@@ -9,6 +9,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from deadbeat.stats import special
+
 Floats = NDArray[np.float64]
 
 #: Fewer samples with a variance than this say nothing on how alike variances are.
@@ -37,13 +39,15 @@ def common_spread(samples: Sequence[Floats]) -> Spread | None:
     ]
     if len(known) < _ALIKE_MIN:
         return None
-    shifted = np.array([math.log(v) - _digamma(d / 2) + math.log(d / 2) for d, v in known])
+    shifted = np.array([math.log(v) - special.digamma(d / 2) + math.log(d / 2) for d, v in known])
     excess = float(shifted.var(ddof=1) - np.mean([_trigamma(d / 2) for d, _ in known]))
     level = float(shifted.mean())
     if excess <= 0:
         return Spread(variance=math.exp(level), degrees=math.inf)
     half = _inverse_trigamma(excess)
-    return Spread(variance=math.exp(level + _digamma(half) - math.log(half)), degrees=2 * half)
+    return Spread(
+        variance=math.exp(level + float(special.digamma(half)) - math.log(half)), degrees=2 * half
+    )
 
 
 def moderated(variance: float, degrees: int, spread: Spread | None, most: int) -> tuple[float, int]:
@@ -61,25 +65,8 @@ def moderated(variance: float, degrees: int, spread: Spread | None, most: int) -
     return mixed, max(degrees, min(math.floor(whole), most))
 
 
-def _digamma(x: float) -> float:
-    """Abramowitz & Stegun 6.3.18, after recurrence up to 8."""
-    found = 0.0
-    while x < 8:
-        found -= 1 / x
-        x += 1
-    square = 1 / (x * x)
-    return found + math.log(x) - 0.5 / x - square * (1 / 12 - square * (1 / 120 - square / 252))
-
-
 def _trigamma(x: float) -> float:
-    """Abramowitz & Stegun 6.4.12, after recurrence up to 8."""
-    found = 0.0
-    while x < 8:
-        found += 1 / (x * x)
-        x += 1
-    square = 1 / (x * x)
-    series = 1 / 6 - square * (1 / 30 - square * (1 / 42 - square / 30))
-    return found + 1 / x + square / 2 + square / x * series
+    return float(special.zeta(2, x))
 
 
 def _inverse_trigamma(value: float) -> float:

@@ -11,7 +11,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.stats.binomial import Z95, at_most
-from deadbeat.stats.bootstrap import t_quantile
+from deadbeat.stats.intervals import Interval, difference, t_quantile
 
 
 @frozen
@@ -27,7 +27,7 @@ class Count:
         return self.yes / self.total if self.total else math.nan
 
     @property
-    def interval(self) -> tuple[float, float]:
+    def interval(self) -> Interval:
         return wilson(self.yes, self.total)
 
     def text(self) -> str:
@@ -38,10 +38,10 @@ class Count:
         return f"{100 * self.share:.1f} % [{100 * low:.1f}, {100 * high:.1f}] of {self.total}"
 
 
-def wilson(yes: int, total: int) -> tuple[float, float]:
+def wilson(yes: int, total: int) -> Interval:
     """Score interval of a proportion (Wilson, JASA 22, 1927); (0, 1) of nothing."""
     if total == 0:
-        return 0.0, 1.0
+        return Interval(0.0, 1.0)
     share, square = yes / total, Z95 * Z95
     centre = (share + square / (2 * total)) / (1 + square / total)
     half = (
@@ -51,7 +51,7 @@ def wilson(yes: int, total: int) -> tuple[float, float]:
     )
     # At the ends the formula is 0 and 1 up to rounding.
     low = 0.0 if yes == 0 else max(0.0, centre - half)
-    return low, 1.0 if yes == total else min(1.0, centre + half)
+    return Interval(low, 1.0 if yes == total else min(1.0, centre + half))
 
 
 def compare(a: Count, b: Count) -> int:
@@ -62,10 +62,7 @@ def compare(a: Count, b: Count) -> int:
     """
     if not a.total or not b.total:
         return 0
-    difference = a.share - b.share
-    (low_a, high_a), (low_b, high_b) = a.interval, b.interval
-    low = difference - math.hypot(a.share - low_a, high_b - b.share)
-    high = difference + math.hypot(high_a - a.share, b.share - low_b)
+    low, high = difference(a.share, a.interval, b.share, b.interval)
     return 1 if low > 0 else -1 if high < 0 else 0
 
 
@@ -118,8 +115,8 @@ def compare_means(a: Mean, b: Mean) -> int:
     half = math.hypot(a.half, b.half)
     if not math.isfinite(half):
         return 0
-    difference = a.value - b.value
-    return 1 if difference > half else -1 if difference < -half else 0
+    beyond = a.value - b.value
+    return 1 if beyond > half else -1 if beyond < -half else 0
 
 
 def compare_strata(
@@ -148,9 +145,9 @@ def compare_strata(
     if not weights:
         return 0, math.nan, math.nan, 0
     weight = np.array(weights)
-    difference = float(weight @ np.array(differences) / weight.sum())
+    mean = float(weight @ np.array(differences) / weight.sum())
     half = Z95 * math.sqrt(float(weight**2 @ np.array(variances))) / float(weight.sum())
-    return (1 if difference > half else -1 if difference < -half else 0), difference, half, counted
+    return (1 if mean > half else -1 if mean < -half else 0), mean, half, counted
 
 
 def trend(points: Sequence[Count], *, rising: bool) -> bool:

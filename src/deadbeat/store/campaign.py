@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +20,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import RunKey
+from deadbeat.model.results import PrecisionRecord, RunKey
 from deadbeat.model.traces import RunTrace
 from deadbeat.store.files import (
     move_file,
@@ -38,7 +38,7 @@ from deadbeat.store.jobfile import (
 from deadbeat.store.keys import parse_run_key
 from deadbeat.store.origin import ORIGIN_FILE, Origin, read_origin, write_origin
 from deadbeat.store.programs import ProgramFolder
-from deadbeat.store.serial import is_number, read_calibration, require, write_calibration
+from deadbeat.store.serial import read_calibration, structure, to_plain, write_calibration
 from deadbeat.store.traces import Severity, TraceFolder
 
 CAMPAIGN_FILE = "campaign.json"
@@ -46,17 +46,6 @@ FOLDERS = ("sessions", "programs", "jobs", "rejected", "failed", "traces")
 
 _CAMPAIGN_HINT = "restore it from a backup, or start a campaign under another name"
 _DERIVED_HINT = "delete the file and repeat the command"
-#: What precision.json holds, and of each point: name -> whether a value is one.
-_PRECISION: dict[str, Callable[[Any], bool]] = {
-    "metric": lambda value: value in ("slowdown", "delay_ratio", "deadline_miss_ratio"),
-    "target": is_number,
-    "points": lambda value: isinstance(value, dict),
-}
-_POINT: dict[str, Callable[[Any], bool]] = {
-    "stopped": lambda value: isinstance(value, str),
-    "half_width": is_number,
-    "sets": is_number,
-}
 _SESSION_NAME = re.compile(r"([0-9]{3,})-(before|after)\.json")
 _FIRST_ATTEMPT = re.compile(r"(.+)\.1\.jobs")
 
@@ -176,11 +165,11 @@ class CampaignStore(OwnedFolder):
         path = self.path / ORIGIN_FILE
         return read_origin(path) if path.exists() else None
 
-    def save_precision(self, record: dict[str, Any]) -> None:
+    def save_precision(self, record: PrecisionRecord) -> None:
         with self.lock():
-            write_json(self.path / "precision.json", {"precision": record})
+            write_json(self.path / "precision.json", {"precision": to_plain(record)})
 
-    def load_precision(self) -> dict[str, Any] | None:
+    def load_precision(self) -> PrecisionRecord | None:
         """Which points are known how well; None before the first session of such a campaign ended.
 
         Raises:
@@ -189,14 +178,11 @@ class CampaignStore(OwnedFolder):
         path = self.path / "precision.json"
         if not path.exists():
             return None
-        record = self._read_part(path, "precision")
-        try:
-            require(record, _PRECISION, needed=("metric", "target", "points"))
-            for point in record["points"].values():
-                require(point, _POINT, needed=("stopped",))
-        except ValueError as error:
-            raise DataError(f"file {path} is damaged: {error}", _DERIVED_HINT) from error
-        return record
+        plain = self._read_part(path, "precision")
+        found: PrecisionRecord = structure(
+            plain, PrecisionRecord, path=path, what="file", hint=_DERIVED_HINT
+        )
+        return found
 
     def next_session(self) -> int:
         """Number of the next invocation; the first is 1."""

@@ -15,11 +15,13 @@ from typing import Any
 from cattrs import Converter, transform_error
 
 from deadbeat.model.calibration import Calibration, ParallelRatio
-from deadbeat.model.errors import DataError
+from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Segment, TaskSet
 from deadbeat.store.files import read_json, write_json
 
+#: What ``calibrate`` writes under the folder of campaigns unless told otherwise.
+CALIBRATION_FILE = "calibration.json"
 #: No stored number is larger: seeds and hashes use all 64 bits, times in picoseconds fewer.
 NUMBER_MAX = 2**64 - 1
 _SEGMENT_KEYS = {"kind", "budget_ps", "cost_ps", "uses"}
@@ -175,6 +177,18 @@ def findings_from_plain(plain: Any, *, path: Path, hint: str) -> tuple[Finding, 
 def write_calibration(path: Path, calibration: Calibration) -> None:
     """Write ``calibration`` as ``path``, atomically."""
     write_json(path, to_plain(calibration))
+
+
+def given_calibration(path: Path | None) -> Calibration | None:
+    """The calibration that ``--calibration`` names, if any.
+
+    Raises:
+        UsageError: There is no such file.
+        DataError: It is damaged.
+    """
+    if path is not None and not path.exists():
+        raise UsageError(f"--calibration: there is no file {path}", "deadbeat calibrate makes one")
+    return None if path is None else read_calibration(path)
 
 
 def read_calibration(path: Path) -> Calibration:

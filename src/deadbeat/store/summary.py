@@ -14,6 +14,7 @@ from typing import Any
 
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import COUNTER_COLUMNS
+from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import PART_COLUMNS, STRESS_COLUMNS, SUMMARY_COLUMNS, Summary
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, read_json, write_json
@@ -42,12 +43,8 @@ SET_COLUMNS: tuple[str, ...] = (
     "slowdown_mean",
     "slowdown_error",
     "slowdown_p50",
-    "slowdown_calm",
-    "slowdown_rough",
-    "compute_ratio",
     "rounds",
-    "response_ratio_mean",
-    "response_ratio_predicted",
+    *(measure.name for measure in MEASURES),
     "deadline_misses",
     "deadline_misses_predicted",
     "deadline_miss_ratio",

@@ -17,9 +17,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         with path.open("rb") as stream:
             data = stream.read(_FILE_LIMIT + 1)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", "--campaign takes a TOML file") from None
+        raise UsageError(f"{path}: {error.strerror}", "name a TOML file") from None
     if len(data) > _FILE_LIMIT:
-        raise UsageError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a campaign file?")
+        raise UsageError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a file of parameters?")
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:

@@ -22,7 +22,7 @@ from deadbeat.kinds.breakdown.spec import (
     utilisation,
 )
 from deadbeat.model.results import RunKey
-from deadbeat.stats.bootstrap import Interval, student_half_width
+from deadbeat.stats.intervals import Interval, student_half_width
 from deadbeat.store.campaign import CampaignStore
 
 
@@ -221,7 +221,7 @@ def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult
 def _around(values: NDArray[np.float64], half: float) -> Interval:
     """Student's interval of the mean, wider by ``half`` on either side; of one value that alone."""
     arm = half + (student_half_width(values) if len(values) > 1 else 0.0)
-    return float(values.mean()) - arm, float(values.mean()) + arm
+    return Interval.around(float(values.mean()), arm)
 
 
 def _mean(sets: Sequence[SetResult], of: Callable[[SetResult], float | None]) -> float | None:

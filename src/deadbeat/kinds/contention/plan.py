@@ -14,7 +14,6 @@ from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any
 
 import attrs
 from attrs import frozen
@@ -479,22 +478,14 @@ def group_text(group: Group, factor: float | None, spec: CampaignSpec) -> str:
 
 def planned_runs(spec: CampaignSpec, store: CampaignStore) -> int:
     """Runs the campaign in ``store`` consists of: at most, until all its points are decided."""
-    record = _record(spec, store)
-    return record["planned"] if is_decided(record) else most_runs(spec)
+    record = store.load_precision()
+    decided = spec.precision is not None and record is not None and record.complete
+    return record.planned if decided and record is not None else most_runs(spec)
 
 
 def is_complete(spec: CampaignSpec, store: CampaignStore) -> bool:
     """Whether nothing is left to run in ``store``: what is not wanted is not lacking."""
-    if is_decided(_record(spec, store)):
+    if spec.precision is not None and (record := store.load_precision()) and record.complete:
         return True
     done, failed = store.committed(), store.failed()
     return all(key in done or key in failed for key in plan(spec))
-
-
-def is_decided(record: dict[str, Any]) -> bool:
-    """Whether all points of a record of ``Stopping`` have got what they are to get."""
-    return record.get("complete") is True and type(record.get("planned")) is int
-
-
-def _record(spec: CampaignSpec, store: CampaignStore) -> dict[str, Any]:
-    return (store.load_precision() or {}) if spec.precision is not None else {}

@@ -32,7 +32,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
-from deadbeat.model.results import Point, RunKey, Summary, point_text
+from deadbeat.model.results import Point, PrecisionRecord, RunKey, Summary, point_text
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT, tool_version
@@ -57,7 +57,7 @@ class Attempts:
     failed: dict[RunKey, dict[str, Any]]
     planned: frozenset[RunKey]
     mode: str = "profile"
-    precision: dict[str, Any] | None = None
+    precision: PrecisionRecord | None = None
 
     @classmethod
     def of(cls, store: CampaignStore) -> Attempts:
@@ -455,7 +455,7 @@ def _meta(
             for record in sessions
         ],
         "failed": {key.text: failure for key, failure in sorted(attempts.failed.items())},
-        "precision": attempts.precision,
+        "precision": None if attempts.precision is None else to_plain(attempts.precision),
         "runs_digest": attempts.digest(),
     }
 

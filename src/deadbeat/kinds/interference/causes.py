@@ -1,7 +1,7 @@
 """What took the real-time thread's time, from evidence; pure.
 
-Three kinds of lost time are told apart exactly (`model.load_summary.Lost`): it waited although
-ready, it had the CPU and nothing moved, it ran slower. Who did it is inferred:
+Three kinds of lost time are told apart exactly (`model.load.LostTime`): it waited although ready,
+it had the CPU and nothing moved, it ran slower. Who did it is inferred:
 
 * waiting of about the share that the kernel keeps for ordinary threads: RT bandwidth control
   (kernel.sched_rt_runtime_us; up to Linux 6.11, later only with RT_GROUP_SCHED) or the fair server
@@ -19,25 +19,33 @@ the number of such comparisons, or what the kernel's events say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.host.judgements import rt_kept
-from deadbeat.kinds.interference.execution import moves, slower, stopped
-from deadbeat.kinds.interference.lost import PAIRS_MIN, LostDifference
-from deadbeat.kinds.interference.scene import (
-    LEAST_SHARE,
-    NAMED,
+from deadbeat.kinds.interference.lost import (
+    EXECUTION,
+    PAIRS_MIN,
+    SLOWER,
     WAITING,
+    LostDifference,
     Scene,
     SceneMachine,
-    waiting_share,
+    lost_of,
+    stopped_ns,
 )
-from deadbeat.model.load import ALL, PLAIN, LoadRun
-from deadbeat.model.load_summary import Cause, LoadCell
+from deadbeat.model.load import ALL, PLAIN, Cause, LoadCell, LoadRun
 
+#: Lost time below this share of the window is not worth a cause.
+_LEAST_SHARE = 0.0005
+#: As much slower execution differs from run to run anyway.
+_LEAST_SLOWER = 0.01
+#: A part of the kept time below this is noise unless it is shown.
+_LEAST_PART = 0.05
+#: Who had the CPU instead: as many are named.
+_NAMED = 4
 #: Waiting between these multiples of what the kernel keeps is taken for that.
 _KEPT_LOW, _KEPT_HIGH = 0.3, 1.4
 #: Gaps closer than this belong to one episode.
@@ -45,13 +53,27 @@ _EPISODE_NS = 200_000_000
 #: A shorter time between release and start is a wake-up.
 _PAUSE_NS = 100_000
 _SECOND_NS = 1_000_000_000
+#: A tick of /proc/stat, USER_HZ of proc_stat(5).
+_TICK_NS = 10_000_000
 _SERVER_DEFAULT = 0.05
 #: Share of the traced waiting that ordinary threads must have had for the kernel to have given it.
 _MOSTLY = 0.5
-#: A part of the kept time below this is noise unless it is shown.
-_LEAST_PART = 0.05
 #: Time without a limit that must have been measured, in windows this long: both come once a second.
 _FREE_S, _FREE_WINDOW_S = 6.0, 2.0
+
+_TITLES = {
+    "rt-bandwidth": "RT bandwidth control throttled it",
+    "fair-server": "the fair server gave its CPU to ordinary threads",
+    "bandwidth": "the kernel kept its CPU for ordinary threads (RT bandwidth or fair server)",
+    "fair-scheduling": "it shares its CPU with other ordinary threads, being one itself",
+    "other-task": "something else had its CPU (a task of its priority or above, or the kernel)",
+    "steal": "the host took the CPU",
+    "host-or-interrupt": "an interrupt, the firmware or the host stopped the CPU",
+    "smt": "threads on the sibling of its core slowed it down",
+    "frequency": "the CPU ran at a lower frequency",
+    "unknown": "it ran slower, and why is not known",
+    "migration": "it moved between CPUs",
+}
 
 
 def causes_of(
@@ -73,23 +95,28 @@ def causes_of(
     if not plain:
         return ()
     worst = max(plain, key=lambda cell: cell.normal)
-    here = [run for run in runs if run.key.normal == worst.normal and run.key.condition == PLAIN]
     assert worst.lost is not None
+    crowded = [run for run in runs if run.key.normal == worst.normal]
     scene = Scene(
         lost=worst.lost,
-        here=here,
-        runs=[run for run in runs if run.key.normal == worst.normal],
+        here=[run for run in crowded if run.key.condition == PLAIN],
+        runs=crowded,
         machine=machine,
         traced=traced,
         compared=min(cell.normal for cell in plain) < worst.normal,
         alone_ns=alone_ns,
     ).judged()
-    found = [*_waiting(scene), *stopped(scene), *slower(scene), *moves(scene, worst)]
+    found = [*_waiting(scene), *_stopped(scene), *_slower(scene), *_moves(scene, worst)]
     told = [cause for cause in found if cause.share is None or cause.share >= _LEAST_PART / 10]
     return tuple(sorted(told, key=lambda cause: -(cause.share or 0.0)))
 
 
-# --- waiting ------------------------------------------------------------------------------------
+def _cause(name: str, share: float | None, certainty: str, evidence: str) -> Cause:
+    title = _TITLES[name]
+    return Cause(name=name, title=title, share=share, certainty=certainty, evidence=evidence)
+
+
+# ---------- waiting ----------
 
 
 @frozen(kw_only=True)
@@ -144,60 +171,43 @@ def _waits(run: LoadRun) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def _kept_by_bandwidth(runs: Sequence[LoadRun], machine: SceneMachine) -> float | None:
-    """Share of the time that RT bandwidth control keeps from real-time threads; None: none."""
-    limits = ((run.machine.get("rt_runtime_us"), run.machine.get("rt_period_us")) for run in runs)
-    kept = (rt_kept(*limit, machine.kernel, machine.group_sched) for limit in limits)
-    return next((share for share in kept if share is not None), None)
-
-
-def _kept_by_server(machine: SceneMachine) -> float | None:
-    if machine.fair_server is not None:
-        return machine.fair_server or None
-    return _SERVER_DEFAULT if machine.kernel >= (6, 12) else None
-
-
 def _waiting(scene: Scene) -> list[Cause]:
-    lost = scene.lost
-    if lost.waiting < LEAST_SHARE:
+    waiting, machine = scene.lost.waiting, scene.machine
+    if waiting < _LEAST_SHARE:
         return []
-    seen = episodes_of(scene.here)
-    every = f", {seen.period_ns / 1e6:.0f} ms apart (median)" if seen.period_ns is not None else ""
-    shape = f"{lost.waiting * 1000:.1f} ms of every second the thread was ready and did not run"
+    share, seen = scene.share(waiting), episodes_of(scene.here)
+    shape = f"{waiting * 1000:.1f} ms of every second the thread was ready and did not run"
     if seen.count:
-        shape += f", in {seen.count} stretches of {seen.length_ns / 1e6:.1f} ms{every}"
+        shape += f", in {seen.count} stretches of {seen.length_ns / 1e6:.1f} ms"
+        if seen.period_ns is not None:
+            shape += f", {seen.period_ns / 1e6:.0f} ms apart (median)"
     if all(run.policy == "other" for run in scene.here):
-        return [
-            Cause(
-                name="fair-scheduling",
-                title="it shares its CPU with other ordinary threads, being one itself",
-                share=scene.share(lost.waiting),
-                certainty="shown",
-                evidence=shape,
-            )
-        ]
-    bandwidth = _kept_by_bandwidth(scene.here, scene.machine)
-    server = _kept_by_server(scene.machine)
+        return [_cause("fair-scheduling", share, "shown", shape)]
+    limits = ((run.machine.get("rt_runtime_us"), run.machine.get("rt_period_us"))
+              for run in scene.here)  # fmt: skip
+    limited = (rt_kept(*limit, machine.kernel, machine.group_sched) for limit in limits)
+    bandwidth = next((kept for kept in limited if kept is not None), None)
+    server = machine.fair_server
+    if server is None and machine.kernel >= (6, 12):
+        server = _SERVER_DEFAULT
     kept = max(bandwidth or 0.0, server or 0.0)
     told, ordinary = _seen_instead(scene.traced)
-    fits = _KEPT_LOW * kept <= lost.waiting <= _KEPT_HIGH * kept
-    by_kernel = fits if ordinary is None else ordinary >= _MOSTLY
-    if not kept or not by_kernel:
-        return [_other_task(scene, shape, kept)]
-    found = _kept(scene, shape + told, bandwidth, server)
-    one = len(found) == 1 and not (found[0].name != "bandwidth" and bandwidth and server)
-    if ordinary is not None and one:
+    fits = _KEPT_LOW * kept <= waiting <= _KEPT_HIGH * kept
+    if not kept or not (fits if ordinary is None else ordinary >= _MOSTLY):
+        apart = f"; the {kept * 1000:.0f} ms that the kernel keeps for ordinary threads do not fit"
+        certainty = "unknown" if ordinary is None else "likely"
+        return [_cause("other-task", share, certainty, shape + (apart if kept else "") + told)]
+    found = _kept(scene, share, shape + told, bandwidth, server)
+    if ordinary is not None and len(found) == 1 and (
+        found[0].name == "bandwidth" or not (bandwidth and server)
+    ):  # fmt: skip
         # only the kernel lets them run while a real-time thread is ready; not: which part of it
         return [evolve(cause, certainty="shown") for cause in found]
-    if _like_a_share(seen, kept):
+    # a share kept of every second is not many short stretches
+    longest = kept * _SECOND_NS
+    if seen.count > 0 and 0.1 * longest <= seen.length_ns <= 1.5 * longest:
         return found
     return [evolve(cause, certainty="likely") for cause in found]
-
-
-def _like_a_share(seen: Episodes, kept: float) -> bool:
-    """Whether stretches look like a share kept of every second: not many short ones."""
-    longest = kept * _SECOND_NS
-    return seen.count > 0 and 0.1 * longest <= seen.length_ns <= 1.5 * longest
 
 
 def _seen_instead(traced: LoadRun | None) -> tuple[str, float | None]:
@@ -210,26 +220,18 @@ def _seen_instead(traced: LoadRun | None) -> tuple[str, float | None]:
     whole = sum(waited.values())
     if not whole:
         return "", None
-    first = sorted(waited.items(), key=lambda each: -each[1])[:NAMED]
-    named = ", ".join(f"{who} {ns / 1e6:.1f} ms" for who, ns in first)
     # nobody while a real-time thread is ready: only a throttled one is passed over so
     ordinary = sum(ns for who, ns in waited.items() if "ordinary" in who or "idle" in who)
-    return f"; in the traced run its CPU had instead: {named}", ordinary / whole
+    return f"; in the traced run its CPU had instead: {_first(waited)}", ordinary / whole
 
 
-def _other_task(scene: Scene, shape: str, kept: float) -> Cause:
-    told, ordinary = _seen_instead(scene.traced)
-    apart = f"; the {kept * 1000:.0f} ms that the kernel keeps for ordinary threads do not fit"
-    return Cause(
-        name="other-task",
-        title="something else had its CPU (a task of its priority or above, or the kernel)",
-        share=scene.share(scene.lost.waiting),
-        certainty="unknown" if ordinary is None else "likely",
-        evidence=shape + (apart if kept else "") + told,
-    )
+def _first(spans_ns: dict[str, int]) -> str:
+    """The longest of them: ``sh (ordinary) 9.0 ms, nobody (idle) 0.1 ms``."""
+    first = sorted(spans_ns.items(), key=lambda each: -each[1])[:_NAMED]
+    return ", ".join(f"{name} {ns / 1e6:.1f} ms" for name, ns in first)
 
 
-# --- who kept the time --------------------------------------------------------------------------
+# ---------- who kept the time ----------
 
 
 @frozen(kw_only=True)
@@ -252,21 +254,17 @@ class _Freed:
     @property
     def words(self) -> str:
         """Both figures."""
+        before = "nothing done" if self.before == PLAIN else self.before
         return (
             f"{self.goes.text(1000)} ms go, {self.stays.text(1000)} ms stay"
-            f" ({self.after} against {_called(self.before)})"
+            f" ({self.after} against {before})"
         )
 
 
-def _called(condition: str) -> str:
-    return "nothing done" if condition == PLAIN else condition
-
-
-def _freed(scene: Scene) -> list[_Freed]:
+def _freed(scene: Scene) -> Iterator[_Freed]:
     """Every condition that takes the limit off and leaves the fair server as it is, measured long
     enough, with the one it differs from by that most nearly."""
     bound = scene.bound()
-    found = []
     for after, before in (("rt-bandwidth", PLAIN), (ALL, bound or PLAIN)):
         runs = scene.of(after)
         if not runs or any(run.machine.get("rt_runtime_us") != -1 for run in runs):
@@ -277,54 +275,52 @@ def _freed(scene: Scene) -> list[_Freed]:
             continue
         if after == ALL and bound is None and any(run.cpu not in (None, -1) for run in runs):
             continue  # bound to a CPU, and nothing bound with the limit to compare it with
-        goes, stays = scene.less(before, after, WAITING), scene.left(after, WAITING)
-        whole = [waiting_share(run) for run in scene.of(before)]
+        goes, stays = scene.less(before, after, WAITING), scene.less("", after, WAITING)
         if goes is None or stays is None or goes.pairs < PAIRS_MIN:
             continue
-        with_it = float(np.mean(whole))
+        with_it = float(np.mean([lost_of(run, None).waiting for run in scene.of(before)]))
         part = min(goes.mean / with_it, 1.0) if goes.above and with_it else 0.0
-        found.append(_Freed(after=after, before=before, goes=goes, stays=stays, part=part))
-    return found
+        yield _Freed(after=after, before=before, goes=goes, stays=stays, part=part)
 
 
-def _kept(scene: Scene, shape: str, bandwidth: float | None, server: float | None) -> list[Cause]:
+def _kept(
+    scene: Scene, share: float, shape: str, bandwidth: float | None, server: float | None
+) -> list[Cause]:
     """Who kept the time for ordinary threads: one of the two, or both by what goes without the
     limit. All that was measured without it is told; what differs between two such comparisons is
     not shown."""
-    share = scene.share(scene.lost.waiting)
-    freed = _freed(scene)
-    if not (bandwidth and server):
-        return [_only(share, shape, bandwidth, freed)]
+    freed = list(_freed(scene))
+    agree = _agree(freed)
+    rt_shown = agree and any(each.goes.above for each in freed)
+    if not bandwidth:
+        return [_cause("fair-server", share, "likely", f"{shape}; RT bandwidth control is off")]
+    if not server:
+        told = "".join(f"; without it {each.words}" for each in freed)
+        evidence = (
+            f"{shape}; sched_rt_runtime_us keeps {bandwidth * 1000:.0f} ms/s, and there is no fair"
+            f" server{told}"
+        )
+        return [_cause("rt-bandwidth", share, "shown" if rt_shown else "likely", evidence)]
     if not freed:
         return [_either(scene, share, shape)]
     told = "at sched_rt_runtime_us = -1, which leaves the fair server as it is, "
     told += "; ".join(each.words for each in freed)
-    agree = _agree(freed)
     told += "" if agree else "; the two do not agree"
     # one that shows nothing, as its runs differ too much, takes nothing from one that does
     parts_shown = [each.part for each in freed if not agree or each.goes.above]
     part = float(np.mean(parts_shown or [0.0]))
-    rt_shown = agree and any(each.goes.above for each in freed)
     server_shown = agree and any(
-        each.stays.above and each.stays.mean >= LEAST_SHARE for each in freed
+        each.stays.above and each.stays.mean >= _LEAST_SHARE for each in freed
     )
-    known = [
-        ("rt-bandwidth", "RT bandwidth control throttled it", part, rt_shown),
-        ("fair-server", "the fair server gave its CPU to ordinary threads", 1 - part, server_shown),
-    ]
+    known = [("rt-bandwidth", part, rt_shown), ("fair-server", 1 - part, server_shown)]
     # what is shown is named however small
-    parts = [each for each in known if each[2] >= _LEAST_PART or (each[3] and each[2] > 0)]
-    parts.sort(key=lambda each: -each[2])
+    parts = [each for each in known if each[1] >= _LEAST_PART or (each[2] and each[1] > 0)]
+    parts.sort(key=lambda each: -each[1])
+    # how it waited, and what shows it, is told once, with the greater of the two
+    evidences = (f"{shape}; {told}", f"as told of the {parts[0][0]} above")
     return [
-        Cause(
-            name=name,
-            title=title,
-            share=share * size,
-            certainty="shown" if shown else "likely",
-            # how it waited, and what shows it, is told once, with the greater of the two
-            evidence=f"{shape}; {told}" if place == 0 else f"as told of the {parts[0][0]} above",
-        )
-        for place, (name, title, size, shown) in enumerate(parts)
+        _cause(name, share * size, "shown" if shown else "likely", evidence)
+        for (name, size, shown), evidence in zip(parts, evidences, strict=False)
     ]
 
 
@@ -334,6 +330,7 @@ def _agree(freed: Sequence[_Freed]) -> bool:
     return all(
         max(interval.low for interval in intervals) <= min(interval.high for interval in intervals)
         for intervals in ([each.goes for each in freed], [each.stays for each in freed])
+        if intervals
     )
 
 
@@ -344,33 +341,139 @@ def _either(scene: Scene, share: float, shape: str) -> Cause:
         told = "the remedy rt-bandwidth, in runs of 2 s and repeated, tells the two apart"
     else:
         told = f"{less.text(1000)} ms of it go with the remedy rt-bandwidth"
-    return Cause(
-        name="bandwidth",
-        title="the kernel kept its CPU for ordinary threads (RT bandwidth or fair server)",
-        share=share,
-        certainty="shown" if less is not None and less.above else "likely",
-        evidence=f"{shape}; {told}",
-    )
+    certainty = "shown" if less is not None and less.above else "likely"
+    return _cause("bandwidth", share, certainty, f"{shape}; {told}")
 
 
-def _only(share: float, shape: str, bandwidth: float | None, freed: Sequence[_Freed]) -> Cause:
-    """Where one of the two is there, and the other is not: likely, as it fits and nothing else
-    does; shown where it goes with the limit."""
-    if bandwidth:
-        told = "".join(f"; without it {each.words}" for each in freed)
-        gone = bool(freed) and _agree(freed) and any(each.goes.above for each in freed)
-        return Cause(
-            name="rt-bandwidth",
-            title="RT bandwidth control throttled it",
-            share=share,
-            certainty="shown" if gone else "likely",
-            evidence=f"{shape}; sched_rt_runtime_us keeps {bandwidth * 1000:.0f} ms/s, and there is"
-            f" no fair server{told}",
+# ---------- nothing moved ----------
+
+
+def _stopped(scene: Scene) -> Iterator[Cause]:
+    """The host, as far as its ticks go; an interrupt or the host for the rest."""
+    lost, here = scene.lost, scene.here
+    if lost.stopped < _LEAST_SHARE:
+        return
+    shape = f"{lost.stopped * 1000:.1f} ms of every second it had the CPU and nothing moved"
+    if lost.uncharged >= _LEAST_SHARE:
+        shape += (
+            f", {lost.uncharged * 1000:.1f} ms of them in no account of any thread (the kernel"
+            " itself puts them down to interrupts or the host)"
         )
-    return Cause(
-        name="fair-server",
-        title="the fair server gave its CPU to ordinary threads",
-        share=share,
-        certainty="likely",
-        evidence=f"{shape}; RT bandwidth control is off",
+    traced = scene.traced
+    if traced is not None and (spans := traced.trace.get("interrupted_ns")):
+        shape += f"; in {traced.window_s:g} s with events interrupts took {_first(spans)}"
+    known = [_stolen(run) for run in here]
+    ticks = sum(count or 0 for count in known)
+    by_host = sum(
+        min(stopped_ns(run)[0], (count or 0) * _TICK_NS)
+        for run, count in zip(here, known, strict=True)
     )
+    stolen = min(by_host / 1e9 / sum(run.window_s for run in here), lost.stopped)
+    if stolen >= _LEAST_SHARE:
+        told = (
+            f"{shape}; {ticks} stolen ticks of 10 ms on its own CPUs in {len(here)} runs account"
+            f" for {stolen * 1000:.1f} ms of every second at most"
+        )
+        yield _cause("steal", scene.share(stolen), "likely", told)
+    rest = lost.stopped - stolen
+    if rest >= _LEAST_SHARE:
+        if ticks:
+            told = (
+                f"{rest * 1000:.1f} ms of every second are more than its stolen ticks account for"
+            )
+        elif None in known:
+            told = f"{shape}; stolen ticks were not read"
+        else:
+            told = f"{shape}; no stolen ticks"
+        where = {True: "; a virtual machine", False: "; no virtual machine", None: ""}
+        told += where[scene.machine.virtual]
+        yield _cause("host-or-interrupt", scene.share(rest), "unknown", told)
+
+
+def _stolen(run: LoadRun) -> int | None:
+    """Stolen ticks of the CPUs that the thread was on; None: not read."""
+    by_cpu: dict[str, int] | None = run.machine.get("steal_ticks_by_cpu")
+    if by_cpu is None:
+        whole = run.machine.get("steal_ticks")
+        return whole if isinstance(whole, int) else None
+    own = {*run.rounds.cpu_start.tolist(), *run.rounds.cpu_finish.tolist()}
+    return sum(by_cpu.get(str(cpu)) or 0 for cpu in own)
+
+
+# ---------- slower ----------
+
+
+def _slower(scene: Scene) -> Iterator[Cause]:
+    """What each remedy takes back of it, as far as intervals show; the rest is unknown."""
+    lost, machine = scene.lost.slower, scene.machine
+    if lost < _LEAST_SLOWER or not scene.compared:
+        return
+    shape = f"{lost * 1000:.1f} ms of every second went into slower execution than alone"
+    # cause -> its remedy, and the same without what that takes away: smt binds the thread too
+    slowing = {"smt": ("smt", "pin"), "frequency": ("governor", PLAIN)}
+    there = {
+        "smt": any(count > 1 for count in machine.siblings.values()),
+        "frequency": machine.scaling is True,
+    }
+    left, notes, shown = lost, "", []
+    for name, (remedy, against) in slowing.items():
+        less = scene.less(against, remedy, SLOWER)
+        if not there[name] or less is None:
+            continue
+        told = f"the remedy {remedy} takes {less.text(1000)} ms of every second back"
+        told += "" if against == PLAIN else f", against {against}"
+        if not less.above:
+            notes += f"; {told}: not shown{less.among}"
+            continue
+        shown.append(name)
+        part = min(less.mean, left)
+        left -= part
+        if part:
+            yield _cause(name, scene.share(part), "shown", f"{shape}; {told}")
+    if left >= _LEAST_SLOWER:
+        open_ones = [name for name in slowing if there[name] and name not in shown]
+        words = {
+            "smt": "an SMT sibling",
+            "frequency": f"the frequency{_frequencies(scene.here)}",
+        }
+        host = ["the host"] if machine.virtual is True else []
+        rest = f"{left * 1000:.1f} ms of it are left; " if shown else ""
+        maybe = [*(words[name] for name in open_ones), *host,
+                 "the memory and caches that all CPUs share"]  # fmt: skip
+        told = f"{shape}{notes}; {rest}it may be {', '.join(maybe)}"
+        yield _cause("unknown", scene.share(left), "unknown", told)
+
+
+def _frequencies(runs: Sequence[LoadRun]) -> str:
+    """The range of frequencies that were read around runs, in words; "" where none were."""
+    seen = [
+        khz
+        for run in runs
+        for pair in (run.machine.get("frequency_khz") or {}).values()
+        for khz in pair
+        if isinstance(khz, int)
+    ]
+    return f" ({min(seen) / 1e6:.2f} to {max(seen) / 1e6:.2f} GHz)" if seen else ""
+
+
+# ---------- moves ----------
+
+
+def _moves(scene: Scene, cell: LoadCell) -> list[Cause]:
+    """What moves between CPUs cost: of the remedy that prevents them. Rounds with a move are no
+    measure of it: a long round has more chances to be moved."""
+    if cell.moves_per_s is None or cell.moves_per_s.value <= 0:
+        return []
+    less = scene.less(PLAIN, "pin", EXECUTION)
+    stayed = not any(run.rounds.moves.any() for run in scene.of("pin"))
+    if less is None:
+        price = "what they cost is not known: the remedy pin was not measured beside it"
+    else:
+        price = f"bound to one CPU a round takes {less.text(1e-3)} us of CPU time less"
+        if not stayed:
+            price += ", but it was moved there too"
+        elif not less.above:
+            price += f": a cost is not shown{less.among}"
+    certainty = "shown" if less is not None and less.above and stayed else "unknown"
+    evidence = f"{cell.moves_per_s.value:.2f} moves per second; {price}"
+    return [_cause("migration", None, certainty, evidence)]

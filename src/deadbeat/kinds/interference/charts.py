@@ -1,135 +1,173 @@
-"""The figures of a load test: the curve of failures, response times, lost time, lost work."""
+"""The figures of a load test, alone and laid over others: failures, response times, lost time and
+work."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from deadbeat.kinds.interference.words import condition_words
+from deadbeat.kinds.interference.words import condition_words, ranged
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.load import ALL, PLAIN, REFERENCE
-from deadbeat.model.load_summary import Estimate, LoadCell, LoadSummary
-from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve, spread, stacked
+from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadCell, LoadSummary
+from deadbeat.report.charts import (
+    Chart,
+    Curve,
+    CurvePoint,
+    Mark,
+    Panel,
+    aside,
+    curve,
+    spread,
+    stacked,
+)
 
 #: Points of an exceedance curve; steps closer than that cannot be told apart.
 _POINTS = 240
 #: Curves of one panel: more cannot be told apart.
 _CURVES = 5
+_PARTS = {
+    "ready, and not running": "waiting",
+    "running, and nothing moved": "stopped",
+    "slower execution": "slower",
+}
+_SHORT = {PLAIN: "none", ALL: "all"}
+_EVERY = "Every round of all runs that count; the right end of a curve is the longest one"
+_SIDES = "Whether sides differ is said by the verdicts, which compare run by run."
+
+#: Name of a curve, and its cells.
+Sides = Sequence[tuple[str, Sequence[LoadCell]]]
+
+
+# ---------- a load test ----------
 
 
 def load_charts(summary: LoadSummary) -> list[Chart]:
     """Every figure that the summary has the numbers for."""
-    return [_failures(summary), *_responses(summary), _lost(summary), _work(summary)]
+    names = dict.fromkeys(c.condition for c in summary.cells if c.condition != REFERENCE)
+    along = {name: _along(summary, name) for name in names}
+    sides = [
+        (condition_words(name), cells)
+        for name, cells in along.items()
+        if name in (PLAIN, ALL) or len(cells) > 1
+    ]
+    failures, crowded = _failures(sides), f"With {summary.most} ordinary threads"
+    known = [cell for cell in summary.cells if cell.response and cell.response.total]
+    plain = [cell for cell in known if cell.condition == PLAIN]
+    most = [cell for cell in known if cell.normal == summary.most]
+    caption = "Bands: 95 %, over runs."
+    if any(any(each.bounded) for each in failures.curves):
+        caption += (
+            " Arrows, where none was seen: as many occasions of failure per second may still hide"
+            " (failures in a row are one occasion)."
+        )
+    return [
+        Chart(name="load-failures", title="Missed deadlines", caption=caption, panels=(failures,)),
+        Chart(
+            name="load-responses",
+            title="Response times by ordinary threads",
+            caption=f"{_EVERY}.",
+            panels=(
+                _responses(
+                    "As it is",
+                    [(f"{cell.normal} threads", cell) for cell in spread(plain, _CURVES)],
+                    summary.deadline_ns,
+                ),
+            ),
+        ),
+        Chart(
+            name="load-remedies",
+            title="Response times by remedy",
+            caption=f"{_EVERY}.",
+            panels=(
+                _responses(
+                    crowded,
+                    [(condition_words(cell.condition), cell) for cell in most],
+                    summary.deadline_ns,
+                ),
+            ),
+        ),
+        Chart(
+            name="load-lost",
+            title="Where the real-time thread's time went",
+            caption="Beyond what its rounds take at the fewest ordinary threads (median CPU time)."
+            " Waiting: the scheduler gave its CPU away. Nothing moved: an interrupt or the host.",
+            panels=(
+                _lost("As it is", "ordinary threads", plain, lambda c: str(c.normal)),
+                _lost(crowded, "remedy", most, lambda c: _SHORT.get(c.condition, c.condition)),
+            ),
+        ),
+        Chart(
+            name="load-work",
+            title="What the ordinary threads lose",
+            caption="Their work in all, against runs without the real-time thread; pairs of runs of"
+            " one repeat. Bands: 95 %.",
+            panels=(_work(sides),),
+        ),
+    ]
 
 
 def _along(summary: LoadSummary, condition: str) -> list[LoadCell]:
-    """Cells of a condition that were measured at several numbers of ordinary threads."""
-    found = [cell for cell in summary.cells if cell.condition == condition and cell.runs]
+    """Cells of a condition with runs, by number of ordinary threads."""
+    found = (cell for cell in summary.cells if cell.condition == condition and cell.runs)
     return sorted(found, key=lambda cell: cell.normal)
 
 
-def _several(summary: LoadSummary) -> list[str]:
-    """Conditions with a curve of their own."""
-    names = dict.fromkeys(c.condition for c in summary.cells if c.condition != REFERENCE)
-    return [name for name in names if name in (PLAIN, ALL) or len(_along(summary, name)) > 1]
-
-
-def estimate_curve(
-    cells: Sequence[LoadCell],
-    label: str,
-    look: int,
-    value: Callable[[LoadCell], Estimate | None],
-    *,
-    scale: float = 1.0,
-    bounds: bool = False,
-) -> Curve:
-    """Estimates over the number of ordinary threads."""
-    found = ((cell.normal, value(cell)) for cell in cells)
-    points = (
-        CurvePoint(x, e.value, e.low, e.high, bounds and e.value == 0)
-        for x, e in found
-        if e is not None
-    )
-    return curve(label, points, look=look, scale=scale)
-
-
-def along_panel(
+def _over_normal(
     title: str,
     y_label: str,
-    sides: Iterable[tuple[str, Sequence[LoadCell]]],
+    sides: Sides,
     value: Callable[[LoadCell], Estimate | None],
     *,
     scale: float = 1.0,
     bounds: bool = False,
 ) -> Panel:
-    """Estimates over the number of ordinary threads, a curve for each name with its cells."""
-    curves = [
-        estimate_curve(cells, name, look, value, scale=scale, bounds=bounds)
-        for look, (name, cells) in enumerate(sides)
-    ]
+    """Estimates over the number of ordinary threads; ``bounds``: at 0 they are bounds."""
+    curves = []
+    for look, (name, cells) in enumerate(sides):
+        known = [(cell.normal, e) for cell in cells if (e := value(cell)) is not None]
+        points = [CurvePoint(x, e.value, e.low, e.high, bounds and not e.value) for x, e in known]
+        if points:
+            curves.append(curve(name, points, look=look, scale=scale))
     return Panel(
         title=title,
         x_label="ordinary threads",
         y_label=y_label,
-        curves=tuple(curve for curve in curves if curve.x),
-        y_limits=(0.0, 1.0) if bounds and not any(any(c.y) for c in curves) else None,
+        curves=tuple(curves),
+        y_limits=(0.0, 1.0) if bounds and not any(any(each.y) for each in curves) else None,
     )
 
 
-def failures_panel(sides: Iterable[tuple[str, Sequence[LoadCell]]]) -> Panel:
-    """Failures per second; bounds where none was seen."""
-    return along_panel(
+def _failures(sides: Sides) -> Panel:
+    return _over_normal(
         "Failures", "failures per second", sides, lambda cell: cell.failures_per_s, bounds=True
     )
 
 
-def work_panel(sides: Iterable[tuple[str, Sequence[LoadCell]]]) -> Panel:
-    """What the ordinary threads lose."""
-    return along_panel("Work lost", "work lost (%)", sides, lambda cell: cell.work_lost, scale=100)
+def _work(sides: Sides) -> Panel:
+    return _over_normal("Work lost", "work lost (%)", sides, lambda cell: cell.work_lost, scale=100)
 
 
-def responses_panel(title: str, curves: Iterable[Curve], deadline_ns: int) -> Panel:
+def _responses(title: str, cells: Iterable[tuple[str, LoadCell]], deadline_ns: int) -> Panel:
     """Shares of rounds that take longer, beside the deadline."""
     return Panel(
         title=title,
         x_label="response time (ms)",
         y_label="rounds that take longer (%)",
-        curves=tuple(curves),
+        curves=tuple(
+            _exceeding(cell.response, label, look)
+            for look, (label, cell) in enumerate(cells)
+            if cell.response is not None
+        ),
         marks=(Mark(axis="x", at=deadline_ns / 1e6, label="deadline"),),
         x_log=True,
         y_log=True,
     )
 
 
-def _by_condition(summary: LoadSummary) -> list[tuple[str, list[LoadCell]]]:
-    return [(condition_words(name), _along(summary, name)) for name in _several(summary)]
-
-
-def _failures(summary: LoadSummary) -> Chart:
-    panel = failures_panel(_by_condition(summary))
-    return Chart(
-        name="load-failures",
-        title="Missed deadlines",
-        caption=_failures_caption(panel.curves),
-        panels=(panel,),
-    )
-
-
-def _failures_caption(curves: Sequence[Curve]) -> str:
-    text = "Bands: 95 %, over runs."
-    if any(any(curve.bounded) for curve in curves):
-        text += (
-            " Arrows, where none was seen: as many occasions of failure per second may still hide"
-            " (failures in a row are one occasion)."
-        )
-    return text
-
-
-def exceeding_curve(response: Histogram, label: str, look: int) -> Curve:
+def _exceeding(response: Histogram, label: str, look: int) -> Curve:
     """Share of rounds that take longer than x, in percent."""
-    counts = response.counts
-    above = counts[::-1].cumsum()[::-1]
+    above = response.counts[::-1].cumsum()[::-1]
     x = response.highs_ns() / 1e6
     y = 100 * np.append(above[1:], 0) / response.total
     kept = y > 0
@@ -144,100 +182,117 @@ def exceeding_curve(response: Histogram, label: str, look: int) -> Curve:
     return Curve(label=label, x=tuple(x.tolist()), y=tuple(y.tolist()), kind="steps", look=look)
 
 
-def _responses(summary: LoadSummary) -> list[Chart]:
-    plain, most = _plain_and_most(summary)
-    return [
-        _response_chart(
-            summary,
-            "load-responses",
-            ("Response times by ordinary threads", "As it is"),
-            [(cell, f"{cell.normal} threads") for cell in spread(plain, _CURVES)],
-        ),
-        _response_chart(
-            summary,
-            "load-remedies",
-            ("Response times by remedy", f"With {summary.most} ordinary threads"),
-            [(cell, condition_words(cell.condition)) for cell in most],
-        ),
-    ]
-
-
-def _plain_and_most(summary: LoadSummary) -> tuple[list[LoadCell], list[LoadCell]]:
-    """Cells with rounds: those without a remedy, and those at the most ordinary threads."""
-    known = [cell for cell in summary.cells if cell.response and cell.response.total]
-    return (
-        [cell for cell in known if cell.condition == PLAIN],
-        [cell for cell in known if cell.normal == summary.most],
-    )
-
-
-def _response_chart(
-    summary: LoadSummary,
-    name: str,
-    titles: tuple[str, str],
-    cells: Sequence[tuple[LoadCell, str]],
-) -> Chart:
-    """Titles: of the figure, of its panel."""
-    curves = [
-        exceeding_curve(cell.response, label, look)
-        for look, (cell, label) in enumerate(cells)
-        if cell.response is not None
-    ]
-    return Chart(
-        name=name,
-        title=titles[0],
-        caption="Every round of all runs that count; the right end of a curve is the longest one.",
-        panels=(responses_panel(titles[1], curves, summary.deadline_ns),),
-    )
-
-
-_PARTS = (
-    ("waiting", "ready, and not running"),
-    ("stopped", "running, and nothing moved"),
-    ("slower", "slower execution"),
-)
-
-
-def _lost(summary: LoadSummary) -> Chart:
-    plain, most = _plain_and_most(summary)
-    return Chart(
-        name="load-lost",
-        title="Where the real-time thread's time went",
-        caption="Beyond what its rounds take at the fewest ordinary threads (median CPU time)."
-        " Waiting: the scheduler gave its CPU away. Nothing moved: an interrupt or the host.",
-        panels=(
-            _lost_panel("As it is", "ordinary threads", [(c, str(c.normal)) for c in plain]),
-            _lost_panel(
-                f"With {summary.most} ordinary threads",
-                "remedy",
-                [(c, _SHORT.get(c.condition, c.condition)) for c in most],
-            ),
-        ),
-    )
-
-
-_SHORT = {PLAIN: "none", ALL: "all"}
-
-
-def _lost_panel(title: str, x_label: str, cells: Sequence[tuple[LoadCell, str]]) -> Panel:
-    known = [(cell.lost, label) for cell, label in cells if cell.lost is not None]
+def _lost(
+    title: str, x_label: str, cells: Sequence[LoadCell], label: Callable[[LoadCell], str]
+) -> Panel:
+    known = [(cell.lost, label(cell)) for cell in cells if cell.lost is not None]
     layers = {
-        label: [max(getattr(lost, part) * 1000, 0.0) for lost, _ in known] for part, label in _PARTS
+        name: [max(getattr(lost, part) * 1000, 0.0) for lost, _ in known]
+        for name, part in _PARTS.items()
     }
     return Panel(
         title=title,
         x_label=x_label,
         y_label="lost time (ms per second)",
-        categories=tuple(label for _, label in known),
+        categories=tuple(each for _, each in known),
         bars=stacked(layers) if known else (),
     )
 
 
-def _work(summary: LoadSummary) -> Chart:
-    return Chart(
-        name="load-work",
-        title="What the ordinary threads lose",
-        caption="Their work in all, against runs without the real-time thread; pairs of runs of one"
-        " repeat. Bands: 95 %.",
-        panels=(work_panel(_by_condition(summary)),),
+# ---------- several laid over each other ----------
+
+
+def overlay_charts(summaries: Sequence[LoadSummary]) -> list[Chart]:
+    """Every figure in which two load tests at least have something to show, the baseline first."""
+    sides = [(summary.name, _along(summary, PLAIN)) for summary in summaries]
+    along = Chart(
+        name="load-sides",
+        title="Missed deadlines and lost work over each other",
+        caption="Without a remedy. Bands: 95 % of each load test alone, over runs; arrows: as many"
+        f" occasions of failure may hide where none was seen. {_SIDES}",
+        panels=(_failures(sides), _work(sides)),
+    )
+    responses = _responses_beside(sides, summaries[0].deadline_ns)
+    return [along, *responses, *_remedies_beside(summaries)]
+
+
+def _responses_beside(sides: Sides, deadline_ns: int) -> Iterator[Chart]:
+    """For every number of ordinary threads that two sides have; the highest first."""
+    for normal in sorted({cell.normal for _, cells in sides for cell in cells}, reverse=True):
+        panel = _responses(
+            "Without a remedy",
+            [
+                (name, next((c for c in cells if c.normal == normal and _rounds(c)), _NONE))
+                for name, cells in sides
+            ],
+            deadline_ns,
+        )
+        if len(panel.curves) > 1:
+            yield Chart(
+                name=f"load-responses-{normal:04d}",
+                title="Response times laid over each other",
+                option=f"{normal} ordinary thread{'' if normal == 1 else 's'}",
+                family="load-responses",
+                caption=f"{_EVERY}, which is one sample. {_SIDES}",
+                panels=(panel,),
+            )
+
+
+#: A side without rounds, which has no curve and keeps its look.
+_NONE = LoadCell(normal=0, condition=PLAIN, runs=0, invalid=0, seconds=0.0)
+
+
+def _rounds(cell: LoadCell) -> bool:
+    return cell.response is not None and cell.response.total > 0
+
+
+def _remedies_beside(summaries: Sequence[LoadSummary]) -> Iterator[Chart]:
+    """What each remedy changes at the most ordinary threads, a look for each side."""
+    most = summaries[0].most
+    sides = [
+        (summary.name, {each.condition: each for each in summary.effects if each.normal == most})
+        for summary in summaries
+    ]
+    (_, first), *others = sides
+    names = [name for name in first if any(name in own for _, own in others)]
+    if not names:
+        return
+
+    def curves(value: Callable[[Effect], Estimate | None], scale: float) -> Iterator[Curve]:
+        for look, (side, own) in enumerate(sides):
+            # beside each other, so that no bar hides another
+            away = aside(look, len(sides))
+            points = [
+                CurvePoint(
+                    place + away, e.value, e.low, e.high,
+                    text=f"{condition_words(name)}: {ranged(e, 3, scale=scale)}",
+                )
+                for place, name in enumerate(names)
+                if name in own and (e := value(own[name])) is not None
+            ]  # fmt: skip
+            yield curve(side, points, look=look, kind="errors", scale=scale)
+
+    def panel(title: str, y_label: str, drawn: Iterable[Curve]) -> Panel:
+        return Panel(
+            title=title,
+            x_label="remedy",
+            y_label=y_label,
+            categories=tuple(_SHORT.get(name, name) for name in names),
+            curves=tuple(drawn),
+            marks=(Mark(axis="y", at=0.0, label=""),),
+        )
+
+    yield Chart(
+        name="load-remedies-sides",
+        title=f"What remedies change on each side, at {most} ordinary threads",
+        caption="Each against runs of its own load test without it; below 0 is better. Bars:"
+        " 95 %, left out where there is no interval. No verdict compares the sides here.",
+        panels=(
+            panel("Failures", "difference, per second", curves(lambda each: each.failures, 1.0)),
+            panel(
+                "99 % quantile of response times",
+                "difference (ms)",
+                curves(lambda each: each.p99_ns, 1e-6),
+            ),
+        ),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,12 @@ import attrs
 
 from deadbeat.kinds.interference.charts import load_charts
 from deadbeat.kinds.interference.words import (
+    asked,
     condition_words,
+    difference,
+    form_of,
     headline,
-    label_of,
     labels,
-    open_lines,
-    parameter_rows,
     ranged,
     signless,
     threshold,
@@ -25,8 +25,15 @@ from deadbeat.kinds.interference.words import (
 from deadbeat.model import histogram
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import QUANTILES_PPM
-from deadbeat.model.load import REFERENCE
-from deadbeat.model.load_summary import Cause, Effect, Estimate, LoadSummary
+from deadbeat.model.load import (
+    REFERENCE,
+    Cause,
+    Effect,
+    Estimate,
+    LoadCell,
+    LoadSummary,
+    LostTime,
+)
 from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.document import (
     Column,
@@ -63,30 +70,22 @@ def _ms(ns: float) -> str:
     return f"{ns / 1e6:.3f}"
 
 
+def _part(key: str, of: str, value: Callable[[Any], Any], *, heading: str = "") -> Column:
+    """A figure of a part that a cell may lack."""
+
+    def told(cell: LoadCell) -> Any:
+        part = getattr(cell, of)
+        return value(part) if part else None
+
+    return Column(key=key, heading=heading, value=told, format=_ms)
+
+
 def _response(name: str) -> Column:
     """A quantile of the response times; some stand in the table."""
     ppm = QUANTILES_PPM[name]
-    return Column(
-        key=f"response_{name.replace('.', '_')}_ns",
-        heading={"p50": "p50 ms", "p99": "p99 ms"}.get(name, ""),
-        value=lambda cell: cell.response.quantile(ppm) if cell.response else None,
-        format=_ms,
-    )
-
-
-def _of_response(name: str, heading: str = "") -> Column:
-    return Column(
-        key=f"response_{name}",
-        heading=heading,
-        value=lambda cell: getattr(cell.response, name) if cell.response else None,
-        format=_ms,
-    )
-
-
-def _lost(part: str) -> Column:
-    return Column(
-        key=f"lost_{part}", value=lambda cell: getattr(cell.lost, part) if cell.lost else None
-    )
+    key = f"response_{name.replace('.', '_')}_ns"
+    heading = {"p50": "p50 ms", "p99": "p99 ms"}.get(name, "")
+    return _part(key, "response", lambda response: response.quantile(ppm), heading=heading)
 
 
 #: Of a cell, in the order of summary.csv.
@@ -107,23 +106,17 @@ COLUMNS = (
     Column(key="work_per_s", interval=True),
     Column(key="work_lost", heading="work lost", format=_percent, interval=True,
            terminal=lambda e: f"{signless(e.value * 100, 1)} %"),
-    _of_response("mean_ns"), *map(_response, QUANTILES_PPM), _of_response("max_ns", "max ms"),
+    _part("response_mean_ns", "response", attrgetter("mean_ns")),
+    *map(_response, QUANTILES_PPM),
+    _part("response_max_ns", "response", attrgetter("max_ns"), heading="max ms"),
     Column(key="cpu_share"),
-    *map(_lost, ("waiting", "stopped", "slower", "uncharged")),
+    *(_part(f"lost_{part}", "lost", attrgetter(part)) for part in attrs.fields_dict(LostTime)),
 )  # fmt: skip
 _ORDER = (
     "condition", "normal", "all", "released", "failures", "failures_per_s", "response_p50_ns",
     "response_p99_ns", "response_max_ns", "involuntary_per_s", "voluntary_per_s", "moves_per_s",
     "work_lost",
 )  # fmt: skip
-
-
-def _difference(effect: Effect) -> str:
-    """Failures per second; where neither side has any, of occasions: what one would bring is not
-    known."""
-    if effect.occasions_high is None:
-        return ranged(effect.failures)
-    return f"< {effect.occasions_high:.2f} occasions"
 
 
 def _could_show(effect: Effect) -> str | None:
@@ -134,16 +127,13 @@ def _could_show(effect: Effect) -> str | None:
     return f"-{effect.could_show:.2f}"
 
 
-def _normal(effect: Effect) -> object:
-    return "any" if effect.normal is None else effect.normal
-
-
 EFFECT_COLUMNS = (
     Column(key="condition", heading="remedy", format=condition_words),
-    Column(key="normal", heading="ordinary", value=_normal),
+    Column(key="normal", heading="ordinary",
+           value=lambda e: "any" if e.normal is None else e.normal),
     Column(key="failures_before", heading="failures/s", format="{:.2f}".format),
     Column(key="failures_after", heading="with it", format="{:.2f}".format),
-    Column(key="failures", heading="difference/s", value=_difference),
+    Column(key="failures", heading="difference/s", value=difference),
     Column(key="could_show", heading="found with 80 %", value=_could_show, terminal=False),
     Column(key="p99_ns", heading="p99 difference ms", format=lambda e: ranged(e, 2, scale=1e-6)),
     Column(key="pairs", heading="pairs", terminal=False),
@@ -169,8 +159,10 @@ _EFFECTS_HOW = (
 
 def load_document(summary: LoadSummary) -> Document:
     """What a load test says: how many deadlines are missed, what did it, what helps."""
-    form = label_of(summary).split("   ", maxsplit=1)[0]
-    machine = summary.platform
+    form, machine = form_of(summary), summary.platform
+    known = ("machine", "processor", "kernel", "preemption model")
+    parameters = [(name, asked(name, value)) for name, value in sorted(summary.spec.items())]
+    causes = [_remark(cause) for cause in summary.causes]
     return Document(
         title=summary.name,
         kind="load",
@@ -178,10 +170,7 @@ def load_document(summary: LoadSummary) -> Document:
         labels=labels(summary),
         noise=form,
         head=(
-            ("Machine", machine["machine"]),
-            ("Processor", machine["processor"]),
-            ("Kernel", machine["kernel"]),
-            ("Preemption model", machine["preemption model"]),
+            *((name.capitalize(), machine[name]) for name in known),
             ("Real-time thread", form),
             ("Runs", f"{summary.done} of {summary.planned}"),
         ),
@@ -193,9 +182,7 @@ def load_document(summary: LoadSummary) -> Document:
                 "What took the real-time thread's time",
                 (
                     Note("With the most ordinary threads and no remedy."),
-                    Remarks(
-                        [_remark(cause) for cause in summary.causes], empty=without_causes(summary)
-                    ),
+                    Remarks(causes, empty=without_causes(summary)),
                 ),
                 "What did it",
             ),
@@ -207,7 +194,7 @@ def load_document(summary: LoadSummary) -> Document:
                 "Circumstances",
                 (
                     Subsection("Platform", (FactList([*machine.items()]),)),
-                    Subsection("Parameters", (FactList(parameter_rows(summary)),)),
+                    Subsection("Parameters", (FactList(parameters),)),
                 ),
             ),
             Section("glossary", "How to read this", (FactList(terms("load"), terms=True),)),
@@ -216,35 +203,33 @@ def load_document(summary: LoadSummary) -> Document:
 
 
 def _answer(summary: LoadSummary) -> tuple[Part, ...]:
+    """The answer, and what is wrong with runs, happened beside them, or is missing."""
+    left = summary.planned - summary.done
+    unfinished = [f"unfinished: {summary.done} of {summary.planned} runs"] if left > 0 else []
+    beside = [summary.beside] if summary.beside else []
+    causes = [
+        f"cause, {each.certainty}: {each.title}{_share(each, ' ({})')}: {each.evidence}"
+        for each in summary.causes
+    ]
+    untried = [f"not tried: {name}: {reason}" for name, reason in summary.impossible.items()]
     return (
         Sentence(headline(summary), answer=True, terminal=True),
         Sentence(threshold(summary), terminal=True),
-        Lines([f"cause, {line}" for line in cause_lines(summary)], terminal=True, page=False),
-        Lines(
-            [f"not tried: {name}: {reason}" for name, reason in summary.impossible.items()],
-            terminal=True,
-            page=False,
-        ),
-        Lines(open_lines(summary), terminal=True),
+        Lines([*causes, *untried], terminal=True, page=False),
+        Lines([*beside, *summary.problems, *unfinished], terminal=True),
     )
 
 
-def cause_lines(summary: LoadSummary) -> list[str]:
-    """A line per cause, the greatest first."""
-    return [
-        f"{cause.certainty}: {cause.title}"
-        + ("" if cause.share is None else f" ({cause.share * 100:.0f} % of the lost time)")
-        + f": {cause.evidence}"
-        for cause in summary.causes
-    ]
+def _share(cause: Cause, form: str) -> str:
+    share = cause.share
+    return "" if share is None else form.format(f"{share * 100:.0f} % of the lost time")
 
 
 def _remark(cause: Cause) -> Remark:
-    share = "" if cause.share is None else f" — {cause.share * 100:.0f} % of the lost time"
     return Remark(
-        kind="warning" if cause.certainty in ("shown", "likely") else "info",
+        kind="info" if cause.certainty == "unknown" else "warning",
         label=cause.certainty.capitalize(),
-        text=f"{cause.title}{share}.",
+        text=f"{cause.title}{_share(cause, ' — {}')}.",
         detail=f"{cause.evidence}.",
     )
 
@@ -253,7 +238,7 @@ def _table(summary: LoadSummary) -> Table:
     """A row per cell with a real-time thread."""
     return Table(
         name="load-table",
-        title=label_of(summary).split("   ", maxsplit=1)[0],
+        title=form_of(summary),
         columns=COLUMNS,
         order=_ORDER,
         rows=[cell for cell in summary.cells if cell.condition != REFERENCE],
@@ -296,19 +281,19 @@ def power_lines(summary: LoadSummary) -> list[str]:
     """What each remedy of which nothing is shown could have shown, a line each."""
     lines = []
     for effect in summary.effects:
-        if effect.removal_found is None:
-            continue
-        first = f"{condition_words(effect.condition)}: no difference shown; "
-        if effect.could_show is None:
-            lines.append(
-                f"{first}too few runs: even the end of all misses would be found with only"
+        if effect.could_show is not None:
+            told = (
+                f"{effect.could_show:.2f} of {effect.failures_before:.2f} failures/s less would be"
+                " found with 80 %"
+            )
+        elif effect.removal_found is not None:
+            told = (
+                "too few runs: even the end of all misses would be found with only"
                 f" {100 * effect.removal_found:.0f} %"
             )
         else:
-            lines.append(
-                f"{first}{effect.could_show:.2f} of {effect.failures_before:.2f} failures/s less"
-                " would be found with 80 %"
-            )
+            continue
+        lines.append(f"{condition_words(effect.condition)}: no difference shown; {told}")
     return lines
 
 
@@ -340,7 +325,6 @@ def write_load(
 
 def write_figures(summary: LoadSummary, folder: Path, formats: Sequence[str] = FORMATS) -> None:
     """Every figure in every format."""
-    form = label_of(summary).split("   ", maxsplit=1)[0]
-    caption = f"{form} · {summary.platform['processor']} · {summary.platform['kernel']}"
+    caption = f"{form_of(summary)} · {summary.platform['processor']} · {summary.platform['kernel']}"
     words = Words(labels=" · ".join(labels(summary)), caption=caption)
     write_charts(folder, load_charts(summary), words, formats)

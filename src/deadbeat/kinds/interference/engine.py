@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
 
-from attrs import field, frozen
+from attrs import frozen
 
-from deadbeat.model.load import Gaps, LoadKey, Rounds
+from deadbeat.model.errors import DataError
+from deadbeat.model.load import Gaps, LoadKey, Rounds, Seen
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting, Standing
 from deadbeat.targets.readings import Readings
@@ -51,24 +52,7 @@ class LoadRequest:
     seed: int = 0
 
 
-@frozen(kw_only=True)
-class Seen:
-    """What a run showed; fields as in `deadbeat.model.load.LoadRun`."""
-
-    window_ns: tuple[int, int]
-    sampled_ns: tuple[int, int]
-    rounds: Rounds = field(factory=Rounds)
-    gaps: Gaps = field(factory=Gaps)
-    gaps_lost: int = 0
-    normal_units: tuple[int, ...] = ()
-    policy: str = ""
-    priority: int | None = None
-    cpu: int | None = None
-    unit_ps: int | None = None
-    trace: dict[str, Any] = field(factory=dict)
-
-
-class LoadEngine(Protocol):
+class LoadEngine(ABC):
     """Runs the threads of a load test.
 
     Attributes:
@@ -77,18 +61,18 @@ class LoadEngine(Protocol):
             test's own; None: not known.
     """
 
-    @property
-    def kind(self) -> str: ...
+    kind: str
+    process: int | None = None
 
-    @property
-    def process(self) -> int | None: ...
-
+    @abstractmethod
     def cpus(self) -> tuple[int, ...]:
         """CPUs that may be used."""
 
+    @abstractmethod
     def describe(self) -> Platform:
         """The machine as it stands now, with what was tuned on purpose."""
 
+    @abstractmethod
     def unit_ps(self, cpus: Sequence[int], *, policy: str, priority: int) -> int:
         """What a thousand additions take undisturbed.
 
@@ -99,9 +83,11 @@ class LoadEngine(Protocol):
             TargetError: It cannot be measured: permission, a machine that is in use.
         """
 
+    @abstractmethod
     def read(self, paths: Sequence[str]) -> Readings:
         """Files of the machine."""
 
+    @abstractmethod
     def holding(
         self, settings: Sequence[Setting], *, reason: str
     ) -> AbstractContextManager[dict[str, str]]:
@@ -115,7 +101,9 @@ class LoadEngine(Protocol):
 
     def standing(self) -> tuple[Standing, ...]:
         """Changed settings that have not been put back, whoever changed them."""
+        return ()
 
+    @abstractmethod
     def run(self, ask: LoadRequest) -> Seen:
         """One run. The caller sleeps meanwhile.
 
@@ -124,5 +112,46 @@ class LoadEngine(Protocol):
             TargetError: No run of this kind is possible here.
         """
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  an engine may have nothing to remove
         """Leaves nothing behind."""
+
+
+def parse(text: str) -> Seen:
+    """The result of the runtime's verb ``rounds`` (runtime/src/rounds.c). DataError where the text
+    is not whole."""
+    rows: dict[str, list[list[str]]] = {}
+    for line in text.splitlines():
+        word, *rest = line.split()
+        rows.setdefault(word, []).append(rest)
+    try:
+        return _seen(rows)
+    except (KeyError, IndexError, ValueError) as error:
+        hint = "the run is done again when the command is repeated"
+        raise DataError(f"the result of a run is damaged: {error!r}", hint) from error
+
+
+def _seen(rows: dict[str, list[list[str]]]) -> Seen:
+    if rows["rounds"] != [["1"]]:
+        raise ValueError(f"format {rows['rounds']}")
+    table, gaps = ([list(map(int, row)) for row in rows.get(name, [])] for name in ("round", "gap"))
+    (end,) = rows["end"]
+    if int(end[0]) != len(table):
+        raise ValueError(f"{len(table)} of {end[0]} rounds")
+    placed = rows.get("placed", [None])[0]
+    return Seen(
+        window_ns=_pair(rows["window"][0]),
+        sampled_ns=_pair(rows["sampled"][0]),
+        rounds=Rounds.of_rows(table),
+        gaps=Gaps.of_rows(gaps),
+        gaps_lost=int(rows["lost"][0][0]),
+        normal_units=tuple(int(row[1]) for row in rows.get("normal", [])),
+        policy=placed[0] if placed else "",
+        priority=int(placed[1]) if placed else None,
+        cpu=int(placed[2]) if placed else None,
+        unit_ps=int(rows["unit"][0][0]) if placed else None,
+    )
+
+
+def _pair(words: list[str]) -> tuple[int, int]:
+    first, last = map(int, words)
+    return first, last

@@ -17,24 +17,27 @@ makes up for a mean of few). What this covers stands in docs/reference/load.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 
 import numpy as np
 from attrs import evolve, frozen
-from numpy.typing import NDArray
 
-from deadbeat.model.load_summary import Estimate
+from deadbeat.kinds.interference.lost import Floats, student_above
+from deadbeat.model.load import Estimate, Integers
+from deadbeat.stats import special
 from deadbeat.stats.binomial import at_most, poisson_interval, quantile_ranks
-from deadbeat.stats.bootstrap import arm_factor, student_half_width, t_cdf
-
-Integers = NDArray[np.int64]
+from deadbeat.stats.intervals import arm_factor, student_half_width, t_cdf, t_quantile
 
 _TAIL = 0.025
 #: -log(0.05): occasions of which none is seen in one case of twenty (the rule of three).
 _NONE_SEEN = 3.0
 _RESAMPLES = 2000
 _P99 = 0.99
+#: How often what could have been shown is found, and shares of the failures in as many steps.
+POWER, _STEPS = 0.8, 20
+#: Runs that scatter less than chance would have it: at which chance that is more than chance.
+_BY_CHANCE = 0.05
 
 
 @frozen(kw_only=True)
@@ -70,32 +73,16 @@ def occasions(misses: Integers) -> tuple[int, ...]:
     return tuple(sizes.tolist())
 
 
-def mean_of(values: Sequence[float]) -> Estimate:
-    """Mean over runs."""
+def mean_of(values: Sequence[float], least: float = -math.inf, most: float = math.inf) -> Estimate:
+    """Mean over runs; its interval is cut to what is possible, and still holds the value, which was
+    seen."""
     array = np.asarray(values, np.float64)
     mean = float(array.mean())
     if len(array) < 2:
         return Estimate(value=mean)
     half = student_half_width(array)
-    return Estimate(value=mean, low=mean - half, high=mean + half)
-
-
-def count_of(values: Sequence[float]) -> Estimate:
-    """Mean of what cannot be below 0."""
-    return within(mean_of(values), 0.0, math.inf)
-
-
-def share_of(values: Sequence[float]) -> Estimate:
-    """Mean of shares of a whole."""
-    return within(mean_of(values), 0.0, 1.0)
-
-
-def within(estimate: Estimate, least: float, most: float) -> Estimate:
-    """Its interval cut to what is possible; it still holds the value, which was seen."""
-    if estimate.low is None or estimate.high is None:
-        return estimate
-    low, high = min(estimate.value, least), max(estimate.value, most)
-    return evolve(estimate, low=max(estimate.low, low), high=min(estimate.high, high))
+    low, high = max(mean - half, min(mean, least)), min(mean + half, max(mean, most))
+    return Estimate(value=mean, low=low, high=high)
 
 
 def _variance(runs: Sequence[Counted]) -> float:
@@ -117,7 +104,7 @@ def rate_of(runs: Sequence[Counted]) -> Estimate:
     if not failures:
         return Estimate(value=0.0, low=0.0, high=_NONE_SEEN / seconds)
     rates = np.array([run.per_s for run in runs])
-    found = count_of(rates.tolist())
+    found = mean_of(rates.tolist(), 0.0)
     if found.low is None or found.high is None:
         return found
     least, most = _within_runs(runs)
@@ -149,9 +136,11 @@ def _within_runs(runs: Sequence[Counted]) -> tuple[float, float]:
 def difference_of(before: Sequence[Counted], after: Sequence[Counted]) -> PairedDifference:
     """Failures per second of pairs in their order.
 
-    Its interval is the wider of two at each end: Student's over pairs, and by chance within runs
-    that of both sides joined by their squares (R. G. Newcombe, Statistics in Medicine 17, 1998). A
-    side without a failure may have as many occasions as one with none, of the other side's size.
+    The chance is the larger of Student's over pairs and the exact one of so many occasions on one
+    side (decision 0029). The interval is the wider of two at each end: Student's over pairs, and by
+    chance within runs that of both sides joined by their squares (R. G. Newcombe, Statistics in
+    Medicine 17, 1998). A side without a failure may have as many occasions as one with none, of the
+    other side's size.
     Without any failure there is none: see `occasions_bound`.
     """
     values = np.array([b.per_s - a.per_s for a, b in zip(before, after, strict=True)])
@@ -159,16 +148,14 @@ def difference_of(before: Sequence[Counted], after: Sequence[Counted]) -> Paired
     first, last = (sum(run.failures for run in side) for side in (before, after))
     if len(values) < 2 or not first + last:
         return PairedDifference(estimate=Estimate(value=mean), p=1.0)
-    seconds = sum(run.seconds for run in (*before, *after)) / 2
-    variance = _variance(before) + _variance(after)
-    floor = math.sqrt(variance) / seconds
-    size = max(variance / (first + last), 1.0)
-    chances = [_student_p(values), _normal_p(mean, floor), _sides_p(first, last, size)]
+    size = max((_variance(before) + _variance(after)) / (first + last), 1.0)
+    above = student_above(values)
+    p = max(2 * min(above, 1 - above), _sides_p(first, last, size))
     half = student_half_width(values)
     one, other = _arms(before, after), _arms(after, before)
     down, up = math.hypot(one[1], other[0]), math.hypot(one[0], other[1])
     estimate = Estimate(value=mean, low=mean - max(half, down), high=mean + max(half, up))
-    return PairedDifference(estimate=estimate, p=max(chances))
+    return PairedDifference(estimate=estimate, p=p)
 
 
 def _arms(runs: Sequence[Counted], others: Sequence[Counted]) -> tuple[float, float]:
@@ -189,20 +176,6 @@ def occasions_bound(before: Sequence[Counted], after: Sequence[Counted]) -> floa
     return _NONE_SEEN / min(sum(run.seconds for run in side) for side in (before, after))
 
 
-def _student_p(values: NDArray[np.float64]) -> float:
-    error = float(values.std(ddof=1)) / math.sqrt(len(values))
-    mean = abs(float(values.mean()))
-    if error <= mean * 1e-12:
-        return 1.0 if mean == 0 else 0.0
-    return max(0.0, 2 * (1 - t_cdf(mean / error, len(values) - 1)))
-
-
-def _normal_p(mean: float, error: float) -> float:
-    if not error:
-        return 0.0 if mean else 1.0
-    return 2 * NormalDist().cdf(-abs(mean) / error)
-
-
 def _sides_p(first: int, last: int, size: float) -> float:
     """Chance that of as many occasions so many more are on one side (exact, two-sided)."""
     total = math.floor((first + last) / size)
@@ -210,7 +183,86 @@ def _sides_p(first: int, last: int, size: float) -> float:
     return min(2 * (1 - at_most(more - 1, total, 0.5)), 1.0) if more > 0 else 1.0
 
 
-# --- a quantile of the response time -------------------------------------------------------------
+# ---------- what a test could have shown ----------
+
+
+@frozen(kw_only=True)
+class Found:
+    """What a test would have found.
+
+    Attributes:
+        share: Of the failures, the smallest whose removal is found with `POWER`; None: not even
+            that of all.
+        removal: How often the removal of all is found.
+    """
+
+    share: float | None
+    removal: float
+
+
+def could_show(before: Mapping[int, Sequence[Counted]], *, level: float) -> Found:
+    """What the tests behind a verdict find in as many pairs of runs.
+
+    Runs with the remedy are taken to have so many failures less, and to scatter as those without
+    it: by chance within runs, times what they were seen to scatter beyond it; below it, where they
+    keep a beat, only if chance does not explain that (5 %).
+
+    Args:
+        before: The runs without the remedy by number of ordinary threads; three or more in all, one
+            failure or more.
+        level: Of the verdict, after what the number of verdicts takes from it.
+    """
+    runs = [run for group in before.values() for run in group]
+    failures = sum(run.failures for run in runs)
+    spread = _spread(runs)
+    seen = chance = 0.0
+    degrees = 0
+    for group in before.values():
+        counts = np.array([run.failures for run in group], np.float64)
+        if counts.any() and len(group) > 1:
+            seen += float(((counts - counts.mean()) ** 2).sum())
+            chance += (len(group) - 1) * float(counts.mean()) * spread
+            degrees += len(group) - 1
+    ratio = seen / chance if chance else 1.0
+    if ratio < 1 and special.chdtr(degrees, ratio * degrees) >= _BY_CHANCE:
+        ratio = 1.0
+
+    def found(share: float) -> float:
+        """By each of the two tests of `difference_of`, the lesser of both."""
+        both, occasion = (2 - share) * failures, max(spread, 1.0)
+        error = math.sqrt(ratio * both * spread)
+        fewest = _least(both / occasion, level)
+        if not error:
+            return float(failures >= fewest * occasion)
+        wanted = t_quantile(1 - level / 2, len(runs) - 1)
+        return min(
+            t_cdf(share * failures / error - wanted, len(runs) - 1),
+            NormalDist().cdf(2 * (failures - (fewest - 0.5) * occasion) / error),
+        )
+
+    shares = (step / _STEPS for step in range(1, _STEPS + 1))
+    enough = next((share for share in shares if found(share) >= POWER), None)
+    return Found(share=enough, removal=found(1.0))
+
+
+def _spread(runs: Sequence[Counted]) -> float:
+    """Variance of the number of failures by chance, per failure; sizes scatter at least as
+    geometric ones."""
+    sizes = np.array([size for run in runs for size in run.occasions], np.float64)
+    mean = float(sizes.mean())
+    scatter = max(float((sizes**2).mean()) / mean**2 - 1, 1 - 1 / mean)
+    return mean * (1 + scatter) * _free(runs) ** 2
+
+
+def _least(total: float, level: float) -> int:
+    """Of so many occasions, how many on one side are no chance; of fewer than could ever be, that
+    number."""
+    count = max(math.floor(total), math.ceil(math.log2(2 / level)))
+    sides = range(count // 2, count + 1)
+    return next(more for more in sides if 2 * (1 - at_most(more - 1, count, 0.5)) <= level)
+
+
+# ---------- a quantile of the response time ----------
 
 
 def p99_of(values: Integers) -> Estimate:
@@ -256,9 +308,7 @@ def p99_difference(before: Sequence[Integers], after: Sequence[Integers], *, see
     )
 
 
-def _drawn(
-    before: Sequence[Integers], after: Sequence[Integers], *, seed: int
-) -> NDArray[np.float64]:
+def _drawn(before: Sequence[Integers], after: Sequence[Integers], *, seed: int) -> Floats:
     pairs = len(before)
     known: dict[tuple[int, ...], float] = {}
     picks = np.random.default_rng(seed).integers(pairs, size=(_RESAMPLES, pairs))

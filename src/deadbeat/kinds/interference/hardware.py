@@ -12,9 +12,9 @@ from typing import Any
 from attrs import evolve
 
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.kinds.interference.engine import LoadRequest, Seen
-from deadbeat.kinds.interference.protocol import parse
+from deadbeat.kinds.interference.engine import LoadEngine, LoadRequest, parse
 from deadbeat.model.errors import RunError, TargetError
+from deadbeat.model.load import Seen
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting, Standing
 from deadbeat.settings.journal import Journal
@@ -33,8 +33,8 @@ _CALIBRATION_S = 0.5
 _TAIL_ROUNDS = 4
 
 
-class HardwareLoad:
-    """Real threads on ``target``; see :class:`deadbeat.kinds.interference.engine.LoadEngine`.
+class HardwareLoad(LoadEngine):
+    """Real threads on ``target``.
 
     Args:
         target: None: this machine.
@@ -44,23 +44,14 @@ class HardwareLoad:
     def __init__(self, *, target: Target | None = None, lock_wait: float = 10.0) -> None:
         self._target: Target = target or LocalTarget()
         self._executor = HardwareExecutor(target=self._target, lock_wait=lock_wait)
-
-    @property
-    def kind(self) -> str:
-        return self._target.kind
-
-    @property
-    def process(self) -> int | None:
-        """This one, where the target is this machine: it waits for the program, and that for its
-        threads."""
-        return os.getpid() if isinstance(self._target, LocalTarget) else None
+        self.kind = self._target.kind
+        # on this machine this process waits for the program, and that for its threads
+        self.process = os.getpid() if isinstance(self._target, LocalTarget) else None
 
     def cpus(self) -> tuple[int, ...]:
-        """CPUs that this process may use."""
         return self._executor.cpus
 
     def describe(self) -> Platform:
-        """The machine as it stands now, with what was tuned on purpose."""
         return with_tuning(self._executor.describe(), self._target)
 
     def unit_ps(self, cpus: Sequence[int], *, policy: str, priority: int) -> int:
@@ -77,12 +68,10 @@ class HardwareLoad:
         raise TargetError("the program did not say what a unit of work costs", "")
 
     def read(self, paths: Sequence[str]) -> Readings:
-        """Files of the target."""
         return self._target.read_many(paths)
 
     @contextmanager
     def holding(self, settings: Sequence[Setting], *, reason: str) -> Iterator[dict[str, str]]:
-        """See the protocol; the journal is that of ``deadbeat tune``."""
         if not settings:
             yield {}
             return
@@ -90,11 +79,9 @@ class HardwareLoad:
             yield {setting.path: setting.value for setting in settings}
 
     def standing(self) -> tuple[Standing, ...]:
-        """From the journal of ``deadbeat tune``."""
         return Journal(self._target).status()
 
     def run(self, ask: LoadRequest) -> Seen:
-        """One run; see the protocol."""
         out = f"{self._target.folder}/{ask.key.text}"
         options = {
             "--cpus": _list(ask.cpus),
@@ -135,7 +122,6 @@ class HardwareLoad:
         return {}
 
     def close(self) -> None:
-        """Removes everything from the target."""
         self._executor.close()
 
 

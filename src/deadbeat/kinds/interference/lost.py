@@ -1,27 +1,39 @@
-"""Where the time of a real-time thread in rounds went, of one run; pure.
+"""Where a real-time thread's time went, and what differs between pairs of runs; pure.
 
 A thread's CPU clock is the scheduler's account. A kernel that accounts for a host's or an
 interrupt's time by itself (PARAVIRT_TIME_ACCOUNTING, IRQ_TIME_ACCOUNTING) leaves such time out of
 that clock (``update_rq_clock_task`` in kernel/sched/core.c); others charge it to the thread. So it
 is looked at which part of a gap the clock holds: what neither that clock nor ``run_delay`` holds
 was not the thread's.
+
+What is compared of runs is judged together (S. Holm, 1979): in less than one test of twenty without
+any effect one comparison or more is called shown.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.model.load import LoadRun
-from deadbeat.model.load_summary import LostTime
-from deadbeat.stats.bootstrap import student_half_width, t_cdf
+from deadbeat.model.load import ALL, PLAIN, LoadRun, LostTime
+from deadbeat.stats.intervals import student_half_width, t_cdf
+from deadbeat.stats.multiple import holm
+
+Floats = NDArray[np.float64]
 
 #: Pairs of runs that a difference needs to be shown.
 PAIRS_MIN = 3
+#: What all comparisons of a test may err together, on the side that is looked at: a single one is
+#: then shown where its 95 % interval lies above 0.
+_LEVEL = 0.025
+#: Parts of a run that are compared.
+WAITING, SLOWER, EXECUTION = "waiting", "slower", "execution"
+#: Condition before ("": nothing, the part itself), condition after, part.
+_Asked = tuple[str, str, str]
 
 
 def inside_window(run: LoadRun) -> NDArray[np.bool_]:
@@ -39,12 +51,12 @@ def lost_of(
         alone_ns: CPU time that a round takes alone; None: not known, then nothing is slower.
         counted: Which rounds count; None: those released in the window.
     """
-    rounds = run.rounds
+    rounds, scale = run.rounds, 1e9 * run.window_s
     these = inside_window(run) if counted is None else counted
     stopped, uncharged = stopped_ns(run)
-    execution = 0.0 if alone_ns is None else float((rounds.cpu_ns[these] - alone_ns).sum())
-    slower = 0.0 if alone_ns is None else execution - (stopped - uncharged)
-    scale = 1e9 * run.window_s
+    slower = 0.0
+    if alone_ns is not None:
+        slower = float((rounds.cpu_ns[these] - alone_ns).sum()) - (stopped - uncharged)
     return LostTime(
         waiting=float(rounds.delay_ns[these].sum()) / scale,
         stopped=stopped / scale,
@@ -71,6 +83,15 @@ def stopped_ns(run: LoadRun) -> tuple[float, float]:
     return stopped, float(np.minimum(by_round, missing).sum())
 
 
+def student_above(values: Floats) -> float:
+    """Chance of a mean as large where the true one is 0 or less: Student's test, one-sided."""
+    mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
+    if error <= abs(mean) * 1e-12:
+        return 0.5 if mean == 0 else float(mean < 0)
+    below = t_cdf(abs(mean) / error, len(values) - 1)
+    return max(1 - below, 0.0) if mean > 0 else below
+
+
 @frozen(kw_only=True)
 class LostDifference:
     """Of pairs of runs of one repeat: their mean with its 95 % interval, both infinite where there
@@ -78,41 +99,133 @@ class LostDifference:
 
     Attributes:
         p: Chance of as much where there is none or less (one-sided).
-        above: Whether it is above 0 among all comparisons of its test (`load_scene`).
+        above: Whether it is above 0 among all comparisons of its test (`Scene`).
     """
 
     mean: float
-    low: float
-    high: float
+    low: float = -math.inf
+    high: float = math.inf
     pairs: int
     p: float = 1.0
     above: bool = False
 
-    def text(self, scale: float = 1.0, digits: int = 1) -> str:
+    @classmethod
+    def of(cls, values: Sequence[float]) -> LostDifference | None:
+        """Of what pairs differ by; None: there is no pair."""
+        array = np.asarray(values, np.float64)
+        if not len(array):
+            return None
+        mean = float(array.mean())
+        if len(array) < PAIRS_MIN:
+            return cls(mean=mean, pairs=len(array))
+        half, p = student_half_width(array), student_above(array)
+        return cls(mean=mean, low=mean - half, high=mean + half, pairs=len(array), p=p)
+
+    def text(self, scale: float = 1.0) -> str:
         """``3.1 [2.0, 4.2]``."""
         if not math.isfinite(self.low):
-            return f"{self.mean * scale:.{digits}f} (too few pairs of runs for an interval)"
-        low, high = self.low * scale, self.high * scale
-        return f"{self.mean * scale:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+            return f"{self.mean * scale:.1f} (too few pairs of runs for an interval)"
+        return f"{self.mean * scale:.1f} [{self.low * scale:.1f}, {self.high * scale:.1f}]"
+
+    @property
+    def among(self) -> str:
+        """Why an interval off zero shows nothing."""
+        off_zero = self.low > 0 and not self.above
+        return " among all comparisons of the test" if off_zero else ""
 
 
-def difference_of(values: Sequence[float]) -> LostDifference | None:
-    """Of what pairs differ by; None: there is no pair."""
-    array = np.asarray(values, np.float64)
-    if not len(array):
-        return None
-    mean = float(array.mean())
-    if len(array) < PAIRS_MIN:
-        return LostDifference(mean=mean, low=-math.inf, high=math.inf, pairs=len(array))
-    half = student_half_width(array)
-    return LostDifference(
-        mean=mean, low=mean - half, high=mean + half, pairs=len(array), p=_above_p(array)
-    )
+@frozen(kw_only=True)
+class SceneMachine:
+    """What of a platform causes are inferred from.
+
+    Attributes:
+        kernel: Major and minor number; (0, 0): not known.
+        group_sched: Whether RT_GROUP_SCHED is built in; None: not known.
+        fair_server: Share that each CPU keeps for ordinary threads, where it can be read.
+        siblings: CPU -> number of CPUs of its core; empty: not known.
+        scaling: Whether frequencies change (there is a cpufreq driver); None: not known.
+        virtual: Whether it is a virtual machine; None: not known.
+    """
+
+    kernel: tuple[int, int] = (0, 0)
+    group_sched: bool | None = None
+    fair_server: float | None = None
+    siblings: Mapping[str, int] = field(factory=dict)
+    scaling: bool | None = None
+    virtual: bool | None = None
 
 
-def _above_p(values: NDArray[np.float64]) -> float:
-    mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
-    if error <= abs(mean) * 1e-12:
-        return 0.0 if mean > 0 else 1.0
-    below = t_cdf(abs(mean) / error, len(values) - 1)
-    return max(1 - below, 0.0) if mean > 0 else below
+@frozen(kw_only=True)
+class Scene:
+    """What one question is answered from.
+
+    Attributes:
+        lost: Of the cell in question.
+        here: Its runs.
+        runs: All valid runs with as many ordinary threads.
+        traced: The run with the kernel's events.
+        compared: Whether what a round takes alone is of fewer ordinary threads.
+        alone_ns: CPU time that a round takes alone.
+        proven: Comparisons that stand among all of them; None: not judged yet (`judged`).
+    """
+
+    lost: LostTime
+    here: Sequence[LoadRun]
+    runs: Sequence[LoadRun]
+    machine: SceneMachine
+    traced: LoadRun | None
+    compared: bool
+    alone_ns: int | None
+    proven: frozenset[_Asked] | None = None
+
+    def share(self, part: float) -> float:
+        """Of all lost time."""
+        parts = (self.lost.waiting, self.lost.stopped, self.lost.slower)
+        return part / sum(max(each, 0.0) for each in parts)
+
+    def of(self, condition: str) -> list[LoadRun]:
+        """The runs of a condition."""
+        return [run for run in self.runs if run.key.condition == condition]
+
+    def bound(self) -> str | None:
+        """The remedy that was measured and does no more than bind the thread, as `ALL` does."""
+        return next((name for name in ("smt", "pin") if self.of(name)), None)
+
+    def judged(self) -> Scene:
+        """The same, with what is shown among all comparisons that any cause may ask for."""
+        asked: list[_Asked] = [
+            (PLAIN, "rt-bandwidth", WAITING),
+            ("", "rt-bandwidth", WAITING),
+            (self.bound() or PLAIN, ALL, WAITING),
+            ("", ALL, WAITING),
+            ("pin", "smt", SLOWER),
+            (PLAIN, "governor", SLOWER),
+            (PLAIN, "pin", EXECUTION),
+        ]
+        found = {each: self._compared(*each) for each in asked}
+        known = {each: one.p for each, one in found.items() if one and one.pairs >= PAIRS_MIN}
+        chances = zip(known, holm(list(known.values())), strict=True)
+        return evolve(self, proven=frozenset(each for each, p in chances if p <= _LEVEL))
+
+    def less(self, before: str, after: str, part: str) -> LostDifference | None:
+        """How much less of ``part`` there is under ``after`` than under ``before`` ("": how much
+        there is under ``after``), of pairs of runs of one repeat; None: there is no pair."""
+        found = self._compared(before, after, part)
+        assert self.proven is not None
+        return found and evolve(found, above=(before, after, part) in self.proven)
+
+    def _compared(self, before: str, after: str, part: str) -> LostDifference | None:
+        last = {run.key.repeat: self._of(run, part) for run in self.of(after)}
+        if not before:
+            return LostDifference.of(list(last.values()))
+        first = {run.key.repeat: self._of(run, part) for run in self.of(before)}
+        both = sorted(first.keys() & last.keys())
+        return LostDifference.of([first[repeat] - last[repeat] for repeat in both])
+
+    def _of(self, run: LoadRun, part: str) -> float:
+        """A part of a run: lost time by second of window, or the mean CPU time of a round."""
+        if part != EXECUTION:
+            lost = lost_of(run, self.alone_ns)
+            return lost.waiting if part == WAITING else lost.slower
+        own = run.rounds.cpu_ns[inside_window(run)]
+        return float(np.mean(own)) if len(own) else 0.0

@@ -15,11 +15,9 @@ import numpy as np
 from attrs import field, frozen
 
 from deadbeat.experiment.beside import beside_load
-from deadbeat.kinds.interference.kind import planned_keys
-from deadbeat.kinds.interference.plan import block_of
+from deadbeat.kinds.interference.plan import block_of, planned_keys
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec
-from deadbeat.kinds.interference.summarise import LoadFigures, figures_of
-from deadbeat.kinds.interference.view import summary_of
+from deadbeat.kinds.interference.summarise import LoadFigures, figures_of, summary_of
 from deadbeat.model.comparison import (
     Aligned,
     Comparable,
@@ -29,8 +27,7 @@ from deadbeat.model.comparison import (
     Vocabulary,
 )
 from deadbeat.model.finding import Finding, other_work_beside
-from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun
-from deadbeat.model.load_summary import LoadSummary
+from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun, LoadSummary
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.store.load import LOAD_FILE, LoadStore
 from deadbeat.store.serial import to_plain
@@ -291,7 +288,7 @@ def _other_cpus(tests: Sequence[LoadTest]) -> Iterator[str]:
 
 
 def _overlays(subjects: Sequence[LoadTest], _levels: int | None) -> list[Any]:
-    from deadbeat.kinds.interference.overlays import overlay_charts  # noqa: PLC0415  heavy
+    from deadbeat.kinds.interference.charts import overlay_charts  # noqa: PLC0415  heavy
 
     return overlay_charts([subject.summary for subject in subjects])
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection
 
 from attrs import frozen
 
 from deadbeat.kinds.interference.engine import LoadRequest
-from deadbeat.kinds.interference.remedy import RemedyChange
-from deadbeat.kinds.interference.spec import LoadSpec
+from deadbeat.kinds.interference.remedies import RemedyChange
+from deadbeat.kinds.interference.spec import LoadSpec, read_spec
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadKey
+from deadbeat.store.load import LoadStore
 
 #: Beside its window a run takes about so long: start-up, calibration, warm-up, files.
 OVERHEAD_S = 0.4
@@ -24,8 +25,8 @@ class PlannedCell:
     condition: str
 
 
-def cells(spec: LoadSpec, possible: Mapping[str, RemedyChange]) -> tuple[PlannedCell, ...]:
-    """The cells of a resolved specification.
+def cells(spec: LoadSpec, possible: Collection[str]) -> tuple[PlannedCell, ...]:
+    """The cells of a resolved specification, with these remedies.
 
     Without a remedy, and with all that are possible, at every number of ordinary threads; each
     alone at the highest; and the ordinary threads without the real-time one.
@@ -41,17 +42,16 @@ def cells(spec: LoadSpec, possible: Mapping[str, RemedyChange]) -> tuple[Planned
     return tuple(found)
 
 
-def plan(spec: LoadSpec, possible: Mapping[str, RemedyChange]) -> tuple[LoadKey, ...]:
+def plan(spec: LoadSpec, possible: Collection[str]) -> tuple[LoadKey, ...]:
     """All runs in order: blocks, each in a random order of its own, in which a cell stands once and
     one where remedies are told apart as many times as it has more repeats, so that all of them
     spread over the whole time; the run that is traced is the last."""
-    everything = cells(spec, possible)
     keys = []
     for block in range(1, spec.repeats + 1):
         runs = [
             LoadKey(cell.normal, cell.condition, repeat)
-            for cell in everything
-            for repeat in _repeats_in(spec, cell, block)
+            for cell in cells(spec, possible)
+            for repeat in _repeats_in(spec, cell.normal, block)
         ]
         random.Random(f"{spec.seed} {block}").shuffle(runs)
         keys += runs
@@ -60,10 +60,14 @@ def plan(spec: LoadSpec, possible: Mapping[str, RemedyChange]) -> tuple[LoadKey,
     return tuple(keys)
 
 
-def _repeats_in(spec: LoadSpec, cell: PlannedCell, block: int) -> range:
+def planned_keys(store: LoadStore) -> tuple[LoadKey, ...]:
+    """Every run that a stored load test should have."""
+    return plan(read_spec(store.spec), store.changes)
+
+
+def _repeats_in(spec: LoadSpec, normal: int, block: int) -> range:
     """Repeats of a cell in a block, of 1 to the number of repeats."""
-    counts = spec.normal or ()
-    if cell.normal != max(counts):
+    if normal != max(spec.normal or ()):
         return range(block, block + 1)
     all_of_them = spec.remedy_repeats or spec.repeats
     first, last = (all_of_them * number // spec.repeats for number in (block - 1, block))

@@ -1,32 +1,45 @@
-"""How the runs of a load test are measured, and which remedies can be tried on a machine."""
+"""How the runs of a load test are measured and judged, and which remedies a machine can try.
+
+What else ran beside a run, and what the host took, are labels: the run counts
+(`deadbeat.model.validity`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
-from attrs import field, frozen
+from attrs import field, fields, frozen
 
-from deadbeat.experiment.base import FolderExperiment, Lost
-from deadbeat.experiment.base import Watcher as Telling
-from deadbeat.kinds.interference.circumstances import Watcher
-from deadbeat.kinds.interference.engine import REASON, LoadEngine
-from deadbeat.kinds.interference.judge import not_held, problems
+from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
+from deadbeat.host.judgements import stolen
+from deadbeat.host.kernel import RT_PERIOD, RT_RUNTIME
+from deadbeat.host.proc import STAT, task_of
+from deadbeat.host.snapshot import FREQUENCY, Snapshot, diff, given, parse
+from deadbeat.host.values import Unknown
+from deadbeat.kinds.interference.engine import REASON, LoadEngine, LoadRequest
 from deadbeat.kinds.interference.plan import ask_for, plan, seconds_of
-from deadbeat.kinds.interference.remedy import (
+from deadbeat.kinds.interference.remedies import (
+    REMEDIES,
     Impossible,
     RemedyChange,
     Situation,
-    known_remedies,
     together,
 )
 from deadbeat.kinds.interference.spec import LoadSpec
 from deadbeat.model.errors import DataError, RunError, TargetError
 from deadbeat.model.finding import Finding
-from deadbeat.model.load import ALL, LoadKey, LoadRun
+from deadbeat.model.load import ALL, LoadKey, LoadRun, Seen
 from deadbeat.model.tuning import Setting
+from deadbeat.model.validity import LOAD_TOLERANCE, problem, rounds_inside
 from deadbeat.settings.standing import refuse_unsettled
 from deadbeat.store.load import LoadStore
+
+#: So many threads that are ready before anything of the test runs are other work.
+_OTHERS_MAX = 2
+#: What the machine did in a run: read before and after, None for what cannot be told.
+Machine = dict[str, Any]
 
 
 @frozen(kw_only=True)
@@ -41,11 +54,10 @@ class Possible:
     changes: dict[str, RemedyChange] = field(factory=dict)
     impossible: dict[str, str] = field(factory=dict)
 
-
-def home_cpu(spec: LoadSpec) -> int:
-    """The CPU of a pinned real-time thread: the last, as the first has the machine's own work."""
-    assert spec.cpus is not None
-    return spec.cpus[-1]
+    @property
+    def words(self) -> dict[str, str]:
+        """What each that is possible does."""
+        return {name: change.words for name, change in self.changes.items()}
 
 
 def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
@@ -57,30 +69,23 @@ def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
     """
     refuse_unsettled(engine.standing())
     assert spec.cpus is not None
-    wanted = [known_remedies()[name] for name in spec.remedies]
-    paths = [path for remedy in wanted for path in remedy.reads(spec.cpus)]
-    readings = engine.read(paths)
-    situation = Situation(readings=readings, cpus=spec.cpus, home=home_cpu(spec))
+    cpus, wanted = spec.cpus, [(name, REMEDIES[name]) for name in spec.remedies]
+    readings = engine.read([path for _, remedy in wanted for path in remedy.reads(cpus)])
+    # pinned to the last CPU, as the first has the machine's own work
+    situation = Situation(readings=readings, cpus=cpus, home=cpus[-1])
     possible = Possible()
-    for remedy in wanted:
-        answer = _tried(engine, remedy.name, remedy.plan(situation))
+    for name, remedy in wanted:
+        answer = remedy.plan(situation)
         if isinstance(answer, Impossible):
-            possible.impossible[remedy.name] = answer.reason
-        else:
-            possible.changes[remedy.name] = answer
+            possible.impossible[name] = answer.reason
+            continue
+        try:
+            with engine.holding(answer.settings, reason=f"{REASON}, {name} on trial"):
+                possible.changes[name] = answer
+        except TargetError as error:
+            possible.changes.pop(name, None)
+            possible.impossible[name] = error.details[0] if error.details else str(error)
     return possible
-
-
-def _tried(
-    engine: LoadEngine, name: str, answer: RemedyChange | Impossible
-) -> RemedyChange | Impossible:
-    if isinstance(answer, Impossible):
-        return answer
-    try:
-        with engine.holding(answer.settings, reason=f"{REASON}, {name} on trial"):
-            return answer
-    except TargetError as error:
-        return Impossible(error.details[0] if error.details else str(error))
 
 
 class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
@@ -97,72 +102,164 @@ class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
         retry_invalid: bool = False,
     ) -> None:
         super().__init__(store, plan(spec, changes), retry_invalid=retry_invalid)
-        self._spec, self._engine, self._changes = spec, engine, changes
-        self._unit_ps = store.unit_ps
+        self._spec, self._engine, self._unit_ps = spec, engine, store.unit_ps
+        self._changes = {**changes, ALL: together(list(changes.values()))}
 
     def seconds(self, runs: int) -> float:
         return seconds_of(self._spec, runs)
 
-    def measure(self, tell: Telling) -> Generator[LoadRun | Lost[LoadKey]]:
+    def measure(self, tell: Watcher) -> Generator[LoadRun | Lost[LoadKey]]:
         for key in self.lacking:
-            change = _change(key, self._changes)
             try:
-                yield _one(self._spec, self._engine, key, change, self._unit_ps)
+                yield self._one(key)
             except (RunError, DataError) as error:
                 yield Lost(key, error)
 
     def lose(self, key: LoadKey, reason: str) -> None:
         """Nothing is kept of it."""
 
-
-def _change(key: LoadKey, changes: Mapping[str, RemedyChange]) -> RemedyChange | None:
-    return together(list(changes.values())) if key.condition == ALL else changes.get(key.condition)
-
-
-def _one(
-    spec: LoadSpec, engine: LoadEngine, key: LoadKey, change: RemedyChange | None, unit_ps: int
-) -> LoadRun:
-    ask = ask_for(spec, key, change, unit_ps)
-    settings = change.settings if change else ()
-    with engine.holding(settings, reason=f"{REASON}, {key.text}") as held:
-        watcher = Watcher(engine, ask.cpus)
-        started = datetime.now(UTC).isoformat(timespec="milliseconds")
-        seen = engine.run(ask)
-        machine = watcher.ends()
-        lost = _no_longer(engine, settings)
-    words = dict(held)
-    if ask.pin is not None:
-        words["CPU of the real-time thread"] = str(ask.pin)
-    if ask.normal_cpus is not None:
-        words["CPUs of the ordinary threads"] = ",".join(map(str, ask.normal_cpus))
-    return LoadRun(
-        key=key,
-        started=started,
-        window_ns=seen.window_ns,
-        sampled_ns=seen.sampled_ns,
-        rounds=seen.rounds,
-        gaps=seen.gaps,
-        gaps_lost=seen.gaps_lost,
-        normal_units=seen.normal_units,
-        policy=seen.policy,
-        priority=seen.priority,
-        cpu=seen.cpu,
-        unit_ps=seen.unit_ps,
-        applied=words,
-        machine=machine,
-        trace=seen.trace,
-        problems=(*lost, *problems(ask, seen, machine)),
-        kind=engine.kind,
-    )
+    def _one(self, key: LoadKey) -> LoadRun:
+        engine, change = self._engine, self._changes.get(key.condition)
+        ask = ask_for(self._spec, key, change, self._unit_ps)
+        settings = change.settings if change else ()
+        with engine.holding(settings, reason=f"{REASON}, {key.text}") as held:
+            beside = Beside(engine, ask.cpus)
+            started = datetime.now(UTC).isoformat(timespec="milliseconds")
+            seen = engine.run(ask)
+            machine = beside.ends()
+            lost = list(_no_longer(engine, settings))
+        applied = dict(held)
+        if ask.pin is not None:
+            applied["CPU of the real-time thread"] = str(ask.pin)
+        if ask.normal_cpus is not None:
+            applied["CPUs of the ordinary threads"] = ",".join(map(str, ask.normal_cpus))
+        return LoadRun(
+            **{each.name: getattr(seen, each.name) for each in fields(Seen)},
+            key=key,
+            started=started,
+            applied=applied,
+            machine=machine,
+            problems=(*lost, *problems(ask, seen, machine)),
+            kind=engine.kind,
+        )
 
 
-def _no_longer(engine: LoadEngine, settings: Sequence[Setting]) -> list[Finding]:
-    """Settings that were taken away while the run was measured."""
-    if not settings:
-        return []
-    files = engine.read([setting.path for setting in settings]).files
-    return [
-        not_held(each, files[each.path].text)
-        for each in settings
-        if not each.holds(files[each.path].text or "")
-    ]
+# ---------- the machine before and after a run ----------
+
+
+class Beside:
+    """What happens beside a run: reads when it is made, and again when the run has ended."""
+
+    def __init__(self, engine: LoadEngine, cpus: Sequence[int]) -> None:
+        self._engine, self._cpus = engine, cpus
+        self._before, self._own_before = self._read()
+
+    def ends(self) -> Machine:
+        """What was stolen, what else ran, frequency, RT bandwidth; docs/reference/load.md."""
+        before, (after, own_after) = self._before, self._read()
+        frequencies = [given(each.frequency_khz) for each in (before, after)]
+        found: Machine = {
+            "rt_runtime_before_us": _or_none(before.rt_runtime_us),
+            "rt_runtime_us": _or_none(after.rt_runtime_us),
+            "rt_period_us": _or_none(after.rt_period_us),
+            "frequency_khz": {
+                str(cpu): [each.get(cpu) for each in frequencies] for cpu in self._cpus
+            },
+        }
+        if isinstance(after.frequency_khz, Unknown):
+            found["frequency_khz"] = None
+            found["frequency_unknown"] = after.frequency_khz.reason
+        ready = _or_none(before.running)  # the one that reads this is one of them
+        found["others_ready"] = None if ready is None else max(ready - 1, 0)
+        known = self._own_before is not None and own_after is not None
+        own = (own_after or 0) - (self._own_before or 0) if known else None
+        return found | self._spent(after, own)
+
+    def _read(self) -> tuple[Snapshot, int | None]:
+        """The machine, and the CPU time of the engine's process with its children, in ticks."""
+        path = f"/proc/{self._engine.process}/stat"
+        own = [path] if self._engine.process else []
+        readings = self._engine.read([STAT, RT_RUNTIME, RT_PERIOD, FREQUENCY, *own])
+        reading = readings.files.get(path)
+        task = task_of(reading.text) if reading is not None and reading.text else None
+        return parse(readings), None if task is None else task.tree_ticks
+
+    def _spent(self, after: Snapshot, own: int | None) -> Machine:
+        """What the host took, and what ran beside a process that took ``own`` ticks."""
+        ticks, cpus = diff(self._before, after).ticks, self._cpus
+        names = ("steal_ticks", "steal_ticks_by_cpu", "steal_share", "foreign_cpus")
+        total = sum(ticks[cpu].total for cpu in cpus if cpu in ticks)
+        if not set(cpus) <= ticks.keys() or total <= 0:
+            return dict.fromkeys(names)
+        by_cpu = {str(cpu): ticks[cpu].steal for cpu in cpus}
+        busy, taken = sum(ticks[cpu].busy for cpu in cpus), sum(by_cpu.values())
+        foreign = None if own is None else max(busy - own, 0) * len(cpus) / total
+        return dict(zip(names, (taken, by_cpu, taken / total, foreign), strict=True))
+
+
+def _or_none(value: int | Unknown) -> int | None:
+    return None if isinstance(value, Unknown) else value
+
+
+# ---------- whether a run is what it says it is ----------
+
+
+def problems(ask: LoadRequest, seen: Seen, machine: Machine) -> tuple[Finding, ...]:
+    """Everything wrong with a run, and its labels."""
+    return tuple(_problems(ask, seen, machine))
+
+
+def _problems(ask: LoadRequest, seen: Seen, machine: Machine) -> Iterator[Finding]:
+    if ask.real_time:
+        yield from _placed(ask, seen)
+    if ask.normal and not any(seen.normal_units) and not _starved(ask):
+        yield problem("load-not-reached", "the ordinary threads never ran", "invalid")
+    before, after = machine.get("rt_runtime_before_us"), machine.get("rt_runtime_us")
+    if None not in (before, after) and before != after:
+        text = f"sched_rt_runtime_us went from {before} to {after} while it was measured"
+        yield problem("bandwidth-changed", text, "invalid")
+    share, foreign = machine.get("steal_share"), machine.get("foreign_cpus")
+    if share is not None and stolen({"": share}):
+        text = f"the host took {100 * share:.1f} % of the CPUs' time meanwhile"
+        yield problem("steal", text)
+    # each thread of other work stands in the way as one more ordinary thread does
+    ready = machine.get("others_ready") or 0
+    if foreign is not None and foreign > LOAD_TOLERANCE:
+        text = f"something else ran: {foreign:.2f} CPUs of work that is no part of the test"
+        yield problem("other-work", text)
+    elif foreign is None and ready >= _OTHERS_MAX:
+        text = f"{ready} other threads were ready before it began: the machine had other work"
+        yield problem("other-work", text)
+    if seen.gaps_lost:
+        text = f"{seen.gaps_lost} gaps beyond those that are kept: their causes are not counted"
+        yield problem("gaps-lost", text)
+
+
+def _placed(ask: LoadRequest, seen: Seen) -> Iterator[Finding]:
+    wanted = (ask.policy, ask.priority if ask.policy == "fifo" else 0)
+    if (seen.policy, seen.priority) != wanted:
+        text = f"the thread had {seen.policy} {seen.priority}, not {wanted[0]} {wanted[1]}"
+        yield problem("wrong-priority", text, "invalid")
+    if ask.pin is not None and seen.cpu != ask.pin:
+        text = f"the thread was bound to CPU {seen.cpu}, not {ask.pin}"
+        yield problem("wrong-placement", text, "invalid")
+    if not rounds_inside(seen.rounds, seen.window_ns):
+        yield problem("too-few-rounds", "the window holds no round", "invalid")
+
+
+def _starved(ask: LoadRequest) -> bool:
+    """Whether the real-time thread has the ordinary ones' only CPU: that they did nothing is a
+    result."""
+    theirs = ask.cpus if ask.normal_cpus is None else ask.normal_cpus
+    return ask.real_time and len(theirs) == 1 and ask.pin in (None, *theirs)
+
+
+def _no_longer(engine: LoadEngine, settings: Sequence[Setting]) -> Iterator[Finding]:
+    """Settings of the condition that were taken away while the run was measured."""
+    files = engine.read([setting.path for setting in settings]).files if settings else {}
+    for each in settings:
+        text = files[each.path].text
+        if not each.holds(text or ""):
+            now = "can no longer be read" if text is None else f"holds {' '.join(text.split())}"
+            told = f"{each.path} was set to {each.value} and {now} after the run"
+            yield problem("setting-lost", told, "invalid")

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 import attrs
 
 from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.kinds.interference.engine import LoadRequest, Seen
-from deadbeat.model.load import Gaps, Rounds
+from deadbeat.kinds.interference.engine import LoadEngine, LoadRequest
+from deadbeat.model.load import Gaps, Rounds, Seen
 from deadbeat.model.platform import Platform
-from deadbeat.model.tuning import Setting, Standing
+from deadbeat.model.tuning import Setting
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Readings
 
@@ -45,21 +45,18 @@ def _files() -> dict[str, str | bytes]:
     return files
 
 
-class SimulatedLoad:
-    """See the module, and :class:`deadbeat.kinds.interference.engine.LoadEngine`."""
+class SimulatedLoad(LoadEngine):
+    """See the module."""
 
     kind = "simulated"
-    process: int | None = None
 
     def __init__(self) -> None:
         self._held: dict[str, str] = {}
 
     def cpus(self) -> tuple[int, ...]:
-        """Four of them."""
         return _CPUS
 
     def describe(self) -> Platform:
-        """A platform that says that it is simulated."""
         pairs = {str(cpu): {"siblings": [cpu & ~1, cpu | 1]} for cpu in _CPUS}
         details = {"topology": pairs, "virtual": False}
         return attrs.evolve(
@@ -70,41 +67,32 @@ class SimulatedLoad:
         )
 
     def unit_ps(self, cpus: Sequence[int], *, policy: str, priority: int) -> int:
-        """Always the same."""
         return UNIT_PS
 
     def read(self, paths: Sequence[str]) -> Readings:
-        """Made-up files."""
         held = {path: f"{value}\n" for path, value in self._held.items()}
         return FakeTarget(files={**_files(), **held}).read_many(paths)
 
     @contextmanager
     def holding(self, settings: Sequence[Setting], *, reason: str) -> Iterator[dict[str, str]]:
-        """Lets the made-up machine have them for a block."""
         self._held = {setting.path: setting.value for setting in settings}
         try:
             yield dict(self._held)
         finally:
             self._held = {}
 
-    def standing(self) -> tuple[Standing, ...]:
-        """Nothing ever is."""
-        return ()
-
     def run(self, ask: LoadRequest) -> Seen:
         """Rounds made up from the seed and the key: the same again for the same."""
         draw = random.Random(f"{ask.seed} {ask.key.text}")
         low, high = _WARMUP_NS, _WARMUP_NS + round(ask.seconds * _SECOND_NS)
+        window = (low, high)
         if not ask.real_time:
-            return Seen(
-                window_ns=(low, high),
-                sampled_ns=(low, high),
-                normal_units=self._normal(ask, draw, high - low, 0),
-            )
+            units = self._normal(ask, draw, high - low, 0)
+            return Seen(window_ns=window, sampled_ns=window, normal_units=units)
         rounds, gaps = self._rounds(ask, draw, high)
         return Seen(
-            window_ns=(low, high),
-            sampled_ns=(low, high),
+            window_ns=window,
+            sampled_ns=window,
             rounds=Rounds.of_rows(rounds),
             gaps=Gaps.of_rows(gaps),
             normal_units=self._normal(ask, draw, high - low, sum(row[3] for row in rounds)),
@@ -181,6 +169,3 @@ class SimulatedLoad:
             left -= taken_ns
         share = left * 1000 / UNIT_PS / ask.normal
         return tuple(round(share * draw.uniform(0.98, 1.0)) for _ in range(ask.normal))
-
-    def close(self) -> None:
-        """Nothing to leave behind."""

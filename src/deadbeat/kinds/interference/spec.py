@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import attrs
 from attrs import frozen
 
-from deadbeat.kinds.interference.remedy import known_remedies
+from deadbeat.kinds.interference.remedies import REMEDIES
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.load import FORMS
 from deadbeat.model.rules import (
@@ -17,15 +17,15 @@ from deadbeat.model.rules import (
     DurationNs,
     Flag,
     Name,
+    OptionalWhole,
     Problem,
-    RefusedError,
     Seconds,
     Whole,
     each,
     items,
     refuse,
 )
-from deadbeat.model.specification import Option, Structure, renamed, usage
+from deadbeat.model.specification import Option, checked
 from deadbeat.model.words import nearest, shown
 
 _MS = 1_000_000
@@ -68,16 +68,7 @@ class AutoDuration:
             return None
         return DurationNs(self.low_ns, self.high_ns).parse(value)
 
-
-@frozen
-class MaybeWhole:
-    """A whole number, or None."""
-
-    low: int
-    high: int
-
-    def parse(self, value: Any) -> int | None:
-        return None if value is None else Whole(self.low, self.high).parse(value)
+    plain = staticmethod(DurationNs.plain)
 
 
 @frozen
@@ -99,11 +90,11 @@ class Remedies:
     """Names of remedies; ``all`` and ``none``."""
 
     def parse(self, value: Any) -> tuple[str, ...]:
-        known = list(known_remedies())
+        known = tuple(REMEDIES)
         if value in ("none", "", [], ()):
             return ()
         if value in (None, "all"):
-            return tuple(known)
+            return known
         listed = items(value, "a list of remedies", "pin,governor")
         for word in listed:
             if word not in known:
@@ -168,7 +159,7 @@ class LoadSpec:
         Option("--round", "TIME", "Work of a round, as the time it takes undisturbed.  [10ms]"),
         Option("--budget", "TIME", "The same of the periodic form."),
     ] = None
-    additions: Annotated[int | None, MaybeWhole(100_000, 10**11)] = None
+    additions: Annotated[int | None, OptionalWhole(100_000, 10**11)] = None
     deadline: Annotated[
         int | None,
         AutoDuration(_MS // 10, 600_000 * _MS),
@@ -197,7 +188,7 @@ class LoadSpec:
             "LIST",
             "pin, smt, governor, preemption, rt-bandwidth; all or none.  [all]",
         ),
-    ] = attrs.field(factory=lambda: tuple(known_remedies()))
+    ] = attrs.field(factory=lambda: tuple(REMEDIES))
     repeats: Annotated[
         int,
         Whole(1, REPEATS_MAX),
@@ -205,86 +196,60 @@ class LoadSpec:
     ] = 5
     remedy_repeats: Annotated[
         int | None,
-        MaybeWhole(1, 2 * REPEATS_MAX),
+        OptionalWhole(1, 2 * REPEATS_MAX),
         Option(
             "--remedy-repeats",
             "N",
             "Of the cells with the most ordinary threads, where remedies are told apart.  [twice]",
         ),
     ] = None
-    trace: Annotated[bool, Flag()] = True
-
-    def problems(self) -> list[Problem]:
-        """What is wrong between values that are each right."""
-        return [*self._period_problems(), *self._length_problems(), *self._repeat_problems()]
-
-    def _repeat_problems(self) -> list[Problem]:
-        if self.remedy_repeats is None or self.remedy_repeats >= self.repeats:
-            return []
-        message = f"{self.remedy_repeats} are fewer than the {self.repeats} of every cell"
-        return [Problem("remedy_repeats", message, "give at least as many, or fewer repeats")]
+    trace: Annotated[
+        bool,
+        Flag(),
+        Option(
+            "--trace/--no-trace",
+            "",
+            "Also one run, counted nowhere, in which the kernel's events say who had the CPU."
+            "  [yes]",
+        ),
+    ] = True
 
     @property
     def round_ns(self) -> int:
         """What a round takes undisturbed, as far as that is known without a machine."""
         return self.additions or self.round or AUTO_ROUND_NS
 
-    def _period_problems(self) -> list[Problem]:
-        if self.form == "back-to-back":
-            if self.period is None:
-                return []
-            return [Problem("period", "rounds back to back have none", "--form periodic")]
-        round_ns, period_ns = self.round_ns, self.period
-        if period_ns is not None and period_ns <= round_ns:
-            return [
-                Problem(
-                    "period",
-                    f"{_ms(period_ns)} is no longer than the budget of {_ms(round_ns)}",
-                    "give a longer period or a smaller budget",
-                )
-            ]
-        longest = period_ns or 2 * round_ns
-        if self.deadline is not None and self.deadline > longest:
-            return [
-                Problem(
-                    "deadline",
-                    f"{_ms(self.deadline)} is longer than the period of {_ms(longest)}",
-                    "a release is skipped while the one before runs: at most the period",
-                )
-            ]
-        return []
+    def problems(self) -> list[Problem]:
+        """What is wrong between values that are each right."""
+        return list(self._problems())
 
-    def _length_problems(self) -> list[Problem]:
-        round_ns, found = self.round_ns, []
-        if self.deadline is not None and self.deadline <= round_ns:
-            found.append(
-                Problem(
-                    "deadline",
-                    f"{_ms(self.deadline)} is no longer than the round of {_ms(round_ns)}",
-                    "no round could meet it, disturbed or not",
-                )
+    def _problems(self) -> Iterator[Problem]:
+        round_ns, period_ns, deadline_ns = self.round_ns, self.period, self.deadline
+        periodic = self.form == "periodic"
+        if period_ns is not None and not periodic:
+            yield Problem("period", "rounds back to back have none", "--form periodic")
+        elif period_ns is not None and period_ns <= round_ns:
+            message = f"{_ms(period_ns)} is no longer than the budget of {_ms(round_ns)}"
+            yield Problem("period", message, "give a longer period or a smaller budget")
+        elif periodic and deadline_ns is not None and deadline_ns > (period_ns or 2 * round_ns):
+            yield Problem(
+                "deadline",
+                f"{_ms(deadline_ns)} is longer than the period of {_ms(period_ns or 2 * round_ns)}",
+                "a release is skipped while the one before runs: at most the period",
             )
-        every = self.period or (2 * round_ns if self.form == "periodic" else round_ns)
-        if self.seconds * 1e9 < ROUNDS_MIN * every:
-            found.append(
-                Problem(
-                    "seconds",
-                    f"{self.seconds:g} s hold fewer than {ROUNDS_MIN} rounds",
-                    "give a longer window or a shorter round",
-                )
-            )
-        return found
+        if deadline_ns is not None and deadline_ns <= round_ns:
+            message = f"{_ms(deadline_ns)} is no longer than the round of {_ms(round_ns)}"
+            yield Problem("deadline", message, "no round could meet it, disturbed or not")
+        if self.seconds * 1e9 < ROUNDS_MIN * (period_ns or round_ns * (2 if periodic else 1)):
+            message = f"{self.seconds:g} s hold fewer than {ROUNDS_MIN} rounds"
+            yield Problem("seconds", message, "give a longer window or a shorter round")
+        if self.remedy_repeats is not None and self.remedy_repeats < self.repeats:
+            message = f"{self.remedy_repeats} are fewer than the {self.repeats} of every cell"
+            yield Problem("remedy_repeats", message, "give at least as many, or fewer repeats")
 
 
 def _ms(ns: int) -> str:
     return f"{ns / _MS:g} ms"
-
-
-def _counts(cpus: int, *, few: bool) -> tuple[int, ...]:
-    return tuple(range(0, 2 * cpus + 1, cpus if few else 1))
-
-
-_STRUCTURE = Structure(LoadSpec)
 
 
 def preset(name: str, layer: Mapping[str, Any]) -> dict[str, Any]:
@@ -306,29 +271,8 @@ def preset(name: str, layer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def specify(values: Mapping[str, Any], names: Mapping[str, str] | None = None) -> LoadSpec:
-    """The specification of ``values`` (as typed, or canonical).
-
-    Args:
-        names: Key -> what it is called where the person wrote it.
-
-    Raises:
-        UsageError: Naming every problem.
-    """
-    try:
-        return _STRUCTURE.build(dict(values), LoadSpec)
-    except RefusedError as error:
-        raise usage([renamed(each, names or {}) for each in error.problems]) from None
-
-
-def spec_dict(spec: LoadSpec) -> dict[str, Any]:
-    """The canonical plain form; `read_spec` reads it."""
-    plain = attrs.asdict(spec)
-    for key in ("round", "deadline", "period"):
-        plain[key] = None if plain[key] is None else f"{plain[key]}ns"
-    plain["normal"] = None if spec.normal is None else list(spec.normal)
-    plain["cpus"] = None if spec.cpus is None else list(spec.cpus)
-    plain["remedies"] = list(spec.remedies)
-    return plain
+    """The specification of ``values`` (as typed, or canonical); ``names`` as `checked`."""
+    return checked(LoadSpec, dict(values), names)
 
 
 def read_spec(plain: Mapping[str, Any]) -> LoadSpec:
@@ -360,11 +304,12 @@ def resolve(spec: LoadSpec, allowed: Sequence[int]) -> LoadSpec:
             "--priority 98, which its guardian stands above",
         )
     round_ns = spec.round_ns
+    counts = tuple(range(0, 2 * len(cpus) + 1, 1 if spec.normal is None else len(cpus)))
     period = (spec.period or 2 * round_ns) if spec.form == "periodic" else None
     return attrs.evolve(
         spec,
         cpus=cpus,
-        normal=spec.normal or _counts(len(cpus), few=spec.normal is not None),
+        normal=spec.normal or counts,
         round=round_ns,
         period=period,
         deadline=spec.deadline or period or round_ns * 3 // 2,

@@ -1,4 +1,4 @@
-"""Runs of a load test -> failures per second, response times, switches, lost work, effects; pure.
+"""Runs of a load test -> failures per second, response times, switches, lost work, effects.
 
 Estimates and their intervals: `deadbeat.kinds.interference.estimates`. Verdicts on remedies are by
 Holm's procedure, one for each remedy that was tried: in at most one test of twenty without any
@@ -9,45 +9,56 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
 
+import attrs
 import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.experiment.beside import beside_load
+from deadbeat.host.kernel import release_of
 from deadbeat.kinds.interference.causes import causes_of
 from deadbeat.kinds.interference.estimates import (
     Counted,
-    Integers,
-    count_of,
+    could_show,
     difference_of,
+    mean_of,
     occasions,
     occasions_bound,
     p99_difference,
     rate_of,
-    share_of,
 )
-from deadbeat.kinds.interference.lost import PAIRS_MIN, lost_of
-from deadbeat.kinds.interference.power import could_show
-from deadbeat.kinds.interference.scene import SceneMachine
+from deadbeat.kinds.interference.lost import PAIRS_MIN, SceneMachine, lost_of
+from deadbeat.kinds.interference.plan import plan
+from deadbeat.kinds.interference.spec import read_spec
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadRun, Rounds
-from deadbeat.model.load_summary import (
+from deadbeat.model.load import (
+    ALL,
+    PLAIN,
+    REFERENCE,
+    TRACED,
     Effect,
     Estimate,
+    Integers,
     LoadCell,
+    LoadRun,
     LoadSummary,
     LostTime,
+    Rounds,
 )
-from deadbeat.stats.bootstrap import seed_of
+from deadbeat.model.platform import Platform
+from deadbeat.model.specification import plain_of
 from deadbeat.stats.multiple import holm
+from deadbeat.stats.seeds import seed_of
+from deadbeat.store.load import LoadStore
 
-#: What each of these verdicts may err, all of a test together.
+#: What the verdicts of a test may err, all of them together.
 _LEVEL = 0.05
 #: Labels that the sentence of `beside_load` is about; ``other-load`` in folders of older versions.
 _BESIDE = ("other-work", "other-load", "steal")
 _FEWER, _MORE, _NOTHING = "fewer failures", "more failures", "no difference shown"
+_ORDER = {PLAIN: 0, ALL: 2, REFERENCE: 3}
 
 
 @frozen(kw_only=True)
@@ -56,35 +67,40 @@ class LoadFigures:
 
     Attributes:
         counted: Which of its rounds count.
-        counted_failures: Of rounds that count, skipped releases included.
+        count: Failures of the rounds that count, skipped releases included.
         work_per_s: Of the ordinary threads; None without any.
     """
 
     run: LoadRun
     counted: NDArray[np.bool_]
-    counted_failures: Counted
+    count: Counted
     work_per_s: float | None
 
     @property
+    def repeat(self) -> int:
+        return self.run.key.repeat
+
+    @property
     def released(self) -> int:
-        return self.counted_failures.released
+        return self.count.released
 
     @property
     def failures(self) -> int:
-        return self.counted_failures.failures
+        return self.count.failures
 
     @property
-    def response_ns(self) -> NDArray[np.int64]:
+    def response_ns(self) -> Integers:
         return self.run.rounds.response_ns[self.counted]
 
-    def per_s(self, column: str) -> float:
-        """Sum of a column of the rounds that count, per second of window."""
-        values = self.run.rounds.columns()[column][self.counted]
-        return float(values.sum()) / self.run.window_s
+    def per_s(self, column: Integers) -> float:
+        """Sum over the rounds that count, per second of window."""
+        return float(column[self.counted].sum()) / self.run.window_s
 
 
-#: Runs of one repeat without a remedy and with it.
-_Pairs = Sequence[tuple[LoadFigures, LoadFigures]]
+#: Runs by condition and number of ordinary threads.
+Groups: TypeAlias = Mapping[tuple[str, int], Sequence[LoadFigures]]
+#: Runs of one repeat without a remedy and with it, both valid.
+Pairs: TypeAlias = Sequence[tuple[LoadFigures, LoadFigures]]
 
 
 def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> LoadFigures:
@@ -103,7 +119,7 @@ def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> Load
     return LoadFigures(
         run=run,
         counted=counted,
-        counted_failures=Counted(
+        count=Counted(
             occasions=occasions(late + skipped),
             released=int(counted.sum() + skipped.sum()),
             seconds=run.window_s,
@@ -122,173 +138,199 @@ def _skipped(rounds: Rounds, period_ns: int | None, low: int, last: int) -> Inte
     return found
 
 
-# --- cells --------------------------------------------------------------------------------------
+# ---------- the whole ----------
+
+
+def summary_of(store: LoadStore, runs: Iterable[LoadRun] | None = None) -> LoadSummary:
+    """Everything there is of a load test so far.
+
+    Args:
+        runs: All that are stored, where they are read already.
+
+    Raises:
+        DataError: A file of it is damaged.
+    """
+    spec, platform = read_spec(store.spec), store.platform
+    assert spec.round is not None
+    assert spec.deadline is not None
+    virtual = str(platform.details.get("virtual"))
+    asked = LoadSummary(
+        name=store.path.resolve().name,
+        spec=plain_of(spec),
+        platform={
+            "machine": platform.name,
+            "processor": platform.soc,
+            "kernel": platform.kernel,
+            "preemption model": platform.preemption,
+            "governor": platform.governor,
+            "CPUs": ", ".join(map(str, platform.cpus)),
+            "virtual": {"True": "yes", "False": "no"}.get(virtual, "unknown"),
+        },
+        deadline_ns=spec.deadline,
+        period_ns=spec.period,
+        round_ns=spec.additions * store.unit_ps // 1_000_000 if spec.additions else spec.round,
+        changes=store.changes,
+        impossible=store.impossible,
+        planned=len(plan(spec, store.changes)),
+    )
+    return summarise_load(store.runs() if runs is None else runs, asked, _machine_of(platform))
+
+
+def _machine_of(platform: Platform) -> SceneMachine:
+    """What causes are inferred from; what was not recorded is not known."""
+    details, virtual = platform.details, platform.details.get("virtual")
+    servers, topology = details.get("fair_server_runtime_ns"), details.get("topology")
+    read = [n for n in servers.values() if isinstance(n, int)] if isinstance(servers, dict) else []
+    siblings = {
+        cpu: len(each["siblings"])
+        for cpu, each in (topology.items() if isinstance(topology, dict) else ())
+        if isinstance(each, dict) and isinstance(each.get("siblings"), list)
+    }
+    return SceneMachine(
+        kernel=release_of(platform.kernel),
+        fair_server=max(read) / 1e9 if read else None,
+        siblings=siblings,
+        scaling=None if platform.governor == "unknown" else platform.governor != "none",
+        virtual=virtual if isinstance(virtual, bool) else None,
+    )
 
 
 def summarise_load(
-    runs: Iterable[LoadRun],
-    *,
-    name: str,
-    spec: Mapping[str, Any],
-    machine: SceneMachine,
-    platform: Mapping[str, str],
-    deadline_ns: int,
-    period_ns: int | None,
-    round_ns: int,
-    changes: Mapping[str, str],
-    impossible: Mapping[str, str],
-    planned: int,
+    runs: Iterable[LoadRun], asked: LoadSummary, machine: SceneMachine
 ) -> LoadSummary:
-    """Everything from the runs, in any order."""
+    """Everything from the runs, in any order; ``asked``: what was known before them."""
     everything = sorted(runs, key=lambda run: run.key)
     traced = next((run for run in everything if run.key.condition == TRACED), None)
-    figures = [
-        figures_of(run, deadline_ns=deadline_ns, period_ns=period_ns)
-        for run in everything
-        if run.key.condition != TRACED
-    ]
-    groups: dict[tuple[str, int], list[LoadFigures]] = {}
-    for each in figures:
-        groups.setdefault((each.run.key.condition, each.run.key.normal), []).append(each)
+    every: dict[tuple[str, int], list[LoadFigures]] = {}
+    for run in everything:
+        if run is not traced:
+            figures = figures_of(run, deadline_ns=asked.deadline_ns, period_ns=asked.period_ns)
+            every.setdefault((run.key.condition, run.key.normal), []).append(figures)
+    places = sorted(every, key=lambda key: (_ORDER.get(key[0], 1), *key))
+    groups = {key: [each for each in every[key] if each.run.valid] for key in places}
     alone_ns = _alone(groups)
-    cells = [_cell(groups, key, alone_ns) for key in sorted(groups, key=_place)]
-    return LoadSummary(
-        name=name,
-        kind=_kind(everything),
-        spec=dict(spec),
-        platform=dict(platform),
-        round_ns=round_ns,
-        deadline_ns=deadline_ns,
-        period_ns=period_ns,
+    cells = [_cell(groups, key, len(every[key]), alone_ns) for key in places]
+    valid = [each.run for group in groups.values() for each in group]
+    return evolve(
+        asked,
+        kind=next((run.kind for run in everything if run.kind != "hardware"), "hardware"),
         alone_ns=alone_ns,
         cells=tuple(cells),
         effects=_effects(groups),
-        causes=causes_of(_valid_runs(groups), cells, machine, traced, alone_ns=alone_ns),
-        changes=dict(changes),
-        impossible=dict(impossible),
+        causes=causes_of(valid, cells, machine, traced, alone_ns=alone_ns),
         problems=_problems(everything),
         beside=beside_load(everything),
-        planned=planned,
         done=len(everything),
     )
 
 
-def _kind(runs: Sequence[LoadRun]) -> str:
-    return next((run.kind for run in runs if run.kind != "hardware"), "hardware")
+def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:
+    """What is wrong with runs, the invalid first; `beside_load` says the rest."""
+    found: Counter[tuple[str, str]] = Counter()
+    example: dict[tuple[str, str], str] = {}
+    for run in runs:
+        for problem in run.problems:
+            kind = problem.severity, problem.id
+            example.setdefault(kind, problem.message)
+            told = problem.id in _BESIDE and run.valid
+            found[kind] += not told or run.machine.get("foreign_cpus") is None
+    return tuple(
+        f"{kind[0]}: {count} of {len(runs)} runs: {kind[1]}, for example {example[kind]}"
+        for kind, count in sorted(found.items())
+        if count
+    )
 
 
-def _place(key: tuple[str, int]) -> tuple[int, str, int]:
-    order = {PLAIN: 0, ALL: 2, REFERENCE: 3}
-    condition, normal = key
-    return order.get(condition, 1), condition, normal
+# ---------- cells ----------
 
 
-def _valid(figures: Sequence[LoadFigures]) -> list[LoadFigures]:
-    return [each for each in figures if each.run.valid]
-
-
-def _valid_runs(groups: Mapping[tuple[str, int], Sequence[LoadFigures]]) -> list[LoadRun]:
-    return [each.run for group in groups.values() for each in _valid(group)]
-
-
-def _alone(groups: Mapping[tuple[str, int], Sequence[LoadFigures]]) -> int | None:
+def _alone(groups: Groups) -> int | None:
     """Median CPU time of a round at the fewest ordinary threads, without a remedy."""
-    fewest = min((normal for condition, normal in groups if condition == PLAIN), default=None)
-    if fewest is None:
-        return None
-    times = [each.run.rounds.cpu_ns[each.counted] for each in _valid(groups[PLAIN, fewest])]
-    times = [each for each in times if len(each)]
-    return int(np.median(np.concatenate(times))) if times else None
+    plain = [key for key in groups if key[0] == PLAIN]
+    fewest = groups[min(plain)] if plain else ()
+    times = [each.run.rounds.cpu_ns[each.counted] for each in fewest]
+    return int(np.median(np.concatenate(times))) if any(map(len, times)) else None
 
 
-def _cell(
-    groups: Mapping[tuple[str, int], Sequence[LoadFigures]],
-    key: tuple[str, int],
-    alone_ns: int | None,
-) -> LoadCell:
-    condition, normal = key
-    valid = _valid(groups[key])
+def _cell(groups: Groups, key: tuple[str, int], stored: int, alone_ns: int | None) -> LoadCell:
+    (condition, normal), valid = key, groups[key]
+    seconds = sum(each.run.window_s for each in valid)
+    work = [each.work_per_s for each in valid if each.work_per_s is not None]
     bare = LoadCell(
         normal=normal,
         condition=condition,
         runs=len(valid),
-        invalid=len(groups[key]) - len(valid),
-        seconds=sum(each.run.window_s for each in valid),
+        invalid=stored - len(valid),
+        seconds=seconds,
+        work_per_s=mean_of(work, 0.0) if work else None,
     )
-    if not valid:
+    if not valid or condition == REFERENCE:
         return bare
-    work = [each.work_per_s for each in valid if each.work_per_s is not None]
-    given: dict[str, Any] = {"work_per_s": count_of(work) if work else None}
-    if condition != REFERENCE:
-        given |= _realtime(valid, alone_ns)
-        given["work_lost"] = _work_lost(valid, groups.get((REFERENCE, normal), ()))
-    return evolve(bare, **given)
 
+    def rate(column: str) -> Estimate:
+        return mean_of([each.per_s(getattr(each.run.rounds, column)) for each in valid], 0.0)
 
-def _realtime(valid: Sequence[LoadFigures], alone_ns: int | None) -> dict[str, Any]:
-    seconds = sum(each.run.window_s for each in valid)
-    responses = np.concatenate([each.response_ns for each in valid])
-    return {
-        "released": sum(each.released for each in valid),
-        "failures": sum(each.failures for each in valid),
-        "failures_per_s": rate_of([each.counted_failures for each in valid]),
-        "response": Histogram.of(responses.tolist()),
-        "involuntary_per_s": count_of([each.per_s("involuntary") for each in valid]),
-        "voluntary_per_s": count_of([each.per_s("voluntary") for each in valid]),
-        "moves_per_s": count_of([each.per_s("moves") for each in valid]),
-        "cpu_share": sum(each.per_s("cpu_ns") * each.run.window_s for each in valid)
-        / 1e9
-        / seconds,
-        "lost": None if alone_ns is None else _lost(valid, alone_ns, seconds),
-    }
+    cpu_s = sum(each.per_s(each.run.rounds.cpu_ns) * each.run.window_s for each in valid) / 1e9
+    return evolve(
+        bare,
+        released=sum(each.released for each in valid),
+        failures=sum(each.failures for each in valid),
+        failures_per_s=rate_of([each.count for each in valid]),
+        response=Histogram.of(np.concatenate([each.response_ns for each in valid]).tolist()),
+        involuntary_per_s=rate("involuntary"),
+        voluntary_per_s=rate("voluntary"),
+        moves_per_s=rate("moves"),
+        cpu_share=cpu_s / seconds,
+        lost=None if alone_ns is None else _lost(valid, alone_ns, seconds),
+        work_lost=_work_lost(valid, groups.get((REFERENCE, normal), ())),
+    )
 
 
 def _lost(valid: Sequence[LoadFigures], alone_ns: int, seconds: float) -> LostTime:
     """Of all runs together."""
-    each = [lost_of(one.run, alone_ns, counted=one.counted) for one in valid]
+    parts = [attrs.astuple(lost_of(one.run, alone_ns, counted=one.counted)) for one in valid]
     weights = [one.run.window_s / seconds for one in valid]
-    parts = ("waiting", "stopped", "slower", "uncharged")
-    return LostTime(
-        **{
-            part: sum(getattr(lost, part) * w for lost, w in zip(each, weights, strict=True))
-            for part in parts
-        }
+    waiting, stopped, slower, uncharged = (
+        sum(part * weight for part, weight in zip(column, weights, strict=True))
+        for column in zip(*parts, strict=True)
     )
+    return LostTime(waiting=waiting, stopped=stopped, slower=slower, uncharged=uncharged)
 
 
 def _work_lost(valid: Sequence[LoadFigures], references: Sequence[LoadFigures]) -> Estimate | None:
     """Share of the ordinary threads' work that the real-time thread takes from them."""
-    known = {each.run.key.repeat: each.work_per_s for each in _valid(references)}
+    known = {each.repeat: each.work_per_s for each in references}
     shares = [
         1 - each.work_per_s / without
         for each in valid
-        if each.work_per_s is not None and (without := known.get(each.run.key.repeat))
+        if each.work_per_s is not None and (without := known.get(each.repeat))
     ]
-    return share_of(shares) if shares else None
+    return mean_of(shares, 0.0, 1.0) if shares else None
 
 
-# --- effects ------------------------------------------------------------------------------------
+# ---------- effects ----------
 
 
-def _effects(groups: Mapping[tuple[str, int], Sequence[LoadFigures]]) -> tuple[Effect, ...]:
+def _effects(groups: Groups) -> tuple[Effect, ...]:
     """Of every remedy one that is judged: at the one number of ordinary threads it was tried at, or
     at all of them together; then it at each."""
-    judged: list[tuple[Effect, float, Mapping[int, _Pairs]]] = []
+    judged: list[tuple[Effect, float, Mapping[int, Pairs]]] = []
     shown: list[Effect] = []
-    for condition in dict.fromkeys(name for name, _ in sorted(groups, key=_place)):
+    for condition in dict.fromkeys(name for name, _ in groups):
         if condition in (PLAIN, REFERENCE):
             continue
         pairs = {
             normal: both
-            for name, normal in sorted(groups)
+            for name, normal in groups
             if name == condition and (both := _pairs(groups, condition, normal))
         }
+        each = [_effect(condition, normal, both) for normal, both in pairs.items()]
         if len(pairs) > 1:
             every = [pair for both in pairs.values() for pair in both]
             judged.append((*_effect(condition, None, every), pairs))
-            shown += [_effect(condition, normal, both)[0] for normal, both in pairs.items()]
-        elif pairs:
-            judged += [(*_effect(condition, n, both), pairs) for n, both in pairs.items()]
+            shown += [effect for effect, _ in each]
+        else:
+            judged += [(*found, pairs) for found in each]
     chances = holm([p for _, p, _ in judged])
     known = [
         (evolve(effect, verdict=_verdict(effect, p)), pairs)
@@ -299,45 +341,24 @@ def _effects(groups: Mapping[tuple[str, int], Sequence[LoadFigures]]) -> tuple[E
     return (*(_with_power(effect, pairs, _LEVEL / max(left, 1)) for effect, pairs in known), *shown)
 
 
-def _with_power(effect: Effect, pairs: Mapping[int, _Pairs], level: float) -> Effect:
-    """What it could have shown, where it shows nothing."""
-    if effect.verdict != _NOTHING or not effect.failures_before:
-        return effect
-    before = {n: [one.counted_failures for one, _ in both] for n, both in pairs.items()}
-    found = could_show(before, level=level, seed=seed_of(effect.condition, "power"))
-    share = found.share
-    return evolve(
-        effect,
-        could_show=None if share is None else share * effect.failures_before,
-        removal_found=found.removal,
-    )
-
-
-def _pairs(
-    groups: Mapping[tuple[str, int], Sequence[LoadFigures]], condition: str, normal: int
-) -> _Pairs:
-    """Runs of one repeat without the remedy and with it, both valid."""
+def _pairs(groups: Groups, condition: str, normal: int) -> Pairs:
     before, after = (
-        {each.run.key.repeat: each for each in _valid(groups.get((name, normal), ()))}
+        {each.repeat: each for each in groups.get((name, normal), ())}
         for name in (PLAIN, condition)
     )
     return [(before[repeat], after[repeat]) for repeat in sorted(before.keys() & after.keys())]
 
 
-def _effect(condition: str, normal: int | None, pairs: _Pairs) -> tuple[Effect, float]:
+def _effect(condition: str, normal: int | None, pairs: Pairs) -> tuple[Effect, float]:
     """Without its verdict; the chance of such a difference where there is none."""
-    before, after = ([pair[side] for pair in pairs] for side in (0, 1))
-    first, last = ([each.counted_failures for each in side] for side in (before, after))
+    before, after = zip(*pairs, strict=True)
+    first, last = ([each.count for each in side] for side in (before, after))
     found = difference_of(first, last)
-    p99 = (
-        None
-        if normal is None
-        else p99_difference(
-            [each.response_ns for each in before],
-            [each.response_ns for each in after],
-            seed=seed_of(condition, normal),
-        )
-    )
+    p99 = None
+    if normal is not None:
+        responses = ([each.response_ns for each in side] for side in (before, after))
+        p99 = p99_difference(*responses, seed=seed_of(condition, normal))
+    failed = any(each.failures for each in (*first, *last))
     effect = Effect(
         condition=condition,
         normal=normal,
@@ -347,13 +368,9 @@ def _effect(condition: str, normal: int | None, pairs: _Pairs) -> tuple[Effect, 
         failures=found.estimate,
         p99_ns=p99,
         verdict="",
-        occasions_high=None if _any(first, last) else occasions_bound(first, last),
+        occasions_high=None if failed else occasions_bound(first, last),
     )
     return effect, found.p
-
-
-def _any(*sides: Sequence[Counted]) -> bool:
-    return any(each.failures for side in sides for each in side)
 
 
 def _verdict(effect: Effect, p: float) -> str:
@@ -368,24 +385,11 @@ def _verdict(effect: Effect, p: float) -> str:
     return _FEWER if high < 0 else _MORE
 
 
-def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:
-    """What is wrong with runs, the invalid first; `beside_load` says the rest."""
-    found = Counter(
-        (problem.severity, problem.id)
-        for run in runs
-        for problem in run.problems
-        if problem.id not in _BESIDE or not run.valid or run.machine.get("foreign_cpus") is None
-    )
-    example = {
-        (problem.severity, problem.id): problem.message
-        for run in reversed(runs)
-        for problem in run.problems
-    }
-    return tuple(
-        f"{seriousness}: {count} of {len(runs)} runs: {name}, for example {example[kind]}"
-        for kind, count in sorted(found.items())
-        for seriousness, name in (kind,)
-    )
-
-
-__all__ = ["LoadFigures", "figures_of", "summarise_load"]
+def _with_power(effect: Effect, pairs: Mapping[int, Pairs], level: float) -> Effect:
+    """What it could have shown, where it shows nothing."""
+    if effect.verdict != _NOTHING or not effect.failures_before:
+        return effect
+    before = {normal: [one.count for one, _ in both] for normal, both in pairs.items()}
+    found = could_show(before, level=level)
+    least = None if found.share is None else found.share * effect.failures_before
+    return evolve(effect, could_show=least, removal_found=found.removal)

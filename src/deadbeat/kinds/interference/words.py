@@ -1,4 +1,4 @@
-"""A load test in words and rows: for the terminal and the page alike."""
+"""A load test in words: for the terminal and the page alike."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from deadbeat.kinds.interference.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
 from deadbeat.model.comparison import RemedyEffects
-from deadbeat.model.load import ALL, PLAIN, REFERENCE
-from deadbeat.model.load_summary import Effect, Estimate, LoadSummary
+from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadSummary
 
 _NAMES = {PLAIN: "as it is", ALL: "all remedies", REFERENCE: "no real-time thread"}
 
@@ -17,17 +16,15 @@ def condition_words(condition: str) -> str:
     return _NAMES.get(condition, condition)
 
 
-def label_of(summary: LoadSummary) -> str:
-    """What holds for every figure: the form, the deadline, and whether it is made up."""
+def form_of(summary: LoadSummary) -> str:
+    """What the real-time thread does, for every figure."""
     every = f" every {milliseconds(summary.period_ns)} ms" if summary.period_ns else " back to back"
     spec = summary.spec
     policy = f"SCHED_FIFO {spec['priority']}" if spec["policy"] == "fifo" else "SCHED_OTHER"
-    text = (
+    return (
         f"rounds of {milliseconds(summary.round_ns)} ms{every},"
         f" deadline {milliseconds(summary.deadline_ns)} ms, {policy}"
     )
-    notes = labels(summary)
-    return f"{text}   {' · '.join(notes)}" if notes else text
 
 
 def labels(summary: LoadSummary) -> tuple[str, ...]:
@@ -42,15 +39,15 @@ def labels(summary: LoadSummary) -> tuple[str, ...]:
     return tuple(found)
 
 
-def milliseconds(ns: float | None) -> str:
-    return "-" if ns is None else f"{ns / 1e6:.6g}"
+def milliseconds(ns: float) -> str:
+    return f"{ns / 1e6:.6g}"
 
 
 def ranged(estimate: Estimate | None, digits: int = 2, *, scale: float = 1.0) -> str:
     """A value and its interval: ``0.95 [0.90, 1.00]``; "-" of nothing."""
     if estimate is None:
         return "-"
-    text = f"{signless(estimate.value * scale, digits)}"
+    text = signless(estimate.value * scale, digits)
     if estimate.low is None or estimate.high is None:
         return text
     low, high = (signless(end * scale, digits) for end in (estimate.low, estimate.high))
@@ -62,12 +59,16 @@ def signless(value: float, digits: int) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def parameter_rows(summary: LoadSummary) -> list[tuple[str, str]]:
-    """What was asked for, by name."""
-    return [(name, _asked(name, value)) for name, value in sorted(summary.spec.items())]
+def difference(effect: Effect) -> str:
+    """Failures per second; where neither side has any, of occasions: what one would bring is not
+    known."""
+    if effect.occasions_high is None:
+        return ranged(effect.failures)
+    return f"< {effect.occasions_high:.2f} occasions"
 
 
-def _asked(name: str, value: object) -> str:
+def asked(name: str, value: object) -> str:
+    """A value of the specification."""
     if value is None:
         return "not set"
     if isinstance(value, bool):
@@ -75,8 +76,7 @@ def _asked(name: str, value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "none"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    length = re.fullmatch(r"(\d+)ns", text)
-    if length:
+    if length := re.fullmatch(r"(\d+)ns", text):
         return f"{milliseconds(int(length[1]))} ms"
     return f"{text} s" if name == "seconds" else text
 
@@ -89,28 +89,20 @@ def effects_beside_columns(names: Sequence[str]) -> list[str]:
 
 def effects_beside(remedies: Sequence[RemedyEffects]) -> list[list[str]]:
     """A row per remedy: what it changes in each load test, with its interval."""
+
+    def side(effect: Effect | None) -> tuple[str, str]:
+        if effect is None:
+            return "-", "-"
+        return difference(effect), ranged(effect.p99_ns, 3, scale=1e-6)
+
     return [
         [
             condition_words(each.condition),
             "any" if each.normal is None else str(each.normal),
-            *(cell for effect in each.effects for cell in _effect_cells(effect)),
+            *(text for effect in each.effects for text in side(effect)),
         ]
         for each in remedies
     ]
-
-
-def _effect_cells(effect: Effect | None) -> tuple[str, str]:
-    if effect is None:
-        return "-", "-"
-    return _difference(effect), ranged(effect.p99_ns, 3, scale=1e-6)
-
-
-def _difference(effect: Effect) -> str:
-    """Failures per second; where neither side has any, of occasions: what one would bring is not
-    known."""
-    if effect.occasions_high is None:
-        return ranged(effect.failures)
-    return f"< {effect.occasions_high:.2f} occasions"
 
 
 def headline(summary: LoadSummary) -> str:
@@ -118,7 +110,7 @@ def headline(summary: LoadSummary) -> str:
     plain = [cell for cell in summary.cells if cell.condition == PLAIN and cell.runs]
     if not plain:
         return "No run without a remedy counts yet."
-    failing = [cell for cell in plain if cell.failures]
+    failing = [cell.normal for cell in plain if cell.failures]
     most = max(plain, key=lambda cell: cell.normal)
     if not failing:
         bound = max(c.failures_per_s.high or 0.0 for c in plain if c.failures_per_s)
@@ -127,7 +119,7 @@ def headline(summary: LoadSummary) -> str:
             f" confidence each number of them has fewer than {bound:.2f} occasions of failure per"
             " second (failures in a row are one occasion)."
         )
-    first = min(cell.normal for cell in failing)
+    first = min(failing)
     begins = f"from {first} ordinary threads on" if first else "even without ordinary threads"
     text = (
         f"Deadlines are missed {begins}; with {most.normal} of them"
@@ -150,14 +142,6 @@ def threshold(summary: LoadSummary) -> str:
         f"{limit}; the paper's failures are {paper}, so its table is no measure of this one:"
         " --preset paper asks what it asked."
     )
-
-
-def open_lines(summary: LoadSummary) -> list[str]:
-    """What is wrong with runs, what happened beside them, and what is missing."""
-    lines = [*filter(None, (summary.beside,)), *summary.problems]
-    if summary.done < summary.planned:
-        lines.append(f"unfinished: {summary.done} of {summary.planned} runs")
-    return lines
 
 
 def without_causes(summary: LoadSummary) -> str:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of
 from deadbeat.stats.binomial import ALPHA, TAIL, chi_squared_p
-from deadbeat.stats.bootstrap import t_quantile
+from deadbeat.stats.intervals import t_quantile
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -19,9 +19,9 @@ from attrs import field, frozen
 from deadbeat.kinds.latency.tail import Part, intervals_estimator
 from deadbeat.model.latency_summary import Extrapolation, ReturnLevel, TailGate
 from deadbeat.stats.binomial import chi_squared_p
-from deadbeat.stats.bootstrap import seed_of
 from deadbeat.stats.correlate import ranks
 from deadbeat.stats.evt_fit import Fit, Floats, fit, fit_p
+from deadbeat.stats.seeds import seed_of
 
 PEAKS, BLOCKS = "peaks over threshold", "block maxima"
 #: Independent peaks, or blocks, without which nothing is fitted; and as many as are used.

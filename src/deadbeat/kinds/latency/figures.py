@@ -18,7 +18,7 @@ from deadbeat.model.histogram import Histogram, bucket_low
 from deadbeat.model.latency import QUANTILES_PPM
 from deadbeat.model.latency_summary import Distribution, Quantity
 from deadbeat.stats.binomial import TAIL, quantile_ranks
-from deadbeat.stats.bootstrap import t_quantile
+from deadbeat.stats.intervals import t_quantile
 
 #: Below, the spread of the maxima of runs is a guess.
 _MAXIMA_MIN = 3

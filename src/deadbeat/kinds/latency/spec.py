@@ -229,7 +229,11 @@ class LatencySpec:
             "Keep deep idle states off while measuring, as cyclictest does, or leave them.  [hold]",
         ),
     ]
-    trace: Annotated[bool, rules.Flag()]
+    trace: Annotated[
+        bool,
+        rules.Flag(),
+        Option("--trace", "", "Also split the path of wake-ups by kernel events."),
+    ]
     keep_above: Annotated[
         int,
         rules.DurationNs(0, 1_000_000_000),

@@ -40,7 +40,7 @@ from deadbeat.model.latency_summary import (
 )
 from deadbeat.report.document import Column
 from deadbeat.report.plain import records
-from deadbeat.stats.bootstrap import seed_of
+from deadbeat.stats.seeds import seed_of
 
 #: Wake-ups that are named one by one, for each row.
 WORST = 20

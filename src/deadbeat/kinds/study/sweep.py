@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import attrs
@@ -20,7 +18,6 @@ from deadbeat.model.specification import usage
 from deadbeat.model.words import nearest, shown
 from deadbeat.sched import Costs, Scheduler
 
-_FILE_LIMIT = 1 << 20
 _LIMIT = 10_000
 T = TypeVar("T")
 
@@ -40,23 +37,6 @@ _DEFAULTS: dict[str, Any] = {
 #: Keys that may be given beside a preset; everything else makes a sweep of its own.
 PRESET_KEYS = ("preset", "name", "seed", "sets", "ties", "budget")
 _RANGE = re.compile(r"\s*([0-9.]{1,12})\s*\.\.\s*([0-9.]{1,12})\s*(?::\s*([0-9.]{1,12})\s*)?")
-
-
-def read_study_file(path: Path) -> dict[str, Any]:
-    """The layer a TOML study file holds. Raises UsageError when it cannot be read as TOML."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_FILE_LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", "--study takes a TOML file") from None
-    if len(data) > _FILE_LIMIT:
-        raise UsageError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a study file?")
-    try:
-        return tomllib.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"{path}: not TOML: {error}".replace("\n", " "), "see docs/howto/run-a-study.md"
-        ) from None
 
 
 def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> StudySpec:

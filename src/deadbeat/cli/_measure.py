@@ -1,0 +1,268 @@
+"""Carries out what a command measures: progress, interrupts, and how to go on."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import click
+from attrs import define, evolve, field
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
+from deadbeat.cli._output import print_shown, say
+from deadbeat.cli._signals import INTERRUPTED
+from deadbeat.experiment.base import (
+    Event,
+    Experiment,
+    Outcome,
+    Phase,
+    RunDone,
+    RunFailed,
+    Started,
+)
+from deadbeat.experiment.run import run
+from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
+from deadbeat.kinds.registry import kind_of
+from deadbeat.model.errors import UsageError
+from deadbeat.model.specification import names_in_file
+from deadbeat.model.words import duration
+from deadbeat.store.latest import point_latest
+from deadbeat.store.tomlfile import read_toml
+
+#: What a file of a campaign that does not say its mode has a section of.
+_SECTIONS = {"grid": "profile", "stress": "stress"}
+
+
+class Told(KeyboardInterrupt):
+    """An interrupt of which the person has been told what is kept."""
+
+
+def measure(
+    command: str,
+    name: str,
+    asked: tuple[dict[str, Any], dict[str, str]],
+    options: Mapping[str, Any],
+    given: Mapping[str, Any],
+) -> int:
+    """Measures what a command asks for; returns the exit status.
+
+    Args:
+        name: Row of `KINDS`.
+        asked: What was typed: a layer of the specification, and what its paths are called.
+        options: Those of every such command. ``given``: those of this one.
+    """
+    kind = kind_of(name)
+    words = words_typed(command)
+    layer, names = asked
+    written, called = _written(options["file"], command)
+    budget = options["time_budget"]
+    begin = Begin(
+        runs=options["runs"],
+        written=written,
+        typed=layer,
+        names={**called, **names},
+        fresh=options["fresh"],
+        retry_failed=options.get("retry_failed", False),
+        retry_invalid=options.get("retry_invalid", False),
+        simulated=options.get("simulated", False),
+        given={**given, "quick": options.get("quick")},
+        words=words,
+        say=say,
+    )
+    with begin.held:
+        try:
+            begun, outcome = carried_out(
+                kind, begin, budget_s=None if budget is None else budget_seconds(budget)
+            )
+            say("summarise and draw")
+            shown = report(kind, begun, options["figures"])
+        except Told:
+            return INTERRUPTED
+    again, experiment = to_repeat(words), begun.experiment
+    notes = list(_notes(outcome, shown, again, options))
+    if options["as_json"]:
+        for note in notes:
+            say(note)
+    print_shown(evolve(shown, lines=(*notes, *shown.lines)), as_json=options["as_json"])
+    if not outcome.complete and budget is not None and not options["as_json"]:
+        click.echo(
+            f"the time is over, {outcome.done} {experiment.unit} are kept; continue with: {again}"
+        )
+    return int(shown.empty or options.get("fail_on") in shown.fails)
+
+
+def carried_out(
+    kind: ExperimentKind, begin: Begin, *, budget_s: float | None = None
+) -> tuple[Begun, Outcome[Any]]:
+    """Begins or continues, and measures.
+
+    Raises:
+        Told: It was interrupted, after it was said what is kept.
+    """
+    experiment: Experiment[Any, Any] | None = None
+    try:
+        begun = kind.begin(begin)
+        experiment = begun.experiment
+        path = experiment.store.path
+        if kind.listed:
+            point_latest(path.parent, path.name)
+        with Watch(path.name, unit=experiment.unit) as watch:
+            return begun, run(experiment, on_event=watch, budget_s=budget_s)
+    except KeyboardInterrupt:
+        if experiment is None:
+            say("interrupted before anything was begun")
+        else:
+            again = to_repeat(begin.words, retrying=True)
+            kept = f"{experiment.kept()} are kept in {experiment.store.path}"
+            say(f"interrupted: {kept}; continue with: {again}")
+        raise Told from None
+
+
+def report(kind: ExperimentKind, begun: Begun, figures: bool) -> Shown:
+    """Everything derived, and where it is."""
+    if begun.report is not None:
+        return begun.report(figures)
+    return kind.report(begun.experiment.store.path, figures)
+
+
+def _notes(
+    outcome: Outcome[Any], shown: Shown, again: str, options: Mapping[str, Any]
+) -> Iterator[str]:
+    """What is lacking, and how to measure it again."""
+    if outcome.failed:
+        name, reason = min((key.text, reason) for key, reason in outcome.failed.items())
+        many = f"{len(outcome.failed)} of {outcome.planned} runs have no result"
+        yield f"{many}, for example {name}: {reason}"
+        yield f"measure them again: {again}{' --retry-failed' * ('retry_failed' in options)}"
+    if shown.invalid and "retry_invalid" in options:
+        yield f"measure the invalid ones again: {again} --retry-invalid"
+
+
+def _written(file: Path | None, verb: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a file asks for, and what its keys are called in messages.
+
+    Raises:
+        UsageError: It is of another command.
+    """
+    if file is None:
+        return {}, {}
+    values = read_toml(file)
+    found = [mode for section, mode in _SECTIONS.items() if section in values]
+    guessed = found[0] if len(found) == 1 and verb in _SECTIONS.values() else verb
+    mode = values.pop("mode", guessed)
+    if mode != verb:
+        hint = f"deadbeat {mode} --campaign {shlex.quote(str(file))}"
+        raise UsageError(f"{file} is of deadbeat {mode}, not of deadbeat {verb}", hint)
+    return values, names_in_file(file, values)
+
+
+def say_simulated(kind: str) -> None:
+    """Says that a platform is made up."""
+    if kind == "simulated":
+        say(MADE_UP)
+
+
+#: Runs without a result that are named while an experiment runs; all of them are in the report.
+FAILURES_TOLD = 3
+
+
+def _stderr() -> Console:
+    return Console(stderr=True, highlight=False)
+
+
+@define
+class Watch:
+    """Draws an experiment's progress on stderr when told of an event, never by itself.
+
+    A bar with ETA on a terminal; elsewhere a line at every twentieth of the runs.
+    """
+
+    label: str
+    unit: str = field(default="runs", kw_only=True)
+    _console: Console = field(factory=_stderr)
+    _progress: Progress | None = None
+    _bar: TaskID | None = None
+    _told: int = -1
+    _failures: int = 0
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            # No refresh thread: it would run on a core that is being measured.
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.percentage:3.0f} %  {task.fields[left]}"),
+                console=self._console,
+                auto_refresh=False,
+                transient=True,
+            )
+            self._progress.start()
+            self._bar = self._progress.add_task(self.label, total=1.0, left="")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Phase(name=name, share=share):
+                self._draw(f"{self.label}: {name}", share, "", tell=share == 0)
+            case (
+                Started(total=total, done=done, eta_s=eta, decided=decided)
+                | RunDone(total=total, done=done, eta_s=eta, decided=decided)
+            ):
+                if decided is None:
+                    self._count(done, total, eta)
+                else:
+                    self._count_points(done, total, eta, decided)
+                if isinstance(event, RunDone) and event.doubt:
+                    self.note(f"run {event.key.text} is invalid: {event.doubt}")
+            case RunFailed(key=key, reason=reason):
+                self._failures += 1
+                if self._failures <= FAILURES_TOLD:
+                    self.note(f"run {key.text} has no result: {reason}")
+                if self._failures == FAILURES_TOLD:
+                    self.note("further runs without a result are counted at the end")
+
+    def share(self, done: float) -> None:
+        """Progress of something that is no experiment."""
+        self._draw(self.label, done, "", tell=done == 0)
+
+    def _count(self, done: int, total: int, eta_s: float) -> None:
+        share = done / total if total else 1.0
+        # Before the first is done nobody knows how long they take.
+        time = duration(eta_s) if eta_s >= 1 else "less than 1 s"
+        ahead = f", {time} left" if 0 < done < total else ""
+        left = f"{done} of {total} {self.unit}{ahead}"
+        twentieth = int(share * 20)
+        self._draw(self.label, share, left, tell=twentieth != self._told)
+        self._told = twentieth
+
+    def _count_points(self, done: int, total: int, eta_s: float, decided: tuple[int, int]) -> None:
+        """Progress where each point stops when it is known: the end is an estimate."""
+        points, of = decided
+        left = f"{points} of {of} points known, {done} runs"
+        left += f", about {duration(eta_s)} left" if done else ""
+        share = done / total if total else 1.0
+        self._draw(self.label, share, left, tell=points != self._told or done % 50 == 0)
+        self._told = points
+
+    def _draw(self, text: str, share: float, left: str, *, tell: bool) -> None:
+        if self._progress is None or self._bar is None:
+            if tell:
+                say(f"{text}: {left}" if left else text)
+            return
+        self._progress.update(self._bar, description=text, completed=share, left=left)
+        self._progress.refresh()
+
+    def note(self, text: str) -> None:
+        """One line beside the progress."""
+        if self._progress is not None:
+            self._progress.console.print(f"deadbeat: {text}", markup=False)
+        else:
+            say(text)

@@ -1,0 +1,207 @@
+"""Remedies against missed deadlines: the advice of Raju and Govindarajulu (2016).
+
+Whether one helps is measured, not assumed (docs/reference/load.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from deadbeat.host.values import parse_cpu_list
+from deadbeat.model.tuning import Setting
+from deadbeat.targets.readings import Readings
+
+RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+ONLINE = "/sys/devices/system/cpu/online"
+SERVER = "/sys/kernel/debug/sched/fair_server/cpu{}/runtime"
+_SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+_GOVERNOR = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor"
+_MODEL = "/sys/kernel/debug/sched/preempt"
+_REALTIME = "/sys/kernel/realtime"
+
+
+@frozen(kw_only=True)
+class Situation:
+    """What a remedy looks at.
+
+    Attributes:
+        readings: Of the files that it `reads`.
+        cpus: CPUs that the threads may use.
+        home: The one a pinned real-time thread is bound to.
+    """
+
+    readings: Readings
+    cpus: tuple[int, ...]
+    home: int
+
+    def text(self, path: str) -> str | None:
+        """What a file holds, without white space around it; None where it is unread."""
+        text = self.readings.files[path].text
+        return None if text is None else text.strip()
+
+    def why(self, path: str) -> str:
+        """Why it is unread."""
+        return self.readings.files[path].reason
+
+
+@frozen(kw_only=True)
+class RemedyChange:
+    """What a remedy does.
+
+    Attributes:
+        settings: Values of the kernel's files: journalled, written, read back, put back.
+        pin: CPU the real-time thread is bound to.
+        normal_cpus: CPUs the ordinary threads keep to.
+        words: All of it, for a reader.
+    """
+
+    settings: tuple[Setting, ...] = ()
+    pin: int | None = None
+    normal_cpus: tuple[int, ...] | None = None
+    words: str
+
+
+@frozen
+class Impossible:
+    """Why a remedy cannot be tried here."""
+
+    reason: str
+
+
+def _pin(situation: Situation) -> RemedyChange | Impossible:
+    """Moves between CPUs cost nothing (the paper's section 5.2, taskset)."""
+    home = situation.home
+    if len(situation.cpus) == 1:
+        return Impossible(f"CPU {home} is the only one: the thread is bound to it anyway")
+    return RemedyChange(pin=home, words=f"the real-time thread is bound to CPU {home}")
+
+
+def _smt(situation: Situation) -> RemedyChange | Impossible:
+    """The sibling is left idle, which does what offline does (5.3) and can be undone exactly."""
+    home, path = situation.home, _SIBLINGS.format(situation.home)
+    text = situation.text(path)
+    if not text:
+        return Impossible(f"which CPUs share a core is unknown: {path}: {situation.why(path)}")
+    siblings = [cpu for cpu in parse_cpu_list(text) if cpu != home]
+    if not siblings:
+        return Impossible(f"CPU {home} shares its core with no other: there is no SMT")
+    kept = tuple(cpu for cpu in situation.cpus if cpu not in siblings)
+    if len(kept) < 2:
+        return Impossible("without the sibling no CPU is left to the ordinary threads")
+    return RemedyChange(
+        pin=home,
+        normal_cpus=kept,
+        words=f"the real-time thread is bound to CPU {home}, and the ordinary threads keep off its"
+        f" sibling, CPU {', '.join(map(str, siblings))}",
+    )
+
+
+def _governor(situation: Situation) -> RemedyChange | Impossible:
+    """No round begins at a low frequency (figure 1.7)."""
+    held = {cpu: situation.text(_GOVERNOR.format(cpu)) for cpu in situation.cpus}
+    missing = [cpu for cpu, governor in held.items() if governor is None]
+    if missing:
+        path = _GOVERNOR.format(missing[0])
+        return Impossible(f"no frequency can be chosen here: {path}: {situation.why(path)}")
+    if all(governor == "performance" for governor in held.values()):
+        return Impossible("the governor is performance already, in every run")
+    before = ", ".join(sorted({str(governor) for governor in held.values()}))
+    return RemedyChange(
+        settings=tuple(Setting(_GOVERNOR.format(cpu), "performance") for cpu in held),
+        words=f"frequency governor performance (was {before})",
+    )
+
+
+def _preemption(situation: Situation) -> RemedyChange | Impossible:
+    """The paper's first advice (5.1); every other source says the opposite. The model decides when
+    the kernel itself may be interrupted, so it should hardly matter here."""
+    if situation.text(_REALTIME) == "1":
+        return Impossible("a PREEMPT_RT kernel has no other model while it runs")
+    text = situation.text(_MODEL)
+    if not text:
+        return Impossible(
+            f"the model cannot be chosen while this kernel runs: {_MODEL}: {situation.why(_MODEL)}"
+        )
+    if "(none)" in text:
+        return Impossible("the model is none already, in every run: the advice is followed here")
+    if "none" not in text.split():
+        return Impossible(f"this kernel offers no such model: {_MODEL} holds {text}")
+    return RemedyChange(
+        settings=(Setting(_MODEL, "none", "selected"),),
+        words=f"preemption model none (was {text})",
+    )
+
+
+def _rt_bandwidth(situation: Situation) -> RemedyChange | Impossible:
+    """No share of every second is kept for ordinary threads.
+
+    Up to Linux 6.11 the kernel throttles real-time threads (sched-rt-group.rst). From 6.12 on the
+    fair server takes 50 ms of every second for ordinary threads that wait, also where that sysctl
+    is -1; only a file of debugfs changes it (commit d741f297bcea). With one CPU there is nothing
+    beside it to run on.
+    """
+    online = situation.text(ONLINE)
+    if online and len(parse_cpu_list(online)) == 1:
+        return Impossible(
+            f"CPU {online} is the only one: without that share nothing else would run, the feeder"
+            " of a hardware watchdog included"
+        )
+    settings, words = [], []
+    runtime = situation.text(RUNTIME)
+    if runtime is not None and runtime != "-1":
+        settings.append(Setting(RUNTIME, "-1"))
+        words.append(f"kernel.sched_rt_runtime_us -1 (was {runtime})")
+    served = [
+        cpu for cpu in situation.cpus if situation.text(SERVER.format(cpu)) not in (None, "0")
+    ]
+    settings += [Setting(SERVER.format(cpu), "0") for cpu in served]
+    if served:
+        words.append(f"fair server off on CPU {', '.join(map(str, served))}")
+    else:
+        path = SERVER.format(situation.home)
+        words.append(f"fair server left as it is ({path}: {situation.why(path) or 'already off'})")
+    if not settings:
+        held = situation.why(RUNTIME) if runtime is None else runtime
+        return Impossible(f"{RUNTIME} is {held}; {words[-1]}")
+    return RemedyChange(settings=tuple(settings), words="; ".join(words))
+
+
+@frozen
+class Remedy:
+    """One piece of advice.
+
+    Attributes:
+        paths: Files it looks at; ``{}`` stands for each CPU.
+        plan: What it does in a situation, or why it cannot.
+    """
+
+    paths: tuple[str, ...]
+    plan: Callable[[Situation], RemedyChange | Impossible]
+
+    def reads(self, cpus: Sequence[int]) -> tuple[str, ...]:
+        return tuple(
+            dict.fromkeys(path.format(cpu) for path in self.paths for cpu in (cpus or (0,)))
+        )
+
+
+#: Name on the command line and in files -> remedy, in the order of lists.
+REMEDIES = {
+    "pin": Remedy((), _pin),
+    "smt": Remedy((_SIBLINGS,), _smt),
+    "governor": Remedy((_GOVERNOR,), _governor),
+    "preemption": Remedy((_MODEL, _REALTIME), _preemption),
+    "rt-bandwidth": Remedy((ONLINE, RUNTIME, SERVER), _rt_bandwidth),
+}
+
+
+def together(changes: Sequence[RemedyChange]) -> RemedyChange:
+    """All of them at once."""
+    settings = {each.path: each for change in changes for each in change.settings}
+    return RemedyChange(
+        settings=tuple(settings.values()),
+        pin=next((each.pin for each in changes if each.pin is not None), None),
+        normal_cpus=next((each.normal_cpus for each in changes if each.normal_cpus), None),
+        words="; ".join(change.words for change in changes),
+    )
