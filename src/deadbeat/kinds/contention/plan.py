@@ -34,10 +34,11 @@ from deadbeat.experiment.tasksets import (
     fitted,
     usable_cpus,
 )
-from deadbeat.kinds.contention.draws import CoreChoice, CoresRule
 from deadbeat.kinds.contention.spec import CampaignSpec, LoadedSpec
 from deadbeat.kinds.contention.stress import (
     PRESETS,
+    CoreChoice,
+    CoresRule,
     Group,
     SetDraw,
     draw_set,
