@@ -63,5 +63,5 @@ def test_damage_is_named(store: LatencyStore) -> None:
     (store.path / LATENCY_FILE).write_text("{}")
     with pytest.raises(DataError, match="format"):
         LatencyStore.open(store.path)
-    with pytest.raises(UsageError, match="not empty"):
+    with pytest.raises(UsageError, match="already holds a latency matrix"):
         LatencyStore.create(store.path, {}, example_platform())

@@ -8,13 +8,19 @@ never wider than 1/1024 of what it holds (G. Tene's HdrHistogram, with the knee 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from attrs import field, frozen
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from deadbeat.model.lazy import Later
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+else:
+    np, Integers = Later("numpy"), Any
 
 #: Buckets of a power of two, as a power of two.
 SUB_BITS = 10

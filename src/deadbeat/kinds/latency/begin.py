@@ -40,10 +40,9 @@ from deadbeat.settings.doctor_words import as_json
 from deadbeat.settings.hardening import states_of
 from deadbeat.settings.standing import with_tuning
 from deadbeat.store.campaign import free_bytes
-from deadbeat.store.family import family, numbered
 from deadbeat.store.files import read_bytes
 from deadbeat.store.latency import LatencyStore
-from deadbeat.store.place import Place
+from deadbeat.store.place import Place, family, numbered
 from deadbeat.targets.base import Target
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
