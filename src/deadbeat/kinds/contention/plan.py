@@ -18,8 +18,8 @@ from itertools import pairwise
 import attrs
 from attrs import frozen
 
+from deadbeat.executors.base import SLOT_MIN_NS
 from deadbeat.executors.tables import (
-    SLOT_MIN_NS,
     SOLO_SAMPLE,
     RunTiming,
     rounds_min,
@@ -34,10 +34,11 @@ from deadbeat.experiment.tasksets import (
     fitted,
     usable_cpus,
 )
-from deadbeat.kinds.contention.draws import CoreChoice, CoresRule
 from deadbeat.kinds.contention.spec import CampaignSpec, LoadedSpec
 from deadbeat.kinds.contention.stress import (
     PRESETS,
+    CoreChoice,
+    CoresRule,
     Group,
     SetDraw,
     draw_set,

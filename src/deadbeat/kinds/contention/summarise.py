@@ -18,7 +18,7 @@ from deadbeat.kinds.contention.evidence import CampaignEvidence
 from deadbeat.kinds.contention.figures import RunFigures, run_figures
 from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.kinds.contention.late import WORST, Worst, late_facts
-from deadbeat.kinds.contention.overlap import UseCosts, contended_plan, overlap_share
+from deadbeat.kinds.contention.overlap import contended_plan, overlap_share
 from deadbeat.kinds.contention.plan import group_of, group_text
 from deadbeat.kinds.contention.point import Pooled, noise_floor, point_row
 from deadbeat.kinds.contention.precision import precision_columns, precision_findings
@@ -266,7 +266,6 @@ class RunReader:
     ) -> None:
         self._store = store
         self._calibration = calibration
-        self._costs = UseCosts(calibration) if calibration else None
         self._spec = spec_of(store)
         self._columns = COLUMNS[attempts.mode][1]
         self.worst = Worst()
@@ -359,10 +358,10 @@ class RunReader:
         self, key: RunKey, table: JobTable, columns: JobColumns, task_set: TaskSet
     ) -> dict[str, Any]:
         """What also needs the calibration."""
-        if self._calibration is None or self._costs is None:
+        if self._calibration is None:
             return {}
         try:
-            plan = contended_plan(task_set, self._costs)
+            plan = contended_plan(task_set, self._calibration)
             half_width = cost_half_width(self._calibration, task_set)
         except KeyError as error:
             raise DataError(
