@@ -18,11 +18,12 @@ from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
 from deadbeat.kinds.latency.importers import Foreign, Missing, as_run, read_foreign
 from deadbeat.kinds.latency.loads import MadeUpLoads
-from deadbeat.kinds.latency.plan import estimate, keys
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
 from deadbeat.kinds.latency.spec import (
     LatencySpec,
     LoadsRule,
+    estimate,
+    keys,
     load_word,
     resolve,
     spec_dict,
