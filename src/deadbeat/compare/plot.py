@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from attrs import asdict, frozen
 
@@ -124,7 +123,7 @@ def read_inventory(path: Path) -> dict[str, str]:
     return {str(line["title"]): _line_text(line) for line in lines}
 
 
-def _line_text(line: Mapping[str, Any]) -> str:
+def _line_text(line: Mapping[str, object]) -> str:
     """Its value; of one that is not known, why."""
     text, basis = str(line.get("text") or "not known"), line.get("basis")
     return f"{text}: {basis}" if line.get("value") is None and basis else text
