@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from signal import Signals
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from deadbeat.host.proc import STAT, UPTIME, task_of, uptime_of
 from deadbeat.host.snapshot import Snapshot, diff, parse
@@ -99,26 +99,22 @@ class StressLoads:
         return running
 
 
+@define
 class RunningStress:
     """A load that runs; see `deadbeat.kinds.latency.loads.RunningLoad`."""
 
-    def __init__(
-        self,
-        target: Target,
-        point: LoadPoint,
-        profile: LoadProfile,
-        commands: Sequence[Sequence[str]],
-        cpus: tuple[int, ...],
-    ) -> None:
-        self._target = target
-        self._point = point
-        self._profile = profile
-        self._commands = commands
-        self._cpus = cpus
-        self._processes: list[Process] = []
-        self._words = ""
-        self._asked = asked_of(commands, profile.kinds)
-        self._before = (Snapshot(), Look())
+    _target: Target
+    _point: LoadPoint
+    _profile: LoadProfile
+    _commands: Sequence[Sequence[str]]
+    _cpus: tuple[int, ...]
+    _processes: list[Process] = field(factory=list)
+    _words: str = ""
+    _before: tuple[Snapshot, Look] | None = None
+
+    @property
+    def _asked(self) -> dict[str, int]:
+        return asked_of(self._commands, self._profile.kinds)
 
     def add(self, argv: Sequence[str]) -> None:
         """Starts one of its commands."""
@@ -130,7 +126,10 @@ class RunningStress:
         self._before = self._look()
 
     def end(self) -> LoadReport:
-        (busy, working), (now_busy, now_working) = self._before, self._look()
+        (busy, working), (now_busy, now_working) = (
+            self._before or (Snapshot(), Look()),
+            self._look(),
+        )
         least = self._profile.least
         workers, throughput = did(self._asked, working, now_working, least=least)
         return LoadReport(
