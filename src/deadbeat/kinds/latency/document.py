@@ -339,8 +339,8 @@ def latency_document(
     summary: LatencySummary,
     runs: Sequence[LatencyRun] = (),
     *,
-    platform: Mapping[str, Any] | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    platform: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
 ) -> Document:
     """What a matrix says: how late a task wakes up, and why.
 
