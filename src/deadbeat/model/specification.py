@@ -48,22 +48,25 @@ class Option:
     help: str
 
 
-def keyed(rule: rules.Rule, option: str, help: str, *, default: Any = attrs.NOTHING) -> Any:
-    """A field of a specification; where it has a default, readers are told that.
+def keyed(
+    rule: rules.Rule, option: str, help: str, *also: Option, default: Any = attrs.NOTHING
+) -> Any:
+    """A field of a specification; of a default readers are told, unless ``help`` does.
 
     Args:
         rule: What its value may be.
         option: ``--repeats N``; a flag has no metavar, a key without an option nothing else.
         help: As `Option`.
+        also: Further options that mean the same.
     """
     name, _, metavar = option.rpartition(" ") if " " in option else (option, "", "")
     if not option.startswith("--"):
         name, metavar = "", option
     unsaid = (attrs.NOTHING, None, False, ())
-    if not any(default is each for each in unsaid):
+    if "  [" not in help and not any(default is each for each in unsaid):
         help = f"{help}  [{written(_plain(rule, default))}]"
     return attrs.field(
-        default=default, metadata={"rule": rule, "options": (Option(name, metavar, help),)}
+        default=default, metadata={"rule": rule, "options": (Option(name, metavar, help), *also)}
     )
 
 
