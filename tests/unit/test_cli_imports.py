@@ -67,7 +67,7 @@ MEASURING = ("breakdown", "latency", "load", "profile", "stress", "sched study")
 @pytest.mark.parametrize("words", sorted(commands(root)), ids=" ".join)
 def test_help_of_a_command_imports_what_its_options_need(words: tuple[str, ...]) -> None:
     modules = imported(*words, "--help")
-    unwanted = ("rich", "matplotlib", "scipy", "deadbeat.report", "deadbeat.kinds.base")
+    unwanted = ("numpy", "rich", "matplotlib", "scipy", "deadbeat.report", "deadbeat.kinds.base")
     assert [name for name in unwanted if name in modules] == []
     if " ".join(words) not in MEASURING:
         assert [name for name in HEAVY if name in modules] == []

@@ -11,8 +11,7 @@ import pytest
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency.begin import idle_only
 from deadbeat.kinds.latency.engines import SimulatedEngine
-from deadbeat.kinds.latency.plan import estimate
-from deadbeat.kinds.latency.spec import LatencySpec, resolve, specify
+from deadbeat.kinds.latency.spec import LatencySpec, estimate, resolve, specify
 from deadbeat.model.errors import DeadbeatError, TargetError
 from deadbeat.model.rules import DurationNs, RefusedError, duration_ns, duration_text
 from deadbeat.store.campaign import free_bytes

@@ -30,8 +30,8 @@ from deadbeat.kinds.registry import kind_of
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import names_in_file
 from deadbeat.model.words import duration
-from deadbeat.store.latest import point_latest
-from deadbeat.store.tomlfile import read_toml
+from deadbeat.store.files import read_toml
+from deadbeat.store.place import point_latest
 
 #: What a file of a campaign that does not say its mode has a section of.
 _SECTIONS = {"grid": "profile", "stress": "stress"}

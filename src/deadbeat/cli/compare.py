@@ -25,8 +25,8 @@ from deadbeat.report.canvas import FORMATS
 from deadbeat.report.document import Document
 from deadbeat.report.terminal import finding_line, print_parts
 from deadbeat.store.campaign import free_bytes
-from deadbeat.store.family import numbered
 from deadbeat.store.files import write_json
+from deadbeat.store.place import numbered
 
 FAIL_ON = {
     "worse": {"worse"},

@@ -14,8 +14,11 @@ from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import shown
-from deadbeat.report.sched_write import write_gantt, write_schedule, write_trace
-from deadbeat.sched.answer import answer_of, responses_of, ties_answer
+from deadbeat.report.files import write_text
+from deadbeat.report.sched_gantt import gantt_svg
+from deadbeat.report.sched_page import render_schedule
+from deadbeat.report.sched_trace import trace_text
+from deadbeat.sched.answer import ScheduleAnswer, answer_of, responses_of, ties_answer
 from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, picture, window
 from deadbeat.sched.simulator import (
     MODELS,
@@ -54,11 +57,11 @@ def simulate(file: Path, *, processors: int | None, **options: Any) -> Shown:
     _check_outputs(file, options)
     title = system.name or ("standard input" if str(file) == STANDARD else file.name)
 
-    def work() -> tuple[dict[str, Any], dict[str, str]]:
+    def work() -> tuple[ScheduleAnswer, dict[str, str]]:
         verdict, ties = _simulate(system, options)
-        answer = answer_of(system, verdict, run_on=options["run_on"], budget=options["budget"]) | (
-            ties_answer(system, ties) if ties else {}
-        )
+        answer = answer_of(system, verdict, run_on=options["run_on"], budget=options["budget"])
+        if ties:
+            answer |= ties_answer(system, ties)
         return answer, _write(system, verdict, answer, title, options)
 
     answer, written = patiently(
@@ -83,7 +86,7 @@ def _check_outputs(file: Path, options: Mapping[str, Any]) -> None:
         taken[path] = f"the file of --{kind} too"
 
 
-def _fails(answer: dict[str, Any], wanted: str) -> bool:
+def _fails(answer: ScheduleAnswer, wanted: str) -> bool:
     found = answer["schedulable"]
     if wanted == "not-proved":
         return not (found == "yes" and answer["proved"])
@@ -113,7 +116,7 @@ def _simulate(system: TaskSystem, options: Mapping[str, Any]) -> tuple[Verdict, 
 def _write(
     system: TaskSystem,
     verdict: Verdict,
-    answer: dict[str, Any],
+    answer: ScheduleAnswer,
     title: str,
     options: Mapping[str, Any],
 ) -> dict[str, str]:
@@ -146,12 +149,13 @@ def _write(
         if shot.note:
             say(f"{kind}: {shot.note}")
         if kind == "gantt":
-            write_gantt(options[kind], shot, title=title)
+            text = gantt_svg(shot, title=title)
         elif kind == "trace":
-            write_trace(options[kind], shot)
+            text = trace_text(shot)
         else:
             responses = responses_of(system, verdict, **running)
-            write_schedule(options[kind], shot, answer, responses, title=title)
+            text = render_schedule(shot, answer, responses, title=title)
+        write_text(options[kind], text)
     return {kind: str(options[kind]) for kind in kinds}
 
 
@@ -212,7 +216,7 @@ def threshold_of(text: str | None) -> tuple[int, int] | None:
 
 
 def _parts(
-    system: TaskSystem, answer: Mapping[str, Any], written: Mapping[str, str]
+    system: TaskSystem, answer: ScheduleAnswer, written: Mapping[str, str]
 ) -> Iterator[Part]:
     """The verdict, what it rests on, what was simulated, and a row per task."""
     yield from verdict_lines(answer)
@@ -224,7 +228,7 @@ def _parts(
     yield from (f"{kind}: {path}" for kind, path in written.items())
 
 
-def verdict_lines(answer: Mapping[str, Any]) -> list[str]:
+def verdict_lines(answer: ScheduleAnswer) -> list[str]:
     """The answer, and the argument for it."""
     found, proved = answer["schedulable"], answer["proved"]
     how = "" if found == "undecided" else ", proved" if proved else ", not proved"
@@ -246,7 +250,7 @@ def verdict_lines(answer: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def circumstances(system: TaskSystem, answer: Mapping[str, Any]) -> list[str]:
+def circumstances(system: TaskSystem, answer: ScheduleAnswer) -> list[str]:
     ties = answer["ties"]
     if ties == "all":
         ties = f"every rule; figures below: {answer['shown_ties']}"
@@ -298,7 +302,7 @@ def short(value: int) -> str:
     return f"of about {value.bit_length() * 0.30103:.0f} digits"
 
 
-def _tasks(system: TaskSystem, answer: Mapping[str, Any]) -> Part:
+def _tasks(system: TaskSystem, answer: ScheduleAnswer) -> Part:
     unit = answer["unit"] or "units"
     rows = answer["tasks"]
     offsets = any(task.offset for task in system.tasks)

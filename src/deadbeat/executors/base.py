@@ -16,7 +16,6 @@ from attrs import field, frozen
 
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import RunError
-from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import TaskSet
@@ -24,9 +23,12 @@ from deadbeat.model.traces import RunTrace
 
 if TYPE_CHECKING:
     from deadbeat.catalog import Catalog
+    from deadbeat.model.jobs import JobTable
 
 #: Periods as they are.
 UNSCALED_PPM = 1_000_000
+#: No slot is shorter (runtime/src/plan.c).
+SLOT_MIN_NS = 5_000_000
 
 #: Called with the share done in [0, 1]; never while something is being measured.
 Progress = Callable[[float], None]

@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeVar
 import attrs
 from attrs import frozen
 
-from deadbeat.executors.base import RunSettings
-from deadbeat.executors.tables import SLOT_MIN_NS
+from deadbeat.executors.base import SLOT_MIN_NS, RunSettings
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform

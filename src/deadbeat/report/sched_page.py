@@ -6,7 +6,7 @@ own script alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -29,6 +29,7 @@ from deadbeat.report.document import (
 from deadbeat.report.embed import asset
 from deadbeat.report.html import page
 from deadbeat.report.sched_gantt import caption, colour, gantt_svg, shown_time
+from deadbeat.sched.answer import ScheduleAnswer
 from deadbeat.sched.picture import Picture
 
 _BINS = 28
@@ -39,7 +40,7 @@ _PLOT_WIDTH, _PLOT_HEIGHT = 240, 78
 
 def render_schedule(
     picture: Picture,
-    answer: Mapping[str, Any],
+    answer: ScheduleAnswer,
     responses: Sequence[NDArray[np.int64]] | None,
     *,
     title: str,
@@ -104,7 +105,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _sentence(answer: Mapping[str, Any]) -> str:
+def _sentence(answer: ScheduleAnswer) -> str:
     found = answer["schedulable"]
     words = {"yes": "Schedulable", "no": "Not schedulable", "undecided": "Undecided"}[found]
     if "robustness" in answer:
@@ -114,7 +115,7 @@ def _sentence(answer: Mapping[str, Any]) -> str:
     return words + "."
 
 
-def _facts(answer: Mapping[str, Any], unit: str) -> list[tuple[str, str]]:
+def _facts(answer: ScheduleAnswer, unit: str) -> list[tuple[str, str]]:
     length = answer["hyperperiod"].bit_length()
     hyperperiod = shown_time(answer["hyperperiod"]) + unit if length <= 80 else f"2^{length - 1}.."
     options = "; ".join(
@@ -145,7 +146,7 @@ def _facts(answer: Mapping[str, Any], unit: str) -> list[tuple[str, str]]:
     ]
 
 
-def _ties(answer: Mapping[str, Any]) -> tuple[Part, ...]:
+def _ties(answer: ScheduleAnswer) -> tuple[Part, ...]:
     if "by_ties" not in answer:
         return ()
     rows = [
@@ -157,7 +158,7 @@ def _ties(answer: Mapping[str, Any]) -> tuple[Part, ...]:
 
 
 def _histograms(
-    picture: Picture, responses: Sequence[NDArray[np.int64]] | None, answer: Mapping[str, Any]
+    picture: Picture, responses: Sequence[NDArray[np.int64]] | None, answer: ScheduleAnswer
 ) -> Part:
     if not answer["jobs"]:
         return Sentence("No job was simulated: the answer needed no schedule.")
@@ -202,7 +203,7 @@ def _histogram(picture: Picture, index: int, values: NDArray[np.int64]) -> str:
     )
 
 
-def _table(picture: Picture, answer: Mapping[str, Any], unit: str) -> Part:
+def _table(picture: Picture, answer: ScheduleAnswer, unit: str) -> Part:
     if not answer["jobs"]:
         return Sentence("Nothing was simulated.")
 
@@ -215,14 +216,16 @@ def _table(picture: Picture, answer: Mapping[str, Any], unit: str) -> Part:
     def own(heading: str, key: str) -> Column:
         return said(heading, lambda row: row[key], **shown)
 
-    def called(row: Mapping[str, Any]) -> str:
-        name = picture.system.tasks[row["task"]].name
-        return f"{row['task']} {name}" if name else row["label"]
+    def called(task: int) -> str:
+        name = picture.system.tasks[task].name
+        return f"{task} {name}" if name else picture.system.label(task)
+
+    def swatch(task: int) -> str:
+        return f'<span class="swatch" style="background:{colour(task)}"></span>'
 
     shown: dict[str, Any] = {"format": _cell}
     columns = (
-        said("task", called, markup=lambda row: f'<span class="swatch" style="background:'
-             f'{colour(row["task"])}"></span>'),
+        said("task", lambda row: called(row["task"]), markup=lambda row: swatch(row["task"])),
         of_task("C", "wcet"), of_task("T", "period"), of_task("D", "deadline"),
         of_task("O", "offset"), own("jobs", "released"), own("missed", "missed"),
         own("R min", "response_min"), own("R mean", "response_mean"), rank("R p50", "p50"),

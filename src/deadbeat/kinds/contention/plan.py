@@ -18,8 +18,8 @@ from itertools import groupby, pairwise
 import attrs
 from attrs import frozen
 
+from deadbeat.executors.base import SLOT_MIN_NS
 from deadbeat.executors.tables import (
-    SLOT_MIN_NS,
     SOLO_SAMPLE,
     RunTiming,
     rounds_min,

@@ -18,11 +18,12 @@ from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
 from deadbeat.kinds.latency.importers import Foreign, Missing, as_run, read_foreign
 from deadbeat.kinds.latency.loads import MadeUpLoads
-from deadbeat.kinds.latency.plan import estimate, keys
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
 from deadbeat.kinds.latency.spec import (
     LatencySpec,
     LoadsRule,
+    estimate,
+    keys,
     load_word,
     resolve,
     spec_dict,
@@ -40,10 +41,9 @@ from deadbeat.settings.doctor_words import as_json
 from deadbeat.settings.hardening import states_of
 from deadbeat.settings.standing import with_tuning
 from deadbeat.store.campaign import free_bytes
-from deadbeat.store.family import family, numbered
 from deadbeat.store.files import read_bytes
 from deadbeat.store.latency import LatencyStore
-from deadbeat.store.place import Place
+from deadbeat.store.place import Place, family, numbered
 from deadbeat.targets.base import Target
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget

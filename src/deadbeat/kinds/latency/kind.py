@@ -19,8 +19,7 @@ from deadbeat.kinds.latency.document import (
     problems_of,
     write_latency,
 )
-from deadbeat.kinds.latency.plan import keys
-from deadbeat.kinds.latency.spec import LatencySpec, read_spec, spec_dict
+from deadbeat.kinds.latency.spec import LatencySpec, keys, read_spec, spec_dict
 from deadbeat.kinds.latency.split import (
     cause_line,
     causes_table,
@@ -169,8 +168,8 @@ def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, Any]]:
             "engine": item.cell.engine,
             "cpu": item.split.cpu,
             "latency_ns": item.worst_ns,
-            "parts_ns": {part: item.worst_parts.get(part) for part in PATH_PARTS},
-            "cause": str(item.split.worst.get("cause") or "") or None,
+            "parts_ns": {part: item.split.worst.parts.get(part) for part in PATH_PARTS},
+            "cause": item.split.worst.cause or None,
         }
         for item in sorted(traced(cells), key=lambda item: -item.worst_ns)
         if item.worst_ns

@@ -11,9 +11,8 @@ from pathlib import Path
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.spec import StudySpec, digest, read_spec, spec_dict
 from deadbeat.model.errors import DataError, UsageError
-from deadbeat.store.family import family, numbered
 from deadbeat.store.files import tool_version
-from deadbeat.store.place import CONTINUE_HINT, STUDY, Place, other_parameters
+from deadbeat.store.place import CONTINUE_HINT, STUDY, Place, family, numbered, other_parameters
 from deadbeat.store.study import StudyStore
 
 
