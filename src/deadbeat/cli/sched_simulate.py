@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from deadbeat.cli._options import choice
-from deadbeat.cli._output import Part, say, table
+from deadbeat.cli._output import Part, say
 from deadbeat.cli.sched_systems import STANDARD, load, patiently
 from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
@@ -16,8 +17,9 @@ from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import shown
 from deadbeat.report.files import write_text
 from deadbeat.report.sched_gantt import gantt_svg
-from deadbeat.report.sched_page import render_schedule
+from deadbeat.report.sched_page import render_schedule, tasks_table
 from deadbeat.report.sched_trace import trace_text
+from deadbeat.report.terminal import print_part
 from deadbeat.sched.answer import ScheduleAnswer, answer_of, responses_of, ties_answer
 from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, picture, window
 from deadbeat.sched.simulator import (
@@ -224,7 +226,7 @@ def _parts(
     yield from (f"remark: {remark}" for remark in answer["remarks"])
     if answer["tasks"]:
         yield ""
-        yield _tasks(system, answer)
+        yield partial(print_part, tasks_table(system, answer))
     yield from (f"{kind}: {path}" for kind, path in written.items())
 
 
@@ -300,34 +302,3 @@ def short(value: int) -> str:
     if value.bit_length() <= 80:
         return str(value)
     return f"of about {value.bit_length() * 0.30103:.0f} digits"
-
-
-def _tasks(system: TaskSystem, answer: ScheduleAnswer) -> Part:
-    unit = answer["unit"] or "units"
-    rows = answer["tasks"]
-    offsets = any(task.offset for task in system.tasks)
-    percentiles = any(row["response_percentiles"] for row in rows)
-    placed = bool(answer["placed"])
-    columns = ["task", "C", "T", "D", *["O"] * offsets, *["cluster"] * placed, "jobs", "missed"]
-    columns += ["R min", "R mean", *["R p95"] * percentiles, "R max"]
-    columns += ["tardy", "slack", "preempt", "migr"]
-    lines = []
-    for row, task in zip(rows, system.tasks, strict=True):
-        line = [row["label"], task.wcet, task.period, task.deadline]
-        line += [task.offset] * offsets + [row["placed"]] * placed
-        line += [row["released"], row["missed"], row["response_min"], row["response_mean"]]
-        line += [(row["response_percentiles"] or {}).get("p95")] * percentiles
-        line += [row["response_max"], row["tardiness_max"], row["slack_min"]]
-        line += [row["preemptions"], row["migrations"]]
-        lines.append([_cell(value) for value in line])
-    title = (
-        f"Simulated, per task, in {unit}; R: response time, tardy: most, slack: least,"
-        " preempt, migr: how often"
-    )
-    return table(columns, lines, title=title, numeric=columns[1:])
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deadbeat.model.systems import TaskSystem
 from deadbeat.report.document import (
     Column,
     Document,
@@ -61,6 +62,11 @@ def render_schedule(
         ' role="region" aria-label="Gantt chart">'
         f"{gantt_svg(picture, title=title, interactive=True)}</div></figure>"
     )
+    tasks = (
+        tasks_table(picture.system, answer)
+        if answer["jobs"]
+        else Sentence("Nothing was simulated.")
+    )
     note = f"{_capital(picture.note)}. " if picture.note else ""
     means = _capital(caption(picture.verdict).partition(": ")[2])
     return page(
@@ -93,7 +99,7 @@ def render_schedule(
                     ),
                 ),
                 Section("responses", "Response times", (_histograms(picture, responses, answer),)),
-                Section("tasks", "Tasks", (_table(picture, answer, unit),)),
+                Section("tasks", "Tasks", (tasks,)),
             ),
             styles=("sched.css",),
             scripts=("sched.js",),
@@ -203,44 +209,56 @@ def _histogram(picture: Picture, index: int, values: NDArray[np.int64]) -> str:
     )
 
 
-def _table(picture: Picture, answer: ScheduleAnswer, unit: str) -> Part:
-    if not answer["jobs"]:
-        return Sentence("Nothing was simulated.")
+def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
+    """A row per task."""
 
-    def of_task(heading: str, name: str) -> Column:
-        return said(heading, lambda row: getattr(picture.system.tasks[row["task"]], name), **shown)
+    def of_task(heading: str, name: str, **more: Any) -> Column:
+        return said(
+            heading, lambda row: getattr(system.tasks[row["task"]], name), format=_cell, **more
+        )
 
-    def rank(heading: str, name: str) -> Column:
-        return said(heading, lambda row: (row["response_percentiles"] or {}).get(name), **shown)
+    def rank(heading: str, name: str, **more: Any) -> Column:
+        return said(
+            heading,
+            lambda row: (row["response_percentiles"] or {}).get(name),
+            format=_cell,
+            **more,
+        )
 
-    def own(heading: str, key: str) -> Column:
-        return said(heading, lambda row: row[key], **shown)
+    def own(heading: str, key: str, **more: Any) -> Column:
+        return said(heading, lambda row: row[key], format=_cell, **more)
 
     def called(task: int) -> str:
-        name = picture.system.tasks[task].name
-        return f"{task} {name}" if name else picture.system.label(task)
+        name = system.tasks[task].name
+        return f"{task} {name}" if name else system.label(task)
 
     def swatch(task: int) -> str:
         return f'<span class="swatch" style="background:{colour(task)}"></span>'
 
-    shown: dict[str, Any] = {"format": _cell}
     columns = (
         said("task", lambda row: called(row["task"]), markup=lambda row: swatch(row["task"])),
         of_task("C", "wcet"), of_task("T", "period"), of_task("D", "deadline"),
-        of_task("O", "offset"), own("jobs", "released"), own("missed", "missed"),
-        own("R min", "response_min"), own("R mean", "response_mean"), rank("R p50", "p50"),
-        rank("R p95", "p95"), rank("R p99", "p99"), own("R max", "response_max"),
-        own("tardiness max", "tardiness_max"), own("slack min", "slack_min"),
-        own("preempted", "preemptions"), own("migrated", "migrations"), own("placed", "placed"),
+        of_task("O", "offset", terminal=any(task.offset for task in system.tasks)),
+        own("jobs", "released"), own("missed", "missed"),
+        own("R min", "response_min"), own("R mean", "response_mean"),
+        rank("R p50", "p50", terminal=False),
+        rank("R p95", "p95", terminal=any(row["response_percentiles"] for row in answer["tasks"])),
+        rank("R p99", "p99", terminal=False),
+        own("R max", "response_max"), own("tardy", "tardiness_max"), own("slack", "slack_min"),
+        own("preempt", "preemptions"), own("migr", "migrations"),
+        own("placed", "placed", terminal=bool(answer["placed"])),
     )  # fmt: skip
+    unit = answer["unit"] or "units"
     return Table(
         name="tasks-table",
-        title="Tasks",
+        title=f"Simulated, per task, in {unit}; R: response time, tardy: most, slack: least,"
+        " preempt, migr: how often",
         columns=columns,
         rows=answer["tasks"],
         differs=lambda row: row["missed"],
         dense=True,
-        hint=f"Simulated over [0, {shown_time(answer['until'])}){unit}. R: response time, from"
+        terminal=True,
+        hint=f"Simulated over [0, {shown_time(answer['until'])}) {unit}. R: response time, from"
         " release to completion; R p95: the least value that 95 % of the jobs do not exceed. Slack:"
         " deadline minus completion. Preempted: a running job left its processor before it was"
         " complete. Migrated: a job resumed on another processor. Marked: a deadline was missed.",
