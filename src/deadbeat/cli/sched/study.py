@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from deadbeat.cli._options import Values, dest, experiment_options, value_options
+from deadbeat.cli._options import experiment_options, typed, value_options
 from deadbeat.cli._output import print_json, print_shown, print_table, say
 from deadbeat.cli._run import carry_out
 from deadbeat.experiment.base import Outcome
@@ -16,31 +16,14 @@ from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.cluster import Cluster
 from deadbeat.kinds.study.document import write_study
 from deadbeat.kinds.study.kind import shown
-from deadbeat.kinds.study.place import choose, open_store
 from deadbeat.kinds.study.preset import presets
-from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads
-from deadbeat.kinds.study.sweep import read_study_file, specify
+from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads, choose, open_store
+from deadbeat.kinds.study.sweep import Sweep, specify
 from deadbeat.model.errors import UsageError
+from deadbeat.model.specification import options_of
+from deadbeat.store.tomlfile import read_toml
 
-#: Option, key of the specification, metavar, help.
-_VALUES: Values = (
-    ("--name", "name", "NAME", "Name of the study's folder.  [the preset's, or study]"),
-    ("--seed", "seed", "N", "Everything random derives from it.  [1]"),
-    ("--sets", "sets", "N", "Task sets per cell.  [the preset's, or 100]"),
-    ("--ties", "ties", "LIST", "Tie rules, each for every policy: index,utilisation-desc."),
-    ("--budget", "budget", "N", "Scheduling points after which a verdict is undecided.  [5000000]"),
-    ("--processors", "processors", "LIST", "Values of m: 4 or 2,4,8."),
-    ("--tasks", "tasks", "LIST", "Values of n: 8..20 or 8..40:4."),
-    ("--utilisation", "utilisation", "LIST", "Values of U by processor: 0.5..0.95:0.05."),
-    (
-        "--distribution",
-        "distribution",
-        "LIST",
-        "Of task utilisations: randfixedsum,uniform:low=0.1:high=0.5.  [randfixedsum]",
-    ),
-    ("--policy", "policies", "LIST", "Simulate under: g-edf,c-edf:cluster-size=4."),
-    ("--test", "tests", "LIST", "Schedulability tests: gfb,rta-edf."),
-)
+_VALUES = options_of(Sweep)
 
 
 @click.command()
@@ -54,7 +37,6 @@ _VALUES: Values = (
     help="Read the sweep from a TOML file; options win over it.",
 )
 @value_options(_VALUES)
-@click.option("--metrics", is_flag=True, help="Count migrations and slack in a sweep.")
 @click.option("--workers", type=click.IntRange(1, 4096), metavar="N", help="Threads.  [all CPUs]")
 @click.option(
     "--scheduler",
@@ -76,16 +58,10 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     if options["as_list"]:
         _list_presets(as_json=options["as_json"])
         return 0
-    layer: dict[str, Any] = {}
-    names: dict[str, str] = {}
-    for option, key, _, _ in _VALUES:
-        names[key] = option
-        if options[dest(option)] is not None:
-            layer[key] = options[dest(option)]
+    layer, _ = typed(_VALUES, options)
+    names = {key: option for option, key, _, _ in _VALUES}
     if options["preset"] is not None:
         layer["preset"] = options["preset"]
-    if options["metrics"]:
-        layer["metrics"] = True
     return _run(options, layer, names, ctx.find_root().obj or ["sched", "study"])
 
 
@@ -129,7 +105,15 @@ def _run(
             " --utilisation and a --policy or --test",
         )
     file = options["study_file"]
-    spec = specify(*(() if file is None else (read_study_file(file),)), layer, names=names)
+    spec = specify(
+        *(
+            ()
+            if file is None
+            else (read_toml(file, option="--study", hint="see docs/howto/run-a-study.md"),)
+        ),
+        layer,
+        names=names,
+    )
     computer: Computer = (
         Cluster(options["scheduler"]) if options["scheduler"] else Threads(options["workers"])
     )

@@ -7,10 +7,11 @@ from pathlib import Path
 from deadbeat.kinds.base import ExperimentKind, Shown, Stored
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.document import LABEL, StudyReport, study_report, write_study
-from deadbeat.kinds.study.results import StudyResults, table
+from deadbeat.kinds.study.results import StudyResults, answered, columns_of
 from deadbeat.kinds.study.runner import load
 from deadbeat.kinds.study.spec import read_spec
 from deadbeat.model.errors import DeadbeatError
+from deadbeat.report.plain import records
 from deadbeat.store.place import REPORT_FILE, STUDY, FolderState, stage
 from deadbeat.store.study import StudyStore
 
@@ -62,7 +63,8 @@ def _open(path: Path) -> Stored[StudyStore, StudyResults]:
     store = StudyStore.open(path)
     spec = read_spec(store.spec)
     results = StudyResults(spec, load(spec, store))
-    return Stored(store=store, summary=results, rows=table(results)[1])
+    rows = list(records(columns_of(spec), answered(results)))
+    return Stored(store=store, summary=results, rows=rows)
 
 
 KIND = ExperimentKind(
