@@ -8,12 +8,14 @@ from importlib import import_module
 
 from attrs import frozen
 
-from deadbeat.kinds.study.results import Mask, StudyResults
+from deadbeat.kinds.study.results import StudyResults
 from deadbeat.kinds.study.spec import StudySpec
 from deadbeat.model.conclusion import Conclusion
+from deadbeat.report.charts import Chart
 
 #: Where presets come from: modules with a tuple PRESETS, imported when one is asked for.
 SOURCES = ("deadbeat_papers.thesis",)
+ChartBuilder = Callable[[StudyResults], Iterator[Chart]]
 
 
 @frozen(kw_only=True)
@@ -24,18 +26,16 @@ class Preset:
         title: One line.
         about: What is varied, how many task sets, and what was chosen where the source is silent.
         build: Makes the specification.
-        charts: Which figures are drawn: names of `kinds.study.charts`.
+        charts: Its figures.
         conclusions: What is checked.
-        cases: For the chart of utilisations: name of a rule, and the sets of each case under it.
     """
 
     name: str
     title: str
     about: str
     build: Callable[[], StudySpec]
-    charts: tuple[str, ...]
+    charts: tuple[ChartBuilder, ...]
     conclusions: tuple[Conclusion[StudyResults], ...] = ()
-    cases: Callable[[StudyResults], Iterator[tuple[str, dict[str, Mask]]]] | None = None
 
 
 @cache

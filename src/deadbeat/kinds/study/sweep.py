@@ -33,7 +33,7 @@ Parsed = dict[str, Any]
 
 
 @frozen
-class Words:
+class WordList:
     """A TOML list of words, or text with commas."""
 
     def parse(self, value: Any) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class Variants:
 
     def parse(self, value: Any) -> dict[str, Parsed]:
         made = {}
-        for label in Words().parse(value):
+        for label in WordList().parse(value):
             name, *pairs = label.split(":")
             own = {self.word: name}
             for pair in pairs:
@@ -176,7 +176,7 @@ class Sweep:
         Whole(1, SETS_MAX), "--sets N", "Task sets per cell.  [the preset's, or 100]", default=100
     )
     ties: tuple[str, ...] = keyed(
-        Words(), "--ties LIST", "Tie rules, each for every policy: index,utilisation-desc.",
+        WordList(), "--ties LIST", "Tie rules, each for every policy: index,utilisation-desc.",
         default=("index",),
     )  # fmt: skip
     budget: int = keyed(
@@ -204,7 +204,7 @@ class Sweep:
         "Simulate under: g-edf,c-edf:cluster-size=4.", default=attrs.Factory(dict),
     )  # fmt: skip
     tests: tuple[str, ...] = keyed(
-        Words(), "--test LIST", "Schedulability tests: gfb,rta-edf.", default=()
+        WordList(), "--test LIST", "Schedulability tests: gfb,rta-edf.", default=()
     )
     metrics: bool = keyed(
         Flag(), "--metrics", "Count migrations and slack in a sweep.", default=False
