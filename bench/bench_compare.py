@@ -52,6 +52,24 @@ def _each_alone(parts: Any, p_holm: Any, options: Any) -> Any:
     return tuple(engine._metric(q, p, options, 1) for q, p in zip(parts, p_holm, strict=True))
 
 
+_METRICS, _HOLM = engine._metrics, engine.holm
+
+
+def _raw(parts: Any) -> list[float]:
+    return [part.whole.p if part.whole else 1.0 for part in parts]
+
+
+def _metrics_uncorrected(parts: Any, p_holm: Any, options: Any) -> Any:
+    """Chance is corrected over cells alone."""
+    return _METRICS(parts, _raw(parts), options)
+
+
+def _cells_uncorrected() -> None:
+    """Chance is corrected over metrics alone."""
+    engine._metrics = lambda parts, p_holm, options: _METRICS(parts, _HOLM(_raw(parts)), options)
+    engine.holm = list
+
+
 #: Rule -> what leaves it out; `_options` does what has to do with options.
 RULES: Mapping[str, Change] = {
     "gate": _set(gate.Drift, "at", lambda self, level: 0.0),
@@ -59,6 +77,8 @@ RULES: Mapping[str, Change] = {
     "own-gates": lambda: None,
     "variances-that-lean": _set(pairs, "common_spread", lambda samples: None),
     "correction": _set(engine, "holm", list),
+    "correction-of-metrics": _set(engine, "_metrics", _metrics_uncorrected),
+    "correction-of-cells": _cells_uncorrected,
     "step-up": _set(engine, "_metrics", _bonferroni),
     "gates-for-all-metrics": _set(engine, "_metrics", _each_alone),
     "six-that-differ": _set(engine, "DIFFERING_MIN", 0),

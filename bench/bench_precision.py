@@ -26,10 +26,9 @@ from deadbeat.kinds.contention.precision import (
     PointSample,
     Precision,
     SummaryGauge,
-    bends,
 )
 from deadbeat.kinds.contention.spec import PrecisionSpec
-from deadbeat.model.results import Point, RunKey, point_text
+from deadbeat.model.results import KnownPoint, Point, RunKey, point_text
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -169,7 +168,7 @@ class Trial:
         """The tool's own."""
         return SummaryGauge(metric=self.spec.metric).estimate(key, samples)
 
-    def run(self) -> Mapping[str, Any]:
+    def run(self) -> Mapping[str, KnownPoint]:
         """Goes through the plan as the runner does; the record of the points."""
         place = {point: row for row, point in enumerate(self.world.points)}
         rounds = range(self.values.shape[1])
@@ -178,17 +177,14 @@ class Trial:
             keys=keys,
             unit=lambda key: point_text(key.point),
             round=lambda key: key.replica,
-            bends=bends(list(self.world.points)),
         )
         stopping = Precision(self.spec, layout, self)
-        for _ in range(stopping.passes):
-            for key in keys:
-                if stopping.wanted(key):
-                    self.used.setdefault(key.point, []).append(key.replica)
-                    value: Any = self.values[place[key.point], key.replica]
-                    stopping.learn(key, value)
-        points: Mapping[str, Any] = stopping.record()["points"]
-        return points
+        for key in keys:
+            if stopping.wanted(key):
+                self.used.setdefault(key.point, []).append(key.replica)
+                value: Any = self.values[place[key.point], key.replica]
+                stopping.learn(key, value)
+        return stopping.record().points
 
     def holds(self, row: int, sets: Sequence[int]) -> bool:
         """Whether the interval of a point, from ``sets``, holds its true mean."""
@@ -230,13 +226,13 @@ def savings(name: str, world: World, spec: PrecisionSpec, trials: int) -> None:
         values, times = world.draw(random, spec.sets_max)
         trial = Trial(spec, world, values)
         outcome = trial.run()
-        widths = [point["half_width"] for point in outcome.values()]
+        widths = [point.half_width for point in outcome.values()]
         fixed = fixed_sets(trial, max(widths))
         used = sum(map(len, trial.used.values()))
         own = sum(times[row, trial.used[point]].sum() for row, point in enumerate(world.points))
         sets.append(1 - used / (fixed * len(world.points)))
         seconds.append(1 - own / times[:, :fixed].sum())
-        reached.append(sum(point["stopped"] == "target reached" for point in outcome.values()))
+        reached.append(sum(point.stopped == "target reached" for point in outcome.values()))
         most.append(fixed)
     report(
         f"machine-seconds saved at {spec.target:g}, {name}",

@@ -18,7 +18,7 @@ from attrs import frozen
 
 from deadbeat.experiment.base import FolderExperiment, Watcher
 from deadbeat.experiment.folders import choose_folder, state_of_folder
-from deadbeat.kinds.base import Begin, ExperimentKind, Shown, Stored
+from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform
@@ -147,8 +147,9 @@ def state_of(path: Path) -> FolderState:
     return state_of_folder(path, NapStore.open, planned)
 
 
-def begin(spec: NapSpec, asked: Begin) -> NapExperiment:
+def begin(asked: Begin) -> Begun:
     """Makes the folder, or finds the one to continue."""
+    spec = read(NapSpec, asked.written, asked.typed, names=asked.names)
     platform = example_platform()
     place = choose_folder(
         asked.runs,
@@ -163,7 +164,10 @@ def begin(spec: NapSpec, asked: Begin) -> NapExperiment:
     )
     if not place.resumed:
         NapStore.create(place.path, plain(spec), platform)
-    return NapExperiment(NapStore.open(place.path), plan(spec))
+    experiment = NapExperiment(NapStore.open(place.path), plan(spec))
+    todo = experiment.todo()
+    asked.announce(place, total=todo.total, left=todo.left, seconds=experiment.seconds(todo.left))
+    return Begun(experiment=experiment)
 
 
 @frozen(kw_only=True)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
-    from deadbeat.kinds.latency.data import interval_text, load_words
     from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION
     from deadbeat.kinds.latency.observe import WORDS as LATENCY_WORDS
     from deadbeat.kinds.latency.sides import (
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
         sides_panel,
         systems_table,
     )
+    from deadbeat.kinds.latency.words import interval_text, load_words
     from deadbeat.kinds.registry import open_folder as open
     from deadbeat.kinds.study.charts import curves as study_curves
     from deadbeat.kinds.study.charts import means_panel as study_means
@@ -138,7 +138,7 @@ __all__ = [
 #: Module -> the names that it has; with a colon what a name is called there.
 _PUBLIC = {
     "compare.engine": ("FALSE_ALARMS", "CompareOptions", "compare_tables"),
-    "kinds.latency.data": ("interval_text", "load_words"),
+    "kinds.latency.words": ("interval_text", "load_words"),
     "kinds.latency.histograms": ("HISTOGRAM_CAPTION",),
     "kinds.latency.observe": ("LATENCY_WORDS:WORDS",),
     "kinds.latency.sides": (

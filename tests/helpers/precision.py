@@ -16,10 +16,9 @@ from deadbeat.kinds.contention.precision import (
     PointSample,
     Precision,
     SummaryGauge,
-    bends,
 )
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
-from deadbeat.model.results import Point, RunKey, point_text
+from deadbeat.model.results import KnownPoint, Point, RunKey, point_text
 from deadbeat.store.campaign import CampaignStore
 from helpers.campaigns import begin, run, tiny_spec
 
@@ -74,7 +73,6 @@ class Drawn:
             keys=tuple(keys),
             unit=lambda key: point_text(key.point),
             round=lambda key: key.replica,
-            bends=bends(sorted(self.values)),
         )
 
     def sample(self, key: RunKey, table: Any) -> PointSample | None:
@@ -98,18 +96,17 @@ class Drawn:
         """As the runner goes through a plan; ``most_runs`` breaks it off."""
         layout = self.layout()
         stopping = Precision(self.spec, layout, self)
-        for _ in range(stopping.passes):
-            for key in layout.keys:
-                if most_runs is not None and len(self.asked) >= most_runs:
-                    return stopping
-                if stopping.wanted(key):
-                    self.asked.append(key)
-                    value = self.values[key.point][key.replica]
-                    if not math.isnan(value):
-                        stopping.learn(key, cast(Any, Table(PointSample(float(value), self.below))))
+        for key in layout.keys:
+            if most_runs is not None and len(self.asked) >= most_runs:
+                return stopping
+            if stopping.wanted(key):
+                self.asked.append(key)
+                value = self.values[key.point][key.replica]
+                if not math.isnan(value):
+                    stopping.learn(key, cast(Any, Table(PointSample(float(value), self.below))))
         return stopping
 
-    def points(self) -> dict[Point, dict[str, Any]]:
+    def points(self) -> dict[Point, KnownPoint]:
         """Outcome of each point."""
-        found = self.run().record()["points"]
+        found = self.run().record().points
         return {point: found[point_text(point)] for point in self.values}

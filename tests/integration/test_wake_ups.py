@@ -318,6 +318,6 @@ def test_traced_wake_ups_split_into_parts_that_sum_to_what_the_threads_saw() -> 
         assert sum(known) <= split.latency.sum_ns
         assert split.left_out or sum(known) == split.latency.sum_ns
         if split.cpu == worst.cpu:
-            assert split.worst["latency_ns"] == worst.worst[0].latency_ns
-            assert split.worst["due_ns"] == worst.worst[0].due_ns
-        assert len(split.worst["cause"]) > 20
+            assert split.worst.latency_ns == worst.worst[0].latency_ns
+            assert split.worst.due_ns == worst.worst[0].due_ns
+        assert len(split.worst.cause) > 20

@@ -20,7 +20,7 @@ from deadbeat.kinds.contention.spec import (
 from deadbeat.kinds.contention.stress import StressSpec
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import sections_of
-from deadbeat.store.tomlfile import read_toml
+from deadbeat.store.files import read_toml
 
 KEYS = st.sampled_from(
     sorted(

@@ -17,8 +17,7 @@ from deadbeat.kinds.contention.place import (
 from deadbeat.kinds.contention.plan import plan
 from deadbeat.model.errors import DataError, TargetError, UsageError
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.latest import point_latest
-from deadbeat.store.place import REPORT_FILE, Place
+from deadbeat.store.place import REPORT_FILE, Place, point_latest
 
 SPEC = tiny_spec()
 

@@ -22,7 +22,6 @@ from deadbeat.kinds.contention.plan import (
     run_seconds,
     set_seed,
 )
-from deadbeat.kinds.contention.precision import bends
 from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Point, RunKey
@@ -55,20 +54,6 @@ def test_a_loaded_set_has_two_tasks_a_core_that_ask_for_all_of_it() -> None:
         loaded = key.point.per_core == 2
         assert found.tasks == key.point.cores * (2 if loaded else 1)
         assert found.deadline_factor == (2 if loaded else 10)
-
-
-def test_the_rows_of_a_campaign_do_not_bend_into_each_other() -> None:
-    spec = tiny_spec(
-        {
-            "grid": {"sync_share": [1], "contended_ratio": [0, 0.5, 1]},
-            "tasks": {"deadline_factor": "2,10"},
-            "loaded": {"per_core": 2, "deadline_factor": 2, "sync_share": [1],
-                       "contended_ratio": [0, 0.5, 1]},
-        }
-    )  # fmt: skip
-    found = bends(sorted({key.point for key in plan(spec)}))
-    assert len(found) == 2 * 3  # M; the grid at two factors, and the loaded row
-    assert {bend.weight for bend in found} == {0.5}
 
 
 @pytest.mark.parametrize("key", [plan(SPEC)[0], *(k for k in plan(SPEC) if k.point.per_core)][:3])

@@ -17,7 +17,7 @@ from deadbeat.kinds.contention.spec import (
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import RefusedError, duration_ns
 from deadbeat.model.specification import differences
-from deadbeat.store.tomlfile import read_toml
+from deadbeat.store.files import read_toml
 
 
 def refusal(*layers: Any, **options: Any) -> str:

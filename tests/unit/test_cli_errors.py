@@ -53,7 +53,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ((*RUN, "--preset", "paper"), 2, "--quick and --preset paper exclude each other (drop"),
         ((*RUN, "--retry-failed"), 2, "there is no campaign quick in runs to retry (deadbeat ru"),
-        ((*RUN, "--campaign", "no.toml"), 2, "no.toml: No such file or directory (--campaign tak"),
+        ((*RUN, "--campaign", "no.toml"), 2, "no.toml: No such file or directory (name a"),
         ((*RUN, "--campaign", "bad.toml"), 2, "bad.toml: not TOML: "),
         (
             (*RUN, "--campaign", "key.toml"),

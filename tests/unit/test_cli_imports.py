@@ -6,17 +6,17 @@ Measured when this was written: 110 modules and 50 ms of CPU; numpy alone double
 from __future__ import annotations
 
 import json
-import pkgutil
 import subprocess
 import sys
-from importlib import import_module
-from types import ModuleType
+from collections.abc import Iterator
+from inspect import signature
 
+import click
 import pytest
 
-from deadbeat import cli
-from deadbeat.cli import sched, tune
-from deadbeat.cli._verbs import COMMANDS, SCHED, TUNE
+from deadbeat.cli import sched_commands, tune_commands
+from deadbeat.cli._options import Declared
+from deadbeat.cli.main import root
 
 HEAVY = (
     *("numpy", "matplotlib", "plotly", "rich", "attrs", "attr", "cattrs", "pandas"),
@@ -49,19 +49,37 @@ def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
     assert len(modules) <= MODULES_MAX
 
 
-@pytest.mark.parametrize(
-    ("package", "rows"),
-    [(cli, COMMANDS), (sched, SCHED), (tune, TUNE)],
-    ids=["deadbeat", "sched", "tune"],
-)
-def test_every_row_is_a_module_and_every_module_a_row(
-    package: ModuleType, rows: dict[str, str]
-) -> None:
-    found = {module.name for module in pkgutil.iter_modules(package.__path__)}
-    assert set(rows) == {name for name in found if name[0] != "_" and name != "main"}
-    assert list(rows) == sorted(rows)
-    for name in rows:
-        assert import_module(f"{package.__name__}.{name}").command.help
+def commands(group: click.Group, *words: str) -> Iterator[tuple[str, ...]]:
+    """Words of every command, of groups too."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None and found.help
+        yield (*words, name)
+        if isinstance(found, click.Group):
+            yield from commands(found, *words, name)
+
+
+#: Help of a command that measures needs its specification; nothing draws or computes.
+MEASURING = ("breakdown", "latency", "load", "profile", "stress", "sched study")
+
+
+@pytest.mark.parametrize("words", sorted(commands(root)), ids=" ".join)
+def test_help_of_a_command_imports_what_its_options_need(words: tuple[str, ...]) -> None:
+    modules = imported(*words, "--help")
+    unwanted = ("numpy", "rich", "matplotlib", "scipy", "deadbeat.report", "deadbeat.kinds.base")
+    assert [name for name in unwanted if name in modules] == []
+    if " ".join(words) not in MEASURING:
+        assert [name for name in HEAVY if name in modules] == []
+
+
+def test_every_command_does_something_that_takes_its_options() -> None:
+    for group in (root, sched_commands.group, tune_commands.group):
+        for command in group.commands.values():
+            assert isinstance(command, Declared)
+            names = [each.name for each in command.params if each.expose_value]
+            options = {name: None for name in names if name != "as_json"}
+            signature(command.function()).bind(**options)
 
 
 def test_the_count_sees_what_is_heavy() -> None:

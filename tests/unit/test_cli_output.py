@@ -9,11 +9,12 @@ import threading
 import pytest
 from rich.console import Console
 
-from deadbeat.cli._output import duration, print_table, size
-from deadbeat.cli._run import Watch
+from deadbeat.cli._measure import Watch
 from deadbeat.cli._signals import interruptible
 from deadbeat.experiment.base import Phase, RunDone, RunFailed, Started
 from deadbeat.model.results import Point, RunKey
+from deadbeat.model.words import duration, size
+from deadbeat.report.terminal import print_table
 
 KEY = RunKey(Point(2, 500, 1000), 3)
 

@@ -101,6 +101,7 @@ def test_the_same_command_continues_it(tiny: Path, capsys: pytest.CaptureFixture
 def test_what_contradicts_the_stored_programs_is_refused_by_name(
     tiny: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], named: str
 ) -> None:
+    Path("some.toml").write_text("seed = 2\n")
     line = refused(capsys, *FROM, "tiny", *options)
     assert f"{named} and --programs-from exclude each other" in line
     assert not Path("runs/tiny-2").exists()

@@ -188,7 +188,9 @@ def test_bad_input_is_one_line_and_status_2(
 def test_a_file_of_the_other_mode_names_the_right_verb(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.toml").write_text('mode = "stress"\n[stress]\nsets = 2\n')
     assert main(("profile", "--simulated", "--campaign", "a.toml")) == 2
-    assert "a.toml is a stress campaign, not a profile" in (err := capsys.readouterr().err)
+    assert "a.toml is of deadbeat stress, not of deadbeat profile" in (
+        err := capsys.readouterr().err
+    )
     assert "deadbeat stress --campaign a.toml" in err
     Path("b.toml").write_text('mode = "profile"\n')
     assert main(("stress", "--simulated", "--campaign", "b.toml")) == 2

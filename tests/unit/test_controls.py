@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, ran
 
-from deadbeat.executors.controls import LEAST_SETS, control, observe
+from deadbeat.executors.controls import LEAST_SETS, ControlRow, observe
 from deadbeat.model.jobs import JobTable
 
 SLOTS = (
@@ -56,8 +56,8 @@ def test_a_task_without_a_job_alone_shows_nothing() -> None:
 
 
 def verdict(*values: float) -> bool | None:
-    row = control("x", "negative", values, accepted=(0.98, 1.02), unit="ratio", message="")
-    passed: bool | None = row["passed"]
+    row = ControlRow(name="x", kind="negative", accepted=(0.98, 1.02), unit="ratio", message="")
+    passed: bool | None = row.judge(values).passed
     return passed
 
 

@@ -9,31 +9,33 @@ import attrs
 import pytest
 from helpers.latencies import made_up_runs
 
-from deadbeat.cli._latency_import import status_of
 from deadbeat.cli.main import main
+from deadbeat.kinds.latency.charts import load_charts
 from deadbeat.kinds.latency.document import matrix_table, paper_words
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
-from deadbeat.kinds.latency.load_charts import load_charts
+from deadbeat.kinds.latency.kind import KIND
 from deadbeat.kinds.latency.spec import load_word, resolve, spec_dict, specify
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import sentence, tail_sentences, without_run
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit
+from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, WorstTraced
 from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
 
 LOADS = (LoadPoint("cpu", 0), LoadPoint("memory", 100))
 SPLIT = {part: Histogram.of([1000, 3000]) for part in PATH_PARTS}
-WORST = {
-    "interrupt": 1000,
-    "wake_up": 2000,
-    "switch": 90_000,
-    "exit": 500,
-    "latency_ns": 93_500,
-    "cause": "stress-ng ran 88 us on the CPU",
-}
+WORST = WorstTraced(
+    **{
+        "interrupt": 1000,
+        "wake_up": 2000,
+        "switch": 90_000,
+        "exit": 500,
+        "latency_ns": 93_500,
+        "cause": "stress-ng ran 88 us on the CPU",
+    }
+)
 INVALID = Finding(id="wrong-priority", severity="invalid", message="it had 50")
 
 
@@ -118,7 +120,7 @@ def test_a_list_of_runs_shows_the_invalid_ones(
     summary = summarise_latency(bad, name="m")
     both = summary.cells
     assert not any("*" in text for row in matrix_table(summary, cpus=False).texts() for text in row)
-    two = (both[0], attrs.evolve(both[0], engine="cyclictest"))
+    two = (attrs.evolve(both[0], engine="cyclictest"), both[0])
     assert without_run(two) == (
         "No valid run: memory 100 % by cyclictest (1 invalid),"
         f" memory 100 % by {both[0].engine} (1 invalid)."
@@ -131,14 +133,15 @@ def test_a_list_of_runs_shows_the_invalid_ones(
 
 
 @pytest.mark.parametrize(
-    ("invalid", "strict", "status"),
-    [((), False, 0), ((0,), False, 0), ((0,), True, 1), ((0, 1), False, 1), ((0, 1), True, 1)],
+    ("invalid", "empty", "fails"),
+    [((), False, set()), ((0,), False, {"invalid"}), ((0, 1), True, {"invalid"})],
 )
 def test_a_matrix_of_which_no_run_counts_is_a_failure(
-    invalid: tuple[int, ...], strict: bool, status: int
+    tmp_path: Path, invalid: tuple[int, ...], empty: bool, fails: set[str]
 ) -> None:
-    runs = doubted(made_up_runs(loads=LOADS, repeats=2), *invalid)
-    assert status_of(summarise_latency(runs, name="m"), strict=strict) == status
+    path = stored(tmp_path, doubted(made_up_runs(loads=LOADS, repeats=2), *invalid))
+    shown = KIND.report(path, False)
+    assert (shown.empty, shown.fails) == (empty, fails)
 
 
 def test_the_command_fails_where_nothing_counts(

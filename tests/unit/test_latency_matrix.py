@@ -15,15 +15,17 @@ from deadbeat.experiment.base import RunDone, RunFailed, Started
 from deadbeat.experiment.run import run
 from deadbeat.kinds.latency.engines import Measured, SimulatedEngine, unsplit
 from deadbeat.kinds.latency.loads import MadeUpLoads
-from deadbeat.kinds.latency.plan import estimate, keys, visits
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, looking, without_engine
 from deadbeat.kinds.latency.spec import (
     ALL_LOADS,
     LatencySpec,
+    estimate,
+    keys,
     read_spec,
     resolve,
     spec_dict,
     specify,
+    visits,
 )
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.examples import example_platform

@@ -10,7 +10,6 @@ import pytest
 
 from deadbeat.kinds.latency.engines import ENGINES
 from deadbeat.kinds.latency.loads import LOADS
-from deadbeat.kinds.latency.spec import LatencySpec, spec_dict, specify
 from deadbeat.model.latency import Circumstances, CpuLatency, LatencyRun, LoadReport
 
 ROOT = Path(__file__).parents[2]
@@ -27,17 +26,6 @@ def section(page: str, heading: str) -> str:
 def first_cells(page: str, heading: str) -> list[str]:
     cells = re.findall(r"^\| (`[^|]*)\|", section(page, heading), flags=re.M)
     return re.findall(r"`([\w-]+)`", " ".join(cells))
-
-
-def test_every_key_is_explained_in_order_with_its_default() -> None:
-    assert first_cells(PAGE, "Keys") == list(attrs.fields_dict(LatencySpec))
-    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", section(PAGE, "Keys"), flags=re.M)
-    plain = spec_dict(specify({}))
-    for key, told in rows:
-        asked = told.strip("`")
-        if key not in ("engines", "cpus", "deadlines", "imported", "name", "mode", "preset"):
-            value = False if asked == "false" else asked
-            assert spec_dict(specify({key: value}))[key] == plain[key], key
 
 
 def test_every_problem_is_explained() -> None:

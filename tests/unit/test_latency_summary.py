@@ -24,6 +24,7 @@ from deadbeat.model.latency import (
     LoadPoint,
     LoadReport,
     PathSplit,
+    WorstTraced,
 )
 from deadbeat.model.latency_summary import QUANTITIES
 from deadbeat.report.plain import keys_of
@@ -198,7 +199,7 @@ def test_splits_of_several_runs_are_pooled_and_keep_the_worst() -> None:
         return PathSplit(
             cpu=0,
             parts={"interrupt": Histogram.of(times)},
-            worst={"interrupt": worst, "cause": f"{worst} ns"},
+            worst=WorstTraced(interrupt=worst, cause=f"{worst} ns"),
         )
 
     blind = PathSplit(cpu=0, unavailable="no tracefs")
@@ -209,7 +210,7 @@ def test_splits_of_several_runs_are_pooled_and_keep_the_worst() -> None:
     ]
     (found,) = summarise_latency(runs).cells[0].split
     assert found.parts["interrupt"].total == 4
-    assert found.worst["cause"] == "40 ns" and not found.unavailable
+    assert found.worst.cause == "40 ns" and not found.unavailable
     (none,) = summarise_latency([evolve(run_of(0, [1]), split=(blind,))]).cells[0].split
     assert none.unavailable == "no tracefs"
 

@@ -6,15 +6,14 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from attrs import evolve
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
-from deadbeat.cli.load import status_of
 from deadbeat.cli.main import main
 from deadbeat.kinds.interference.document import COLUMNS
+from deadbeat.kinds.interference.kind import counts, fails
 from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.model.errors import TargetError
 from deadbeat.model.finding import Finding
@@ -121,7 +120,10 @@ def test_wrong_words_are_refused_in_one_line(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--quick", "--preset", "paper"], "--quick and --preset exclude each other (drop one)"),
+        (
+            ["--quick", "--preset", "paper"],
+            "--quick and --preset paper exclude each other (drop one)",
+        ),
         (["--fail-on", "mises"], '--fail-on: "mises" is not a choice (did you mean misses?)'),
         (["--budget", "2ms"], "--budget: rounds back to back have none (--form periodic"),
         (["--form", "periodic", "--round", "5ms"], "--round: the periodic form has a budget"),
@@ -141,18 +143,16 @@ def test_what_ends_with_status_1() -> None:
     late = run_of(back_to_back([20 * MS] * 9), repeat=2)
     bad = run_of(back_to_back([10 * MS] * 9), repeat=3, problems=invalid)
 
-    def status(*runs: LoadRun, **more: Any) -> int:
-        return status_of(summary_of_runs(runs), **more)
+    def found(*runs: LoadRun, failed: int = 0) -> frozenset[str]:
+        return fails(summary_of_runs(runs), failed=failed)
 
-    assert status(fine, late, bad) == 0
-    assert status(bad) == 1
-    assert status(evolve(fine, key=LoadKey(4, "all", 1))) == 1
-    assert status(fine, fail_on="misses") == status(fine, fail_on="invalid") == 0
-    assert status(fine, late, fail_on="misses") == 1
-    assert status(fine, late, fail_on="invalid") == 0
-    assert status(fine, bad, fail_on="invalid") == 1
-    assert status(fine, failed=1, fail_on="invalid") == 1
-    assert status(fine, bad, fail_on="misses") == 0
+    assert counts(summary_of_runs([fine, late, bad]))
+    assert not counts(summary_of_runs([bad]))
+    assert not counts(summary_of_runs([evolve(fine, key=LoadKey(4, "all", 1))]))
+    assert found(fine) == frozenset()
+    assert found(fine, late) == {"misses"}
+    assert found(fine, bad) == {"invalid"}
+    assert found(fine, failed=1) == {"invalid"}
 
 
 class Refusing(SimulatedLoad):
@@ -165,7 +165,7 @@ class Refusing(SimulatedLoad):
 def test_what_is_refused_is_refused_before_anything_is_said_or_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deadbeat.cli.load.SimulatedLoad", Refusing)
+    monkeypatch.setattr("deadbeat.kinds.interference.kind.SimulatedLoad", Refusing)
     told = answer(capsys, "load", "--simulated", "--priority", "98", "--runs", str(tmp_path))
     assert told == (1, "", "deadbeat: error: fifo 98 was refused\n")
     assert not list(tmp_path.iterdir())

@@ -14,8 +14,8 @@ from attrs import evolve
 from deadbeat.experiment.base import Event, RunDone, Started
 from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.interference.engine import LoadRequest
-from deadbeat.kinds.interference.kind import choose, lacking, state_of
-from deadbeat.kinds.interference.plan import plan
+from deadbeat.kinds.interference.kind import choose, state_of
+from deadbeat.kinds.interference.plan import plan, planned_keys
 from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, resolve, specify
@@ -288,7 +288,7 @@ def test_a_run_that_fails_is_named_and_measured_again_by_the_same_command(tmp_pa
     failing = Watched(fails=key.text)
     assert go(failing, store) == {key: "it fell over"}
     assert failing.holding_now == 0
-    assert lacking(store) == 1
+    assert len(store.lacking(planned_keys(store))) == 1
     again = Watched()
     assert go(again, store) == {}
     assert [ask.key for ask in again.asked] == [key]
@@ -350,7 +350,7 @@ def test_damage_is_named_and_only_that_run_is_lost(tmp_path: Path) -> None:
         with pytest.raises(DataError, match="delete the file and repeat the command"):
             store.load(key)
     path.unlink()
-    assert lacking(LoadStore.open(store.path)) == 1
+    assert len(LoadStore.open(store.path).lacking(planned_keys(store))) == 1
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": 1, "tool": "x", "spec": {}}'])

@@ -9,7 +9,7 @@ from helpers.runs import task_set as planned
 
 from deadbeat.executors.metrics import job_columns
 from deadbeat.kinds.contention.figures import count_episodes, run_figures
-from deadbeat.kinds.contention.overlap import UseCosts, contended_plan, overlap_share
+from deadbeat.kinds.contention.overlap import contended_plan, overlap_share
 from deadbeat.kinds.contention.summarise import EDGES, bin_counts
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import Resource
@@ -113,7 +113,7 @@ LOCK, QUEUE = Resource("lock", None), Resource("queue", None)
 
 
 def overlap(table: JobTable, *tasks: PlannedTask, resources: tuple[Resource, ...]) -> float | None:
-    plan = contended_plan(planned(tasks, resources), UseCosts(calibration(cores=4)))
+    plan = contended_plan(planned(tasks, resources), calibration(cores=4))
     return overlap_share(job_columns(table), table.tasks, plan)
 
 
@@ -154,7 +154,7 @@ def test_solo_windows_are_not_part_of_the_overlap() -> None:
 
 
 def test_a_use_costs_its_first_and_its_repeats() -> None:
-    costs = UseCosts(calibration())
+    costs = calibration()
     plan = contended_plan(
         planned(
             [PlannedTask(core=0, uses=[("lock", 1, 0), ("lock", 2, 0), ("work", 3, None),
@@ -171,7 +171,7 @@ def test_slices_of_a_long_run_say_what_the_whole_says() -> None:
          for i in range(4000)]  # fmt: skip
     table = job_table([A, B], [a, b])
     tasks = [PlannedTask(core=core, uses=[("lock", 1, 0)]) for core in (0, 1)]
-    plan = contended_plan(planned(tasks, [LOCK]), UseCosts(calibration()))
+    plan = contended_plan(planned(tasks, [LOCK]), calibration())
     columns = job_columns(table)
     assert overlap_share(columns, table.tasks, plan, jobs_max=10**9) == 0.5
     assert overlap_share(columns, table.tasks, plan, jobs_max=500) == pytest.approx(0.5, abs=0.05)

@@ -14,7 +14,7 @@ from deadbeat.host.machine import Machine, read_machine
 from deadbeat.kinds.latency.cyclictest import CyclictestEngine
 from deadbeat.kinds.latency.engines import Measured, Request, SimulatedEngine
 from deadbeat.kinds.latency.prober import ProberEngine, cpu_latency, with_worst
-from deadbeat.model.latency import PATH_PARTS, PathSplit
+from deadbeat.model.latency import PATH_PARTS, PathSplit, WorstTraced
 from deadbeat.model.traces import TraceEvent
 from deadbeat.targets import Conversation, FakeTarget
 from deadbeat.trace.reasons import Moments
@@ -81,8 +81,8 @@ def cause(*lines: str, latency_ns: int, machine: Machine = GUEST) -> str:
     """Of a wake-up at DUE with these events before its mark."""
     text = text_of(*lines, mark(DUE + latency_ns, DUE, latency_ns))
     (split,) = split_path(text, [THREAD], machine=machine)
-    assert sum(int(split.worst[part]) for part in PATH_PARTS) == latency_ns
-    return str(split.worst["cause"])
+    assert sum(int(split.worst.parts[part]) for part in PATH_PARTS) == latency_ns
+    return str(split.worst.cause)
 
 
 def test_the_parts_of_a_wake_up_sum_to_its_latency() -> None:
@@ -91,8 +91,8 @@ def test_the_parts_of_a_wake_up_sum_to_its_latency() -> None:
     assert parts_of(split) == {"interrupt": 1300, "wake_up": 1200, "switch": 3000, "exit": 700}
     assert split.latency is not None
     assert (split.latency.max_ns, split.left_out, split.unavailable) == (6200, 0, "")
-    assert {part: split.worst[part] for part in PATH_PARTS} == parts_of(split)
-    assert (split.worst["due_ns"], split.worst["latency_ns"]) == (0, 6200)
+    assert {part: split.worst.parts[part] for part in PATH_PARTS} == parts_of(split)
+    assert (split.worst.due_ns, split.worst.latency_ns) == (0, 6200)
 
 
 def test_wake_ups_of_several_threads_are_told_apart() -> None:
@@ -123,7 +123,7 @@ def test_a_switch_that_the_kernel_does_not_report_leaves_the_exit_within_the_swi
     del lines[2]
     (split,) = split_path(text_of(*lines), [THREAD])
     assert parts_of(split) == {"interrupt": 1300, "wake_up": 1200, "switch": 3700, "exit": None}
-    assert sum(int(split.worst[part]) for part in PATH_PARTS) == 6200
+    assert sum(int(split.worst.parts[part]) for part in PATH_PARTS) == 6200
 
 
 @pytest.mark.parametrize("missing", [0, 1])
@@ -132,8 +132,8 @@ def test_a_wake_up_without_its_timer_or_waking_is_left_out_and_has_no_cause(miss
     del lines[missing]
     (split,) = split_path(text_of(*lines), [THREAD], lost=9)
     assert (split.left_out, split.lost, split.parts["switch"].total) == (1, 9, 0)
-    assert str(split.worst["cause"]).startswith("unknown: some of the kernel's events")
-    assert "switch" not in split.worst
+    assert str(split.worst.cause).startswith("unknown: some of the kernel's events")
+    assert split.worst.parts == {}
 
 
 def test_the_expiry_of_an_earlier_timer_is_not_that_of_the_wake_up() -> None:
@@ -421,7 +421,7 @@ def test_the_time_of_a_cpu_is_shared_out_to_whoever_had_it() -> None:
 
 def test_a_usual_wake_up_is_not_blamed_on_anything() -> None:
     (split,) = split_path(text_of(*usual()), [THREAD])
-    assert str(split.worst["cause"]).startswith(
+    assert str(split.worst.cause).startswith(
         "nothing stands out; the longest part: 3.0 us ready without its CPU: it was idle"
     )
 
@@ -483,10 +483,10 @@ def test_who_has_a_cpu_is_what_the_events_say_last() -> None:
 def test_a_kept_trace_tells_the_wake_up_it_was_kept_for() -> None:
     worse = [*usual(DUE + 10**6)[:3], mark(DUE + 10**6 + 7000, DUE + 10**6, 6900)]
     text = text_of(*usual(), *worse)
-    assert told_worst(text, THREAD, DUE, 6200)["latency_ns"] == 6200
+    assert told_worst(text, THREAD, DUE, 6200).latency_ns == 6200
     missing = told_worst(text, THREAD, DUE + 5 * 10**6, 9000)
-    assert (missing["due_ns"], missing["latency_ns"]) == (5 * 10**6, 9000)
-    assert str(missing["cause"]).startswith("unknown: ")
+    assert (missing.due_ns, missing.latency_ns) == (5 * 10**6, 9000)
+    assert str(missing.cause).startswith("unknown: ")
 
 
 def test_moments_without_a_switch_have_no_exit() -> None:
@@ -539,7 +539,7 @@ def test_the_worst_of_a_long_run_has_its_cause_and_the_run_says_that_it_was_trac
     measured = ProberEngine().measure(target, request)
     (options,) = measured_options(target)
     assert (options["--break-ns"], options["--break-file"]) == ("5000", "/instance/tracing_on")
-    assert measured.split[0].worst["latency_ns"] == 6200
+    assert measured.split[0].worst.latency_ns == 6200
     assert "another CPU" in measured.split[1].unavailable
     assert [finding.id for finding in measured.problems] == ["traced"]
 
@@ -559,7 +559,7 @@ def test_without_event_tracing_the_run_counts_and_says_why_it_has_no_split(keep:
 
 def test_the_worst_of_the_run_that_counts_goes_before_that_of_the_traced_one() -> None:
     split = split_path(text_of(*usual()), [THREAD])
-    kept = PathSplit(cpu=1, worst={"latency_ns": 9, "cause": "x"})
+    kept = PathSplit(cpu=1, worst=WorstTraced(latency_ns=9, cause="x"))
     (joined,) = with_worst(split, (kept,))
     assert (joined.worst, joined.parts) == (kept.worst, split[0].parts)
     (alone,) = with_worst((PathSplit(cpu=1, unavailable="refused"),), (kept,))

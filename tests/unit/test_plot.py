@@ -15,9 +15,9 @@ from helpers.pages import HOSTILE, Page
 
 from deadbeat.cli.main import main
 from deadbeat.compare.plot import labels_of, preset_of, presets, read_inventory, render_plot
-from deadbeat.kinds.latency.data import loads_of
 from deadbeat.kinds.latency.sides import Side, question
 from deadbeat.kinds.latency.summarise import summarise_latency
+from deadbeat.kinds.latency.words import loads_of
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
@@ -175,7 +175,7 @@ def made_up(draw: np.random.Generator, runs: int) -> SimpleNamespace:
         honest.histogram = SimpleNamespace(resolution_ns=1)
         return SimpleNamespace(whole=SimpleNamespace(honest=honest))
 
-    summary = SimpleNamespace(meta={"seconds": 60})
+    summary = SimpleNamespace(meta=SimpleNamespace(seconds=(60.0,)))
     return SimpleNamespace(name="twin", cell=cell, summary=summary)
 
 
@@ -261,7 +261,7 @@ def test_the_cpus_of_the_nearest_load_are_drawn_and_that_is_said(fast):
 
 
 def test_what_must_not_differ_is_refused_all_at_once(fast):
-    meta = {**fast.summary.meta, "interval_ns": 500_000, "priority": 50}
+    meta = evolve(fast.summary.meta, interval_ns=(500_000,), priority=(50,))
     other = evolve(fast, name="b", summary=evolve(fast.summary, meta=meta))
     with pytest.raises(UsageError) as error:
         question([fast, other])
@@ -271,7 +271,7 @@ def test_what_must_not_differ_is_refused_all_at_once(fast):
 
 
 def test_idle_states_that_were_held_off_on_one_side_alone_are_refused(fast):
-    held, left = (evolve(fast, name=n, settings={"dma_latency": n}) for n in ("hold", "system"))
+    held, left = (evolve(fast, name=n, dma_latency=n) for n in ("hold", "system"))
     with pytest.raises(UsageError, match="cpu_dma_latency differs: hold: hold; system: system"):
         question([held, left])
     assert question([held, fast]).loads

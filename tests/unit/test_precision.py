@@ -36,24 +36,24 @@ def noisy(share: float, sets: int = 100, seed: int = 1) -> list[float]:
 
 def test_a_point_that_is_known_gets_the_fewest_sets_and_no_more() -> None:
     found = Drawn(ASKED, {FLAT: noisy(0.01), WIDE: noisy(0.15)}).points()
-    assert found[FLAT]["sets"] == 10
-    assert 10 < found[WIDE]["sets"] < 100
+    assert found[FLAT].sets == 10
+    assert 10 < found[WIDE].sets < 100
     for point in found.values():
-        assert point["stopped"] == "target reached"
-        assert point["half_width"] <= 0.05
+        assert point.stopped == "target reached"
+        assert point.half_width <= 0.05
 
 
 def test_a_point_that_stays_unknown_is_capped_and_says_so() -> None:
     found = Drawn(ASKED, {FLAT: noisy(0.01), WIDE: noisy(2.0)}).points()
-    assert (found[WIDE]["sets"], found[WIDE]["stopped"]) == (100, "most sets")
-    assert found[WIDE]["half_width"] > 0.05
+    assert (found[WIDE].sets, found[WIDE].stopped) == (100, "most sets")
+    assert found[WIDE].half_width > 0.05
 
 
 def test_runs_without_a_result_are_no_sets() -> None:
     lost = [math.nan if n % 2 else value for n, value in enumerate(noisy(2.0))]
     found = Drawn(ASKED, {WIDE: lost}).points()
-    assert (found[WIDE]["sets"], found[WIDE]["stopped"]) == (50, "runs lost")
-    assert Drawn(ASKED, {WIDE: [math.nan] * 100}).points()[WIDE]["half_width"] is None
+    assert (found[WIDE].sets, found[WIDE].stopped) == (50, "runs lost")
+    assert Drawn(ASKED, {WIDE: [math.nan] * 100}).points()[WIDE].half_width is None
 
 
 def test_looks_are_few_and_never_early() -> None:
@@ -72,44 +72,15 @@ def test_looks_are_few_and_never_early() -> None:
 def test_what_is_broken_off_is_not_finished() -> None:
     design = Drawn(ASKED, {FLAT: noisy(0.01), WIDE: noisy(2.0)})
     record = design.run(most_runs=30).record()
-    assert not record["complete"]
-    stopped = {name: point["stopped"] for name, point in record["points"].items()}
+    assert not record.complete
+    stopped = {name: point.stopped for name, point in record.points.items()}
     assert stopped == {point_text(FLAT): "target reached", point_text(WIDE): "not finished"}
 
 
-# -- what comes first
+# -- the order
 
 
-def surface(bent: float) -> dict[Point, list[float]]:
-    """Five points on a line, and a knee in the middle of five others."""
-    values = {}
-    for step, ratio in enumerate((0, 250, 500, 750, 1000)):
-        straight = np.array(noisy(0.2, 200, seed=step)) + 0.1 * step
-        values[Point(2, 500, ratio)] = straight.tolist()
-        knee = np.array(noisy(0.2, 200, seed=10 + step)) + bent * (step > 2)
-        values[Point(3, 500, ratio)] = knee.tolist()
-    return values
-
-
-def test_points_where_the_surface_bends_come_first() -> None:
-    asked = PrecisionSpec(target=0.02, sets_min=10, sets_max=200)
-    design = Drawn(asked, surface(bent=1.0))
-    early = design.run(most_runs=400)
-    knee = {Point(3, 500, ratio) for ratio in (250, 500, 750, 1000)}
-    runs = {point: sum(key.point == point for key in design.asked) for point in design.values}
-    assert not early.record()["complete"]
-    most = max(runs[point] for point in runs if point.cores == 2)
-    assert all(runs[point] > 1.3 * most for point in knee)
-
-
-def test_what_waited_gets_its_sets_all_the_same() -> None:
-    asked = PrecisionSpec(target=0.001, sets_min=10, sets_max=60)
-    values = {point: listed[:60] for point, listed in surface(bent=1.0).items()}
-    found = Drawn(asked, values).points()
-    assert {point["sets"] for point in found.values()} == {60}
-
-
-def test_without_a_bend_every_round_holds_every_point() -> None:
+def test_every_round_holds_every_point() -> None:
     values = {Point(2, 500, ratio): noisy(0.5, 60, seed=ratio) for ratio in (0, 500)}
     design = Drawn(PrecisionSpec(target=0.01, sets_min=10, sets_max=60), values)
     design.run()
@@ -146,11 +117,11 @@ def test_a_campaign_stops_when_it_is_known_and_lacks_nothing(tmp_path: Path) -> 
     spec = precise_spec()
     store = finished(tmp_path, spec)
     record = store.load_precision()
-    assert record is not None and record["complete"]
-    assert record["planned"] == len(store.committed()) < len(plan(spec))
+    assert record is not None and record.complete
+    assert record.planned == len(store.committed()) < len(plan(spec))
     state = state_of(store.path)
     assert (state.state, state.done) == ("measured", state.planned)
-    assert state.planned == record["planned"]
+    assert state.planned == record.planned
     (store.path / REPORT_FILE).write_text("<html>")
     assert choose(tmp_path, spec).path.name == "tiny-2"
 
@@ -163,7 +134,7 @@ def test_the_summary_says_the_width_and_why(tmp_path: Path) -> None:
     assert {row["stopped"] for row in summary.rows} == {"target reached", "most sets"}
     for row in summary.rows:
         key = point_text(Point(row["cores"], 1000, int(row["contended_ratio"] * 1000)))
-        assert row["half_width"] == pytest.approx(record["points"][key]["half_width"])
+        assert row["half_width"] == pytest.approx(record.points[key].half_width)
         expected = (row["slowdown_ci_high"] - row["slowdown_ci_low"]) / 2 / row["slowdown_mean"]
         assert row["half_width"] == pytest.approx(expected)
     (finding,) = [each for each in summary.findings if each.id == "precision-not-reached"]
@@ -187,7 +158,7 @@ def test_other_metrics(tmp_path: Path, metric: str) -> None:
     store = finished(tmp_path, precise_spec(target, metric=metric))
     record = store.load_precision()
     assert record is not None
-    sets = {point["sets"] for point in record["points"].values()}
+    sets = {point.sets for point in record.points.values()}
     assert sets == ({8} if metric == "deadline_miss_ratio" else {5})
 
 
@@ -199,7 +170,7 @@ def test_the_time_may_be_over_first_and_the_next_session_goes_on(tmp_path: Path)
     result = run_precise(spec, store, budget_s=40, clock=lambda: float(next(ticks)))
     assert not result.complete and 0 < result.done < 30
     record = store.load_precision()
-    assert record is not None and not record["complete"]
+    assert record is not None and not record.complete
     assert state_of(store.path).state == "unfinished"
     assert run_precise(spec, CampaignStore.open(store.path)).complete
     assert essence(store) == whole
@@ -211,12 +182,9 @@ def test_failed_runs_take_a_round(tmp_path: Path) -> None:
     store = begin(tmp_path, spec)
     run_precise(spec, store, executor=FakeExecutor(faults=Faults(fail={key.text: 9})))
     record = store.load_precision()
-    assert record is not None and record["complete"]
-    assert record["points"][point_text(key.point)] == {
-        "sets": 13,
-        "half_width": pytest.approx(record["points"][point_text(key.point)]["half_width"]),
-        "stopped": "runs lost",
-    }
+    assert record is not None and record.complete
+    known = record.points[point_text(key.point)]
+    assert (known.sets, known.stopped) == (13, "runs lost")
     assert state_of(store.path).state == "measured"
 
 
@@ -292,13 +260,13 @@ def test_a_group_of_a_stress_campaign_stops_when_it_is_known(tmp_path: Path) -> 
     spec = resolve(specify(layer), FakeExecutor(cores=2).describe()).spec
     store = finished(tmp_path, spec)
     record, summary = store.load_precision(), summarise(store)
-    assert record is not None and record["complete"]
-    assert set(record["points"]) == {
+    assert record is not None and record.complete
+    assert set(record.points) == {
         f"M=2{critical} D={factor}" for critical in ("", " k=1") for factor in (5, 10)
     }
-    assert state_of(store.path).planned == len(store.committed()) == record["planned"] < 160
+    assert state_of(store.path).planned == len(store.committed()) == record.planned < 160
     for row in summary.rows:
-        point = record["points"][f"{row['group']} D={row['deadline_factor']:g}"]
-        assert row["task_sets"] == point["sets"] >= 8
-        assert row["stopped"] == point["stopped"]
-        assert row["half_width"] == pytest.approx(point["half_width"])
+        point = record.points[f"{row['group']} D={row['deadline_factor']:g}"]
+        assert row["task_sets"] == point.sets >= 8
+        assert row["stopped"] == point.stopped
+        assert row["half_width"] == pytest.approx(point.half_width)

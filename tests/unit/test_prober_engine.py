@@ -74,7 +74,7 @@ def test_what_the_program_saw_go_wrong_is_a_problem_each() -> None:
         ("clock-behind", "warning"),
         ("ended-early", "warning"),
     ]
-    assert problems_of(result(cpu(), held="system")) == []
+    assert list(problems_of(result(cpu(), held="system"))) == []
 
 
 def test_a_run_asks_for_what_was_requested_and_reads_what_was_written() -> None:

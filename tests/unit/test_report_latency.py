@@ -13,13 +13,20 @@ from helpers.latencies import load_of, made_up_runs, seen_of
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.kinds.latency import words
+from deadbeat.kinds.latency.charts import (
+    events_of,
+    level_curve,
+    limits_of,
+    load_charts,
+    machine_charts,
+    timeline_charts,
+)
 from deadbeat.kinds.latency.circumstances_table import (
     interrupt_pairs,
     loads_table,
     machine_pairs,
     missing_pairs,
 )
-from deadbeat.kinds.latency.data import binned, edges_of, interval_text, load_words
 from deadbeat.kinds.latency.document import (
     latency_charts,
     latency_document,
@@ -29,17 +36,18 @@ from deadbeat.kinds.latency.document import (
 )
 from deadbeat.kinds.latency.histograms import (
     Named,
+    binned,
     by_cpu,
+    edges_of,
     histogram_charts,
     overlaid,
+    overlay_charts,
     shown_cpus,
     tail_curve,
 )
-from deadbeat.kinds.latency.load_charts import limits_of, load_charts, machine_charts
-from deadbeat.kinds.latency.overlays import overlay_charts
 from deadbeat.kinds.latency.split import causes_table, costs_table, split_charts, unavailable
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, summarise_latency
-from deadbeat.kinds.latency.timeline import events_of, level_curve, timeline_charts
+from deadbeat.kinds.latency.words import interval_text, load_words
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
@@ -50,6 +58,7 @@ from deadbeat.model.latency import (
     LateWakeUp,
     LoadPoint,
     PathSplit,
+    WorstTraced,
 )
 from deadbeat.model.latency_summary import Quantity
 from deadbeat.model.platform import Platform
@@ -339,7 +348,8 @@ def split_run() -> LatencyRun:
         "cause": "softirq NET_RX ran 70 us before <it>",
     }  # fmt: skip
     return run_of([10, 83], split=(
-        PathSplit(cpu=0, parts=made, worst=worst), PathSplit(cpu=1, unavailable="no tracefs here"),
+        PathSplit(cpu=0, parts=made, worst=WorstTraced(**worst)),
+        PathSplit(cpu=1, unavailable="no tracefs here"),
     ))  # fmt: skip
 
 
@@ -363,7 +373,7 @@ def test_parts_of_the_path_stack_to_the_latency_and_the_worst_has_its_cause():
 def test_a_worst_wake_up_without_its_events_has_a_latency_and_no_parts():
     run = split_run()
     lost = {"due_ns": 5, "latency_ns": 90_000, "cause": "unknown: events are missing"}
-    splits = (evolve(run.split[0], worst=lost),)
+    splits = (evolve(run.split[0], worst=WorstTraced(**lost)),)
     whole = summarise_latency([run, evolve(run, key=evolve(run.key, repeat=1), split=splits)])
     ((_, _, latency, *parts, cause),) = causes_table(whole.cells).texts()
     assert latency == "90 µs"

@@ -30,7 +30,7 @@ from deadbeat.store.campaign import CampaignStore, estimate_bytes, free_bytes
 from deadbeat.store.files import move_file, tool_version
 from deadbeat.store.jobfile import read_job_table, write_job_table
 from deadbeat.store.keys import parse_run_key
-from deadbeat.store.latest import point_latest
+from deadbeat.store.place import point_latest
 from deadbeat.store.serial import read_calibration, write_calibration
 
 TABLE = job_table([RunTask()], [[ran(0, 10, 110)]])

@@ -10,6 +10,7 @@ from helpers.processes import names, other_process_holding, python
 from helpers.runs import RunTask, job_table, key, new_store, ran
 
 from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.results import PrecisionRecord
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write
 
@@ -19,6 +20,7 @@ CHILD_FULL = """
 import resource, sys
 from pathlib import Path
 from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.results import KnownPoint, PrecisionRecord
 from deadbeat.store.campaign import CampaignStore
 from helpers.runs import RunTask, job_table, key, ran
 store = CampaignStore.open(Path(sys.argv[1]))
@@ -75,6 +77,7 @@ def test_the_lock_nests_within_a_process(tmp_path: Path) -> None:
 CHILD_COMMITS = """
 import itertools, sys
 from pathlib import Path
+from deadbeat.model.results import KnownPoint, PrecisionRecord
 from deadbeat.store.campaign import CampaignStore
 from helpers.runs import RunTask, job_table, key, ran
 store = CampaignStore.open(Path(sys.argv[1]))
@@ -85,14 +88,16 @@ with store.lock():
     for replica in itertools.count(first):
         print(replica, flush=True)
         store.commit(key(replica=replica), table)
-        record = {"metric": "slowdown", "target": 0.1, "points": {}, "filler": "x" * 5000}
-        store.save_precision({**record, "replica": replica})
+        points = {"x" * 5000: KnownPoint(stopped="not finished")}
+        store.save_precision(
+            PrecisionRecord(metric="slowdown", target=0.1, points=points, planned=replica)
+        )
 """
 
 
 def test_kill_9_leaves_whole_files_only(tmp_path: Path) -> None:
-    record = {"metric": "slowdown", "target": 0.1, "points": {}, "replica": -1}
-    new_store(tmp_path).save_precision(record)
+    begun = PrecisionRecord(metric="slowdown", target=0.1, points={}, planned=-1)
+    new_store(tmp_path).save_precision(begun)
     announced = -1
     for round_ in range(8):
         child = python(CHILD_COMMITS, str(tmp_path))
@@ -108,5 +113,5 @@ def test_kill_9_leaves_whole_files_only(tmp_path: Path) -> None:
         assert all(len(store.table(made).jobs) == 200 for made in done)
         record = store.load_precision()
         assert record is not None
-        assert record["replica"] >= announced - 2
+        assert record.planned >= announced - 2
         assert not list(tmp_path.rglob("*.part"))

@@ -11,7 +11,7 @@ from helpers.latencies import made_up_runs
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
-from deadbeat.model.latency import IDLE, Circumstances, LatencyKey, PathSplit
+from deadbeat.model.latency import IDLE, Circumstances, LatencyKey, PathSplit, WorstTraced
 from deadbeat.store.latency import LATENCY_FILE, LatencyStore
 
 
@@ -22,7 +22,9 @@ def store(tmp_path: Path) -> LatencyStore:
 
 def test_a_run_comes_back_as_it_went(store: LatencyStore) -> None:
     (run,) = made_up_runs(loads=[IDLE], repeats=1)
-    split = PathSplit(cpu=0, parts={"interrupt": run.cpus[0].raw}, worst={"cause": "x", "wake": 3})
+    split = PathSplit(
+        cpu=0, parts={"interrupt": run.cpus[0].raw}, worst=WorstTraced(cause="x", exit=3)
+    )
     run = attrs.evolve(
         run,
         split=(split,),
@@ -63,5 +65,5 @@ def test_damage_is_named(store: LatencyStore) -> None:
     (store.path / LATENCY_FILE).write_text("{}")
     with pytest.raises(DataError, match="format"):
         LatencyStore.open(store.path)
-    with pytest.raises(UsageError, match="not empty"):
+    with pytest.raises(UsageError, match="already holds a latency matrix"):
         LatencyStore.create(store.path, {}, example_platform())

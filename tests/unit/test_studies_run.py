@@ -28,10 +28,9 @@ from deadbeat.kinds.study.chunks import (
 )
 from deadbeat.kinds.study.cluster import Cluster
 from deadbeat.kinds.study.document import write_study
-from deadbeat.kinds.study.preset import presets
+from deadbeat.kinds.study.preset import presets, specify
 from deadbeat.kinds.study.runner import StudyExperiment, Threads, choose, open_store
 from deadbeat.kinds.study.spec import cell_seed
-from deadbeat.kinds.study.sweep import specify
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.sched import Scheduler, TaskBatch, simulate
 from deadbeat.sched.generators import generate

@@ -9,11 +9,10 @@ import pytest
 from helpers.studies import small
 
 from deadbeat.kinds.study.chunks import chunk_count, pieces
-from deadbeat.kinds.study.preset import presets
+from deadbeat.kinds.study.preset import find_preset, presets, specify
 from deadbeat.kinds.study.spec import cell_seed, digest, read_spec, spec_dict
-from deadbeat.kinds.study.sweep import find_preset, specify
 from deadbeat.model.errors import DataError, UsageError
-from deadbeat.store.tomlfile import read_toml
+from deadbeat.store.files import read_toml
 
 
 @pytest.mark.parametrize("name", sorted(presets()))

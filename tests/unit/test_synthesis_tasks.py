@@ -13,7 +13,7 @@ from deadbeat.emit import task_set_id
 from deadbeat.model.errors import SynthesisError, UsageError
 from deadbeat.model.examples import example_calibration, example_entries, example_fragments
 from deadbeat.model.tasks import Access, Kind, Task, TaskSet
-from deadbeat.store.serial import task_set_from_plain, to_plain
+from deadbeat.store.serial import structure, to_plain
 from deadbeat.synthesis import Synthesiser, SynthesisParameters, seed_for
 
 FRAGMENTS = example_fragments()
@@ -138,9 +138,9 @@ def test_stored_task_sets_without_the_word_critical_are_critical():
     plain = to_plain(made)
     for task in plain["tasks"]:
         del task["critical"]
-    assert task_set_from_plain(plain, path=Path("old"), hint="") == made
+    assert structure(plain, TaskSet, path=Path("old"), what="", hint="") == made
     shielded = synthesise(1, critical_cores=1)
-    again = task_set_from_plain(to_plain(shielded), path=Path("new"), hint="")
+    again = structure(to_plain(shielded), TaskSet, path=Path("new"), what="", hint="")
     assert again == shielded
     everything = evolve(shielded, tasks=tuple(evolve(t, critical=True) for t in shielded.tasks))
     assert task_set_id(everything) == task_set_id(shielded)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from helpers.runs import RunTask, job_table, ran, skip
 
-from deadbeat.cli import _causes
+from deadbeat.cli import _output, selftest
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.kinds.contention.blame import BlamedRun
 from deadbeat.kinds.contention.trials import CONTROLS, TrialOutcome, all_passed, trial_set, verdict
@@ -76,14 +75,15 @@ def test_the_selftest_ends_with_its_verdict_and_what_to_do(
 ) -> None:
     machine = HardwareExecutor.__new__(HardwareExecutor)
     monkeypatch.setattr(HardwareExecutor, "cpus", (0, 1))
-    monkeypatch.setattr(_causes, "try_causes", lambda *_, **__: outcomes)
+    monkeypatch.setattr(selftest, "try_causes", lambda *_, **__: outcomes)
     options: dict[str, Any] = {"trials": 20, "progress": lambda _: None}
-    assert _causes.selftest_causes(machine, as_json=False, **options) == status
+    shown = selftest.selftest_causes(machine, **options)
+    assert shown.status == status
+    _output.print_shown(shown)
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == last
     assert words in out
-    assert _causes.selftest_causes(machine, as_json=True, **options) == status
-    assert json.loads(capsys.readouterr().out)["passed"] is passed
+    assert shown.plain["passed"] is passed
 
 
 def test_a_trial_is_judged_by_a_job_that_finished() -> None:

@@ -1,186 +1,191 @@
-"""Options that several verbs share. Imports nothing heavy: ``--help`` reads this."""
+"""How commands and options are declared. Imports nothing heavy: ``--help`` reads this."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
 
-F = TypeVar("F", bound=Callable[..., Any])
+PATH = click.Path(path_type=Path)
 
 
-def runs_option(function: F) -> F:
-    """Folder of campaigns."""
-    return click.option(
-        "--runs",
-        type=click.Path(path_type=Path),
-        default=Path("runs"),
-        envvar="DEADBEAT_RUNS",
-        show_default=True,
-        help="Folder of campaigns; also DEADBEAT_RUNS.",
-    )(function)
-
-
-def json_option(function: F) -> F:
-    """The answer as JSON."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print the answer as JSON on stdout, nothing else."
-    )(function)
-
-
-def machine_options(function: F) -> F:
-    """What is measured: this machine, or the simulation that tests and demonstrations use."""
-    function = click.option(
-        "--executor",
-        "executor_text",
-        metavar="NAME",
-        help="hardware; or sim[:cores=4,policy=g-edf], the scheduling simulator.  [hardware]",
-    )(function)
-    return simulated_option(function)
-
-
-#: Option, key of the specification, metavar, help; the specification has the rules of the values.
-Values = tuple[tuple[str, str, str, str], ...]
-
-
-def dest(option: str) -> str:
-    """Name of the parameter that ``option`` fills."""
-    return option.removeprefix("--").replace("-", "_")
-
-
-def value_options(values: Values) -> Callable[[F], F]:
-    """The options of ``values``, in their order; one without a metavar is a flag, and one that
-    stands for several keys is one."""
-    rows = {option: (metavar, text) for option, _, metavar, text in reversed(values)}
-
-    def add(function: F) -> F:
-        for option, (metavar, text) in rows.items():
-            shape: dict[str, Any] = (
-                {"metavar": metavar} if metavar else {"is_flag": True, "default": None}
-            )
-            function = click.option(option, dest(option), help=text, **shape)(function)
-        return function
-
-    return add
-
-
-def simulated_option(function: F) -> F:
-    return click.option(
-        "--simulated",
-        is_flag=True,
-        help="Use a made-up machine: shows how deadbeat works, says nothing about this one.",
-    )(function)
-
-
-def experiment_options(*, budget: bool = False) -> Callable[[F], F]:
-    """What every command that measures takes: ``--fresh``, ``--time-budget``, ``--figures``,
-    ``--runs``, ``--json``.
+def opt(names: str, text: str, *, to: str = "", **more: Any) -> click.Option:
+    """An option.
 
     Args:
-        budget: Whether ``--budget`` means the same; elsewhere it is a parameter of the kind.
+        names: It, and what stands for its value (``--out FILE``); a flag has none.
+        text: What it means. ``to``: the parameter it fills, where that has another name.
     """
-    names = ("--budget", "--time-budget") if budget else ("--time-budget",)
-    added = (
-        click.option(
-            "--fresh", is_flag=True, help="Begin anew, also where one could be continued."
-        ),
-        click.option(
-            *names,
-            "time_budget",
-            metavar="TIME",
-            help="Begin no further run after 30m or 2h; the same command continues.",
-        ),
-        figures_option,
-        runs_option,
-        json_option,
-    )
-
-    def add(function: F) -> F:
-        for option in reversed(added):
-            function = option(function)
-        return function
-
-    return add
+    name, _, metavar = names.partition(" ")
+    more = {"metavar": metavar, **more} if metavar else {"is_flag": True, **more}
+    return click.Option([name, to] if to else [name], help=text, **more)
 
 
-def file_option(function: F) -> F:
-    return click.option(
-        "--campaign",
-        "campaign_file",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Read the parameters from a TOML file; options win over it.",
-    )(function)
+def arg(name: str, metavar: str, **more: Any) -> click.Argument:
+    return click.Argument([name], metavar=metavar, **more)
 
 
-def figures_option(function: F) -> F:
-    return click.option(
-        "--figures/--no-figures", default=True, help="Also draw PNG, SVG and PDF figures.  [yes]"
-    )(function)
+class OneOf(click.ParamType[str]):
+    """One of several words; refused with the nearest right one."""
 
+    name = "choice"
 
-def policy_option(function: F) -> F:
-    return click.option(
-        "--policy",
-        metavar="fifo|other",
-        help="Scheduling policy; other needs no permission and marks every result.  [fifo]",
-    )(function)
+    def __init__(self, *words: str) -> None:
+        self.words = words
 
-
-def calibration_option(function: F) -> F:
-    return click.option(
-        "--calibration",
-        "calibration_file",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Use the calibration in FILE (deadbeat calibrate).",
-    )(function)
-
-
-def typed(
-    values: Iterable[tuple[str, str, str, str]], options: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """What was typed as a layer of a specification, and which option each path was typed with.
-
-    Args:
-        values: Option, path, metavar and help; several options may stand for one path, and an
-            option for several paths.
-
-    Raises:
-        UsageError: Two options for the same path.
-    """
-    layer: dict[str, Any] = {}
-    names: dict[str, str] = {}
-    for option, path, _, _ in values:
-        value = options[dest(option)]
-        if value is None:
-            continue
-        if path in names:
-            raise UsageError(f"{names[path]} and {option} mean the same", "give one of them")
-        put(layer, path, value)
-        names[path] = option
-    return layer, names
-
-
-def put(layer: dict[str, Any], path: str, value: Any) -> None:
-    """Sets ``path`` (``run.seconds``) of a layer."""
-    section, _, key = path.rpartition(".")
-    (layer.setdefault(section, {}) if section else layer)[key] = value
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> str:
+        return choice(param.opts[0] if param else "", value, self.words, "")
 
 
 def choice(option: str, value: str | None, words: tuple[str, ...], default: str) -> str:
     """``value`` if it is one of ``words``; raises UsageError with the nearest right one."""
     if value is None or value in words:
         return value or default
-
     raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))
+
+
+JSON = opt("--json", "Print the answer as JSON on stdout, nothing else.", to="as_json")
+RUNS = opt(
+    "--runs PATH",
+    "Folder of campaigns; also DEADBEAT_RUNS.",
+    type=PATH,
+    default=Path("runs"),
+    envvar="DEADBEAT_RUNS",
+    show_default=True,
+)
+FIGURES = click.Option(
+    ["--figures/--no-figures"], default=True, help="Also draw PNG, SVG and PDF figures.  [yes]"
+)
+SIMULATED = opt(
+    "--simulated", "Use a made-up machine: shows how deadbeat works, says nothing about this one."
+)
+#: What is measured: this machine, or the simulation that tests and demonstrations use.
+MACHINE = (
+    opt(
+        "--executor NAME",
+        "hardware; or sim[:cores=4,policy=g-edf], the scheduling simulator.  [hardware]",
+    ),
+    SIMULATED,
+)
+POLICY = opt(
+    "--policy fifo|other",
+    "Scheduling policy; other needs no permission and marks every result.  [fifo]",
+    type=OneOf("fifo", "other"),
+    default="fifo",
+)
+CALIBRATION = opt(
+    "--calibration FILE", "Use the calibration in FILE (deadbeat calibrate).", type=PATH
+)
+CPUS = opt("--cpus LIST", "CPUs to use, in the order of the cores: 0-3.")
+RT_CPUS = opt(
+    "--rt-cpus LIST",
+    "CPUs meant for real-time tasks: 2-3.  [the isolated ones, else all but the first]",
+)
+#: RUN of the commands that take a result.
+RUN = arg("run", "[RUN]", default="latest")
+
+
+def words_typed(command: str) -> list[str]:
+    """The command as it was typed."""
+    return list(click.get_current_context().find_root().obj or command.split())
+
+
+class Declared(click.Command):
+    """A command apart from what it does.
+
+    Args:
+        does: ``module:function`` below this package: called with the options, it returns a `Shown`,
+            an exit status or nothing.
+    """
+
+    def __init__(self, name: str, does: str, **more: Any) -> None:
+        super().__init__(name, callback=self._do, **more)
+        self.does = does
+
+    def function(self) -> Callable[..., Any]:
+        """What it does."""
+        module, _, name = self.does.partition(":")
+        found: Callable[..., Any] = getattr(import_module(f"{__package__}.{module}"), name)
+        return found
+
+    def _do(self, **options: Any) -> int:
+        as_json = {"as_json": options.pop("as_json")} if "as_json" in options else {}
+        found = self.function()(**options)
+        if found is None or isinstance(found, int):
+            return int(found or 0)
+        import_module(f"{__package__}._output").print_shown(found, **as_json)
+        return int(found.status)
+
+
+def add(
+    group: click.Group, name: str, does: str, line: str, text: str, *params: click.Parameter
+) -> None:
+    """Adds a command: what lists say of it, and its help."""
+    group.add_command(
+        Declared(name, does, params=list(params), help=cleandoc(text), short_help=line)
+    )
+
+
+class Verbs(click.Group):
+    """A group of commands, of which some are made when they are asked for.
+
+    Args:
+        later: Those: name -> ``module:command`` below this package, and what lists say of it.
+        kinds: Kinds of experiments; one that has a line for lists has a command made of its
+            specification.
+    """
+
+    def __init__(
+        self,
+        later: Mapping[str, tuple[str, str]],
+        kinds: Mapping[str, tuple[str, str]] | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(invoke_without_command=True, callback=self._alone, **more)
+        self._later, self._kinds = later, kinds or {}
+
+    @property
+    def later(self) -> dict[str, tuple[str, str]]:
+        """Name -> where it is, or what makes it, and what lists say of it."""
+        kinds = {name: line for name, (_, line) in self._kinds.items() if line}
+        made = {name: ("_measuring:command_of", line) for name, line in kinds.items()}
+        return {**self._later, **made}
+
+    def _alone(self, **options: Any) -> None:
+        """What the group does without a command."""
+        ctx = click.get_current_context()
+        if ctx.invoked_subcommand is None:
+            if options.get("version"):
+                ctx.invoke(self.commands["version"], as_json=False)
+            else:
+                click.echo(ctx.get_help())
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *self.later})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.later:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = self.later[cmd_name][0].partition(":")
+        found = getattr(import_module(f"{__package__}.{module}"), name)
+        command = found if isinstance(found, click.Command) else found(cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        lines = {name: command.short_help or "" for name, command in self.commands.items()}
+        lines |= {name: line for name, (_, line) in self.later.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(lines.items()))
 
 
 _BUDGET = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(s|min|m|h)")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -10,7 +12,8 @@ import click
 from deadbeat.kinds.base import Shown
 from deadbeat.report import terminal
 
-print_table = terminal.print_table
+#: Of an answer: a line, or what prints a part of it.
+Part = str | Callable[[], None]
 
 
 def say(text: str) -> None:
@@ -19,11 +22,23 @@ def say(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False))
+    # A hyper-period is told exactly, also where it has more digits than Python shows by itself.
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    finally:
+        sys.set_int_max_str_digits(limit)
+    click.echo(text)
 
 
-def print_shown(shown: Shown, *, as_json: bool) -> None:
-    """What a kind says of one of its folders.
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], **more: Any) -> Part:
+    """A table as a part of an answer; arguments as for `terminal.print_table`."""
+    return lambda: terminal.print_table(columns, rows, **more)
+
+
+def print_shown(shown: Shown, *, as_json: bool = False) -> None:
+    """What a command answers.
 
     Raises:
         UsageError: There is nothing to read.
@@ -35,29 +50,13 @@ def print_shown(shown: Shown, *, as_json: bool) -> None:
         raise shown.unsaid
     if shown.document is not None:
         terminal.print_document(shown.document)
-    for table in shown.tables:
-        terminal.print_part(table)
+    for part in shown.parts:
+        if callable(part):
+            part()
+        else:
+            click.echo(part)
+    for each in shown.tables:
+        terminal.print_part(each)
     terminal.print_findings(shown.findings)
     for line in shown.lines:
         click.echo(line)
-
-
-def duration(seconds: float) -> str:
-    """``2 min 5 s``, ``3 h 10 min``; whole seconds."""
-    whole = max(0, round(seconds))
-    minutes, rest = divmod(whole, 60)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-
-
-def size(count: float) -> str:
-    """Bytes in decimal units: ``8.4 MB``."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 999.5:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"

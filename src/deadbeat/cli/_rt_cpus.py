@@ -6,7 +6,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Cpus, RefusedError
 
 
-def rt_cpus(text: str | None) -> tuple[int, ...] | None:
+def rt_cpus_of(text: str | None) -> tuple[int, ...] | None:
     """CPUs that ``text`` names, in ascending order; None where it is not given.
 
     Raises:

@@ -2,84 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import click
-
-from deadbeat.cli._machine import CALIBRATION_FILE, make_catalog, make_executor
-from deadbeat.cli._options import (
-    choice,
-    json_option,
-    machine_options,
-    policy_option,
-    runs_option,
-)
-from deadbeat.cli._output import print_json, say
-from deadbeat.cli._run import Watch
+from deadbeat.cli._measure import Watch, say_simulated
 from deadbeat.cli._signals import interruptible
-from deadbeat.experiment.tasksets import POOLS
+from deadbeat.executors.made import make_catalog, make_executor
+from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.spec import specify
+from deadbeat.model.calibration import Calibration
 from deadbeat.store.files import storing
-from deadbeat.store.serial import read_calibration, to_plain, write_calibration
+from deadbeat.store.serial import (
+    CALIBRATION_FILE,
+    read_calibration,
+    to_plain,
+    write_calibration,
+)
 
 
-@click.command()
-@click.option(
-    "--out",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Where to write it.  [RUNS/calibration.json]",
-)
-@click.option("--pool", metavar="full|quick", help="Which entries.  [full]")
-@click.option("--seconds", metavar="S", help="Time it may take.  [100]")
-@click.option("--cost-basis", "basis", metavar="warm|cold", help="Cost of a first use.  [warm]")
-@click.option("--cpus", metavar="LIST", help="CPUs to use, in the order of the cores: 0-3.")
-@policy_option
-@click.option(
-    "--layout", metavar="NAME", help="default, or shared-address-space: one process for all cores."
-)
-@runs_option
-@machine_options
-@json_option
-def command(
+def calibrate(
     *,
     out: Path | None,
-    pool: str | None,
+    pool: str,
     seconds: str | None,
-    basis: str | None,
+    basis: str,
     cpus: str | None,
-    policy: str | None,
-    layout: str | None,
+    policy: str,
+    layout: str,
     runs: Path,
-    executor_text: str | None,
+    executor: str | None,
     simulated: bool,
-    as_json: bool,
-) -> None:
-    """Measure what every entry of a pool costs on every core.
-
-    deadbeat profile makes its own; use this to share one between campaigns (--calibration FILE). A
-    calibration belongs to hardware, frequency policy and toolchain, and is refused elsewhere.
-    """
+) -> Shown:
     asked = {"seconds": seconds} if seconds is not None else {}
     names = {"calibration.seconds": "--seconds", "cpus": "--cpus"}
     spec = specify({"cpus": cpus, "calibration": asked}, names=names)
-    pool = choice("--pool", pool, POOLS, "full")
-    basis = choice("--cost-basis", basis, ("warm", "cold"), "warm")
-    policy = choice("--policy", policy, ("fifo", "other"), "fifo")
-    layout = choice("--layout", layout, ("default", "shared-address-space"), "default")
     path = out or runs / CALIBRATION_FILE
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     with (
-        closing(make_executor(executor_text, simulated=simulated, cpus=spec.cpus)) as executor,
+        closing(make_executor(executor, simulated=simulated, cpus=spec.cpus)) as machine,
         interruptible(),
         Watch("calibration") as watch,
     ):
-        if executor.describe().kind == "simulated":
-            say("SIMULATED: a made-up machine; nothing here says anything about this one")
-        calibration = executor.calibrate(
-            make_catalog(executor),
+        say_simulated(machine.describe().kind)
+        calibration = machine.calibrate(
+            make_catalog(machine),
             seconds=spec.calibration.seconds,
             progress=watch.share,
             pool=pool,
@@ -88,31 +56,27 @@ def command(
             layout=layout,
         )
     write_calibration(path, calibration)
-    _answer(path, as_json=as_json)
-
-
-def _answer(path: Path, *, as_json: bool) -> None:
-
     calibration = read_calibration(path)
-    if as_json:
-        print_json({**to_plain(calibration), "path": str(path)})
-        return
+    plain = {**to_plain(calibration), "path": str(path)}
+    return Shown(plain=plain, parts=[*_lines(calibration), f"calibration: {path}"])
+
+
+def _lines(calibration: Calibration) -> Iterator[str]:
     for entry, reason in sorted(calibration.refused.items()):
-        click.echo(f"refused: {entry}: {reason}")
+        yield f"refused: {entry}: {reason}"
     for entry, costs in sorted(calibration.costs.items()):
         if any(cost.known_badly for cost in costs):
             share = max(cost.uncertainty for cost in costs)
             calm = "" if all(cost.calm for cost in costs) else ", from no calm machine"
-            click.echo(f"known badly: {entry}: a use of 10 us within {100 * share:.1f} %{calm}")
+            yield f"known badly: {entry}: a use of 10 us within {100 * share:.1f} %{calm}"
     for name, ratio in sorted(calibration.parallel_ratio.items()):
         if ratio.refutes:
-            click.echo(
+            yield (
                 f"not core-local: {name}: {ratio.ratio:.3f} times slower on all cores"
                 f" ({ratio.low:.3f} to {ratio.high:.3f}, {ratio.rounds} rounds)"
             )
     cores = len(calibration.platform.cpus)
-    click.echo(
+    yield (
         f"{len(calibration.costs)} entries on {cores} core{'s' if cores != 1 else ''},"
         f" {len(calibration.refused)} refused, {calibration.seconds:g} s"
     )
-    click.echo(f"calibration: {path}")

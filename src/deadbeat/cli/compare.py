@@ -2,84 +2,177 @@
 
 from __future__ import annotations
 
+import functools
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
+from attrs import evolve
 
-from deadbeat.cli._compare import compare
-from deadbeat.cli._options import figures_option, json_option, runs_option
+from deadbeat.cli._options import choice
+from deadbeat.cli._output import Part, say
+from deadbeat.compare.kinds import all_found
+from deadbeat.compare.page import write_comparison
+from deadbeat.compare.results import compare_results
+from deadbeat.compare.words import words_list
+from deadbeat.kinds.base import Shown
+from deadbeat.model.comparison import Comparable, ComparisonResult, Lineup
+from deadbeat.model.errors import UsageError
+from deadbeat.model.observations import Metric
+from deadbeat.model.words import nearest, shown
+from deadbeat.report.canvas import FORMATS
+from deadbeat.report.document import Document
+from deadbeat.report.terminal import finding_line, print_parts
+from deadbeat.store.campaign import free_bytes
+from deadbeat.store.files import write_json
+from deadbeat.store.place import numbered
+
+FAIL_ON = {
+    "worse": {"worse"},
+    "different": {"worse", "better"},
+    "undecided": {"undecided", "worse"},
+}
+#: Longest name of a folder made up from those of the results.
+_NAME_MAX = 120
 
 
-@click.command()
-@click.argument("campaigns", nargs=-1, metavar="A B [C...]")
-@click.option(
-    "--aa",
-    multiple=True,
-    metavar="RUN",
-    help="A repeat of A on its machine: shows what differs without a reason. May be repeated.",
-)
-@click.option(
-    "--metric",
-    multiple=True,
-    metavar="NAME",
-    help="slowdown, delay_ratio or deadline_miss_ratio; of latencies p50, mean, p99, p99.9, max or"
-    " missed_ratio; of load tests deadline_miss_ratio, response_p50, response_p99, response_max or"
-    " work_lost; may be repeated.  [all]",
-)
-@click.option(
-    "--minimum-effect",
-    metavar="X",
-    help="Smallest relative difference of ratios, latencies or response times, and of shares of"
-    " work, that matters.  [0.02; latencies 0.1; load tests 0.05]",
-)
-@click.option(
-    "--minimum-miss",
-    metavar="X",
-    help="Smallest difference of miss ratios that matters.  [0.005; latencies 0.001]",
-)
-@click.option(
-    "--fail-on",
-    multiple=True,
-    metavar="VERDICT",
-    help="Exit status 1 when the verdict is worse; different: worse or better; undecided: worse,"
-    " or any metric undecided.",
-)
-# Without effect since no test draws random signs; scripts may still give them.
-@click.option("--seed", type=click.IntRange(min=0), expose_value=False, hidden=True)
-@click.option("--resamples", type=click.IntRange(999, 1_000_000), expose_value=False, hidden=True)
-@click.option(
-    "--ungated",
-    is_flag=True,
-    help="Decide what was measured without --aa: how far sessions drift is guessed; labelled.",
-)
-@click.option("--per-cpu", is_flag=True, help="Latencies: each CPU is a cell of its own.")
-@click.option("--allow-mixed", is_flag=True, help="Also simulated beside measured; labelled.")
-@click.option(
-    "--partial", is_flag=True, help="Also what is unfinished: what is there so far; labelled."
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder for page and figures.  [RUNS/compare-A-B]",
-)
-@figures_option
-@runs_option
-@json_option
-def command(**options: Any) -> int:
-    """Compare campaigns of the identical programs, latency matrices, or load tests.
+def compare(
+    *,
+    campaigns: tuple[str, ...],
+    aa: tuple[str, ...],
+    metric: tuple[str, ...],
+    minimum_effect: str | None,
+    minimum_miss: str | None,
+    fail_on: tuple[str, ...],
+    ungated: bool,
+    per_cpu: bool,
+    allow_mixed: bool,
+    partial: bool,
+    out: Path | None,
+    figures: bool,
+    runs: Path,
+) -> Shown:
+    kind, paths = all_found(runs, [*campaigns, *aa])
+    if per_cpu and not kind.per_cpu:
+        raise UsageError("--per-cpu is of latency matrices", f"no cell of a {kind.noun} is a CPU")
+    metrics = asked_metrics(kind, metric, minimum_effect, minimum_miss)
+    failing = failing_verdicts(fail_on)
+    if len(campaigns) < 2:
+        several = kind.words.results
+        raise UsageError(
+            f"two {several} are needed: the baseline, and what is compared with it"
+            if campaigns
+            else f"no {several} are named",
+            "deadbeat compare A B; deadbeat runs lists them",
+        )
+    own = [path.resolve().name for path in paths[: len(campaigns)]]
+    folder = new_folder(out, runs, own)
+    sides = tuple(map(kind.read, paths))
+    subjects, repeats = sides[: len(campaigns)], sides[len(campaigns) :]
+    result = compare_results(
+        kind,
+        Lineup(subjects=subjects, repeats=repeats, per_cpu=per_cpu, partial=partial),
+        metrics=metrics,
+        ungated=ungated,
+        allow_mixed=allow_mixed,
+    )
+    page, document = write_comparison(
+        result,
+        folder,
+        formats=FORMATS if figures else (),
+        overlays=functools.partial(kind.overlays, subjects),
+    )
+    write_json(folder / "comparison.json", result.plain())
+    reasons = list(_failures(result, failing))
+    for reason in reasons:
+        say(f"--fail-on: {reason}")
+    return Shown(
+        plain={**result.plain(), "report": str(page)},
+        parts=[*_parts(result, document), f"report: {page}"],
+        status=1 if reasons else 0,
+    )
 
-    A is the baseline; each is a path, or a name under the folder of campaigns. B must have run A's
-    own programs (deadbeat profile --programs-from A, or deadbeat stress --programs-from A for a
-    stress campaign): anything else is refused, with what differs. Latency matrices must have been
-    measured alike (interval, priority, policy, length); a cell is a load measured by an engine.
-    Load tests must have asked the same (form, round, deadline, period, priority, policy, length,
-    numbers of ordinary threads); a cell is such a number, without a remedy.
 
-    The verdict is better, worse, equal or undecided: of every cell, of every metric over all cells,
-    and overall. A difference is called one when chance, the smallest effect that matters, and what
-    this machine shows without a reason (--aa) are all ruled out; measured campaigns are undecided
-    without --aa.
-    """
-    return compare(options)
+def asked_metrics(
+    kind: Comparable[Any], names: Sequence[str], effect: str | None, miss: str | None
+) -> tuple[Metric, ...]:
+    """The metrics asked for, with the effects that matter; every wrong one is named."""
+    known = {metric.name: metric for metric in kind.metrics}
+    wrong = [
+        f"--metric: {shown(name)} is not a metric: {nearest(name, list(known))}"
+        for name in dict.fromkeys(names)
+        if name not in known
+    ]
+    minimum = {}
+    for option, text, rare in (("--minimum-effect", effect, False), ("--minimum-miss", miss, True)):
+        try:
+            minimum[rare] = kind.minimum(rare=rare) if text is None else float(text)
+        except ValueError:
+            minimum[rare] = -1.0
+        if not 0 < minimum[rare] <= 1:
+            wrong.append(f"{option}: {shown(text)} is not in (0, 1]: 0.02 is two per cent")
+    if wrong:
+        raise UsageError(
+            wrong[0] if len(wrong) == 1 else f"{len(wrong)} problems:",
+            details=tuple(wrong) if len(wrong) > 1 else (),
+        )
+    # In the order of what is known, however they were named.
+    return tuple(
+        evolve(metric, minimum=minimum[metric.rare])
+        for metric in kind.metrics
+        if not names or metric.name in names
+    )
+
+
+def failing_verdicts(words: Sequence[str]) -> set[str]:
+    return set().union(*(FAIL_ON[choice("--fail-on", word, tuple(FAIL_ON), "")] for word in words))
+
+
+def _failures(result: ComparisonResult, failing: set[str]) -> Iterator[str]:
+    """Why the comparison fails; a metric without a vote in the verdict may be what is undecided."""
+    for comparison in result.comparisons:
+        name = f"{comparison.other} against {comparison.baseline}"
+        if comparison.verdict in failing:
+            yield f"{name} is {comparison.verdict}"
+        elif "undecided" in failing and comparison.undecided:
+            words = {each.metric.name: each.metric.words for each in comparison.metrics}
+            open_ = words_list([words[metric] for metric in comparison.undecided])
+            yield f"{name} is undecided in {open_}"
+
+
+def new_folder(out: Path | None, runs: Path, names: Sequence[str]) -> Path:
+    """A folder that is not there yet, or an empty one."""
+    if out is not None:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise UsageError(f"--out: {out} is not an empty folder", "name a new one")
+        free_bytes(out, option="--out")
+        return out
+    name = "-".join(["compare", *names])[:_NAME_MAX]
+    number = 1
+    while (runs / numbered(name, number)).exists():
+        number += 1
+    return runs / numbered(name, number)
+
+
+# -- in the terminal
+
+
+def _parts(result: ComparisonResult, document: Document) -> Iterator[Part]:
+    """Verdict first, then what it rests on."""
+    marks = "   ".join(map(_mark, result.labels))
+    for comparison in result.comparisons:
+        yield (
+            f"{comparison.verdict.upper()}: {comparison.other} against {comparison.baseline}:"
+            f" {comparison.reason}{'   ' + marks if marks else ''}"
+        )
+    for section in document.sections:
+        yield functools.partial(print_parts, section.parts)
+    for finding in result.findings:
+        if finding.id != "gate-above-minimum":  # told above, with what would decide it
+            yield finding_line(finding)
+
+
+def _mark(label: str) -> str:
+    """Loud, but for the names of results."""
+    return re.sub(r"^[^(:]*", lambda found: found[0].upper(), label)

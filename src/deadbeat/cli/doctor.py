@@ -2,55 +2,207 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
+from deadbeat.cli._options import choice
+from deadbeat.cli._output import Part, say, table
+from deadbeat.cli._rt_cpus import rt_cpus_of
+from deadbeat.compare.hardening_cost import HardeningCost
+from deadbeat.compare.hardening_cost import hardening_cost as hardening_cost_of
+from deadbeat.compare.kinds import found
+from deadbeat.compare.page import metrics_table
+from deadbeat.compare.words import cell_text, interval_text, value_text
+from deadbeat.host.values import cpus_text
+from deadbeat.kinds.base import Shown
+from deadbeat.kinds.latency.observe import COMPARABLE
+from deadbeat.model.errors import UsageError
+from deadbeat.model.readiness import SEVERITIES, WORKLOADS, CheckResult, Severity
+from deadbeat.model.words import nearest, shown
+from deadbeat.report.doctor_page import write_doctor
+from deadbeat.report.terminal import finding_line, print_part
+from deadbeat.settings import doctor_words as words
+from deadbeat.settings.doctor import DoctorReport, examine, families, of_families
+from deadbeat.settings.facts import gather
+from deadbeat.settings.reading_values import ONLINE
+from deadbeat.store.campaign import free_bytes
+from deadbeat.targets.base import Target
+from deadbeat.targets.local import LocalTarget
 
-from deadbeat.cli._doctor import doctor
-from deadbeat.cli._options import json_option, runs_option
+#: What the comparisons of hardening in the literature show: the average, and the worst.
+_TOLD = ("mean", "max")
+#: Where stdout is no terminal, lines are not cut: programs read them.
+_ENDLESS = 10_000
 
 
-@click.command()
-@click.option(
-    "--workload",
-    metavar="KIND",
-    help="periodic, compute or mixed: where the sources disagree by it.  [mixed]",
-)
-@click.option(
-    "--rt-cpus",
-    metavar="LIST",
-    help="CPUs meant for real-time tasks: 2-3.  [the isolated ones, else all but the first]",
-)
-@click.option("--only", multiple=True, metavar="FAMILY", help="Only these checks: kernel, memory,"
-              " ...; may be repeated.")  # fmt: skip
-@click.option("--all", "show_all", is_flag=True, help="Also print what passes.")
-@click.option(
-    "--fail-on",
-    metavar="SEVERITY",
-    help="Exit status 1 when a check of fatal, high, medium, low or info, or a graver one, fails.",
-)
-@click.option("--html", is_flag=True, help="Also write a page.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Where the page goes; also --html.  [doctor.html]",
-)
-@click.option(
-    "--hardening-cost",
-    nargs=2,
-    metavar="A B",
-    help="What the hardening that differs between two latency matrices cost: without it, with it.",
-)
-@runs_option
-@json_option
-def command(**options: Any) -> int:
-    """Check whether this machine is ready for real-time work, and say what to change.
+def doctor(
+    *,
+    workload: str | None,
+    rt_cpus: str | None,
+    only: tuple[str, ...],
+    show_all: bool,
+    fail_on: str | None,
+    html: bool,
+    out: Path | None,
+    hardening_cost: tuple[str, str] | None,
+    runs: Path,
+) -> Shown:
+    if hardening_cost:
+        given = {
+            "--workload": workload,
+            "--rt-cpus": rt_cpus,
+            "--only": only,
+            "--all": show_all,
+            "--fail-on": fail_on,
+            "--html": html,
+            "--out": out,
+        }
+        if beside := [option for option, value in given.items() if value]:
+            raise UsageError(
+                f"--hardening-cost compares two matrices and checks nothing: leave out {beside[0]}"
+            )
+        return _cost(runs, hardening_cost)
+    kind = choice("--workload", workload, WORKLOADS, "mixed")
+    least: Any = choice("--fail-on", fail_on, SEVERITIES, "") or None
+    checks = of_families(_families(only)) if only else None
+    asked = rt_cpus_of(rt_cpus)
+    _require_folder(out)
+    with LocalTarget() as target:
+        _require_online(target, asked)
+        diagnosis = examine(target, workload=kind, rt_cpus=asked, checks=checks)
+    page = write_doctor(diagnosis, out or Path("doctor.html")) if html or out else None
+    return Shown(
+        plain={**words.as_json(diagnosis), "page": str(page) if page else None},
+        parts=[*_parts(diagnosis, every=show_all), *([f"report: {page}"] if page else [])],
+        status=_status(diagnosis, least),
+    )
 
-    Each check passes, fails, or is unknown with the reason (missing, denied, locked down): unknown
-    is never a pass. Nothing is changed; an ordinary user sees less, and is told what.
 
-    With --hardening-cost nothing is checked: two matrices of deadbeat latency are compared.
-    """
-    return doctor(options)
+def _families(names: Sequence[str]) -> tuple[str, ...]:
+    known = families()
+    wrong = [name for name in names if name not in known]
+    if wrong:
+        raise UsageError(
+            f"--only: there is no family {', '.join(map(shown, wrong))}", nearest(wrong[0], known)
+        )
+    return tuple(names)
+
+
+def _require_folder(out: Path | None) -> None:
+    """The last folder of a page is made, but not a whole path that may be mistyped."""
+    if out is None:
+        return
+    if not out.absolute().parent.parent.is_dir():
+        raise UsageError(f"--out: there is no folder {out.parent.parent}", "name one that is there")
+    free_bytes(out.parent, option="--out")
+
+
+def _require_online(target: Target, asked: Sequence[int] | None) -> None:
+    if asked is None:
+        return
+    online = gather(target, [ONLINE]).cpu_list(ONLINE)
+    strange = [cpu for cpu in asked if cpu not in online]
+    if strange:
+        raise UsageError(
+            f"--rt-cpus: CPU {cpus_text(strange)} is not online here",
+            f"online: {cpus_text(online)}",
+        )
+
+
+def _status(diagnosis: DoctorReport, least: Severity | None) -> int:
+    if least is None:
+        return 0
+    failing, unknown = diagnosis.failing(least), diagnosis.unknown(least)
+    if unknown:
+        say(f"--fail-on {least}: {words.severities(unknown)} could not be told: they do not fail")
+    if failing:
+        grave = min(failing, key=lambda result: SEVERITIES.index(result.severity))
+        say(f"--fail-on {least}: {words.severities(failing)} fail; {grave.id}: {words.told(grave)}")
+    return 1 if failing else 0
+
+
+def _parts(diagnosis: DoctorReport, *, every: bool) -> Iterator[Part]:
+    yield from words.labels(diagnosis)
+    yield from (f"{name + ':':<17}{value}" for name, value in words.facts(diagnosis))
+    yield ""
+    for group in words.groups(diagnosis.results):
+        yield f"{group.title} ({group.name}): {group.counts}"
+        for result in group.results:
+            if every or result.status != "pass":
+                yield from _lines(result)
+        yield ""
+    if diagnosis.inventory:
+        columns = words.INVENTORY_COLUMNS
+        rows = words.inventory_rows(diagnosis)
+        yield table(columns, rows, title="Inventory", numeric=columns[1:2])
+    on = [option for option, state in diagnosis.hardening if state.on]
+    if on:
+        yield table(
+            ("hardening that is on", "cost lands on", "expected"),
+            [(option.title, option.lands, option.expected) for option in on],
+        )
+        yield "What it does cost here: deadbeat doctor --hardening-cost WITHOUT WITH"
+    yield words.sentence(diagnosis)
+    if tuning := words.tuning(diagnosis):
+        yield " ".join(tuning)
+
+
+def _lines(result: CheckResult) -> Iterator[str]:
+    """A line, and for what fails the cure below it; wrapped on a terminal."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
+    status = {"fail": "FAIL", "pass": "pass", "unknown": "?"}[result.status]
+    head = f"  {status:<5}{result.severity:<7} {result.id}  {words.told(result)}"
+    yield from textwrap.wrap(head, width, subsequent_indent=" " * 15) or [head]
+    if cure := words.cure(result):
+        indent = " " * 15
+        text = f"{indent}do: {cure}"
+        yield from textwrap.wrap(text, width, subsequent_indent=f"{indent}    ")
+
+
+# -- what hardening costs
+
+
+def _cost(runs: Path, names: tuple[str, str]) -> Shown:
+    sides = []
+    for name in names:
+        kind, path = found(runs, name)
+        if kind is not COMPARABLE:
+            raise UsageError(
+                f"{name} is a {kind.noun}: --hardening-cost compares latency matrices",
+                "name matrices (deadbeat latency); deadbeat runs lists them",
+            )
+        sides.append(COMPARABLE.read(path))
+    cost = hardening_cost_of(*sides)
+    return Shown(plain=cost.plain(), parts=list(_cost_parts(cost, *(side.name for side in sides))))
+
+
+def _cost_parts(cost: HardeningCost, one: str, two: str) -> Iterator[Part]:
+    yield from map(str.upper, cost.result.labels)
+    yield table(
+        ("hardening that differs", one, two, "expected"),
+        [(e.option.title, *e.states, e.option.expected) for e in cost.differences.known],
+    )
+    if cost.differences.unknown:
+        yield f"not known on one side at least: {', '.join(cost.differences.unknown)}"
+    yield from (f"differs too: {line}" for line in cost.beside)
+    yield partial(print_part, metrics_table(cost.comparison))
+    columns = ("load and engine", "latency", one, two, "difference [95 %]")
+    yield table(columns, list(_cells(cost)), numeric=(one, two))
+    yield f"{cost.comparison.verdict}: {cost.comparison.reason}"
+    yield f"cost of {cost.attribution}"
+    for finding in cost.result.findings:
+        yield partial(say, finding_line(finding))
+
+
+def _cells(cost: HardeningCost) -> Iterator[tuple[str, ...]]:
+    for metric in cost.comparison.metrics:
+        for cell in metric.cells if metric.metric.name in _TOLD else ():
+            sides = (cell.baseline, cell.other)
+            values = ("–" if v is None else value_text(metric.metric, v) for v in sides)
+            difference = interval_text(cell, none="not defined")
+            yield (cell_text(cell), metric.metric.words, *values, difference)

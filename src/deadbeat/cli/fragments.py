@@ -4,102 +4,86 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import click
+from typing import Any
 
 from deadbeat.catalog import Catalog, load_catalog
-from deadbeat.cli._machine import known_calibration, make_catalog, make_executor
-from deadbeat.cli._options import (
-    calibration_option,
-    choice,
-    json_option,
-    machine_options,
-    policy_option,
-    runs_option,
-)
-from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.cli._output import say, table
+from deadbeat.executors.made import make_catalog, make_executor
+from deadbeat.kinds.base import Shown
+from deadbeat.kinds.contention.place import LATEST, survey
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import BuildError, TargetError
 from deadbeat.model.tasks import Fragment
+from deadbeat.store.serial import CALIBRATION_FILE, given_calibration, read_calibration
+
+_COLUMNS = ("fragment", "kind", "class", "sizes", "cost", "blocking", "requires", "here")
 
 
-@click.command()
-@calibration_option
-@policy_option
-@runs_option
-@machine_options
-@json_option
-def command(
-    *,
-    calibration_file: Path | None,
-    policy: str | None,
-    runs: Path,
-    executor_text: str | None,
-    simulated: bool,
-    as_json: bool,
-) -> None:
-    """List the fragments with their cost, kind of blocking and availability on this machine.
-
-    Costs are those of FILE, else of the latest campaign, else of deadbeat calibrate.
-    """
-    wanted = choice("--policy", policy, ("fifo", "other"), "fifo")
-    found = _probe(executor_text, simulated=simulated, policy=wanted)
-    known = known_calibration(runs, calibration_file)
-    calibration = known[0] if known else None
-    rows = _rows(found, calibration)
-    if as_json:
-        source = str(known[1]) if known else None
-        print_json({"calibration": source, "fragments": rows, "problem": found.problem})
-        return
-    _print(rows)
-    if found.problem:
-        say(f"what can run here is unknown: {found.problem}")
-    if known is None:
-        say("no costs yet: deadbeat calibrate")
-    else:
-        click.echo(f"costs: {known[1]} ({known[0].platform.name}, {known[0].platform.kind})")
-
-
-class _FoundFragment(NamedTuple):
-    """The catalog, and which of it cannot run here: unknown when ``problem`` says why."""
-
-    catalog: Catalog
-    missing: dict[str, str]
-    problem: str
-
-
-def _probe(executor_text: str | None, *, simulated: bool, policy: str) -> _FoundFragment:
-    """A list is of use also where nothing can be tried: no compiler, no permission, busy."""
-    try:
-        with closing(make_executor(executor_text, simulated=simulated, cpus=None)) as executor:
-            catalog = make_catalog(executor)
-            return _FoundFragment(catalog, executor.unavailable(catalog, policy=policy), "")
-    except (BuildError, TargetError) as error:
-        return _FoundFragment(load_catalog(), {}, str(error))
-
-
-def _rows(found: _FoundFragment, calibration: Calibration | None) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": fragment.name,
-            "kind": fragment.kind.value,
-            "summary": fragment.summary,
-            "resource_class": fragment.resource_class,
-            "sizes": list(fragment.sizes),
-            "size_unit": fragment.size_unit,
-            "quick": list(fragment.quick),
-            "blocking": fragment.blocking,
-            "parallel": fragment.parallel,
-            "mixed_priorities": fragment.mixed_priorities,
-            "requires": list(fragment.requires),
-            "modes": list(fragment.modes),
-            "available": None if found.problem else fragment.name not in found.missing,
-            "reason": found.missing.get(fragment.name, ""),
-            "cost_ns": _costs(fragment, calibration),
-        }
-        for fragment in found.catalog.fragments.values()
+def fragments(
+    *, calibration: Path | None, policy: str, runs: Path, executor: str | None, simulated: bool
+) -> Shown:
+    catalog, missing, problem = _probe(executor, simulated=simulated, policy=policy)
+    known = _known(runs, calibration)
+    costs, file = known or (None, None)
+    found = [
+        (each, _costs(each, costs), "unknown" if problem else _here(missing.get(each.name)))
+        for each in catalog.fragments.values()
     ]
+    plain = {
+        "calibration": str(file) if file else None,
+        "fragments": [
+            {
+                **_facts(each),
+                "available": None if problem else each.name not in missing,
+                "reason": missing.get(each.name, ""),
+                "cost_ns": costs_ns,
+            }
+            for each, costs_ns, _ in found
+        ],
+        "problem": problem,
+    }
+    parts: list[Any] = [table(_COLUMNS, [_row(*each) for each in found])]
+    if problem:
+        parts.append(lambda: say(f"what can run here is unknown: {problem}"))
+    if costs is None:
+        parts.append(lambda: say("no costs yet: deadbeat calibrate"))
+    else:
+        parts.append(f"costs: {file} ({costs.platform.name}, {costs.platform.kind})")
+    return Shown(plain=plain, parts=parts)
+
+
+def _probe(
+    executor: str | None, *, simulated: bool, policy: str
+) -> tuple[Catalog, dict[str, str], str]:
+    """The catalog, which of it cannot run here, and why that is unknown: a list is of use also
+    where nothing can be tried (no compiler, no permission, busy)."""
+    try:
+        with closing(make_executor(executor, simulated=simulated, cpus=None)) as machine:
+            catalog = make_catalog(machine)
+            return catalog, machine.unavailable(catalog, policy=policy), ""
+    except (BuildError, TargetError) as error:
+        return load_catalog(), {}, str(error)
+
+
+def _known(runs: Path, file: Path | None) -> tuple[Calibration, Path] | None:
+    """The calibration in ``file``, else the latest campaign's, else the one ``calibrate`` wrote."""
+    given = given_calibration(file)
+    if given is not None and file is not None:
+        return given, file
+    candidates = [runs / LATEST / CALIBRATION_FILE, runs / CALIBRATION_FILE]
+    candidates += [state.path / CALIBRATION_FILE for state in reversed(survey(runs))]
+    path = next((path for path in candidates if path.is_file()), None)
+    return None if path is None else (read_calibration(path), path)
+
+
+def _facts(fragment: Fragment) -> dict[str, Any]:
+    names = ("name", "summary", "resource_class", "size_unit", "blocking", "parallel")
+    lists = ("sizes", "quick", "requires", "modes")
+    return {
+        **{name: getattr(fragment, name) for name in (*names, "mixed_priorities")},
+        **{name: list(getattr(fragment, name)) for name in lists},
+        "kind": fragment.kind.value,
+    }
 
 
 def _costs(fragment: Fragment, calibration: Calibration | None) -> dict[str, float]:
@@ -110,38 +94,22 @@ def _costs(fragment: Fragment, calibration: Calibration | None) -> dict[str, flo
     return {str(size): costs[0].repeat_ps / 1000 for size, costs in found.items() if costs}
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
-
-    blocking = {True: "blocking", False: "non-blocking", None: ""}
-    print_table(
-        ["fragment", "kind", "class", "sizes", "cost", "blocking", "requires", "here"],
-        (
-            [
-                row["name"],
-                row["kind"],
-                row["resource_class"],
-                f"{row['sizes'][0]}..{row['sizes'][-1]} {row['size_unit']}",
-                _range(list(row["cost_ns"].values())),
-                blocking[row["blocking"]],
-                ", ".join(row["requires"]),
-                _here(row),
-            ]
-            for row in rows
-        ),
-    )
+def _row(fragment: Fragment, costs_ns: dict[str, float], here: str) -> list[str]:
+    low, high = (_time(end(costs_ns.values(), default=0.0)) for end in (min, max))
+    return [
+        fragment.name,
+        fragment.kind.value,
+        fragment.resource_class,
+        f"{fragment.sizes[0]}..{fragment.sizes[-1]} {fragment.size_unit}",
+        "-" if not costs_ns else low if low == high else f"{low} to {high}",
+        {True: "blocking", False: "non-blocking", None: ""}[fragment.blocking],
+        ", ".join(fragment.requires),
+        here,
+    ]
 
 
-def _here(row: dict[str, Any]) -> str:
-    if row["available"] is None:
-        return "unknown"
-    return "yes" if row["available"] else f"no: {row['reason']}"
-
-
-def _range(costs_ns: list[float]) -> str:
-    if not costs_ns:
-        return "-"
-    low, high = _time(min(costs_ns)), _time(max(costs_ns))
-    return low if low == high else f"{low} to {high}"
+def _here(reason: str | None) -> str:
+    return "yes" if reason is None else f"no: {reason}"
 
 
 def _time(value_ns: float) -> str:

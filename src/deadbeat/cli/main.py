@@ -1,6 +1,6 @@
 """The command line: finds commands, turns every error into one line and an exit status.
 
-A command is a row of `deadbeat.cli._verbs` and a module with a click command named ``command``.
+Commands are declared in `deadbeat.cli.commands`; those that measure in modules of their names.
 
 Exit status: 0 done; 1 failed; 2 not understood; 128 + signal interrupted (130: Ctrl-C).
 """
@@ -13,44 +13,19 @@ import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
 from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_NOFILE, RLIMIT_NPROC, getrlimit
 
 import click
 
 from deadbeat.cli._signals import INTERRUPTED, interruptible
-from deadbeat.cli._verbs import COMMANDS, group_of
+from deadbeat.cli.commands import root
 from deadbeat.model.errors import DeadbeatError
 
 FAILURE, USAGE, BROKEN_PIPE = 1, 2, 141
 _DEBUG = "--debug"
 #: What other tools call going on; here the command itself does.
 _RESUMING = ("--resume", "--continue")
-
-
-@click.group(
-    cls=group_of("deadbeat.cli", COMMANDS),
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-@click.option(_DEBUG, is_flag=True, help="Show the traceback of an unexpected error.")
-@click.option("--version", is_flag=True, help="Show the version.")
-@click.pass_context
-def root(ctx: click.Context, debug: bool, version: bool) -> None:
-    """Finds out where a multi-core Linux system starts missing its deadlines, and why.
-
-    \b
-    Start with one of these:
-      deadbeat doctor            what of this machine and kernel stands in the way
-      deadbeat latency --quick   how late a real-time task wakes up, beside loads
-      deadbeat load --quick      deadlines missed among ordinary threads, and remedies
-      deadbeat profile --quick   how tasks slow each other down through what they share
-    """
-    if version and ctx.invoked_subcommand is None:
-        ctx.invoke(import_module("deadbeat.cli.version").command, as_json=False)
-    elif ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

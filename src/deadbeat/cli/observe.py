@@ -2,32 +2,57 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
-import click
+import attrs
+from attrs import frozen
 
-from deadbeat.cli._observe import ObserveQuestion, observe
-from deadbeat.cli._options import figures_option, json_option, machine_options, runs_option
-
-
-@click.command()
-@click.argument("what", nargs=-1, metavar="[1..9|all]...")
-@click.option(
-    "--from",
-    "sources",
-    multiple=True,
-    metavar="RUN...",
-    help="Judge these stored campaigns; run nothing. 7 to 9 need the same programs on two kernels.",
+from deadbeat.cli._measure import Told, carried_out, report
+from deadbeat.cli._options import words_typed
+from deadbeat.cli._output import say
+from deadbeat.cli._signals import INTERRUPTED, interruptible
+from deadbeat.compare.results import compare_results
+from deadbeat.executors.made import make_executor
+from deadbeat.kinds.base import Begin, Shown
+from deadbeat.kinds.contention import observe as observing
+from deadbeat.kinds.contention.begin import finished
+from deadbeat.kinds.contention.kind import KIND
+from deadbeat.kinds.contention.place import find_campaign
+from deadbeat.kinds.contention.view import CampaignView
+from deadbeat.kinds.contention.view import open_campaign as open_view
+from deadbeat.model.comparison import Comparison, Lineup
+from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, UNDECIDED, Judgement
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.words import shown
+from deadbeat_papers.observations import (
+    OBSERVATIONS,
+    Campaign,
+    Campaigns,
+    PublishedObservation,
+    judge,
 )
-@click.option("--quick", is_flag=True, help="Few task sets on a coarse grid: wide intervals.")
-@click.option("--fresh", is_flag=True, help="Begin anew, also where a campaign answers it already.")
-@figures_option
-@runs_option
-@machine_options
-@json_option
-@click.pass_context
-def command(
-    ctx: click.Context,
+from deadbeat_papers.observations.base import lack, lacks_input, needs_cores, needs_kernels
+from deadbeat_papers.observations.campaigns import ask
+
+_USAGE = 2
+_NUMBERS = re.compile(r"([0-9]+)(?:(?:\.\.|-)([0-9]+))?")
+
+
+@frozen(kw_only=True)
+class Answer:
+    """An observation and what became of it."""
+
+    observation: PublishedObservation
+    judgement: Judgement
+
+
+def observe(
     *,
     what: tuple[str, ...],
     sources: tuple[str, ...],
@@ -35,36 +60,206 @@ def command(
     fresh: bool,
     figures: bool,
     runs: Path,
-    executor_text: str | None,
+    executor: str | None,
     simulated: bool,
-    as_json: bool,
-) -> int:
-    """Check the paper's observations: confirmed, not confirmed, undecided, or what they need.
-
-    Exit status 2 where --from gives nothing that any of them could be judged from.
-
-    Each names its criterion and the numbers it rests on. Without --from the campaigns that are
-    lacking are run: one profile serves 1 to 4, a stress campaign with critical cores 5, a random
-    one 6. A campaign that was finished here before, with the same parameters and on the same
-    kernel, is not run again.
-
-    \b
-    deadbeat observe 1 2              run what is lacking, judge
-    deadbeat observe 1..4 --from paper
-    deadbeat observe 7 8 --from A B   B ran the programs of A: --programs-from
-    """
-    question = ObserveQuestion.parse(
-        what,
-        sources,
-        quick=quick,
-        options={
-            "fresh": fresh,
-            "figures": figures,
-            "runs": runs,
-            "executor_text": executor_text,
-            "simulated": simulated,
-            "as_json": as_json,
-        },
-        words=tuple(ctx.find_root().obj or ("observe",)),
+) -> Shown | int:
+    chosen, stored = parse(what, sources)
+    if stored:
+        answers = _judged(chosen, [_campaign(find_campaign(runs, name)) for name in stored])
+    else:
+        asked = Begin(
+            runs=runs,
+            fresh=fresh,
+            simulated=simulated,
+            given={"executor": executor},
+            words=words_typed("observe"),
+            say=say,
+        )
+        try:
+            with interruptible():
+                answers = _here(chosen, asked, quick=quick, figures=figures)
+        except Told:
+            return INTERRUPTED
+        except KeyboardInterrupt:
+            say(f"interrupted: continue with: {shlex.join(['deadbeat', *asked.words])}")
+            return INTERRUPTED
+    lacking = stored and all(lacks_input(each.judgement.verdict) for each in answers)
+    return Shown(
+        plain={"observations": [_plain(answer) for answer in answers]},
+        parts=[line for answer in answers for line in _lines(answer)],
+        status=_USAGE if lacking else 0,
     )
-    return observe(question)
+
+
+def parse(
+    what: Sequence[str], sources: Sequence[str]
+) -> tuple[tuple[PublishedObservation, ...], tuple[str, ...]]:
+    """Observations and campaigns: numbers are observations; behind ``--from`` every other word is
+    a campaign.
+
+    Raises:
+        UsageError: A word is neither, or there is no such observation.
+    """
+    given = [part for word in what for part in word.split(",") if part]
+    numbers = [word for word in given if word == "all" or _NUMBERS.fullmatch(word)]
+    rest = [word for word in given if word not in numbers]
+    if rest and not sources:
+        raise UsageError(f"{shown(rest[0])} is no observation", "1 to 9, 2..4 or all")
+    named = [part for word in sources for part in word.split(",") if part]
+    return _chosen(numbers or ["all"]), tuple(dict.fromkeys([*named, *rest]))
+
+
+def _chosen(words: Iterable[str]) -> tuple[PublishedObservation, ...]:
+    known = {observation.number: observation for observation in OBSERVATIONS}
+    numbers: set[int] = set()
+    for word in words:
+        match = _NUMBERS.fullmatch(word)
+        low, high = (1, max(known)) if match is None else (int(match[1]), int(match[2] or match[1]))
+        if low not in known or high not in known or low > high:
+            raise UsageError(f"there is no observation {word}", f"1 to {max(known)}, or all")
+        numbers.update(range(low, high + 1))
+    return tuple(known[number] for number in sorted(numbers))
+
+
+@frozen(kw_only=True)
+class _Campaign:
+    """A campaign as an observation sees it, and as it is compared."""
+
+    result: Campaign
+    view: CampaignView
+
+
+def _campaign(path: Path) -> _Campaign:
+    view = open_view(path)
+    return _Campaign(result=Campaign(name=path.name, summary=view.summary), view=view)
+
+
+def _judged(chosen: Iterable[PublishedObservation], campaigns: Sequence[_Campaign]) -> list[Answer]:
+    """One verdict each; of an observation on one kernel one for each campaign of its mode."""
+    answers = []
+    results = [campaign.result for campaign in campaigns]
+    compare = _comparing(campaigns)
+    for observation in chosen:
+        fitting = [one for one in results if one.mode == observation.mode]
+        split = observation.kernels == 1 and fitting
+        for group in [[one] for one in fitting] if split else [list(results)]:
+            found = judge(observation, Campaigns(results=tuple(group), compare=compare))
+            answers.append(Answer(observation=observation, judgement=found))
+    return answers
+
+
+def _here(
+    chosen: Iterable[PublishedObservation], asked: Begin, *, quick: bool, figures: bool
+) -> list[Answer]:
+    """Runs the campaigns that this machine can answer something with, and judges them."""
+    with closing(
+        make_executor(asked.given["executor"], simulated=asked.simulated, cpus=None)
+    ) as executor:
+        platform = executor.describe()
+    cores = len(platform.cpus)
+    known: dict[str, _Campaign] = {}
+    answers = []
+    for observation in chosen:
+        lacking = _lacking(observation, cores)
+        if lacking is None:
+            name = observation.campaign
+            if name not in known:
+                campaign = ask(name, cores=cores, quick=quick)
+                layer = {**campaign.layer, "name": campaign.name}
+                wanted = attrs.evolve(asked, typed=layer, held=ExitStack())
+                with wanted.held:
+                    known[name] = _campaign(_run(wanted, figures))
+            answers += _judged([observation], [known[name]])
+        else:
+            labels = () if platform.kind == "hardware" else (platform.kind,)
+            judgement = attrs.evolve(lacking, labels=labels)
+            answers.append(Answer(observation=observation, judgement=judgement))
+    return answers
+
+
+def _run(asked: Begin, figures: bool) -> Path:
+    """The folder of a finished campaign: one that answers it already, or a new one.
+
+    Raises:
+        Told: It was interrupted, after it was said what is kept.
+        DeadbeatError: Nothing of it has a result.
+    """
+    known = None if asked.fresh else finished(asked)
+    if known is not None:
+        say(f"{known} answers it already: it is not run again (--fresh)")
+        return known
+    begun, outcome = carried_out(KIND, asked)
+    say("summarise and draw")
+    report(KIND, begun, figures)
+    path = begun.experiment.store.path
+    if not outcome.done:
+        _, reason = min((key.text, reason) for key, reason in outcome.failed.items())
+        raise DeadbeatError(f"{path}: no run has a result: {reason}", "see deadbeat show")
+    return path
+
+
+def _lacking(observation: PublishedObservation, cores: int) -> Judgement | None:
+    """What forbids that this machine alone shows it; None: nothing does."""
+    if cores < observation.cores:
+        return lack(observation, needs_cores(observation.cores), f"{cores} can be used here")
+    if observation.kernels > 1:
+        because = "run the programs of one campaign on the other kernel (--programs-from), then"
+        because += f" observe {observation.number} --from A B"
+        return lack(observation, needs_kernels(observation.kernels), because)
+    return None
+
+
+def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Campaign, Campaign], Comparison]:
+    """Compares two of ``campaigns`` program by program; the others may be repeats of the first."""
+
+    def compare(baseline: Campaign, other: Campaign) -> Comparison:
+        first, second, *rest = [
+            observing.campaign_of(campaign.view)
+            for result in (baseline, other, None)
+            for campaign in campaigns
+            if (campaign.result is result if result else campaign.result not in (baseline, other))
+        ]
+        lineup = Lineup(subjects=(first, second), repeats=observing.repeats_among(first, rest))
+        metrics = [metric for metric in observing.METRICS if metric.name == "delay_ratio"]
+        (found,) = compare_results(observing.COMPARABLE, lineup, metrics=metrics).comparisons
+        return found
+
+    return compare
+
+
+def _shown_labels(answer: Answer) -> list[str]:
+    return [
+        label.upper() if label in ("simulated", "emulated") else label
+        for label in answer.judgement.labels
+    ]
+
+
+def _plain(answer: Answer) -> dict[str, Any]:
+    observation, judgement = answer.observation, answer.judgement
+    (found,) = judgement.evidence
+    return {
+        "number": observation.number,
+        "title": observation.title,
+        "statement": observation.says,
+        "criterion": observation.confirmed,
+        "verdict": judgement.verdict,
+        "because": found.figures,
+        "figures": [{"what": what, "value": value} for what, value in found.details],
+        "runs": list(found.runs),
+        "labels": _shown_labels(answer),
+    }
+
+
+def _lines(answer: Answer) -> Iterator[str]:
+    observation, judgement = answer.observation, answer.judgement
+    marks = "".join(f"   {label}" for label in _shown_labels(answer))
+    (found,) = judgement.evidence
+    of = f"   ({', '.join(found.runs)})" if found.runs else ""
+    yield f"{observation.number}. {observation.title}: {judgement.verdict.upper()}{of}{marks}"
+    lines = [found.figures, *(f"{what}: {value}" for what, value in found.details)]
+    if judgement.verdict in (CONFIRMED, NOT_CONFIRMED, UNDECIDED):
+        lines.append(f"criterion: {observation.confirmed}")
+    wrap = textwrap.TextWrapper(
+        width=100, initial_indent="   ", subsequent_indent="     ", break_on_hyphens=False
+    )
+    yield from map(wrap.fill, lines)

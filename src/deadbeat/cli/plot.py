@@ -2,48 +2,146 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import click
+import attrs
 
-from deadbeat.cli._options import json_option, runs_option
-from deadbeat.cli._plot import list_presets, plot
+from deadbeat.cli._output import Part, table
+from deadbeat.compare.plot import Plot, preset_of, presets, read_side, write_plot
+from deadbeat.kinds.base import Shown
+from deadbeat.kinds.latency.spec import LoadsRule
+from deadbeat.model.errors import UsageError
+from deadbeat.model.latency import LoadPoint
+from deadbeat.model.rules import RefusedError
+from deadbeat.model.words import nearest, shown
+from deadbeat.report.canvas import FORMATS
+from deadbeat.store.campaign import free_bytes
+from deadbeat.store.place import LIST_HINT, MATRIX
 
 
-@click.command()
-@click.argument("preset", default="", metavar="[PRESET]")
-@click.argument("results", nargs=-1, metavar="[RUN...]")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Where page and pictures go.  [plot-PRESET in the folder of results]",
-)
-@click.option("--names", metavar="A,B", help="What the results are called.  [their folders]")
-@click.option("--load", metavar="LOAD", help="Of one load: idle, 50, cpu:75, memory.  [PRESET's]")
-@click.option("--engine", metavar="NAME", help="Whose measurements.  [prober, else what all have]")
-@click.option(
-    "--inventory",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="What deadbeat doctor --json said of each system, in the order of the results.  "
-    "[doctor.json in their folders]",
-)
-@click.option(
-    "--format", "formats", default="png,svg,pdf", show_default=True, metavar="LIST",
-    help="Of the pictures; none: the page alone.",
-)  # fmt: skip
-@runs_option
-@json_option
-def command(**options: Any) -> None:
-    """Draw latency results of several kernels or machines by a preset.
+def plot(
+    *,
+    preset: str,
+    results: tuple[str, ...],
+    out: Path | None,
+    names: str | None,
+    load: str | None,
+    engine: str | None,
+    inventory: tuple[Path, ...],
+    formats: str,
+    runs: Path,
+) -> Shown:
+    if not preset:
+        return _listed()
+    chosen = preset_of(preset)
+    chosen.check(results)
+    drawn, asked = _formats(formats), _load(load) if load else None
+    folder = out or runs / f"plot-{chosen.name}"
+    free_bytes(folder, option="--out" if out else "--runs")
+    paths = [_find(runs, text) for text in results]
+    named = _names(names, paths)
+    if inventory and len(inventory) != len(paths):
+        raise UsageError(
+            f"--inventory is given {len(inventory)} times for {len(paths)} results",
+            "once for each, in their order",
+        )
+    sides = [
+        read_side(path, name=name, inventory=file)
+        for path, name, file in zip(paths, named, inventory or [None] * len(paths), strict=True)
+    ]
+    made = write_plot(chosen, sides, folder, engine=engine or "", load=asked, formats=drawn)
+    return Shown(plain=_plain(made), parts=list(_parts(made)))
 
-    RUN is a folder that deadbeat latency wrote, or its name under the folder of results. Without
-    PRESET: lists the presets, what each takes and what it shows.
-    """
-    if options["preset"]:
-        plot(options)
-    else:
-        list_presets(as_json=options["as_json"])
+
+def _listed() -> Shown:
+    """Every preset: what it takes and shows."""
+    found = sorted(presets().values(), key=lambda preset: preset.name)
+    rows = [(preset.name, preset.takes, preset.title) for preset in found]
+    return Shown(
+        plain=[attrs.asdict(each, filter=lambda field, _: field.name != "draw") for each in found],
+        parts=[
+            table(("preset", "takes", "shows"), rows, whole=("preset",)),
+            "deadbeat plot PRESET RUN...",
+        ],
+    )
+
+
+def _find(runs: Path, text: str) -> Path:
+    """The folder of a latency matrix: a path, or a name under ``runs``."""
+    if (path := MATRIX.find(runs, text)) is not None:
+        return path
+    known = [path.name for path in MATRIX.folders(runs)]
+    near = get_close_matches(text, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else LIST_HINT
+    if not known:
+        hint = f"{runs} holds none: deadbeat latency measures one"
+    raise UsageError(f"there are no latency results called {text}", hint)
+
+
+def _names(text: str | None, paths: Sequence[Path]) -> list[str]:
+    """What sides are called: no two alike."""
+    names = [part.strip() for part in text.split(",")] if text else [path.name for path in paths]
+    if len(names) != len(paths):
+        raise UsageError(
+            f"--names: {len(names)} names for {len(paths)} results", "one for each, with commas"
+        )
+    if "" in names:
+        raise UsageError("--names: a name is empty", "one for each, with commas")
+    if not text and len(set(names)) < len(names):
+        names = [f"{path.resolve().parent.name}/{path.name}" for path in paths]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"two results are called {twice[0]}", "tell them apart with --names A,B")
+    return names
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    asked = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if asked == ("none",):
+        return ()
+    for name in asked:
+        if name not in FORMATS:
+            raise UsageError(f"--format: {shown(name)} is no format", nearest(name, FORMATS))
+    return asked
+
+
+def _load(text: str) -> LoadPoint:
+    """A load as ``deadbeat latency --loads`` takes it."""
+    try:
+        loads = LoadsRule().parse(text)
+    except RefusedError as error:
+        problem = error.problems[0]
+        raise UsageError(f"--load: {problem.found}", problem.hint) from None
+    if len(loads) != 1:
+        raise UsageError(f"--load: {shown(text)} names {len(loads)} loads", "name one")
+    return loads[0]
+
+
+def _parts(made: Plot) -> Iterator[Part]:
+    if made.labels:
+        yield "   ".join(made.labels)
+    for each in made.drawn.tables:
+        if each.rows:
+            yield table(each.columns, each.rows, title=each.title)
+    yield from made.drawn.sentences
+    yield from (f"note: {line}" for line in made.drawn.caveats)
+    yield from (f"picture: {path}" for path in made.files)
+    yield f"page: {made.page}"
+
+
+def _plain(made: Plot) -> dict[str, Any]:
+    return {
+        "preset": made.preset.name,
+        "results": [side.name for side in made.asked.sides],
+        "engine": made.asked.engine,
+        "loads": [load.text for load in made.asked.loads],
+        "labels": list(made.labels),
+        "sentences": list(made.drawn.sentences),
+        "caveats": list(made.drawn.caveats),
+        "tables": [attrs.asdict(table) for table in made.drawn.tables],
+        "files": [str(path) for path in made.files],
+        "page": str(made.page),
+    }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from attrs import evolve, frozen
@@ -22,6 +23,7 @@ from deadbeat.compare.pairs import MeanDifference, PairedRuns, by_cell, cut_off,
 from deadbeat.compare.words import needs, overall, place_text
 from deadbeat.model.comparison import (
     CellComparison,
+    ComparedEffect,
     Comparison,
     MetricComparison,
     Vocabulary,
@@ -42,6 +44,7 @@ POWER = 0.8
 #: Fewer runs than this that differ at all say nothing on how much runs differ.
 DIFFERING_MIN = 6
 _CELLS_NAMED = 3
+C = TypeVar("C", bound=ComparedEffect)
 
 
 @frozen(kw_only=True)
@@ -341,6 +344,35 @@ class _Judge:
             t_quantile(POWER, self.drift.degrees) * self.drift.own,
         )  # fmt: skip
 
+    def judged(
+        self,
+        empty: C,
+        sample: PairedRuns,
+        mine: NDArray[np.bool_],
+        effect: MeanDifference,
+        *,
+        p_holm: float,
+        levels: tuple[float, float],
+        told: bool,
+    ) -> C:
+        """``empty`` with what the runs ``mine`` say.
+
+        Args:
+            levels: Of ``p_holm``, and of the smallest effect that can be found.
+        """
+        low, high = _ends(sample, effect, sample.before[mine])
+        smallest = self.smallest(effect, levels[1])
+        return evolve(
+            empty,
+            effect=sample.shown(effect.mean),
+            low=low,
+            high=high,
+            p=effect.p,
+            p_holm=p_holm,
+            smallest_effect=sample.known(smallest) if told else None,
+            verdict=self.verdict(effect, p_holm, levels[0], told=told),
+        )
+
 
 def _metric(part: _Part, p_holm: float, options: CompareOptions, step: int) -> MetricComparison:
     """``step``: what the levels of the gates are divided by."""
@@ -357,40 +389,22 @@ def _metric(part: _Part, p_holm: float, options: CompareOptions, step: int) -> M
     known &= part.gate.whole is not STILL or options.simulated
     empty = MetricComparison(
         metric=metric,
-        effect=None,
-        low=None,
-        high=None,
-        p=None,
-        verdict="undecided",
         minimum=metric.minimum,
         gate=sample.known(judge.gate or 0.0) if known else None,
         gate_basis=part.gate.basis,
         cells=cells,
-        told=False,
-        vote=bool(np.isfinite(sample.values).any()),
+        told=told,
+        vote=told or (bool(np.isfinite(sample.values).any()) and (whole is None or _matters(part))),
         capped=part.hidden.lines,
     )
     if whole is None:
         return empty
-    verdict = judge.verdict(whole, p_holm, FALSE_ALARMS / 2, told=told)
+    levels = (FALSE_ALARMS / 2, FALSE_ALARMS / 2 / len(options.metrics))
+    found = judge.judged(empty, sample, part.chosen, whole, p_holm=p_holm, levels=levels, told=told)
     lacking = any(not cell.pairs for cell in cells)
-    if verdict == "equal" and (lacking or any(_differs_in(cell) for cell in cells)):
-        verdict = "undecided"  # on average only
-    low, high = _ends(sample, whole, sample.before[part.chosen])
-    smallest = judge.smallest(whole, FALSE_ALARMS / 2 / len(options.metrics))
-    return evolve(
-        empty,
-        effect=sample.shown(whole.mean),
-        low=low,
-        high=high,
-        p=whole.p,
-        p_holm=p_holm,
-        verdict=verdict,
-        smallest_effect=sample.known(smallest) if told else None,
-        no_worse=told and not lacking and judge.no_worse(whole),
-        told=told,
-        vote=told or _matters(part),
-    )
+    if found.verdict == "equal" and (lacking or any(map(_differs_in, cells))):
+        found = evolve(found, verdict="undecided")  # on average only
+    return evolve(found, no_worse=told and not lacking and judge.no_worse(whole))
 
 
 def _matters(part: _Part) -> bool:
@@ -412,42 +426,19 @@ def _cell(
         contended_ratio=None if place.contended_ratio < 0 else place.contended_ratio,
         deadline_factor=place.deadline_factor,
         group=place.group,
-        pairs=0,
-        baseline=None,
-        other=None,
-        effect=None,
-        low=None,
-        high=None,
-        p=None,
-        p_holm=None,
-        smallest_effect=None,
-        verdict="undecided",
     )
     if effect is None:
         return empty
-    mine = sample.cell == number
+    mine = part.chosen & (sample.cell == number)
     hidden, drift = part.hidden_cells[number], part.gate.cells[number]
     judge = _Judge.of(sample.metric, drift, hidden, CELL_GATE_LEVEL / step)
-    mine &= part.chosen
-    told = part.is_told(number)
-    low, high = _ends(sample, effect, sample.before[mine])
-    many = sum(1 for each in part.cells if each)
-    smallest = judge.smallest(effect, options.cell_level / many)
     sides = [float(side[mine].mean()) for side in (sample.before, sample.values[-1])]
     before, after = (math.exp(side) if sample.metric.log else side for side in sides)
-    return evolve(
-        empty,
-        pairs=int(mine.sum()),
-        baseline=before,
-        other=after,
-        effect=sample.shown(effect.mean),
-        low=low,
-        high=high,
-        p=effect.p,
-        p_holm=p_holm,
-        smallest_effect=sample.known(smallest) if told else None,
-        verdict=judge.verdict(effect, p_holm, options.cell_level, told=told),
-        test="student",
+    known = evolve(empty, pairs=int(mine.sum()), baseline=before, other=after, test="student")
+    many = sum(1 for each in part.cells if each)
+    levels = (options.cell_level, options.cell_level / many)
+    return judge.judged(
+        known, sample, mine, effect, p_holm=p_holm, levels=levels, told=part.is_told(number)
     )
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from deadbeat.kinds.latency.data import kernel_text
-from deadbeat.kinds.latency.plan import keys
 from deadbeat.kinds.latency.sides import (
     DrawnPlot,
     PlotPreset,
@@ -20,8 +18,9 @@ from deadbeat.kinds.latency.sides import (
     SidesTable,
     question,
 )
-from deadbeat.kinds.latency.spec import read_spec
+from deadbeat.kinds.latency.spec import keys, read_spec
 from deadbeat.kinds.latency.summarise import summarise_latency
+from deadbeat.kinds.latency.words import kernel_text
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.words import nearest, shown
@@ -96,7 +95,7 @@ def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> S
         name=name or path.name,
         summary=summarise_latency(runs, name=path.name),
         platform=asdict(store.platform),
-        settings=store.spec,
+        dma_latency=str(store.spec.get("dma_latency") or ""),
         lacking=_lacking(store, len(runs)),
         inventory=read_inventory(source) if source else {},
     )

@@ -16,7 +16,6 @@ from attrs import field, frozen
 
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import RunError
-from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import TaskSet
@@ -24,9 +23,12 @@ from deadbeat.model.traces import RunTrace
 
 if TYPE_CHECKING:
     from deadbeat.catalog import Catalog
+    from deadbeat.model.jobs import JobTable
 
 #: Periods as they are.
 UNSCALED_PPM = 1_000_000
+#: No slot is shorter (runtime/src/plan.c).
+SLOT_MIN_NS = 5_000_000
 
 #: Called with the share done in [0, 1]; never while something is being measured.
 Progress = Callable[[float], None]
@@ -130,6 +132,48 @@ class RunOutcome:
             raise ValueError(f"outcome of {self.key.text}: either jobs or an error")
 
 
+@frozen(kw_only=True)
+class ControlResult:
+    """A control: ``negative`` must show nothing, ``positive`` must be recovered.
+
+    Attributes:
+        passed: None: undecided.
+        low, high: Accepted range of ``value``, in ``unit``.
+    """
+
+    name: str
+    kind: str
+    passed: bool | None
+    value: float | None
+    low: float
+    high: float
+    unit: str
+    message: str
+
+
+@frozen(kw_only=True)
+class CoreGaps:
+    """What a core loses to others while it only looks at the clock."""
+
+    core: int
+    cpu: int
+    lost_share: float
+    longest_gap_ns: int
+
+
+@frozen(kw_only=True)
+class SelftestResult:
+    """What the controls of a machine showed."""
+
+    seconds: float
+    cores: tuple[CoreGaps, ...]
+    checks: tuple[ControlResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(check.passed is not False for check in self.checks)
+
+
 class Session(Protocol):
     """A built batch, ready to run. Leaving it removes everything it put on the machine."""
 
@@ -210,16 +254,8 @@ class Executor(Protocol):
         *,
         seconds: float,
         progress: Progress,
-    ) -> dict[str, Any]:
-        """Controls whose answer is known, JSON values.
-
-        Keys: ``passed`` (False when any check failed), ``seconds``, ``cores`` (a dict per core with
-        ``core``, ``cpu``, ``lost_share``, the share of time in gaps, and ``longest_gap_ns``) and
-        ``checks``: dicts with ``name``, ``kind`` (``negative``: must show nothing; ``positive``:
-        must be recovered), ``passed`` (None: undecided), ``value``, ``low``, ``high`` (accepted
-        range, in ``unit``), ``unit`` and ``message``, one line. ``calibration`` None: it makes its
-        own short one.
-        """
+    ) -> SelftestResult:
+        """Controls whose answer is known; ``calibration`` None: it makes its own short one."""
 
     def open(
         self,

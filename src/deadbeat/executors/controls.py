@@ -9,7 +9,7 @@ counts, as in a campaign.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,15 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.catalog import Catalog
-from deadbeat.executors.base import Injection, Progress, RunRequest, RunSettings
+from deadbeat.executors.base import (
+    ControlResult,
+    CoreGaps,
+    Injection,
+    Progress,
+    RunRequest,
+    RunSettings,
+    SelftestResult,
+)
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import SynthesisError, TargetError
 from deadbeat.model.jobs import JOB_COUNTED, JOB_FINISHED, JOB_SOLO, JobTable
@@ -101,42 +109,56 @@ def observe(table: JobTable) -> Observed | None:
     )
 
 
-def control(
-    name: str,
-    kind: str,
-    values: Sequence[float],
-    *,
-    accepted: tuple[float, float],
-    unit: str,
-    message: str,
-) -> dict[str, Any]:
-    """One control as the executor protocol describes it, from a value per task set.
+@frozen(kw_only=True)
+class ControlRow:
+    """What is done to see something whose answer is known.
 
-    It fails when the whole interval of the mean lies off the accepted range, and is undecided when
-    that interval is too wide to say so, or the sets are too few for one.
+    Attributes:
+        kind: ``negative``: must show nothing; ``positive``: must be recovered.
+        accepted: Range of the mean over task sets, in ``unit``.
+        cores: Fewest cores it takes.
     """
-    count = len(values)
-    mean = float(np.mean(values)) if count else None
-    half = math.inf
-    if count >= LEAST_SETS:
-        half = t_quantile(0.975, count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
-    passed: bool | None = None
-    if mean is not None and math.isfinite(half):
-        if mean + half < accepted[0] or mean - half > accepted[1]:
-            passed = False
-        elif half <= max(WIDEST, 0.5 * (accepted[1] - accepted[0])):
-            passed = True
-    about = "" if not math.isfinite(half) else f" +- {half:.3g}"
-    return {
-        "name": name,
-        "kind": kind,
-        "passed": passed,
-        "value": None if mean is None else round(mean, 5),
-        "low": accepted[0],
-        "high": accepted[1],
-        "unit": unit,
-        "message": f"{message}; {count} task sets{about}",
-    }
+
+    name: str
+    kind: str
+    accepted: tuple[float, float]
+    unit: str
+    message: str
+    cores: int = 1
+
+    def judge(self, values: Sequence[float]) -> ControlResult:
+        """From a value per task set.
+
+        It fails when the whole interval of the mean lies off the accepted range, and is undecided
+        when that interval is too wide to say so, or the sets are too few for one.
+        """
+        low, high = self.accepted
+        count = len(values)
+        mean = float(np.mean(values)) if count else None
+        half = math.inf
+        if count >= LEAST_SETS:
+            half = t_quantile(0.975, count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
+        passed: bool | None = None
+        if mean is not None and math.isfinite(half):
+            if mean + half < low or mean - half > high:
+                passed = False
+            elif half <= max(WIDEST, 0.5 * (high - low)):
+                passed = True
+        about = "" if not math.isfinite(half) else f" +- {half:.3g}"
+        return ControlResult(
+            name=self.name,
+            kind=self.kind,
+            passed=passed,
+            value=None if mean is None else round(mean, 5),
+            low=low,
+            high=high,
+            unit=self.unit,
+            message=f"{self.message}; {count} task sets{about}",
+        )
+
+    def undecided(self, reason: str) -> ControlResult:
+        row = attrs.evolve(self, accepted=(0.0, 0.0), unit="", message=f"undecided: {reason}")
+        return row.judge(())
 
 
 class Bench:
@@ -202,9 +224,59 @@ class Bench:
 
 
 _NEAR_ONE = (1 - TOLERANCE, 1 + TOLERANCE)
+FLAT = ControlRow(
+    name="one-core-flat",
+    kind="negative",
+    accepted=_NEAR_ONE,
+    unit="ratio of spans",
+    message="contended over core-local on one core",
+)
+LOCAL = ControlRow(
+    name="all-cores-local",
+    kind="negative",
+    accepted=_NEAR_ONE,
+    unit="slowdown",
+    message="core-local objects on all cores over alone",
+    cores=2,
+)
+DELAY = ControlRow(
+    name="injected-delay",
+    kind="positive",
+    accepted=(1 - 5 * TOLERANCE, 1 + 5 * TOLERANCE),
+    unit="of the delay",
+    message=f"{INJECTED_SHARE:.0%} of C added to every job of one task",
+)
+OVERLAP = ControlRow(
+    name="forced-overlap",
+    kind="positive",
+    accepted=(LEAST_OVERLAP, 1.0),
+    unit="share of jobs",
+    message="the same contended task on every core, released at the same moments",
+    cores=2,
+)
+SEEN = ControlRow(
+    name="contention-seen",
+    kind="positive",
+    accepted=(1 + TOLERANCE, 10_000.0),
+    unit="slowdown",
+    message="what that overlap does to the tasks",
+    cores=2,
+)
+#: C is what the work takes on the calm machine; a busy host, and caches that others emptied while
+#: the task slept, make spans longer. Judgement: 1.13 to 1.30 C were seen on one virtual machine.
+COSTS = tuple(
+    ControlRow(
+        name=f"cost-holds-at-{share}",
+        kind="negative",
+        accepted=(0.9, 1.5),
+        unit="span over C",
+        message=f"measured span over calibrated cost, sync share {share}, one core",
+    )
+    for share in ("0", "1/2", "1")
+)
 
 
-def _flat_on_one_core(bench: Bench, replicas: int) -> dict[str, Any]:
+def _flat(bench: Bench, replicas: int) -> list[float]:
     sets = [
         bench.task_set(cores=1, sync_share="1/2", contended_ratio=alpha, replica=replica)
         for replica in range(replicas)
@@ -212,34 +284,11 @@ def _flat_on_one_core(bench: Bench, replicas: int) -> dict[str, Any]:
     ]
     seen = bench.run(sets)
     pairs = zip(seen[::2], seen[1::2], strict=True)
-    return control(
-        "one-core-flat",
-        "negative",
-        [b.span_ratio / a.span_ratio for a, b in pairs if a and b],
-        accepted=_NEAR_ONE,
-        unit="ratio of spans",
-        message="contended over core-local on one core",
-    )
+    return [b.span_ratio / a.span_ratio for a, b in pairs if a and b]
 
 
-def _local_on_all_cores(bench: Bench, replicas: int) -> dict[str, Any]:
-    if bench.cores < 2:
-        return _undecided("all-cores-local", "negative", "needs two cores")
-    sets = [
-        bench.task_set(cores=bench.cores, sync_share="1", contended_ratio=0, replica=replica)
-        for replica in range(replicas)
-    ]
-    return control(
-        "all-cores-local",
-        "negative",
-        [seen.slowdown for seen in bench.run(sets) if seen],
-        accepted=_NEAR_ONE,
-        unit="slowdown",
-        message="core-local objects on all cores over alone",
-    )
-
-
-def _injected_delay(bench: Bench, replicas: int) -> dict[str, Any]:
+def _delays(bench: Bench, replicas: int) -> list[float]:
+    """The share of an injected delay that is recovered."""
     recovered = []
     for replica in range(replicas):
         task_set = bench.task_set(cores=1, sync_share="0", contended_ratio=0, replica=replica)
@@ -247,79 +296,39 @@ def _injected_delay(bench: Bench, replicas: int) -> dict[str, Any]:
         seen = bench.run([task_set], inject=Injection(delay_ns=delay_ns))[0]
         if seen is not None:
             recovered.append((seen.slowdown - 1) * task_set.tasks[0].wcet_ns / delay_ns)
-    return control(
-        "injected-delay",
-        "positive",
-        recovered,
-        accepted=(1 - 5 * TOLERANCE, 1 + 5 * TOLERANCE),
-        unit="of the delay",
-        message=f"{INJECTED_SHARE:.0%} of C added to every job of one task",
-    )
+    return recovered
 
 
-def _forced_overlap(bench: Bench, replicas: int) -> list[dict[str, Any]]:
-    names = ("forced-overlap", "contention-seen")
-    if bench.cores < 2:
-        return [_undecided(name, "positive", "needs two cores") for name in names]
-    seen = [one for one in bench.run([bench.overlapping()] * replicas) if one]
-    overlap = control(
-        "forced-overlap",
-        "positive",
-        [one.overlap for one in seen],
-        accepted=(LEAST_OVERLAP, 1.0),
-        unit="share of jobs",
-        message="the same contended task on every core, released at the same moments",
-    )
-    slowdown = control(
-        "contention-seen",
-        "positive",
-        [one.slowdown for one in seen],
-        accepted=(1 + TOLERANCE, 10_000.0),
-        unit="slowdown",
-        message="what that overlap does to the tasks",
-    )
-    return [overlap, slowdown]
+def _of_sets(bench: Bench, replicas: int, *, cores: int, share: str, first: int) -> list[Observed]:
+    """What sets without contended objects show."""
+    sets = [
+        bench.task_set(cores=cores, sync_share=share, contended_ratio=0, replica=first + replica)
+        for replica in range(replicas)
+    ]
+    return [seen for seen in bench.run(sets) if seen]
 
 
-def _undecided(name: str, kind: str, reason: str) -> dict[str, Any]:
-    return control(name, kind, (), accepted=(0.0, 0.0), unit="", message=f"undecided: {reason}")
-
-
-def _all_controls(bench: Bench, replicas: int) -> list[dict[str, Any]]:
-    controls: list[dict[str, Any]] = []
+def _all_controls(bench: Bench, replicas: int) -> Iterator[ControlResult]:
     try:
-        controls += [_flat_on_one_core(bench, replicas), _local_on_all_cores(bench, replicas)]
-        controls += [_injected_delay(bench, replicas), *_forced_overlap(bench, replicas)]
-        controls += _costs_hold(bench, replicas)
+        yield FLAT.judge(_flat(bench, replicas))
+        if bench.cores < LOCAL.cores:
+            yield LOCAL.undecided("needs two cores")
+        else:
+            seen = _of_sets(bench, replicas, cores=bench.cores, share="1", first=0)
+            yield LOCAL.judge([one.slowdown for one in seen])
+        yield DELAY.judge(_delays(bench, replicas))
+        if bench.cores < OVERLAP.cores:
+            yield from (row.undecided("needs two cores") for row in (OVERLAP, SEEN))
+        else:
+            both = [one for one in bench.run([bench.overlapping()] * replicas) if one]
+            yield OVERLAP.judge([one.overlap for one in both])
+            yield SEEN.judge([one.slowdown for one in both])
+        for row in COSTS:
+            share = row.name.removeprefix("cost-holds-at-")
+            seen = _of_sets(bench, replicas, cores=1, share=share, first=100)
+            yield row.judge([one.span_ratio for one in seen])
     except SynthesisError as error:
-        controls.append(_undecided("controls", "negative", str(error)))
-    return controls
-
-
-#: C is what the work takes on the calm machine; a busy host, and caches that others emptied while
-#: the task slept, make spans longer. Judgement: 1.13 to 1.30 C were seen on one virtual machine.
-_COST_HOLDS = (0.9, 1.5)
-
-
-def _costs_hold(bench: Bench, replicas: int) -> list[dict[str, Any]]:
-    """Median span over C on one core, whatever the share of synchronisation."""
-    rows = []
-    for share in ("0", "1/2", "1"):
-        sets = [
-            bench.task_set(cores=1, sync_share=share, contended_ratio=0, replica=100 + replica)
-            for replica in range(replicas)
-        ]
-        rows.append(
-            control(
-                f"cost-holds-at-{share}",
-                "negative",
-                [seen.span_ratio for seen in bench.run(sets) if seen],
-                accepted=_COST_HOLDS,
-                unit="span over C",
-                message=f"measured span over calibrated cost, sync share {share}, one core",
-            )
-        )
-    return rows
+        yield attrs.evolve(FLAT, name="controls").undecided(str(error))
 
 
 def selftest(
@@ -329,7 +338,7 @@ def selftest(
     *,
     seconds: float,
     progress: Progress,
-) -> dict[str, Any]:
+) -> SelftestResult:
     """All controls, as :meth:`deadbeat.executors.base.Executor.selftest` describes them."""
     began = monotonic()
     known = calibration or executor.calibrate(
@@ -344,19 +353,18 @@ def selftest(
     gaps = executor.spin_gaps(seconds=max(0.5, seconds / 30), policy=known.policy)
     # eight runs a replica: two on one core, one each of the others, three for the costs
     replicas = max(LEAST_SETS, int(seconds / 2.5 / (8 * (RUN_SECONDS + RUN_OVERHEAD))))
-    checks = _all_controls(Bench(executor, catalog, known), replicas)
+    checks = tuple(_all_controls(Bench(executor, catalog, known), replicas))
     progress(1.0)
-    return {
-        "passed": all(check["passed"] is not False for check in checks),
-        "seconds": round(monotonic() - began, 2),
-        "cores": [
-            {
-                "core": gap["core"],
-                "cpu": gap["cpu"],
-                "lost_share": round(gap["lost_ns"] / max(gap["spun_ns"], 1), 6),
-                "longest_gap_ns": gap["longest_ns"],
-            }
+    return SelftestResult(
+        seconds=round(monotonic() - began, 2),
+        cores=tuple(
+            CoreGaps(
+                core=gap["core"],
+                cpu=gap["cpu"],
+                lost_share=round(gap["lost_ns"] / max(gap["spun_ns"], 1), 6),
+                longest_gap_ns=gap["longest_ns"],
+            )
             for gap in gaps
-        ],
-        "checks": checks,
-    }
+        ),
+        checks=checks,
+    )

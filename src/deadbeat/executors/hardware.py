@@ -16,7 +16,13 @@ from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch
 from deadbeat.executors import controls
-from deadbeat.executors.base import Injection, Progress, RunRequest, RunSettings
+from deadbeat.executors.base import (
+    Injection,
+    Progress,
+    RunRequest,
+    RunSettings,
+    SelftestResult,
+)
 from deadbeat.executors.calibration import (
     Samples,
     estimate_costs,
@@ -194,7 +200,7 @@ class HardwareExecutor:
         *,
         seconds: float,
         progress: Progress,
-    ) -> dict[str, Any]:
+    ) -> SelftestResult:
         """Controls whose answer is known; see the protocol."""
         return controls.selftest(self, catalog, calibration, seconds=seconds, progress=progress)
 

@@ -27,10 +27,13 @@ from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch, task_set_id
 from deadbeat.executors.base import (
     UNSCALED_PPM,
+    ControlResult,
+    CoreGaps,
     Progress,
     RunOutcome,
     RunRequest,
     RunSettings,
+    SelftestResult,
 )
 from deadbeat.executors.tables import (
     RunTiming,
@@ -184,20 +187,19 @@ class FakeExecutor:
         *,
         seconds: float,
         progress: Progress,
-    ) -> dict[str, Any]:
+    ) -> SelftestResult:
         progress(1.0)
-        return {
-            "passed": True,
-            "seconds": seconds,
-            "cores": [
-                {"core": core, "cpu": core, "lost_share": 0.0, "longest_gap_ns": 0}
+        return SelftestResult(
+            seconds=seconds,
+            cores=tuple(
+                CoreGaps(core=core, cpu=core, lost_share=0.0, longest_gap_ns=0)
                 for core in range(self.cores)
-            ],
-            "checks": [
-                _control("one-core-flat", "negative", 1.0, 0.99, 1.01),
-                _control("injected-delay", "positive", 2.0, 1.98, 2.02),
-            ],
-        }
+            ),
+            checks=(
+                _control("one-core-flat", "negative", 1.0),
+                _control("injected-delay", "positive", 2.0),
+            ),
+        )
 
     def open(
         self,
@@ -227,17 +229,17 @@ class FakeExecutor:
         """Nothing was put anywhere."""
 
 
-def _control(name: str, kind: str, value: float, low: float, high: float) -> dict[str, Any]:
-    return {
-        "name": name,
-        "kind": kind,
-        "passed": low <= value <= high,
-        "value": value,
-        "low": low,
-        "high": high,
-        "unit": "slowdown",
-        "message": "simulated: true by construction",
-    }
+def _control(name: str, kind: str, value: float) -> ControlResult:
+    return ControlResult(
+        name=name,
+        kind=kind,
+        passed=True,
+        value=value,
+        low=0.99 * value,
+        high=1.01 * value,
+        unit="slowdown",
+        message="simulated: true by construction",
+    )
 
 
 @attrs.define(kw_only=True, slots=False)

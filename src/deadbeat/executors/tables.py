@@ -14,14 +14,14 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.emit import task_set_id
-from deadbeat.executors.base import UNSCALED_PPM, RunSettings
+from deadbeat.executors.base import SLOT_MIN_NS, UNSCALED_PPM, RunSettings
 from deadbeat.model import jobs as j
 from deadbeat.model.tasks import Task, TaskSet
 
 MS = 1_000_000
 #: As in runtime/src/plan.c.
 SLOT_PERIODS, LONG_PERIODS = 5, 50
-SLOT_MIN_NS, SLOT_MAX_NS = 5 * MS, 20 * MS
+SLOT_MAX_NS = 20 * MS
 SOLO_SAMPLE = 8
 ROUNDS_MIN = 4
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from deadbeat.catalog import Catalog
@@ -16,6 +17,7 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
+from deadbeat.store.serial import given_calibration
 
 S = TypeVar("S", bound=CampaignStore)
 M = TypeVar("M")
@@ -108,6 +110,19 @@ class TaskSetExperiment(Experiment[RunKey, M]):
 
     def lose(self, key: RunKey, reason: str) -> None:
         self._store.fail(key, reason)
+
+
+def usable_calibration(
+    file: Path | None, spec: TaskSetSpec, executor: Executor, catalog: Catalog
+) -> Calibration | None:
+    """The calibration in ``file``, if any; it and fragments are refused where they cannot serve
+    ``spec``."""
+    given = given_calibration(file)
+    if given is not None:
+        check_calibration(given, spec, executor, called=f"the calibration in {file}")
+    for name in spec.tasks.fragments:
+        catalog.fragment(name)
+    return given
 
 
 def check_calibration(

@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeVar
 import attrs
 from attrs import frozen
 
-from deadbeat.executors.base import RunSettings
-from deadbeat.executors.tables import SLOT_MIN_NS
+from deadbeat.executors.base import SLOT_MIN_NS, RunSettings
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform
@@ -71,25 +70,30 @@ class RunSpec:
     slot_periods: int = keyed(
         rules.Whole(0, 100_000),
         "--slot-periods N",
-        "Length of a slot in periods of its slowest task; 0: 5, within 5 to 20 ms.  [0]",
+        "Length of a slot in periods of its slowest task; 0: 5, within 5 to 20 ms.",
         default=0,
     )
     warmup_jobs: int = keyed(
         rules.Whole(0, 1000),
         "--warmup-jobs N",
-        "Periods at the start of a slot that do not count.  [1]",
+        "Periods at the start of a slot that do not count.",
+        default=1,
     )
     overrun: Literal["skip", "late"] = keyed(
         rules.Choice(("skip", "late")),
         "--overrun skip|late",
-        "A release while the last job still runs.  [skip]",
+        "A release while the last job still runs.",
+        default="skip",
     )
     policy: Literal["fifo", "other"] = keyed(
         rules.Choice(("fifo", "other")),
         "--policy fifo|other",
         "other needs no permission, marks every result.",
+        default="fifo",
     )
-    split: bool = keyed(rules.Flag(), "--split", "Record CPU time and switches of every job.")
+    split: bool = keyed(
+        rules.Flag(), "--split", "Record CPU time and switches of every job.", default=False
+    )
     counters: bool = keyed(
         rules.Flag(), "--counters", "Count perf events of each task.", default=False
     )
@@ -103,6 +107,7 @@ class RunSpec:
         rules.Choice(("default", "shared-address-space")),
         "--layout NAME",
         "default (a process per core) or shared-address-space; the latter marks every result.",
+        default="default",
     )
 
     @property
@@ -119,33 +124,43 @@ class TasksSpec:
     Without ``utilisation``, C is drawn and T follows; with it ``deadline_factor`` says nothing.
     """
 
-    per_core: int = keyed(_PER_CORE, "--tasks-per-core N", "N/M.  [1]")
+    per_core: int = keyed(_PER_CORE, "--tasks-per-core N", "N/M.", default=1)
     segments_max: int = keyed(
-        rules.Whole(1, 256), "--segments-max N", "Most segments of a task.  [8]"
+        rules.Whole(1, 256), "--segments-max N", "Most segments of a task.", default=8
     )
-    wcet_min: int = keyed(_WCET, "--wcet-min TIME", "Shortest C: 100us, 0.5ms, 500_000ns.")
-    wcet_max: int = keyed(_WCET, "--wcet-max TIME", "Longest C.")
+    wcet_min: int = keyed(
+        _WCET, "--wcet-min TIME", "Shortest C: 100us, 0.5ms, 500_000ns.", default=100_000
+    )
+    wcet_max: int = keyed(_WCET, "--wcet-max TIME", "Longest C.", default=500_000)
     distribution: str = keyed(
         rules.Choice(tuple(DISTRIBUTIONS)),
         "--distribution NAME",
         "uniform, log-uniform, normal, exponential.",
+        default="uniform",
     )
     deadline_factor: tuple[Fraction, ...] = keyed(
         rules.Factors(1, 1000),
         "--deadline-factor LIST",
-        "T = D = X times C; 2,5,10 or 2..10: every task set at each.  [10]",
+        "T = D = X times C; 2,5,10 or 2..10: every task set at each.",
+        default=(Fraction(10),),
     )
     classes_min: int = keyed(
-        rules.Whole(1, 64), "--classes-min N", "Fewest SY classes of a task set.  [1]"
+        rules.Whole(1, 64), "--classes-min N", "Fewest SY classes of a task set.", default=1
     )
     classes_max: int = keyed(
-        rules.Whole(1, 64), "--classes-max N", "Most SY classes of a task set.  [3]"
+        rules.Whole(1, 64), "--classes-max N", "Most SY classes of a task set.", default=3
     )
     priorities: str = keyed(
-        rules.Choice(PRIORITIES), "--priorities NAME", "uniform, rate-monotonic, random."
+        rules.Choice(PRIORITIES),
+        "--priorities NAME",
+        "uniform, rate-monotonic, random.",
+        default="uniform",
     )
     fragments: tuple[str, ...] = keyed(
-        rules.Names(), "--fragments LIST", "Only these of their kind (NS or SY): matmul,futex."
+        rules.Names(),
+        "--fragments LIST",
+        "Only these of their kind (NS or SY): matmul,futex.",
+        default=(),
     )
     utilisation: Fraction | None = keyed(
         rules.Ratio("0.001", "1", optional=True),
@@ -160,15 +175,12 @@ class TasksSpec:
         default="uunifast-discard",
     )
     utilisation_min: Fraction = keyed(
-        rules.Ratio("0", "1"),
-        "--utilisation-min U",
-        "Least C/T of a task.  [0]",
-        default=Fraction(0),
+        rules.Ratio("0", "1"), "--utilisation-min U", "Least C/T of a task.", default=Fraction(0)
     )
     utilisation_max: Fraction = keyed(
         rules.Ratio("0.001", "1"),
         "--utilisation-max U",
-        "Greatest C/T of a task.  [1]",
+        "Greatest C/T of a task.",
         default=Fraction(1),
     )
     periods: str = keyed(
@@ -177,12 +189,8 @@ class TasksSpec:
         "How T is drawn: log-uniform or harmonic.",
         default="log-uniform",
     )
-    period_min: int = keyed(
-        _PERIOD, "--period-min TIME", "Shortest T drawn.  [500us]", default=500_000
-    )
-    period_max: int = keyed(
-        _PERIOD, "--period-max TIME", "Longest T drawn.  [10ms]", default=10_000_000
-    )
+    period_min: int = keyed(_PERIOD, "--period-min TIME", "Shortest T drawn.", default=500_000)
+    period_max: int = keyed(_PERIOD, "--period-max TIME", "Longest T drawn.", default=10_000_000)
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
@@ -234,36 +242,18 @@ class CalibrationSpec:
         rules.Seconds("1", "86400"), "--calibration-seconds S", "Time for the calibration."
     )
     basis: str = keyed(
-        rules.Choice(("warm", "cold")), "--cost-basis warm|cold", "Cost of a first use.  [warm]"
+        rules.Choice(("warm", "cold")),
+        "--cost-basis warm|cold",
+        "Cost of a first use.",
+        default="warm",
     )
 
 
-#: What every such specification begins with.
+#: What every such specification begins with, where presets say otherwise.
 DEFAULT: dict[str, Any] = {
-    "seed": 1,
-    "cores": None,
-    "cpus": None,
-    "run": {
-        "seconds": 2.0,
-        "warmup_jobs": 1,
-        "overrun": "skip",
-        "policy": "fifo",
-        "split": False,
-        "layout": "default",
-    },
-    "tasks": {
-        "per_core": 1,
-        "segments_max": 8,
-        "wcet_min": "100us",
-        "wcet_max": "500us",
-        "distribution": "uniform",
-        "deadline_factor": 10,
-        "classes_min": 1,
-        "classes_max": 3,
-        "priorities": "uniform",
-        "fragments": [],
-    },
-    "calibration": {"pool": "full", "seconds": 100.0, "basis": "warm"},
+    "run": {"seconds": 2.0},
+    "tasks": {},
+    "calibration": {"pool": "full", "seconds": 100.0},
 }
 #: What is said of the time there is in the presets that are done while one waits.
 QUICK_CALIBRATION = {"pool": "quick", "seconds": 20.0}
@@ -282,13 +272,16 @@ class TaskSetSpec:
 
     name: str = keyed(rules.Name(), "--name NAME", "Name of the campaign's folder.  [the preset's]")
     seed: int = keyed(
-        rules.Whole(0, 2**63 - 1), "--seed N", "Everything random derives from it.  [1]"
+        rules.Whole(0, 2**63 - 1), "--seed N", "Everything random derives from it.", default=1
     )
     cores: tuple[int, ...] | None = keyed(
         rules.Cores(), "--cores LIST", "Core counts M: 1,2,4 or 1..4 or all.", default=None
     )
     cpus: tuple[int, ...] | None = keyed(
-        rules.Cpus(shared=True), "--cpus LIST", "CPUs to use, in the order of the cores: 0-3."
+        rules.Cpus(shared=True),
+        "--cpus LIST",
+        "CPUs to use, in the order of the cores: 0-3.",
+        default=None,
     )
     run: RunSpec
     tasks: TasksSpec

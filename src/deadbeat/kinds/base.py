@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from deadbeat.experiment.base import Experiment
 from deadbeat.experiment.columns import Columns
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
+from deadbeat.model.words import duration, size
 from deadbeat.report.document import Document, Table
-from deadbeat.store.place import FolderKind, FolderState
+from deadbeat.store.campaign import free_bytes
+from deadbeat.store.place import FolderKind, FolderState, Place
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -24,28 +27,117 @@ T = TypeVar("T")
 
 @frozen(kw_only=True)
 class Shown:
-    """What a command says of a folder.
+    """What a command answers, or says of a folder.
 
     Attributes:
         plain: For ``--json``.
         unsaid: Raised instead where there is nothing for a person to read.
-        document: Its tables and sentences; then ``tables``, ``findings`` and ``lines``.
+        document: Its tables and sentences; then ``parts`` (lines, or what prints one), ``tables``,
+            ``findings`` and ``lines``.
+        status: Exit status of the command.
+        empty: Nothing counts: the question of a measurement has no answer.
+        invalid: Runs that count nowhere.
+        fails: What ``--fail-on`` may name that is so.
     """
 
-    plain: Mapping[str, Any]
+    plain: Any
     unsaid: UsageError | None = None
     document: Document | None = None
+    parts: Sequence[str | Callable[[], None]] = ()
     tables: Sequence[Table] = ()
     findings: Sequence[Finding] = ()
     lines: Sequence[str] = ()
+    status: int = 0
+    empty: bool = False
+    invalid: int = 0
+    fails: frozenset[str] = frozenset()
 
 
 @frozen(kw_only=True)
 class Begin:
-    """How an experiment is begun: where results are, and whether anew."""
+    """What is asked of a kind that is to measure.
+
+    Attributes:
+        runs: Where results are.
+        written: What a file asks for; ``typed``: what options do, which win. Both are layers of a
+            specification; ``names``: what their keys are called where they were written.
+        fresh: Begin anew, also where one could be continued.
+        retry_failed, retry_invalid: Measure again what failed, or is invalid.
+        simulated: Use a made-up machine.
+        given: Options of the kind alone that are no part of its specification.
+        words: The command as it was typed.
+        say: Tells the person a line.
+        held: Closes, when all is over, what is entered here.
+    """
 
     runs: Path
+    written: Mapping[str, Any] = field(factory=dict)
+    typed: Mapping[str, Any] = field(factory=dict)
+    names: Mapping[str, str] = field(factory=dict)
     fresh: bool = False
+    retry_failed: bool = False
+    retry_invalid: bool = False
+    simulated: bool = False
+    given: Mapping[str, Any] = field(factory=dict)
+    words: Sequence[str] = ()
+    say: Callable[[str], None] = field(default=lambda text: None)
+    held: ExitStack = field(factory=ExitStack)
+
+    def announce(
+        self,
+        place: Place,
+        *,
+        total: int,
+        left: int,
+        unit: str = "runs",
+        made_up: bool = False,
+        details: str = "",
+        seconds: float | None = None,
+        bound: str = "about",
+        need: int | None = None,
+    ) -> None:
+        """Says what will happen.
+
+        Args:
+            total: Runs in all, of which ``left`` are lacking; ``unit``: what they are called.
+            made_up: The machine is.
+            seconds: What they take, ``bound`` (about, at most); None: nobody knows.
+            need: Bytes they take on the disk.
+
+        Raises:
+            DeadbeatError: The disk has no room for them, or cannot be written.
+        """
+        free = free_bytes(place.path)
+        if made_up:
+            self.say(MADE_UP)
+        runs = f"{total} {unit.removesuffix('s') if total == 1 else unit}"
+        done = f"{total - left} of {runs} done" if place.resumed else runs
+        cost = [] if seconds is None else [f"{bound} {duration(seconds)}"]
+        cost += [] if need is None else [f"{size(need)} of disk ({size(free)} free)"]
+        verb = "continue" if place.resumed else "begin"
+        head = f"{verb} {place.path}, {done}"
+        self.say(": ".join(filter(None, [head, details, " and ".join(cost)])))
+        if (need or 0) > free:
+            raise DeadbeatError(
+                f"{place.path} may need {size(need or 0)}, only {size(free)} are free",
+                "free space, choose another --runs, or measure less",
+            )
+
+
+#: Said where no machine is measured.
+MADE_UP = "SIMULATED: a made-up machine; nothing here says anything about this one"
+
+
+@frozen(kw_only=True)
+class Begun:
+    """An experiment that can be carried out.
+
+    Attributes:
+        report: Writes everything derived (with figures or without); None: as of any folder.
+    """
+
+    experiment: Experiment[Any, Any]
+    report: Callable[[bool], Shown] | None = None
 
 
 @frozen(kw_only=True)
@@ -60,8 +152,9 @@ class ExperimentKind:
             says where. ``why``: explains the worst so many; None: `show` does.
         open: Its results for whoever analyses them in Python.
         listed: Whether ``deadbeat runs`` lists it.
-        spec, begin: Of a kind without a command of its own: the class of its specification, whose
-            fields have options, and what makes or continues a folder for one.
+        begin: Makes or continues a folder; whatever can be refused is refused before.
+        spec: Of a kind whose command is made of this alone: the class of its specification, whose
+            fields have options.
     """
 
     name: str
@@ -72,8 +165,8 @@ class ExperimentKind:
     why: Callable[[Path, int], Shown] | None = None
     open: Callable[[Path], Any]
     listed: bool = True
+    begin: Callable[[Begin], Begun]
     spec: type[Any] | None = None
-    begin: Callable[[Any, Begin], Experiment[Any, Any]] | None = None
 
 
 @frozen(kw_only=True)

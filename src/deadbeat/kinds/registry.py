@@ -8,6 +8,7 @@ from typing import Any
 
 from deadbeat.kinds import KINDS
 from deadbeat.kinds.base import ExperimentKind
+from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.view import open_campaign
 
 
@@ -36,10 +37,15 @@ def open_folder(path: Path | str) -> Any:
     return open_campaign(folder)  # which says what is wrong
 
 
-def find(runs: Path, text: str) -> tuple[ExperimentKind, Path] | None:
-    """The folder that ``text`` names, a path or a name under ``runs``, and its kind."""
+def find(runs: Path, text: str) -> tuple[ExperimentKind, Path]:
+    """The folder that ``text`` names, a path or a name under ``runs``, and its kind.
+
+    Raises:
+        UsageError: There is none.
+    """
     for kind in all_kinds():
         path = kind.folder.find(runs, text)
         if path is not None:
             return kind, path
-    return None
+    find_campaign(runs, text)
+    raise AssertionError(text)

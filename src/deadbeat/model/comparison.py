@@ -56,7 +56,33 @@ class Vocabulary:
 
 
 @frozen(kw_only=True)
-class CellComparison:
+class ComparedEffect:
+    """An effect, what is known of it, and its verdict; None: not known.
+
+    Attributes:
+        effect: Difference in the metric's scale: ratio other / baseline - 1 for slowdown and delay
+            ratio, other - baseline for the miss ratio; None where it is not defined.
+        low, high: Interval of ``effect``, 95 % for this effect alone.
+        p, p_holm: Of no difference; as computed, and after Holm over the cells of the metric, or
+            over the metrics.
+        smallest_effect: Effect that such a comparison finds with a probability of 80 %, given its
+            pairs and what sessions differ by; over all cells, the same in each of them. None: no
+            effect at all, or too few programs differ to know.
+        verdict: One of VERDICTS.
+    """
+
+    metric: Metric
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    smallest_effect: float | None = None
+    verdict: str = "undecided"
+
+
+@frozen(kw_only=True)
+class CellComparison(ComparedEffect):
     """One point (Mode 1) or one group (Mode 2) of two campaigns.
 
     Attributes:
@@ -64,46 +90,25 @@ class CellComparison:
             not apply (a group of Mode 2 has drawn shares), ``group`` "" in Mode 1.
         pairs: Programs with a result on both sides: what everything here rests on; 0: no data.
         baseline, other: The metric's value over these pairs.
-        effect: Difference in the metric's scale: ratio other / baseline - 1 for slowdown and delay
-            ratio, other - baseline for the miss ratio; None where it is not defined.
-        low, high: Interval of ``effect``, 95 % for this cell alone.
-        p, p_holm: Of no difference; as computed, and after Holm over the cells of the metric.
-        smallest_effect: Effect that such a comparison finds in this cell with a probability of
-            80 %, given its pairs and what sessions differ by; None: no effect at all, or too few
-            programs differ to know.
         test: ``student``: what ``p`` and the interval rest on.
-        verdict: One of VERDICTS.
     """
 
-    metric: Metric
     cores: int
     sync_share: float | None
     contended_ratio: float | None
     deadline_factor: float
     group: str = ""
-    pairs: int
-    baseline: float | None
-    other: float | None
-    effect: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    p_holm: float | None
-    smallest_effect: float | None
-    verdict: str
+    pairs: int = 0
+    baseline: float | None = None
+    other: float | None = None
     test: str = ""
 
 
 @frozen(kw_only=True)
-class MetricComparison:
-    """One metric over all cells.
+class MetricComparison(ComparedEffect):
+    """One metric over all cells, each counted once.
 
     Attributes:
-        effect, low, high, p, verdict: Over all cells, each counted once.
-        p_holm: ``p`` after Holm over the metrics.
-        smallest_effect: Effect, the same in all cells, that such a comparison finds over all of
-            them with a probability of 80 %; None where that is not known, as it is where ``told``
-            is false.
         no_worse: Whether it is shown that the other is not worse by ``minimum`` or more.
         told: False where too few programs differ at all for the metric to say anything (no
             deadline missed on either side): then it is undecided.
@@ -118,18 +123,10 @@ class MetricComparison:
         gate_basis: One line: what the gate rests on.
     """
 
-    metric: Metric
-    effect: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    verdict: str
     minimum: float
     gate: float | None
     gate_basis: str
     cells: tuple[CellComparison, ...]
-    p_holm: float | None = None
-    smallest_effect: float | None = None
     no_worse: bool = False
     told: bool = True
     vote: bool = True

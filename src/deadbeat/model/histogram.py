@@ -7,14 +7,21 @@ never wider than 1/1024 of what it holds (G. Tene's HdrHistogram, with the knee 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Self
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-from attrs import field, frozen
-from numpy.typing import NDArray
+from attrs import asdict, field, frozen
 
-Integers = NDArray[np.int64]
+from deadbeat.model.lazy import Later
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+else:
+    np, Integers = Later("numpy"), Any
 
 #: Buckets of a power of two, as a power of two.
 SUB_BITS = 10
@@ -81,14 +88,21 @@ class Histogram:
     @classmethod
     def of(cls, values_ns: Iterable[int], *, resolution_ns: int = 1) -> Self:
         """The histogram of single values."""
-        values = [int(value) for value in values_ns]
-        numbers, counts = np.unique([bucket_of(value) for value in values], return_counts=True)
+        return cls.counted(Counter(map(int, values_ns)), resolution_ns=resolution_ns)
+
+    @classmethod
+    def counted(cls, counts: Mapping[int, int], *, resolution_ns: int = 1) -> Self:
+        """The histogram of values and how often each was seen."""
+        buckets: Counter[int] = Counter()
+        for value, count in counts.items():
+            buckets[bucket_of(value)] += count
+        numbers = sorted(buckets)
         return cls(
-            buckets=numbers.astype(np.int64),
-            counts=counts.astype(np.int64),
-            min_ns=min(values, default=None),
-            max_ns=max(values, default=None),
-            sum_ns=sum(values),
+            buckets=numbers,
+            counts=[buckets[number] for number in numbers],
+            min_ns=min(counts, default=None),
+            max_ns=max(counts, default=None),
+            sum_ns=sum(value * count for value, count in counts.items()),
             resolution_ns=resolution_ns,
         )
 
@@ -139,37 +153,39 @@ class Histogram:
 
     def __add__(self, other: Histogram) -> Histogram:
         """All values of both; ``resolution_ns`` is the coarser one."""
-        merged: dict[int, int] = dict(zip(self.buckets.tolist(), self.counts.tolist(), strict=True))
-        for bucket, count in zip(other.buckets.tolist(), other.counts.tolist(), strict=True):
-            merged[bucket] = merged.get(bucket, 0) + count
-        numbers = sorted(merged)
-        edges = [h.overflow_from_ns for h in (self, other) if h.overflow_from_ns is not None]
-        lows = [h.min_ns for h in (self, other) if h.min_ns is not None]
-        highs = [h.max_ns for h in (self, other) if h.max_ns is not None]
-        return Histogram(
-            buckets=np.array(numbers, np.int64),
-            counts=np.array([merged[number] for number in numbers], np.int64),
-            min_ns=min(lows, default=None),
-            max_ns=max(highs, default=None),
-            sum_ns=self.sum_ns + other.sum_ns,
-            resolution_ns=max(self.resolution_ns, other.resolution_ns),
-            overflow=self.overflow + other.overflow,
-            overflow_from_ns=min(edges, default=None),
-        )
+        return pool([self, other])
+
+
+def pool(histograms: Sequence[Histogram]) -> Histogram:
+    """All values of all of them: their sum, also of thousands."""
+    if not histograms:
+        return Histogram()
+    buckets, place = np.unique(
+        np.concatenate([each.buckets for each in histograms]), return_inverse=True
+    )
+    counts = np.zeros(len(buckets), np.int64)
+    np.add.at(counts, place, np.concatenate([each.counts for each in histograms]))
+
+    def known(name: str) -> list[int]:
+        found = (getattr(each, name) for each in histograms)
+        return [value for value in found if value is not None]
+
+    return Histogram(
+        buckets=buckets,
+        counts=counts,
+        min_ns=min(known("min_ns"), default=None),
+        max_ns=max(known("max_ns"), default=None),
+        sum_ns=sum(each.sum_ns for each in histograms),
+        resolution_ns=max(each.resolution_ns for each in histograms),
+        overflow=sum(each.overflow for each in histograms),
+        overflow_from_ns=min(known("overflow_from_ns"), default=None),
+    )
 
 
 def to_json(histogram: Histogram) -> dict[str, object]:
     """JSON values; `from_json` reads them."""
-    return {
-        "buckets": histogram.buckets.tolist(),
-        "counts": histogram.counts.tolist(),
-        "min_ns": histogram.min_ns,
-        "max_ns": histogram.max_ns,
-        "sum_ns": histogram.sum_ns,
-        "resolution_ns": histogram.resolution_ns,
-        "overflow": histogram.overflow,
-        "overflow_from_ns": histogram.overflow_from_ns,
-    }
+    plain = asdict(histogram)
+    return plain | {name: plain[name].tolist() for name in ("buckets", "counts")}
 
 
 def from_json(values: Mapping[str, object]) -> Histogram:

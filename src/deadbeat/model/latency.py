@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from attrs import field, frozen
 
 from deadbeat.model.errors import UsageError
@@ -139,6 +137,39 @@ class Replaced:
     problems: tuple[Finding, ...]
 
 
+#: Parts of a wake-up's latency in order.
+PATH_PARTS = ("interrupt", "wake_up", "switch", "exit")
+
+
+@frozen(kw_only=True)
+class WorstTraced:
+    """The latest traced wake-up of a CPU; its parts are None where its events are incomplete.
+
+    Attributes:
+        due_ns: As in `LateWakeUp`.
+        cause: What held it up, in words.
+    """
+
+    due_ns: int | None = None
+    latency_ns: int | None = None
+    interrupt: int | None = None
+    wake_up: int | None = None
+    switch: int | None = None
+    exit: int | None = None
+    cause: str = ""
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """Those that are known."""
+        found = {part: getattr(self, part) for part in PATH_PARTS}
+        return {part: value for part, value in found.items() if value is not None}
+
+    @property
+    def total_ns(self) -> int:
+        """As it was told, else the sum of its parts; 0: there is none."""
+        return sum(self.parts.values()) if self.latency_ns is None else self.latency_ns
+
+
 @frozen(kw_only=True)
 class PathSplit:
     """Where the latency of traced wake-ups went on one CPU, from the kernel's events.
@@ -150,8 +181,7 @@ class PathSplit:
     Attributes:
         cpu: Which.
         parts: Name of a part -> its times.
-        worst: The latest traced wake-up: part -> ns, ``due_ns`` (`LateWakeUp`), ``latency_ns``, and
-            ``cause`` in words. Without the parts where its events are incomplete.
+        worst: The latest traced wake-up.
         latency: Of all traced wake-ups, as their thread saw it: beside that of the run itself,
             which is not traced, it shows what tracing costs. None: not recorded.
         left_out: Traced wake-ups whose events are incomplete, and are in no part.
@@ -161,15 +191,11 @@ class PathSplit:
 
     cpu: int
     parts: dict[str, Histogram] = field(factory=dict)
-    worst: dict[str, Any] = field(factory=dict)
+    worst: WorstTraced = WorstTraced()
     latency: Histogram | None = None
     left_out: int = 0
     lost: int = 0
     unavailable: str = ""
-
-
-#: Parts of a PathSplit in order.
-PATH_PARTS = ("interrupt", "wake_up", "switch", "exit")
 
 
 @frozen(kw_only=True)

@@ -6,8 +6,6 @@ and the CPU and the run of a maximum are named.
 
 from __future__ import annotations
 
-from typing import Any
-
 from attrs import field, frozen
 
 from deadbeat.model.finding import Finding
@@ -273,6 +271,25 @@ class CellSummary:
 
 
 @frozen(kw_only=True)
+class MatrixFacts:
+    """How the runs of a matrix were measured: every value that occurs, ascending; one: all alike.
+
+    Attributes:
+        engines: Name -> version.
+        started: First and last; empty of no run.
+    """
+
+    interval_ns: tuple[int, ...] = ()
+    priority: tuple[int, ...] = ()
+    policy: tuple[str, ...] = ()
+    seconds: tuple[float, ...] = ()
+    cpus: tuple[int, ...] = ()
+    engines: dict[str, str] = field(factory=dict)
+    kinds: tuple[str, ...] = ()
+    started: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
 class LatencySummary:
     """A latency matrix in numbers.
 
@@ -284,9 +301,7 @@ class LatencySummary:
         deadlines_ns: Deadlines that were asked for.
         runs, invalid_runs: How many there are, and how many of them do not count.
         beside: What else happened beside those that count, in a sentence; "" for nothing.
-        meta: ``interval_ns``, ``priority``, ``policy``, ``seconds`` (of a run), ``cpus``,
-            ``engines`` (name -> version), ``kinds``, ``started`` (first and last); None or a list
-            where the runs differ.
+        meta: How they were measured.
     """
 
     name: str
@@ -297,4 +312,4 @@ class LatencySummary:
     runs: int = 0
     invalid_runs: int = 0
     beside: str = ""
-    meta: dict[str, Any] = field(factory=dict)
+    meta: MatrixFacts = MatrixFacts()

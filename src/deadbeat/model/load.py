@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from attrs import field, fields, frozen
-from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import Replaced
+from deadbeat.model.lazy import Later
 
-Integers = NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+else:
+    np, Integers = Later("numpy"), Any
 
 FORMS = ("back-to-back", "periodic")
 #: Conditions beside the remedies: nothing done, everything done, and no real-time thread at all.

@@ -7,6 +7,7 @@ from typing import Any
 from attrs import field, frozen
 
 from deadbeat.model.finding import Finding
+from deadbeat.model.measures import measure_columns
 from deadbeat.model.traces import PARTS
 
 
@@ -47,6 +48,43 @@ class RunKey:
     @property
     def text(self) -> str:
         return f"{point_text(self.point)}-r{self.replica:04d}"
+
+
+@frozen(kw_only=True)
+class KnownPoint:
+    """How well a point, or a group, of a campaign with a precision is known.
+
+    Attributes:
+        sets: Task sets with a result.
+        half_width: Of its interval, as ``target``; None: not known.
+        stopped: Why it gets no further set.
+    """
+
+    sets: int = 0
+    half_width: float | None = None
+    stopped: str
+
+
+@frozen(kw_only=True)
+class PrecisionRecord:
+    """What came of a precision; nothing of it is an input of a later decision.
+
+    Attributes:
+        target, metric, sets_min, sets_max: As asked.
+        relative: Whether half widths are shares of the mean.
+        complete: Whether every point has got what it is to get.
+        planned: Runs that were wanted.
+        points: Name of a point or group -> how well it is known.
+    """
+
+    target: float
+    metric: str
+    relative: bool = True
+    sets_min: int = 0
+    sets_max: int = 0
+    complete: bool = False
+    planned: int = 0
+    points: dict[str, KnownPoint]
 
 
 def point_text(point: Point) -> str:
@@ -96,13 +134,7 @@ SUMMARY_COLUMNS: tuple[str, ...] = (
     "slowdown_ci_low",
     "slowdown_ci_high",
     "slowdown_ci_basis",
-    "slowdown_calm",
-    "slowdown_rough",
-    "compute_ratio",
-    "compute_ratio_ci_low",
-    "compute_ratio_ci_high",
-    "response_ratio_mean",
-    "response_ratio_predicted",
+    *measure_columns(groups=False),
     "deadline_miss_ratio",
     "deadline_miss_ci_low",
     "deadline_miss_ci_high",
@@ -156,12 +188,7 @@ STRESS_COLUMNS: tuple[str, ...] = (
             "max",
         )
     ),
-    "slowdown_calm",
-    "slowdown_rough",
-    "compute_ratio",
-    "compute_ratio_ci_low",
-    "compute_ratio_ci_high",
-    "response_ratio_mean",
+    *measure_columns(groups=True),
     "deadline_miss_ratio",
     "deadline_miss_ci_low",
     "deadline_miss_ci_high",

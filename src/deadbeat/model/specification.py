@@ -49,7 +49,7 @@ class Option:
 
 
 def keyed(rule: rules.Rule, option: str, help: str, *, default: Any = attrs.NOTHING) -> Any:
-    """A field of a specification.
+    """A field of a specification; where it has a default, readers are told that.
 
     Args:
         rule: What its value may be.
@@ -59,12 +59,26 @@ def keyed(rule: rules.Rule, option: str, help: str, *, default: Any = attrs.NOTH
     name, _, metavar = option.rpartition(" ") if " " in option else (option, "", "")
     if not option.startswith("--"):
         name, metavar = "", option
-    told = (Option(name, metavar, help),)
-    return attrs.field(default=default, metadata={"rule": rule, "options": told})
+    unsaid = (attrs.NOTHING, None, False, ())
+    if not any(default is each for each in unsaid):
+        help = f"{help}  [{written(_plain(rule, default))}]"
+    return attrs.field(
+        default=default, metadata={"rule": rule, "options": (Option(name, metavar, help),)}
+    )
+
+
+def written(value: object) -> str:
+    """A canonical value as a person writes it: ``1,2``, ``500us``, ``0.9``."""
+    if isinstance(value, list):
+        return ",".join(map(written, value))
+    text = str(value)
+    if re.fullmatch(r"[0-9]+ns", text):
+        return rules.duration_text(int(text[:-2]))
+    return f"{float(Fraction(text)):g}" if re.fullmatch(r"[0-9.]+(/[0-9]+)?", text) else text
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: type) -> dict[str, object]:
     return get_type_hints(kind, include_extras=True)
 
 
@@ -117,20 +131,19 @@ def _options(kind: type, path: str) -> Iterator[Row]:
                 yield option.name, path + field.name, option.metavar, option.help
 
 
-def layered(kind: type, *layers: Mapping[str, Any]) -> dict[str, Any]:
+def layered(kind: type, *layers: Mapping[str, object]) -> dict[str, object]:
     """Later layers win, key by key inside a table of ``kind``; nothing is checked."""
-    merged: dict[str, Any] = {}
+    merged: dict[str, object] = {}
     for layer in layers:
         for key, value in layer.items():
             below = merged.get(key) if key in sections_of(kind) else None
-            table = isinstance(value, Mapping)
-            merged[key] = (
-                {**(below if isinstance(below, dict) else {}), **value} if table else value
-            )
+            merged[key] = value
+            if isinstance(value, Mapping):
+                merged[key] = {**(below if isinstance(below, Mapping) else {}), **value}
     return merged
 
 
-def names_in_file(file: Path, written: Mapping[str, Any]) -> dict[str, str]:
+def names_in_file(file: Path, written: Mapping[str, object]) -> dict[str, str]:
     """What the paths of ``written`` are called in messages: ``f.toml: run.seconds``."""
     found = {}
     for key, value in written.items():
@@ -140,7 +153,7 @@ def names_in_file(file: Path, written: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def plain_of(spec: Any) -> dict[str, Any]:
+def plain_of(spec: Any) -> dict[str, object]:
     """The canonical plain form of a specification, which its rules read back."""
     kind: type = type(spec)
     return {
@@ -159,7 +172,7 @@ def _plain(rule: Any, value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-def read(kind: type[T], *layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> T:
+def read(kind: type[T], *layers: Mapping[str, object], names: Mapping[str, str] | None = None) -> T:
     """The specification that ``layers`` describe over its defaults, the last of them first.
 
     Args:
@@ -168,7 +181,7 @@ def read(kind: type[T], *layers: Mapping[str, Any], names: Mapping[str, str] | N
     Raises:
         UsageError: Naming every problem.
     """
-    asked: dict[str, Any] = {}
+    asked: dict[str, object] = {}
     for layer in layers:
         asked.update(layer)
     return checked(kind, asked, names)
@@ -199,7 +212,7 @@ def _built(of: Any, values: Any, tables: Mapping[str, type]) -> Any:
     if not isinstance(values, Mapping):
         raise refuse(f"{shown(values)} is not a table", "write a section like [grid]")
     problems: list[Problem] = []
-    made: dict[str, Any] = {}
+    made: dict[str, object] = {}
     fields = attrs.fields_dict(of)
     for name, field in fields.items():
         if name not in values:
@@ -264,7 +277,7 @@ def usage(problems: Sequence[Problem]) -> UsageError:
     return UsageError(f"{len(problems)} problems:", details=tuple(map(str, problems)))
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> list[str]:
+def differences(old: Mapping[str, object], new: Mapping[str, object], path: str = "") -> list[str]:
     """Paths at which two canonical specifications differ, with both values for a reader:
     ``run.period (3 ms there, 2 ms now)``."""
     found: list[str] = []

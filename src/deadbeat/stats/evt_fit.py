@@ -1,4 +1,4 @@
-"""Fits of the two families of extreme values, many samples at once; numpy alone (decision 0013).
+"""Fits of the two families of extreme values, many samples at once (decision 0028).
 
 A sample is a row. The generalised Pareto distribution is fitted as J. Zhang and M. A. Stephens do
 ("A new and efficient estimation method for the generalized Pareto distribution", Technometrics 51,
@@ -16,13 +16,14 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from deadbeat.stats import special
+
 Floats = NDArray[np.float64]
 
 #: Shapes nearer to 0 than this are 0.
 _FLAT = 1e-9
 #: ln F and ln (1 - F) are no smaller than that of this.
 _LEAST = 1e-300
-_EULER = 0.5772156649015329
 
 
 @frozen(kw_only=True, eq=False)
@@ -50,39 +51,28 @@ class Fit:
     def survival(self, values: Floats) -> Floats:
         """Probability to exceed each of ``values`` (a row per sample, or one row for all)."""
         shape, scale, location = (each[:, None] for each in (self.shape, self.scale, self.location))
+        shape = np.where(np.abs(shape) < _FLAT, 0.0, shape)
         reduced = (np.atleast_2d(values) - location) / scale
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            curved = np.log(np.maximum(1 + shape * reduced, 0.0)) / np.where(
-                np.abs(shape) < _FLAT, 1.0, shape
-            )
-            exponent = np.where(np.abs(shape) < _FLAT, reduced, curved)
-            # Beyond the end point of a negative shape the logarithm is -inf, divided by a negative.
-            gone = np.exp(-exponent)
-        if self.family == "extreme":
-            gone = -np.expm1(-gone)
-        elif self.family == "pareto":
-            gone = np.where(reduced < 0, 1.0, gone)
+        with np.errstate(all="ignore"):
+            hazard = 1 / special.inv_boxcox(reduced, shape)
+            # Beyond the end point of a negative shape, or below that of a positive one.
+            hazard = np.where(shape * reduced <= -1, np.where(shape < 0, 0.0, np.inf), hazard)
+        gone = np.minimum(hazard, 1.0) if self.family == "pareto" else -np.expm1(-hazard)
         return np.asarray(gone, dtype=np.float64)
 
     def exceeded_with(self, probability: float | Floats) -> Floats:
         """Value of each sample that is exceeded with ``probability``."""
         rest = np.broadcast_to(np.asarray(probability, np.float64), self.shape.shape)
-        hazard = -np.log(rest) if self.family == "pareto" else -np.log(-np.log1p(-rest))
-        flat = np.abs(self.shape) < _FLAT
-        safe = np.where(flat, 1.0, self.shape)
-        with np.errstate(over="ignore"):
-            reduced = np.where(flat, hazard, np.expm1(safe * hazard) / safe)
+        often = 1 / rest if self.family == "pareto" else -1 / np.log1p(-rest)
+        reduced = special.boxcox(often, self.shape)
         return np.asarray(self.location + self.scale * reduced, dtype=np.float64)
 
     def draw(self, random: np.random.Generator, samples: int, many: int) -> Floats:
         """``samples`` rows of ``many`` values of the first sample's distribution."""
         shape, scale, location = self.one()
-        if self.family == "pareto":
-            hazard = random.exponential(size=(samples, many))
-        else:
-            hazard = -np.log(random.exponential(size=(samples, many)))
-        reduced = hazard if abs(shape) < _FLAT else np.expm1(shape * hazard) / shape
-        return np.asarray(location + scale * reduced, dtype=np.float64)
+        hazard = random.exponential(size=(samples, many))
+        often = np.exp(hazard) if self.family == "pareto" else 1 / hazard
+        return np.asarray(location + scale * special.boxcox(often, shape), dtype=np.float64)
 
 
 def fit_pareto(excesses: Floats) -> Fit:
@@ -116,9 +106,9 @@ def fit_extreme(maxima: Floats) -> Fit:
     k = _hosking_k(skewness)
     flat = np.abs(k) < 1e-6
     safe = np.where(flat, 1.0, k)
-    gamma = np.array([math.gamma(1 + max(float(each), -0.999)) for each in safe])
+    gamma = special.gamma(1 + np.maximum(safe, -0.999))
     scale = np.where(flat, l2 / math.log(2), l2 * safe / ((1 - np.exp2(-safe)) * gamma))
-    location = b0 - np.where(flat, _EULER * scale, scale * (1 - gamma) / safe)
+    location = b0 - np.where(flat, np.euler_gamma * scale, scale * (1 - gamma) / safe)
     return Fit(family="extreme", shape=-k, scale=scale, location=location)
 
 

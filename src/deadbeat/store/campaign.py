@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +20,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import RunKey
+from deadbeat.model.results import PrecisionRecord, RunKey
 from deadbeat.model.traces import RunTrace
 from deadbeat.store.files import (
     move_file,
@@ -28,7 +28,7 @@ from deadbeat.store.files import (
     storing,
     write_json,
 )
-from deadbeat.store.folder import OwnedFolder, is_begun
+from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.jobfile import (
     find_cut,
     find_inconsistency,
@@ -38,25 +38,13 @@ from deadbeat.store.jobfile import (
 from deadbeat.store.keys import parse_run_key
 from deadbeat.store.origin import ORIGIN_FILE, Origin, read_origin, write_origin
 from deadbeat.store.programs import ProgramFolder
-from deadbeat.store.serial import is_number, read_calibration, require, write_calibration
+from deadbeat.store.serial import read_calibration, structure, to_plain, write_calibration
 from deadbeat.store.traces import Severity, TraceFolder
 
 CAMPAIGN_FILE = "campaign.json"
 FOLDERS = ("sessions", "programs", "jobs", "rejected", "failed", "traces")
 
-_CAMPAIGN_HINT = "restore it from a backup, or start a campaign under another name"
 _DERIVED_HINT = "delete the file and repeat the command"
-#: What precision.json holds, and of each point: name -> whether a value is one.
-_PRECISION: dict[str, Callable[[Any], bool]] = {
-    "metric": lambda value: value in ("slowdown", "delay_ratio", "deadline_miss_ratio"),
-    "target": is_number,
-    "points": lambda value: isinstance(value, dict),
-}
-_POINT: dict[str, Callable[[Any], bool]] = {
-    "stopped": lambda value: isinstance(value, str),
-    "half_width": is_number,
-    "sets": is_number,
-}
 _SESSION_NAME = re.compile(r"([0-9]{3,})-(before|after)\.json")
 _FIRST_ATTEMPT = re.compile(r"(.+)\.1\.jobs")
 
@@ -72,17 +60,13 @@ class SessionRecord:
 
 class CampaignStore(OwnedFolder):
     """One campaign's directory. Every writing method holds the campaign's lock for its moment;
-    whoever writes a whole session holds `lock` around it.
+    whoever writes a whole session holds `lock` around it."""
 
-    Attributes:
-        HEAD: The file that says what was asked: what has it is such a directory.
-    """
-
-    HEAD = CAMPAIGN_FILE
+    NOUN, HEAD, FOLDERS, BESIDE = "campaign", CAMPAIGN_FILE, FOLDERS, (ORIGIN_FILE,)
 
     def __init__(self, path: Path, *, spec: dict[str, Any], seed: int) -> None:
         """Use `create` or `open`."""
-        super().__init__(path, FOLDERS)
+        super().__init__(path)
         self.spec = spec
         self.seed = seed
         self._tables: dict[RunKey, JobTable] = {}
@@ -109,20 +93,8 @@ class CampaignStore(OwnedFolder):
             DeadbeatError: It cannot be written, or another process is writing there.
         """
         path = Path(path)
-        with storing(path):
-            path.mkdir(parents=True, exist_ok=True)
-        foreign = [entry.name for entry in path.iterdir() if not _is_begun(entry)]
-        if cls.HEAD in foreign:
-            raise UsageError(f"{path} already holds a campaign", "open it, or choose another name")
-        if foreign:
-            raise UsageError(
-                f"{path} is not empty: it holds {min(foreign)}", "choose an empty or a new folder"
-            )
         store = cls(path, spec=spec, seed=seed)
-        with store.lock(), storing(path):
-            store.clean()
-            for folder in FOLDERS:
-                (path / folder).mkdir(exist_ok=True)
+        with store.begun():
             (path / ORIGIN_FILE).unlink(missing_ok=True)
             if origin is not None:
                 write_origin(path / ORIGIN_FILE, origin)
@@ -137,18 +109,10 @@ class CampaignStore(OwnedFolder):
             DataError: No campaign there, or its head is damaged or of another format.
         """
         path = Path(path)
-        file = path / cls.HEAD
-        if not file.is_file():
-            raise DataError(
-                f"{path} is not a campaign: it has no {cls.HEAD}",
-                "name the folder of a campaign, for example runs/latest",
-            )
-        plain = read_json(file, what="campaign file", hint=_CAMPAIGN_HINT)
-        spec, seed = plain.get("spec"), plain.get("seed")
-        if not isinstance(spec, dict) or type(seed) is not int:
-            wrong = "seed" if isinstance(spec, dict) else "spec"
-            raise DataError(f"campaign file {file} is damaged: no valid {wrong}", _CAMPAIGN_HINT)
-        store = cls(path, spec=spec, seed=seed)
+        plain = cls.head(path)
+        if type(plain.get("seed")) is not int:
+            raise cls.damaged(path, "seed")
+        store = cls(path, spec=plain["spec"], seed=plain["seed"])
         store.clean_if_possible()
         return store
 
@@ -176,11 +140,11 @@ class CampaignStore(OwnedFolder):
         path = self.path / ORIGIN_FILE
         return read_origin(path) if path.exists() else None
 
-    def save_precision(self, record: dict[str, Any]) -> None:
+    def save_precision(self, record: PrecisionRecord) -> None:
         with self.lock():
-            write_json(self.path / "precision.json", {"precision": record})
+            write_json(self.path / "precision.json", {"precision": to_plain(record)})
 
-    def load_precision(self) -> dict[str, Any] | None:
+    def load_precision(self) -> PrecisionRecord | None:
         """Which points are known how well; None before the first session of such a campaign ended.
 
         Raises:
@@ -189,14 +153,8 @@ class CampaignStore(OwnedFolder):
         path = self.path / "precision.json"
         if not path.exists():
             return None
-        record = self._read_part(path, "precision")
-        try:
-            require(record, _PRECISION, needed=("metric", "target", "points"))
-            for point in record["points"].values():
-                require(point, _POINT, needed=("stopped",))
-        except ValueError as error:
-            raise DataError(f"file {path} is damaged: {error}", _DERIVED_HINT) from error
-        return record
+        plain = self._read_part(path, "precision")
+        return structure(plain, PrecisionRecord, path=path, what="file", hint=_DERIVED_HINT)
 
     def next_session(self) -> int:
         """Number of the next invocation; the first is 1."""
@@ -367,12 +325,7 @@ class BreakdownStore(CampaignStore):
     """The directory of a search for the breakdown utilisation: that of a campaign, whose runs are
     task sets at several T / C."""
 
-    HEAD = "breakdown.json"
-
-
-def _is_begun(entry: Path) -> bool:
-    """Whether ``entry`` may lie in a folder whose campaign was begun and killed at once."""
-    return entry.name == ORIGIN_FILE or is_begun(entry, FOLDERS)
+    NOUN, HEAD = "breakdown search", "breakdown.json"
 
 
 def _listing(folder: Path) -> list[Path]:

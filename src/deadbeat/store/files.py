@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import stat
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -20,11 +21,13 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from deadbeat.model.errors import DataError, DeadbeatError
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 
 #: Version of the layout of a campaign directory and of every JSON file in it.
 FORMAT = 1
 PART_SUFFIX = ".part"
+#: No file of parameters that a person wrote is longer.
+_FILE_LIMIT = 1 << 20
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_PERMISSION = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -184,8 +187,9 @@ def read_bytes(path: Path, *, what: str, hint: str, piped: bool = False) -> byte
         raise DataError(f"cannot read {what} {path}: {error.strerror or error}", hint) from error
 
 
-def read_json(path: Path, *, what: str, hint: str) -> dict[str, Any]:
-    """Object in ``path`` as written by `write_json`, without ``format`` and ``tool``.
+def read_json(path: Path, *, what: str, hint: str, tool: bool = False) -> dict[str, Any]:
+    """Object in ``path`` as written by `write_json`, without ``format`` and, unless asked for, the
+    ``tool`` that wrote it.
 
     Raises:
         DataError: Unreadable, not JSON, not an object, or of another format; one line with ``hint``
@@ -195,7 +199,7 @@ def read_json(path: Path, *, what: str, hint: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DataError(f"{what} {path} is damaged: not a JSON object", hint)
     check_format(path, value, what=what, hint=hint)
-    return {key: item for key, item in value.items() if key not in ("format", "tool")}
+    return {key: item for key, item in value.items() if key != "format" and (tool or key != "tool")}
 
 
 def parse_json(path: Path, data: bytes, *, what: str, hint: str) -> Any:
@@ -232,3 +236,19 @@ def check_format(path: Path, value: dict[str, Any], *, what: str, hint: str) -> 
         f"{what} {path} has format {found}{by}; deadbeat {tool_version()} reads format {FORMAT}",
         f"open it with deadbeat {writer}" if by else f"use the version that writes format {found}",
     )
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The layer a TOML campaign file holds. Raises UsageError when it cannot be read as TOML."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_FILE_LIMIT + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", "name a TOML file") from None
+    if len(data) > _FILE_LIMIT:
+        raise UsageError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a file of parameters?")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        text = f"{path}: not TOML: {error}".replace("\n", " ")
+        raise UsageError(text, "see examples/") from None

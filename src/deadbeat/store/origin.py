@@ -66,15 +66,13 @@ def read_origin(path: Path) -> Origin:
     renamed = {"from": "name", "original_platform": "original"}
     if unknown := plain.keys() & set(renamed.values()):
         raise DataError(f"origin {path} is damaged: unknown key {min(unknown)}", _HINT)
-    value = structure(
+    return structure(
         {renamed.get(key, key): item for key, item in plain.items()},
         Origin,
         path=path,
         what="origin",
         hint=_HINT,
     )
-    assert isinstance(value, Origin)
-    return value
 
 
 def origin_facts(origin: Origin) -> dict[str, Any]:

@@ -7,6 +7,7 @@ the same command begins the next. No command ever removes or renames one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,10 +17,10 @@ from attrs import frozen
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.specification import differences
 from deadbeat.store.campaign import CAMPAIGN_FILE, BreakdownStore
-from deadbeat.store.family import entries, family, numbered
-from deadbeat.store.files import read_json
+from deadbeat.store.files import PART_SUFFIX, part_path, read_json, storing, sync_folder
 from deadbeat.store.latency import LATENCY_FILE
 from deadbeat.store.load import LOAD_FILE
+from deadbeat.store.origin import ORIGIN_FILE
 from deadbeat.store.runfolder import EXPERIMENT_FILE
 from deadbeat.store.study import STUDY_FILE
 
@@ -27,6 +28,42 @@ from deadbeat.store.study import STUDY_FILE
 REPORT_FILE = "report.html"
 LIST_HINT = "deadbeat runs lists them"
 CONTINUE_HINT = "repeat its command to continue it, or choose --name NAME, or --fresh"
+
+
+def entries(runs: Path) -> list[Path]:
+    """Folders under ``runs``, links not followed; none where ``runs`` does not exist yet."""
+    try:
+        return [path for path in runs.iterdir() if path.is_dir() and not path.is_symlink()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise DataError(f"cannot read {runs}: {error.strerror}", "choose another --runs") from None
+
+
+def family(runs: Path, name: str) -> dict[int, Path]:
+    """Number -> folder of everything that bears the name; an unused folder is nothing."""
+    pattern = re.compile(re.escape(name) + r"(?:-([1-9][0-9]{0,8}))?")
+    found: dict[int, Path] = {}
+    for path in entries(runs):
+        match = pattern.fullmatch(path.name)
+        if match and (match[1] is None or int(match[1]) > 1) and not _unused(path):
+            found[int(match[1] or 1)] = path
+    return found
+
+
+def _unused(path: Path) -> bool:
+    """Whether a campaign may begin in ``path``: only leftovers of one killed at birth."""
+    return not any(
+        entry.is_file()
+        and not entry.name.startswith(".")
+        and entry.suffix != PART_SUFFIX
+        and entry.name != ORIGIN_FILE
+        for entry in path.rglob("*")
+    )
+
+
+def numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}-{number}"
 
 
 @frozen
@@ -202,3 +239,24 @@ def other_parameters(there: Mapping[str, Any], now: Mapping[str, Any]) -> Iterat
     """How two canonical specifications differ, as a predicate; nothing where they do not."""
     if changed := differences(there, now):
         yield f"was begun with other parameters: {', '.join(changed)}"
+
+
+def point_latest(runs_root: Path, name: str) -> Path:
+    """Let ``runs_root/latest`` lead to ``runs_root/name``, atomically; returns the link.
+
+    Raises:
+        UsageError: ``latest`` exists and is not a link.
+        DeadbeatError: The link cannot be written.
+    """
+    link = runs_root / "latest"
+    if link.exists() and not link.is_symlink():
+        raise UsageError(
+            f"{link} is not a link", "rename it: deadbeat keeps its last campaign there"
+        )
+    part = part_path(link)
+    with storing(link):
+        part.unlink(missing_ok=True)
+        part.symlink_to(name)
+        part.replace(link)
+        sync_folder(runs_root)
+    return link

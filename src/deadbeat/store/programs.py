@@ -27,7 +27,7 @@ from deadbeat.store.files import (
     storing,
 )
 from deadbeat.store.keys import parse_run_key
-from deadbeat.store.serial import task_set_from_plain, to_plain
+from deadbeat.store.serial import structure, to_plain
 
 _HINT = "delete the batch's files in programs/ and repeat the command: it is built again"
 _BATCH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -189,7 +189,9 @@ class ProgramFolder:
         set_id = item.get("set_id")
         if not isinstance(set_id, str):
             raise DataError(f"batch index {path} is damaged: {key.text} has no set_id", _HINT)
-        task_set = task_set_from_plain(item.get("task_set"), path=path, hint=_HINT)
+        task_set = structure(
+            item.get("task_set"), TaskSet, path=path, what="task set in", hint=_HINT
+        )
         return PlannedSet(batch, index, set_id, task_set)
 
     def task_set(self, key: RunKey) -> TaskSet:

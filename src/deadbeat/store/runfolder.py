@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import attrs
-from cattrs import Converter, override, transform_error
+from cattrs import Converter, override
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
@@ -36,7 +36,7 @@ from deadbeat.store.files import (
     tool_version,
     write_json,
 )
-from deadbeat.store.folder import OwnedFolder, make_empty
+from deadbeat.store.folder import HEAD_HINT, OwnedFolder
 from deadbeat.store.serial import exact_converter, structure
 from deadbeat.store.serial import to_plain as platform_to_plain
 
@@ -45,7 +45,6 @@ EXPERIMENT_FILE = "experiment.json"
 #: What ``deadbeat doctor`` said of the machine when the experiment was begun.
 DOCTOR_FILE = "doctor.json"
 RUNS, FAILED, SET_ASIDE = "runs", "failed", "set-aside"
-HEAD_HINT = "restore it from a backup, or begin anew with --fresh"
 RUN_HINT = "delete the file and repeat the command: only this run is measured again"
 
 
@@ -84,17 +83,14 @@ class RunFolder(OwnedFolder, Generic[K, R]):
 
     Attributes:
         KIND: Name of the kind, in its head.
-        NOUN: What such a directory is, in messages.
-        HEAD: The file that says what was asked.
-        path: The directory.
         spec: What was asked, as JSON values.
         platform: Where it was measured.
         facts: What else the head holds.
     """
 
     KIND: ClassVar[str]
-    NOUN: ClassVar[str]
     HEAD: ClassVar[str] = EXPERIMENT_FILE
+    FOLDERS = (RUNS, FAILED, SET_ASIDE)
     #: The class of a run (type[R]), and what makes runs of JSON values and back: `run_converter`.
     RUN: ClassVar[type[Any]]
     CONVERTER: ClassVar[Converter]
@@ -102,7 +98,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
     def __init__(
         self, path: Path, *, spec: dict[str, Any], platform: Platform, **facts: Any
     ) -> None:
-        super().__init__(path, (RUNS, FAILED, SET_ASIDE))
+        super().__init__(path)
         self.spec = spec
         self.platform = platform
         self.facts = facts
@@ -115,14 +111,11 @@ class RunFolder(OwnedFolder, Generic[K, R]):
             UsageError: Something lies there already.
             DeadbeatError: It cannot be written, or another process is writing there.
         """
-        make_empty(path, (RUNS, FAILED))
         store = cls(path, spec=spec, platform=platform, **facts)
         head = {"spec": spec, "platform": platform_to_plain(platform), **facts}
         if cls.HEAD == EXPERIMENT_FILE:
             head["kind"] = cls.KIND
-        with store.lock(), storing(path):
-            store.clean()
-            (path / RUNS).mkdir(exist_ok=True)
+        with store.begun():
             write_json(path / cls.HEAD, head)
         return store
 
@@ -133,23 +126,19 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         Raises:
             DataError: None of this kind there, or its head is damaged or of another format.
         """
-        file = path / cls.HEAD
-        if not file.is_file():
-            raise DataError(
-                f"{path} is not a {cls.NOUN}: it has no {cls.HEAD}",
-                f"name a folder that deadbeat {cls.KIND} wrote",
-            )
-        what = f"{cls.KIND} file"
-        plain = read_json(file, what=what, hint=HEAD_HINT)
-        spec, kind = plain.pop("spec", None), plain.pop("kind", cls.KIND)
+        plain = cls.head(path)
+        spec, kind, _ = plain.pop("spec"), plain.pop("kind", cls.KIND), plain.pop("tool", "")
         if kind != cls.KIND:
             raise DataError(f"{path} is not a {cls.NOUN}: it holds {kind}", "deadbeat runs")
-        if not isinstance(spec, dict) or not cls.has_facts(plain):
-            raise DataError(f"{what} {file} is damaged: values are missing in it", HEAD_HINT)
         platform = structure(
-            plain.pop("platform", None), Platform, path=file, what=what, hint=HEAD_HINT
+            plain.pop("platform", None),
+            Platform,
+            path=path / cls.HEAD,
+            what=f"{cls.NOUN} file",
+            hint=HEAD_HINT,
         )
-        assert isinstance(platform, Platform)
+        if not cls.has_facts(plain):
+            raise cls.damaged(path, "facts")
         store = cls(path, spec=spec, platform=platform, **plain)
         store.clean_if_possible()
         return store
@@ -184,11 +173,13 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         Raises:
             DataError: Naming the first wrong key.
         """
+        run: R = structure(
+            plain, self.RUN, path=path, what="run", hint=RUN_HINT, made=self.CONVERTER
+        )
         try:
-            return self.judged(self.CONVERTER.structure(plain, self.RUN))
-        except Exception as error:  # cattrs groups whatever its hooks raise
-            lines = transform_error(error, path="$") or [str(error)]
-            raise DataError(f"run {path} is damaged: {lines[0]}", RUN_HINT) from error
+            return self.judged(run)
+        except (ValueError, TypeError, KeyError, ArithmeticError) as error:
+            raise DataError(f"run {path} is damaged: {error}", RUN_HINT) from error
 
     def keys_in(self, folder: str) -> set[K]:
         """Keys of the files ``KEY.json`` in ``folder``; what has another name is none of ours."""

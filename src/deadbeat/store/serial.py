@@ -10,16 +10,18 @@ import functools
 from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cattrs import Converter, transform_error
 
 from deadbeat.model.calibration import Calibration, ParallelRatio
-from deadbeat.model.errors import DataError
-from deadbeat.model.finding import Finding
-from deadbeat.model.tasks import Entry, FragmentUse, Kind, Segment, TaskSet
+from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.tasks import Entry, FragmentUse, Kind, Segment
 from deadbeat.store.files import read_json, write_json
 
+T = TypeVar("T")
+#: What ``calibrate`` writes under the folder of campaigns unless told otherwise.
+CALIBRATION_FILE = "calibration.json"
 #: No stored number is larger: seeds and hashes use all 64 bits, times in picoseconds fewer.
 NUMBER_MAX = 2**64 - 1
 _SEGMENT_KEYS = {"kind", "budget_ps", "cost_ps", "uses"}
@@ -136,45 +138,40 @@ def to_plain(value: Any) -> Any:
     return converter().unstructure(value)
 
 
-def structure(plain: Any, wanted: type, *, path: Path, what: str, hint: str) -> Any:
+def structure(
+    plain: Any, wanted: type[T], *, path: Path, what: str, hint: str, made: Converter | None = None
+) -> T:
     """Value of type ``wanted`` from what was read of ``path``.
+
+    Args:
+        made: The converter; None: that of all stored values.
 
     Raises:
         DataError: Naming ``what`` it should have been and the first wrong key.
     """
     try:
-        return converter().structure(plain, wanted)
+        return (made or converter()).structure(plain, wanted)
     except Exception as error:  # cattrs groups whatever its hooks raise
         lines = transform_error(error, path="$") or [str(error)]
         more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
         raise DataError(f"{what} {path} is damaged: {lines[0]}{more}", hint) from error
 
 
-def task_set_from_plain(plain: Any, *, path: Path, hint: str) -> TaskSet:
-    """Task set that was written to ``path``.
-
-    Raises:
-        DataError: Damaged.
-    """
-    value = structure(plain, TaskSet, path=path, what="task set in", hint=hint)
-    assert isinstance(value, TaskSet)
-    return value
-
-
-def findings_from_plain(plain: Any, *, path: Path, hint: str) -> tuple[Finding, ...]:
-    """Findings that were written to ``path``.
-
-    Raises:
-        DataError: Damaged.
-    """
-    return tuple(
-        structure(item, Finding, path=path, what="finding in", hint=hint) for item in plain
-    )
-
-
 def write_calibration(path: Path, calibration: Calibration) -> None:
     """Write ``calibration`` as ``path``, atomically."""
     write_json(path, to_plain(calibration))
+
+
+def given_calibration(path: Path | None) -> Calibration | None:
+    """The calibration that ``--calibration`` names, if any.
+
+    Raises:
+        UsageError: There is no such file.
+        DataError: It is damaged.
+    """
+    if path is not None and not path.exists():
+        raise UsageError(f"--calibration: there is no file {path}", "deadbeat calibrate makes one")
+    return None if path is None else read_calibration(path)
 
 
 def read_calibration(path: Path) -> Calibration:
@@ -185,7 +182,6 @@ def read_calibration(path: Path) -> Calibration:
     """
     plain = read_json(path, what="calibration", hint=_CALIBRATION_HINT)
     value = structure(plain, Calibration, path=path, what="calibration", hint=_CALIBRATION_HINT)
-    assert isinstance(value, Calibration)
     problem = _find_problem(value)
     if problem:
         raise DataError(f"calibration {path} is damaged: {problem}", _CALIBRATION_HINT)

@@ -22,13 +22,12 @@ from deadbeat.store.files import (
     check_format,
     parse_json,
     read_bytes,
-    read_json,
     storing,
     tool_version,
     write_buffers,
     write_json,
 )
-from deadbeat.store.folder import OwnedFolder, make_empty
+from deadbeat.store.folder import OwnedFolder
 
 STUDY_FILE = "study.json"
 CHUNKS = "chunks"
@@ -36,14 +35,15 @@ CHUNKS = "chunks"
 _MAGIC = b"deadbeat study chunk\n"
 _CHUNK_NAME = re.compile(r"([0-9]{6,})\.rows")
 _CHUNK_HINT = "delete the file and repeat the command: only this chunk is computed again"
-_STUDY_HINT = "restore it from a backup, or begin anew with --fresh"
 
 
 class StudyStore(OwnedFolder):
     """One study's directory. Use `create` or `open`."""
 
+    NOUN, HEAD, FOLDERS = "study", STUDY_FILE, (CHUNKS,)
+
     def __init__(self, path: Path, *, spec: dict[str, Any], digest: str, tool: str) -> None:
-        super().__init__(path, (CHUNKS,))
+        super().__init__(path)
         self.spec = spec
         self.digest = digest
         #: Version of deadbeat that began it.
@@ -60,11 +60,8 @@ class StudyStore(OwnedFolder):
             UsageError: Something lies there already.
             DeadbeatError: It cannot be written, or another process is writing there.
         """
-        make_empty(path, (CHUNKS,))
         store = cls(path, spec=spec, digest=digest, tool=tool_version())
-        with store.lock(), storing(path):
-            store.clean()
-            (path / CHUNKS).mkdir(exist_ok=True)
+        with store.begun():
             write_json(path / STUDY_FILE, {"spec": spec, "digest": digest})
         return store
 
@@ -75,20 +72,11 @@ class StudyStore(OwnedFolder):
         Raises:
             DataError: No study there, or ``study.json`` is damaged or of another format.
         """
-        file = path / STUDY_FILE
-        if not file.is_file():
-            raise DataError(
-                f"{path} is not a study: it has no {STUDY_FILE}", "name the folder of a study"
-            )
-        raw = parse_json(
-            file, read_bytes(file, what="study file", hint=_STUDY_HINT), what="study file",
-            hint=_STUDY_HINT,
-        )  # fmt: skip
-        plain = read_json(file, what="study file", hint=_STUDY_HINT)
-        spec, digest, tool = plain.get("spec"), plain.get("digest"), raw.get("tool")
-        if not (isinstance(spec, dict) and isinstance(digest, str) and isinstance(tool, str)):
-            raise DataError(f"study file {file} is damaged: no valid spec in it", _STUDY_HINT)
-        store = cls(path, spec=spec, digest=digest, tool=tool)
+        plain = cls.head(path)
+        for name in ("digest", "tool"):
+            if not isinstance(plain.get(name), str):
+                raise cls.damaged(path, name)
+        store = cls(path, spec=plain["spec"], digest=plain["digest"], tool=plain["tool"])
         store.clean_if_possible()
         return store
 

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from deadbeat.model.errors import DataError
+from deadbeat.model.finding import Finding
 from deadbeat.model.jobs import COUNTER_COLUMNS
+from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import PART_COLUMNS, STRESS_COLUMNS, SUMMARY_COLUMNS, Summary
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, read_json, write_json
-from deadbeat.store.serial import findings_from_plain, is_number, to_plain
+from deadbeat.store.serial import is_number, structure, to_plain
 
 #: Columns of sets.csv, in order: one row per task set that was run. docs/reference/metrics.md.
 SET_COLUMNS: tuple[str, ...] = (
@@ -42,12 +44,8 @@ SET_COLUMNS: tuple[str, ...] = (
     "slowdown_mean",
     "slowdown_error",
     "slowdown_p50",
-    "slowdown_calm",
-    "slowdown_rough",
-    "compute_ratio",
     "rounds",
-    "response_ratio_mean",
-    "response_ratio_predicted",
+    *(measure.name for measure in MEASURES),
     "deadline_misses",
     "deadline_misses_predicted",
     "deadline_miss_ratio",
@@ -146,7 +144,13 @@ def read_summary(store: CampaignStore) -> Summary | None:
         rows=_rows(plain["rows"], columns, path),
         sets=_rows(plain["sets"], set_columns, sets_path),
         distributions=tuple(_distribution(each, path) for each in plain["distributions"]),
-        findings=findings_from_plain(plain["findings"], path=path, hint=_HINT),
+        findings=structure(
+            plain["findings"],
+            tuple[Finding, ...],
+            path=path,
+            what="finding in",
+            hint=_HINT,
+        ),
         noise_floor=plain["noise_floor"],
         labels=tuple(plain["labels"]),
         meta=plain["meta"],

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from deadbeat.host.machine import Machine
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import PATH_PARTS, PathSplit
+from deadbeat.model.latency import PATH_PARTS, PathSplit, WorstTraced
 from deadbeat.model.traces import TraceEvent
 from deadbeat.trace.parse import events_between, number, parse_line
 from deadbeat.trace.reasons import Moments, cause_of
@@ -90,7 +89,7 @@ def told_worst(
     due_ns: int,
     latency_ns: int,
     machine: Machine = Machine(),  # noqa: B008  a frozen value
-) -> dict[str, Any]:
+) -> WorstTraced:
     """`PathSplit.worst` of a wake-up for whose sake a trace was kept.
 
     Args:
@@ -242,15 +241,12 @@ def _split(
     )
 
 
-def _worst(text: str, thread: Traced, worst: WakeUp, machine: Machine) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "due_ns": worst.due_ns - thread.start_ns,
-        "latency_ns": worst.latency_ns,
-    }
+def _worst(text: str, thread: Traced, worst: WakeUp, machine: Machine) -> WorstTraced:
+    told = WorstTraced(due_ns=worst.due_ns - thread.start_ns, latency_ns=worst.latency_ns)
     if worst.moments is None:
-        return told | {"cause": "unknown: some of the kernel's events of it are missing"}
+        return evolve(told, cause="unknown: some of the kernel's events of it are missing")
     read_ns = worst.due_ns + worst.latency_ns
     events = events_between(text, worst.due_ns - BEFORE_NS, read_ns + AFTER_NS)
     parts = dict.fromkeys(PATH_PARTS, 0) | worst.moments.parts()
     cause = cause_of(events, worst.moments, thread.cpu, thread.thread, machine)
-    return told | parts | {"cause": cause}
+    return evolve(told, cause=cause, **parts)

@@ -145,8 +145,8 @@ def of_a_run(cell: CellSummary | None, quantity: str) -> float | None:
 
 def same_length(over: Side, under: Side) -> bool:
     """Whether runs of both sides are equally long."""
-    lengths = [side.summary.meta.get("seconds") for side in (over, under)]
-    known = [value for value in lengths if isinstance(value, int | float) and value > 0]
+    lengths = [side.summary.meta.seconds for side in (over, under)]
+    known = [each[0] for each in lengths if len(each) == 1 and each[0] > 0]
     return len(known) == 2 and max(known) / min(known) <= _ALIKE
 
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from deadbeat.kinds.base import ExperimentKind, Shown, Stored
+from deadbeat.executors.made import make_catalog, make_executor
+from deadbeat.experiment.programs import usable_calibration
+from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.kinds.breakdown.document import breakdown_document, summary_dict, write_breakdown
 from deadbeat.kinds.breakdown.results import Breakdown, row, summarise
-from deadbeat.kinds.breakdown.search import lacking, planned
-from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, to_plain
+from deadbeat.kinds.breakdown.search import (
+    BreakdownExperiment,
+    estimate_seconds,
+    lacking,
+    planned,
+)
+from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
 from deadbeat.model.errors import DeadbeatError
-from deadbeat.store.campaign import BreakdownStore, CampaignStore
+from deadbeat.model.specification import layered
+from deadbeat.store.campaign import BreakdownStore
 from deadbeat.store.place import (
     BREAKDOWN,
     REPORT_FILE,
@@ -56,15 +65,32 @@ def choose(runs: Path, spec: BreakdownSpec, *, fresh: bool) -> Place:
     return choose_place(runs, name, BREAKDOWN, state_of=state_of, differs=differs, fresh=fresh)
 
 
-def write(store: CampaignStore, *, figures: bool) -> tuple[Breakdown, Shown]:
-    """Everything derived, and where it is."""
-    found, page = write_breakdown(store, draw=figures)
-    shown = Shown(
-        plain=_plain(found, store.path),
-        document=breakdown_document(found),
-        lines=(f"report: {page}",),
+def begin(asked: Begin) -> Begun:
+    """Makes the folder of a search, or finds the one to continue."""
+    names = asked.names
+    wanted = specify(layered(BreakdownSpec, asked.written, asked.typed), names=names)
+    given = asked.given.get("executor")
+    executor = asked.held.enter_context(
+        closing(make_executor(given, simulated=asked.simulated, cpus=wanted.cpus))
     )
-    return found, shown
+    spec = resolve(wanted, executor.describe(), names=names)
+    catalog = make_catalog(executor)
+    calibration = usable_calibration(asked.given.get("calibration"), spec, executor, catalog)
+    place = choose(asked.runs, spec, fresh=asked.fresh)
+    store = BreakdownStore.open(place.path) if place.resumed else None
+    runs = planned(spec)
+    left = runs if store is None else lacking(spec, store)
+    seconds = estimate_seconds(spec) * left / runs
+    if store is None or store.load_calibration() is None:
+        seconds += spec.calibration.seconds
+    made_up = executor.describe().kind == "simulated"
+    asked.announce(place, total=runs, left=left, made_up=made_up, seconds=seconds)
+    if store is None:
+        BreakdownStore.create(place.path, to_plain(spec), spec.seed)
+        store = BreakdownStore.open(place.path)
+    return Begun(
+        experiment=BreakdownExperiment(spec, executor, store, catalog, calibration=calibration)
+    )
 
 
 def _plain(found: Breakdown, path: Path) -> dict[str, Any]:
@@ -77,7 +103,13 @@ def _show(path: Path) -> Shown:
 
 
 def _report(path: Path, figures: bool) -> Shown:
-    return write(BreakdownStore.open(path), figures=figures)[1]
+    found, page = write_breakdown(BreakdownStore.open(path), draw=figures)
+    return Shown(
+        plain=_plain(found, path),
+        document=breakdown_document(found),
+        lines=(f"report: {page}",),
+        empty=not found.cells,
+    )
 
 
 def _open(path: Path) -> Stored[BreakdownStore, Breakdown]:
@@ -87,5 +119,11 @@ def _open(path: Path) -> Stored[BreakdownStore, Breakdown]:
 
 
 KIND = ExperimentKind(
-    name="breakdown", folder=BREAKDOWN, state_of=state_of, show=_show, report=_report, open=_open
+    name="breakdown",
+    folder=BREAKDOWN,
+    state_of=state_of,
+    show=_show,
+    report=_report,
+    open=_open,
+    begin=begin,
 )

@@ -65,22 +65,32 @@ class SearchSpec:
     2**steps."""
 
     tasks_per_core: tuple[int, ...] = keyed(
-        _List(rules.Whole(1, 64), "1,2 or 1..4"), "--tasks-per-core LIST", "N/M: 2 or 1,2,4.  [2]"
+        _List(rules.Whole(1, 64), "1,2 or 1..4"),
+        "--tasks-per-core LIST",
+        "N/M: 2 or 1,2,4.",
+        default=(2,),
     )
     priorities: tuple[str, ...] = keyed(
         _List(rules.Choice(PRIORITIES), "rate-monotonic,random"),
         "--priorities LIST",
-        "uniform, rate-monotonic, random.  [rate-monotonic]",
+        "uniform, rate-monotonic, random.",
+        default=("rate-monotonic",),
     )
     miss_share: Fraction = keyed(
         rules.Ratio("0", "0.5"),
         "--miss-share X",
-        "A run meets its deadlines where at most this share of its jobs misses.  [0.01]",
+        "A run meets its deadlines where at most this share of its jobs misses.",
+        default=Fraction(1, 100),
     )
     low: Fraction = keyed(
-        rules.Ratio("0.01", "1"), "--low U", "Lowest utilisation that is considered.  [0.05]"
+        rules.Ratio("0.01", "1"),
+        "--low U",
+        "Lowest utilisation that is considered.",
+        default=Fraction(1, 20),
     )
-    high: Fraction = keyed(rules.Ratio("0.02", "2"), "--high U", "Highest.  [1.1]")
+    high: Fraction = keyed(
+        rules.Ratio("0.02", "2"), "--high U", "Highest.", default=Fraction(11, 10)
+    )
     steps: int = keyed(rules.Whole(1, 12), "--steps N", "Halvings of what lies between.  [6 or 7]")
 
     @property
@@ -119,14 +129,7 @@ _DEFAULT: dict[str, Any] = {
     "name": "breakdown",
     "preset": "default",
     "tasks": {"deadline_factor": BUILT_FACTOR},
-    "breakdown": {
-        "tasks_per_core": [2],
-        "priorities": ["rate-monotonic"],
-        "low": "0.05",
-        "high": "1.1",
-        "steps": 6,
-        "miss_share": "0.01",
-    },
+    "breakdown": {"steps": 6},
 }
 
 
@@ -168,7 +171,7 @@ class SearchCell:
     priorities: str
 
 
-def specify(layer: Mapping[str, Any], *, names: Mapping[str, str]) -> BreakdownSpec:
+def specify(layer: Mapping[str, object], *, names: Mapping[str, str]) -> BreakdownSpec:
     """What ``layer`` asks for over its preset.
 
     Args:
@@ -178,13 +181,13 @@ def specify(layer: Mapping[str, Any], *, names: Mapping[str, str]) -> BreakdownS
         UsageError: Naming every problem.
     """
     preset = layer.get("preset", "default")
-    if preset not in PRESETS:
-        text = f"{shown(preset)} is not a choice"
-        raise usage([Problem(names.get("preset", "preset"), text, nearest(preset, PRESETS))])
+    if not isinstance(preset, str) or preset not in PRESETS:
+        text, hint = f"{shown(preset)} is not a choice", nearest(str(preset)[:60], PRESETS)
+        raise usage([Problem(names.get("preset", "preset"), text, hint)])
     return _read(layered(BreakdownSpec, DEFAULT, _DEFAULT, PRESETS[preset], layer), names)
 
 
-def _read(values: Mapping[str, Any], names: Mapping[str, str]) -> BreakdownSpec:
+def _read(values: Mapping[str, object], names: Mapping[str, str]) -> BreakdownSpec:
     spec = checked(BreakdownSpec, values, names)
     # the axes take the place of what [tasks] says
     per_core, priorities = spec.variants[0]
@@ -209,14 +212,14 @@ def resolve(spec: BreakdownSpec, platform: Platform, *, names: Mapping[str, str]
     return whole
 
 
-def to_plain(spec: BreakdownSpec) -> dict[str, Any]:
+def to_plain(spec: BreakdownSpec) -> dict[str, object]:
     """JSON values; from_plain(to_plain(s)) == s. The task sets have the form of a campaign."""
     plain = plain_of(spec)
     search = plain.pop("breakdown")
     return {"campaign": {"mode": "profile", "precision": None, **plain}, "breakdown": search}
 
 
-def from_plain(plain: Mapping[str, Any]) -> BreakdownSpec:
+def from_plain(plain: Mapping[str, object]) -> BreakdownSpec:
     """Raises UsageError naming every problem."""
     campaign = plain.get("campaign")
     values = dict(campaign) if isinstance(campaign, Mapping) else {}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from deadbeat.kinds.base import ExperimentKind, Shown
+from deadbeat.kinds.contention.begin import begin
 from deadbeat.kinds.contention.document import campaign_document, write_figures, write_report
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.late import WORST, late_of
@@ -74,9 +76,20 @@ def _show(path: Path) -> Shown:
 
 
 def _report(path: Path, figures: bool) -> Shown:
-    summary, page = write(CampaignStore.open(path), figures=figures)
-    lines = (f"findings: {counts_text(summary.findings)}", f"report: {page}")
-    return Shown(plain=plain(summary, path), lines=lines)
+    return written(CampaignStore.open(path), figures=figures)
+
+
+def written(store: CampaignStore, *, figures: bool, worst: int | None = None) -> Shown:
+    """Everything derived, and where it is."""
+    summary, page = write(store, figures=figures, worst=worst or WORST)
+    counts = counts_text(summary.findings)
+    return Shown(
+        plain=plain(summary, store.path),
+        document=campaign_document(summary),
+        findings=[each for each in summary.findings if each.severity == "serious"],
+        lines=(f"findings: {counts} (deadbeat show {store.path})", f"report: {page}"),
+        empty=not store.committed(),
+    )
 
 
 def _why(path: Path, count: int) -> Shown:
@@ -129,4 +142,5 @@ KIND = ExperimentKind(
     report=_report,
     why=_why,
     open=open_campaign,
+    begin=partial(begin, write=written),
 )

@@ -28,6 +28,7 @@ from deadbeat.kinds.contention.view import CampaignView, open_campaign
 from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
+from deadbeat.model.measures import MEASURES
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CAMPAIGN_FILE
@@ -45,6 +46,11 @@ METRICS = (
         log=False,
         rare=True,
     ),
+    *(
+        Metric(name=each.name, title=each.title, text=each.title, minimum=each.minimum)
+        for each in MEASURES
+        if each.minimum is not None
+    ),
 )
 WORDS = Vocabulary(
     units="programs",
@@ -60,12 +66,8 @@ WORDS = Vocabulary(
     finish="finish the campaigns, or repeat their commands with --retry-failed",
     mixed="deadbeat sched predict shows predicted beside measured; ",
 )
-#: Columns of sets.csv that are compared, by metric.
-_COLUMNS = {
-    "slowdown": "slowdown_mean",
-    "delay_ratio": "delay_ratio_mean",
-    "deadline_miss_ratio": "deadline_miss_ratio",
-}
+#: Columns of sets.csv, where they have another name than the metric.
+_COLUMNS = {"slowdown": "slowdown_mean", "delay_ratio": "delay_ratio_mean"}
 #: Witnesses further apart than this are worth a word.
 _SHIFT_TOLD = 0.005
 
@@ -149,7 +151,7 @@ def observe(campaign: CampaignSubject) -> Observations:
                     cell=cells[key],
                     block=_block(row, key),
                     metric=metric.name,
-                    value=row.get(_COLUMNS[metric.name]),
+                    value=row.get(_COLUMNS.get(metric.name, metric.name)),
                     # No ratio knows of a task that never finished a job.
                     censored=1.0 if row["starved_tasks"] else lost,
                     at=row["began_ns"] / 1e9 if row["began_ns"] else None,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import JobColumns
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.tasks import Entry, Task, TaskSet
+from deadbeat.model.tasks import Task, TaskSet
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -44,42 +44,18 @@ class ContendedUses:
 Plan = Mapping[int, list[ContendedUses]]
 
 
-class UseCosts:
-    """Cost of a use, ps, from a calibration; remembers what a campaign asks again and again."""
-
-    def __init__(self, calibration: Calibration) -> None:
-        self._calibration = calibration
-        self._known: dict[tuple[Entry, int], tuple[int, int, int]] = {}
-
-    def of(self, entry: Entry, repeats: int, core: int, *, again: bool) -> int:
-        """Cost of ``repeats`` repeats on logical core ``core``; ``again``: used earlier in the job.
-
-        Raises:
-            KeyError: The calibration does not hold the entry.
-        """
-        known = self._known.get((entry, core))
-        if known is None:
-            cost = self._calibration.cost(entry, core)
-            known = self._known[entry, core] = (
-                cost.first_ps,
-                cost.again_ps,
-                cost.repeat_ps,
-            )
-        return known[again] + (repeats - 1) * known[2]
-
-
-def contended_plan(task_set: TaskSet, costs: UseCosts) -> Plan:
+def contended_plan(task_set: TaskSet, calibration: Calibration) -> Plan:
     """Where the tasks of ``task_set`` are inside contended objects.
 
     Raises:
-        KeyError: ``costs`` does not hold an entry that is used.
+        KeyError: ``calibration`` does not hold an entry that is used.
     """
     contended = {
         index for index, resource in enumerate(task_set.resources) if resource.core is None
     }
     plan: dict[int, list[ContendedUses]] = {}
     for index, task in enumerate(task_set.tasks):
-        for resource, intervals in _task_intervals(task, contended, costs).items():
+        for resource, intervals in _task_intervals(task, contended, calibration).items():
             shares = np.array(intervals)
             uses = ContendedUses(index, shares[:, 0], shares[:, 1])
             plan.setdefault(resource, []).append(uses)
@@ -87,17 +63,14 @@ def contended_plan(task_set: TaskSet, costs: UseCosts) -> Plan:
 
 
 def _task_intervals(
-    task: Task, contended: set[int], costs: UseCosts
+    task: Task, contended: set[int], calibration: Calibration
 ) -> dict[int, list[tuple[float, float]]]:
     """Intervals of [0, 1] in which ``task`` is inside each object; neighbours are one."""
     found: dict[int, list[tuple[int, int]]] = {}
     position = 0
-    used: set[Entry] = set()
-    for segment in task.segments:
-        for use in segment.uses:
-            again = use.entry in used
-            used.add(use.entry)
-            end = position + costs.of(use.entry, use.repeats, task.core, again=again)
+    for segment, costs in zip(task.segments, calibration.job_costs_ps(task), strict=True):
+        for use, cost in zip(segment.uses, costs, strict=True):
+            end = position + cost
             if use.resource in contended:
                 intervals = found.setdefault(use.resource, [])
                 follows = intervals and intervals[-1][1] == position

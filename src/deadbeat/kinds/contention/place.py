@@ -15,7 +15,6 @@ from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spe
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.specification import differences
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.family import entries, family
 from deadbeat.store.origin import Origin
 from deadbeat.store.place import (
     BREAKDOWN,
@@ -26,6 +25,8 @@ from deadbeat.store.place import (
     FolderState,
     Place,
     choose_place,
+    entries,
+    family,
     other_parameters,
     stage,
 )

@@ -14,13 +14,12 @@ from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any
 
 import attrs
 from attrs import frozen
 
+from deadbeat.executors.base import SLOT_MIN_NS
 from deadbeat.executors.tables import (
-    SLOT_MIN_NS,
     SOLO_SAMPLE,
     RunTiming,
     rounds_min,
@@ -35,10 +34,11 @@ from deadbeat.experiment.tasksets import (
     fitted,
     usable_cpus,
 )
-from deadbeat.kinds.contention.draws import CoreChoice, CoresRule
 from deadbeat.kinds.contention.spec import CampaignSpec, LoadedSpec
 from deadbeat.kinds.contention.stress import (
     PRESETS,
+    CoreChoice,
+    CoresRule,
     Group,
     SetDraw,
     draw_set,
@@ -479,22 +479,14 @@ def group_text(group: Group, factor: float | None, spec: CampaignSpec) -> str:
 
 def planned_runs(spec: CampaignSpec, store: CampaignStore) -> int:
     """Runs the campaign in ``store`` consists of: at most, until all its points are decided."""
-    record = _record(spec, store)
-    return record["planned"] if is_decided(record) else most_runs(spec)
+    record = store.load_precision()
+    decided = spec.precision is not None and record is not None and record.complete
+    return record.planned if decided and record is not None else most_runs(spec)
 
 
 def is_complete(spec: CampaignSpec, store: CampaignStore) -> bool:
     """Whether nothing is left to run in ``store``: what is not wanted is not lacking."""
-    if is_decided(_record(spec, store)):
+    if spec.precision is not None and (record := store.load_precision()) and record.complete:
         return True
     done, failed = store.committed(), store.failed()
     return all(key in done or key in failed for key in plan(spec))
-
-
-def is_decided(record: dict[str, Any]) -> bool:
-    """Whether all points of a record of ``Stopping`` have got what they are to get."""
-    return record.get("complete") is True and type(record.get("planned")) is int
-
-
-def _record(spec: CampaignSpec, store: CampaignStore) -> dict[str, Any]:
-    return (store.load_precision() or {}) if spec.precision is not None else {}

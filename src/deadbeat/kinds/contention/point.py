@@ -11,6 +11,7 @@ from attrs import field, frozen
 
 from deadbeat.executors.metrics import quantiles
 from deadbeat.kinds.contention.figures import Responses, RunFigures
+from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import NEEDED_SHARES, PART_COLUMNS, Point
 from deadbeat.stats.exceedance import Jobs, Share
 from deadbeat.stats.intervals import (
@@ -28,16 +29,8 @@ Rows = Sequence[Mapping[str, Any]]
 #: Fewer null sets do not tell how much sets differ without an effect.
 NULL_SETS_MIN = 3
 _SHARING = "that share neither an object nor a core"
-_MEANS = (
-    "slowdown_calm",
-    "slowdown_rough",
-    "response_ratio_mean",
-    "response_ratio_predicted",
-    "sync_share_real",
-    "contended_ratio_real",
-    "overlap_real",
-    *PART_COLUMNS,
-)
+#: Means over sets that have no interval: what the sets were made of, and the parts of a response.
+REALISED = ("sync_share_real", "contended_ratio_real", "overlap_real", *PART_COLUMNS)
 _SUMS = ("miss_episodes", "released", "overruns", "left_out")
 
 
@@ -74,10 +67,9 @@ def point_row(point: Point, sets: Rows, pooled: Pooled) -> Row:
         "delay_ratio_max": largest,
         **_mean_of("slowdown", sets),
         "slowdown_p50": quantiles(_joined(pooled.slowdown), 0.5)[0],
-        **compute_columns(sets),
+        **measured(sets, groups=False),
         **_miss_columns(sets, pooled),
         **needed_columns(pooled),
-        **{column: mean_of(known(sets, column)) for column in _MEANS},
         **{column: sum(row[column] for row in sets) if sets else None for column in _SUMS},
     }
 
@@ -98,11 +90,17 @@ def _mean_of(metric: str, sets: Rows, *, common: float = 0.0) -> Row:
     }
 
 
-def compute_columns(sets: Rows) -> Row:
-    """``compute_ratio`` and its interval over sets."""
-    values = known(sets, "compute_ratio")
-    interval = ends("compute_ratio_ci", mean_interval(values))
-    return {"compute_ratio": mean_of(values), **interval}
+def measured(sets: Rows, *, groups: bool) -> Row:
+    """Means over sets of what MEASURES and REALISED name, with intervals where there are some."""
+    row: Row = {column: mean_of(known(sets, column)) for column in REALISED}
+    for measure in MEASURES:
+        if groups and not measure.groups:
+            continue
+        values = known(sets, measure.name)
+        row[measure.name] = mean_of(values)
+        if measure.interval:
+            row |= ends(f"{measure.name}_ci", mean_interval(values))
+    return row
 
 
 def _miss_columns(sets: Rows, pooled: Pooled) -> Row:

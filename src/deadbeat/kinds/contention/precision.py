@@ -26,7 +26,7 @@ from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
 from deadbeat.model.finding import Finding
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import Point, RunKey, point_text
+from deadbeat.model.results import KnownPoint, PrecisionRecord, RunKey
 from deadbeat.stats.intervals import (
     Floats,
     Interval,
@@ -92,26 +92,6 @@ class Gauge(Protocol):
 
 
 @frozen(kw_only=True)
-class Bend:
-    """Three neighbours on an axis; ``weight`` is that of ``low`` in the line through the ends."""
-
-    low: str
-    middle: str
-    high: str
-    weight: float
-
-    def beyond_noise(self, estimates: Mapping[str, MeanEstimate | None]) -> bool:
-        """Whether the middle lies off the line by more than the three intervals explain."""
-        low, middle, high = (estimates.get(unit) for unit in (self.low, self.middle, self.high))
-        if low is None or middle is None or high is None:
-            return False
-        other = 1 - self.weight
-        off = middle.mean - self.weight * low.mean - other * high.mean
-        noise = math.hypot(middle.half_width, self.weight * low.half_width, other * high.half_width)
-        return abs(off) > noise
-
-
-@frozen(kw_only=True)
 class Layout:
     """Where the runs of a plan belong.
 
@@ -119,13 +99,11 @@ class Layout:
         keys: In order of rounds.
         unit: What a run adds to: a point, or a group.
         round: How many sets of its unit come before a run.
-        bends: Neighbours whose second differences are looked at.
     """
 
     keys: tuple[RunKey, ...]
     unit: Callable[[RunKey], str]
     round: Callable[[RunKey], int]
-    bends: tuple[Bend, ...] = ()
 
 
 @define
@@ -136,13 +114,13 @@ class _Unit:
     next_look: int
     rounds: int = 0
     samples: dict[RunKey, PointSample] = field(factory=dict)
-    attended: set[int] = field(factory=set)
+    attended: int = 0
     estimate: MeanEstimate | None = None
     stopped: bool = False
 
     @property
     def exhausted(self) -> bool:
-        return len(self.attended) == self.rounds
+        return self.attended == self.rounds
 
     def ordered(self) -> list[PointSample]:
         """In the order of runs, as the summary has them: resampling depends on it."""
@@ -151,12 +129,7 @@ class _Unit:
 
 class Precision:
     """Stops each point when its interval is tight enough: decides, run by run, in order, whether
-    more is to be learnt, deterministic in what it was told.
-
-    While a point at which the surface bends is undecided, the others wait every second round; what
-    they left out is offered once more after the last round. So the promise is the same for all
-    points, and those at which the surface bends are known first.
-    """
+    more is to be learnt, deterministic in what it was told."""
 
     def __init__(self, spec: PrecisionSpec, layout: Layout, gauge: Gauge) -> None:
         self._spec, self._layout, self._gauge = spec, layout, gauge
@@ -164,41 +137,27 @@ class Precision:
         for key in layout.keys:
             unit = self._units.setdefault(layout.unit(key), _Unit(key, spec.sets_min))
             unit.rounds += 1
-        self._round, self._pass = 0, 1
-        self._bent: set[str] = set()
+        self._round = 0
         mean = spec.sets_max if spec.sets_mean is None else spec.sets_mean
         self._unspent = mean * len(self._units)
 
-    @property
-    def passes(self) -> int:
-        """How often the plan is gone through."""
-        return 2 if self._layout.bends else 1
-
     def wanted(self, key: RunKey) -> bool:
         """Whether ``key``, whose turn it is, is to be run, or was rightly run before."""
-        name, round_ = self._layout.unit(key), self._layout.round(key)
+        round_ = self._layout.round(key)
         if round_ != self._round:
             self._end_round()
-            self._pass += round_ < self._round
             self._round = round_
-        unit = self._units[name]
-        if unit.stopped or round_ in unit.attended or self._waits(name, unit):
-            return False
-        if not self._unspent:
+        unit = self._units[self._layout.unit(key)]
+        if unit.stopped or not self._unspent:
             return False
         self._unspent -= 1
-        unit.attended.add(round_)
+        unit.attended += 1
         return True
 
     def learn(self, key: RunKey, table: JobTable) -> None:
         sample = self._gauge.sample(key, table)
         if sample is not None:
             self._units[self._layout.unit(key)].samples[key] = sample
-
-    def _waits(self, name: str, unit: _Unit) -> bool:
-        if self._pass > 1 or self._round % 2 == 0 or len(unit.attended) < self._spec.sets_min:
-            return False
-        return bool(self._bent) and name not in self._bent
 
     def _end_round(self) -> None:
         due = [u for u in self._units.values() if not u.stopped and len(u.samples) >= u.next_look]
@@ -207,19 +166,6 @@ class Precision:
             sets = len(unit.samples)
             unit.next_look = max(sets + 1, math.ceil(sets * GROWTH))
             unit.stopped = self._tight(unit.estimate)
-        if due:
-            self._bent = self._find_bent()
-
-    def _find_bent(self) -> set[str]:
-        """Undecided points of which the surface is known to bend."""
-        known = {name: unit.estimate for name, unit in self._units.items()}
-        bent = {
-            name
-            for bend in self._layout.bends
-            if bend.beyond_noise(known)
-            for name in (bend.low, bend.middle, bend.high)
-        }
-        return {name for name in bent if not self._units[name].stopped}
 
     def _tight(self, estimate: MeanEstimate | None) -> bool:
         return (
@@ -248,30 +194,30 @@ class Precision:
             need = unit.rounds
             if math.isfinite(ratio):
                 need = math.ceil(len(unit.samples) * max(1.0, ratio) ** 2)
-        return max(0, min(need, unit.rounds) - len(unit.attended))
+        return max(0, min(need, unit.rounds) - unit.attended)
 
-    def record(self) -> dict[str, Any]:
-        """What came of it, JSON values; nothing of it is an input of a later decision."""
+    def record(self) -> PrecisionRecord:
+        """What came of it."""
         points = {name: self._outcome(unit) for name, unit in sorted(self._units.items())}
-        return {
-            "target": self._spec.target,
-            "metric": self._spec.metric,
-            "relative": self._spec.relative,
-            "sets_min": self._spec.sets_min,
-            "sets_max": self._spec.sets_max,
-            "complete": all(point["stopped"] != UNFINISHED for point in points.values()),
-            "planned": sum(len(unit.attended) for unit in self._units.values()),
-            "points": points,
-        }
+        return PrecisionRecord(
+            target=self._spec.target,
+            metric=self._spec.metric,
+            relative=self._spec.relative,
+            sets_min=self._spec.sets_min,
+            sets_max=self._spec.sets_max,
+            complete=all(point.stopped != UNFINISHED for point in points.values()),
+            planned=sum(unit.attended for unit in self._units.values()),
+            points=points,
+        )
 
-    def _outcome(self, unit: _Unit) -> dict[str, Any]:
+    def _outcome(self, unit: _Unit) -> KnownPoint:
         estimate = self._gauge.estimate(unit.key, unit.ordered()) if unit.samples else None
         width = estimate.width(relative=self._spec.relative) if estimate else math.inf
-        return {
-            "sets": len(unit.samples),
-            "half_width": width if math.isfinite(width) else None,
-            "stopped": self._reason(unit, estimate),
-        }
+        return KnownPoint(
+            sets=len(unit.samples),
+            half_width=width if math.isfinite(width) else None,
+            stopped=self._reason(unit, estimate),
+        )
 
     def _reason(self, unit: _Unit, estimate: MeanEstimate | None) -> str:
         if unit.stopped:
@@ -280,10 +226,7 @@ class Precision:
             return UNFINISHED
         if len(unit.samples) >= self._spec.sets_min and self._tight(estimate):
             return REACHED
-        return CAP if len(unit.samples) == len(unit.attended) else LOST
-
-
-_AXES = ("sync_share_milli", "contended_ratio_milli")
+        return CAP if len(unit.samples) == unit.attended else LOST
 
 
 def layout(spec: CampaignSpec, keys: Sequence[RunKey]) -> Layout:
@@ -292,30 +235,7 @@ def layout(spec: CampaignSpec, keys: Sequence[RunKey]) -> Layout:
         keys=tuple(keys),
         unit=lambda key: unit_of(spec, key),
         round=lambda key: round_of(spec, key),
-        bends=() if spec.stress else bends(sorted({key.point for key in keys})),
     )
-
-
-def bends(points: list[Point]) -> tuple[Bend, ...]:
-    """Every three neighbours along rho and along alpha."""
-    found: list[Bend] = []
-    for axis in _AXES:
-        lines: dict[tuple[int, ...], list[Point]] = {}
-        for point in points:
-            others = tuple(
-                getattr(point, name)
-                for name in ("cores", "deadline_factor_milli", "per_core", *_AXES)
-                if name != axis
-            )
-            lines.setdefault(others, []).append(point)
-        for line in lines.values():
-            line.sort(key=lambda point: int(getattr(point, axis)))
-            for three in zip(line, line[1:], line[2:], strict=False):
-                a, b, c = (getattr(point, axis) for point in three)
-                low, middle, high = map(point_text, three)
-                weight = (c - b) / (c - a)
-                found.append(Bend(low=low, middle=middle, high=high, weight=weight))
-    return tuple(found)
 
 
 def gauge_of(spec: CampaignSpec) -> SummaryGauge:
@@ -387,34 +307,33 @@ def half_width(sets: Sequence[Mapping[str, Any]], metric: str) -> float | None:
 
 
 def precision_columns(
-    record: Mapping[str, Any] | None, name: str, sets: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+    record: PrecisionRecord | None, name: str, sets: Sequence[Mapping[str, Any]]
+) -> dict[str, float | str | None]:
     """``half_width`` and ``stopped`` of the point or group ``name``; None without a precision."""
-    if not record:
+    if record is None:
         return {"half_width": None, "stopped": None}
-    point = record["points"].get(name, {})
+    known = record.points.get(name)
     return {
-        "half_width": half_width(sets, record["metric"]),
-        "stopped": point.get("stopped", UNFINISHED),
+        "half_width": half_width(sets, record.metric),
+        "stopped": UNFINISHED if known is None else known.stopped,
     }
 
 
-def precision_findings(record: Mapping[str, Any] | None) -> Iterator[Finding]:
+def precision_findings(record: PrecisionRecord | None) -> Iterator[Finding]:
     """A promise that was not kept is said."""
-    if not record:
+    points = {} if record is None else record.points
+    short = {name: point for name, point in points.items() if point.stopped != REACHED}
+    if record is None or not short:
         return
-    short = {name: point for name, point in record["points"].items() if point["stopped"] != REACHED}
-    if not short:
-        return
-    reasons = sorted({point["stopped"] for point in short.values()})
-    worst = max(short, key=lambda name: short[name]["half_width"] or float("inf"))
-    width = short[worst]["half_width"]
+    reasons = sorted({point.stopped for point in short.values()})
+    worst = max(short, key=lambda name: short[name].half_width or float("inf"))
+    width = short[worst].half_width
     text = "not known" if width is None else f"{width:.3g}"
     yield Finding(
         id="precision-not-reached",
         severity="warning",
-        message=f"{len(short)} of {len(record['points'])} points are not known to"
-        f" {record['target']:g} ({', '.join(reasons)}); the worst is {worst}, half width {text}",
+        message=f"{len(short)} of {len(points)} points are not known to"
+        f" {record.target:g} ({', '.join(reasons)}); the worst is {worst}, half width {text}",
         cure="raise --sets-max or --budget, or ask for less",
         where=worst,
     )

@@ -106,10 +106,8 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         return runs * design.run_seconds(self._spec, simulated=simulated)
 
     def measure(self, tell: Watcher) -> Generator[Measured]:
-        batches = self._supply.batches(self._keys)
-        for _ in range(1 if self._precision is None else self._precision.passes):
-            for name, batch in batches:
-                yield from self._batch(name, batch, tell)
+        for name, batch in self._supply.batches(self._keys):
+            yield from self._batch(name, batch, tell)
 
     def _batch(self, name: str, batch: Sequence[RunKey], tell: Watcher) -> Generator[Measured]:
         """Runs what is wanted of a batch; it is built only if there is any."""

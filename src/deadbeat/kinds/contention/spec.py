@@ -66,15 +66,11 @@ class PrecisionSpec:
     metric: str = keyed(
         rules.Choice(METRICS),
         "--precision-metric NAME",
-        "slowdown, delay_ratio, deadline_miss_ratio (X is then absolute).  [slowdown]",
+        "slowdown, delay_ratio, deadline_miss_ratio (X is then absolute).",
         default="slowdown",
     )
-    sets_min: int = keyed(
-        _SETS, "--sets-min N", "Task sets every point gets.  [30]", default=SETS_MIN
-    )
-    sets_max: int = keyed(
-        _SETS, "--sets-max N", "Task sets no point exceeds.  [200]", default=SETS_MAX
-    )
+    sets_min: int = keyed(_SETS, "--sets-min N", "Task sets every point gets.", default=SETS_MIN)
+    sets_max: int = keyed(_SETS, "--sets-max N", "Task sets no point exceeds.", default=SETS_MAX)
     sets_mean: int | None = keyed(
         rules.OptionalWhole(5, 10_000),
         "--sets-mean N",
@@ -277,7 +273,7 @@ _OWN_POINTS = (
 )
 
 
-def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> CampaignSpec:
+def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = None) -> CampaignSpec:
     """The specification the layers describe over their preset.
 
     Args:
@@ -299,7 +295,7 @@ def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) 
     return spec
 
 
-def _unknown_preset(asked: dict[str, Any]) -> list[Problem]:
+def _unknown_preset(asked: dict[str, object]) -> list[Problem]:
     """Whether the mode has no such preset, which is then taken out."""
     stressed = asked.get("mode", "profile") == "stress"
     known = (*stress.PRESETS, *stress.ALIASES) if stressed else tuple(PRESETS)
@@ -315,11 +311,11 @@ def _unknown_preset(asked: dict[str, Any]) -> list[Problem]:
     return [Problem("preset", text, nearest(preset, known))]
 
 
-def _profile_values(asked: dict[str, Any]) -> dict[str, Any]:
+def _profile_values(asked: dict[str, object]) -> dict[str, object]:
     """What ``asked`` says over the defaults and the preset of a profile."""
     preset = asked.get("preset", "default")
     base = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
-    defaults: dict[str, Any] = {"preset": "default", "name": preset if base else "default"}
+    defaults: dict[str, object] = {"preset": "default", "name": preset if base else "default"}
     if preset in _WITH_LOADED and not any(_says(asked, *place) for place in _OWN_POINTS):
         defaults["loaded"] = _LOADED
     if preset == "default" and not _says(asked, "grid", "replicas") and "precision" not in asked:
@@ -327,29 +323,30 @@ def _profile_values(asked: dict[str, Any]) -> dict[str, Any]:
     return layered(CampaignSpec, DEFAULT, {"grid": _GRID}, base, defaults, asked)
 
 
-def _says(asked: Mapping[str, Any], section: str, key: str) -> bool:
+def _says(asked: Mapping[str, object], section: str, key: str) -> bool:
     """Whether ``asked`` has a value of its own there."""
     values = asked.get(section)
     return isinstance(values, Mapping) and values.get(key) is not None
 
 
-def _stress_values(asked: dict[str, Any]) -> dict[str, Any]:
+def _stress_values(asked: dict[str, object]) -> dict[str, object]:
     """What ``asked`` says over the defaults and the preset of a stress campaign."""
     preset = asked.get("preset", "random")
     if isinstance(preset, str) and preset in stress.ALIASES:
         preset = asked["preset"] = stress.ALIASES[preset]
-    known = isinstance(preset, str) and preset in stress.PRESETS
-    base = stress.PRESETS[preset] if known else {}
-    name = f"stress-{preset}" if known else "stress"
+    base = stress.PRESETS.get(preset) if isinstance(preset, str) else None
+    name = "stress" if base is None else f"stress-{preset}"
     defaults = {"mode": "stress", "preset": "random", "name": name, "stress": stress.DEFAULT}
-    return layered(CampaignSpec, DEFAULT, defaults, base, asked)
+    return layered(CampaignSpec, DEFAULT, defaults, base or {}, asked)
 
 
 #: What says how many sets there are: section and key.
 FIXED = (("grid", "replicas"), ("stress", "sets"), ("stress", "random_sets"))
 
 
-def _contradictions(layers: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[Problem]:
+def _contradictions(
+    layers: Sequence[Mapping[str, object]], names: Mapping[str, str]
+) -> list[Problem]:
     """A fixed number of sets beside a precision; a precision asked later replaces one.
 
     Args:
@@ -370,7 +367,7 @@ def _contradictions(layers: Sequence[Mapping[str, Any]], names: Mapping[str, str
     return found
 
 
-def _with_most_sets(values: dict[str, Any]) -> dict[str, Any]:
+def _with_most_sets(values: dict[str, object]) -> dict[str, object]:
     """``values`` with sets_max as the number of sets where a precision is asked."""
     asked = values.get("precision")
     if not isinstance(asked, Mapping):
@@ -379,7 +376,7 @@ def _with_most_sets(values: dict[str, Any]) -> dict[str, Any]:
         most = _SETS.parse(asked.get("sets_max", SETS_MAX))
     except RefusedError:
         return values  # reported where it was written
-    keys: dict[str, dict[str, Any]] = {
+    keys: dict[str, dict[str, object]] = {
         "grid": {"replicas": most},
         "stress": {"sets": most, "random_sets": None},
     }
@@ -396,7 +393,7 @@ def is_of_windows(values: Any) -> bool:
     return isinstance(values, Mapping) and "quiet" in values
 
 
-def _without_windows(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_windows(values: Mapping[str, object]) -> dict[str, object]:
     """``values`` of such a version, as far as they say something now."""
     kept = {key: value for key, value in values.items() if key != "quiet"}
     run = kept.get("run")
@@ -413,7 +410,7 @@ def read_spec(values: Any, *, names: Mapping[str, str] | None = None) -> Campaig
     )
 
 
-def spec_dict(spec: CampaignSpec) -> dict[str, Any]:
+def spec_dict(spec: CampaignSpec) -> dict[str, object]:
     """The canonical plain form: read_spec(spec_dict(s)) == s."""
     absent = [name for name in ("grid", "loaded", "stress") if getattr(spec, name) is None]
     return {key: value for key, value in plain_of(spec).items() if key not in absent}

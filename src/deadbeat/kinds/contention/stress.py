@@ -5,26 +5,247 @@ number of task sets. The replica of a run's key is the number of its set in the 
 so tells the group. What a set is drawn with comes from streams named by the campaign's seed, the
 group and the purpose: to draw one parameter differently shifts no other. Groups that differ in
 their critical cores alone draw the same sets.
+
+What may differ from task set to task set has one grammar, in files and on a command line: ``0.5`` |
+``0,0.5,1`` (each set picks one) | ``random`` (the whole sensible range) | ``random:0.2..0.8``.
+Everything is whole numbers (shares in thousandths, times in nanoseconds) or words, so that what is
+drawn is exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.experiment.tasksets import QUICK_CALIBRATION, TasksSpec
-from deadbeat.kinds.contention import draws
-from deadbeat.kinds.contention.draws import CoreChoice, Drawn, SpreadRule
 from deadbeat.model import rules
-from deadbeat.model.rules import Problem
+from deadbeat.model.rules import Problem, RefusedError, refuse
 from deadbeat.model.specification import given_by, keyed
+from deadbeat.model.words import shown
 from deadbeat.synthesis.distributions import DISTRIBUTIONS
 from deadbeat.synthesis.parameters import PRIORITIES
 from deadbeat.synthesis.stream import Stream
+
+Value = int | str
+_RANDOM = re.compile(r"random(?:\s*:\s*(?P<low>[^.\s][^\s]*?)\s*\.\.\s*(?P<high>[^\s]+))?")
+
+
+@frozen
+class Drawn:
+    """Where the value of a set comes from: one of ``options``, or from ``low`` to ``high``."""
+
+    options: tuple[Value, ...] = ()
+    low: int = 0
+    high: int = 0
+
+    @property
+    def fixed(self) -> bool:
+        """Whether every set has the same value."""
+        return len(self.options) == 1 or (not self.options and self.low == self.high)
+
+    @property
+    def ranged(self) -> bool:
+        return not self.options
+
+    @property
+    def largest(self) -> int:
+        """Of numbers."""
+        return max((int(option) for option in self.options), default=self.high)
+
+    @property
+    def smallest(self) -> int:
+        """Of numbers."""
+        return min((int(option) for option in self.options), default=self.low)
+
+    def draw(self, stream: Stream) -> Value:
+        """One value, every one equally likely."""
+        if self.options:
+            return self.options[stream.below(len(self.options))]
+        return stream.between(self.low, self.high)
+
+
+@frozen
+class DrawKind:
+    """What a single value is.
+
+    Attributes:
+        parse: From what was written; raises RefusedError.
+        plain: Canonical text or number of a value.
+        low, high: The whole sensible range, for numbers.
+        words: All choices, for words.
+        example: How one is written.
+    """
+
+    parse: Callable[[Any], Value]
+    plain: Callable[[Any], Any]
+    low: int = 0
+    high: int = 0
+    words: tuple[str, ...] = ()
+    example: str = "1"
+
+
+def shares(*, least: int = 0, sensible: tuple[int, int] = (0, 1000)) -> DrawKind:
+    """Thousandths, of ``least`` of them to 1."""
+
+    return DrawKind(
+        partial(rules.share_milli, least=least),
+        lambda milli: milli / 1000,
+        *sensible,
+        example="random:0.2..0.8",
+    )
+
+
+def wholes(least: int, most: int, *, sensible: tuple[int, int]) -> DrawKind:
+    """Whole numbers in [least, most]; ``random`` alone means the sensible ones."""
+    parse = rules.Whole(least, most).parse
+    return DrawKind(parse, int, *sensible, example=f"random:{sensible[0]}..{sensible[1]}")
+
+
+def durations(least_ns: int, most_ns: int, *, sensible: tuple[int, int]) -> DrawKind:
+    """Lengths of time, ns."""
+    return DrawKind(
+        rules.DurationNs(least_ns, most_ns).parse,
+        lambda number: f"{number}ns",
+        *sensible,
+        example="random:100us..300us",
+    )
+
+
+def words(choices: tuple[str, ...]) -> DrawKind:
+    """One of some words; ``random`` means any of them."""
+    return DrawKind(rules.Choice(choices).parse, str, words=choices, example=",".join(choices[:2]))
+
+
+@frozen
+class SpreadRule:
+    """The rule of a value that may differ from set to set.
+
+    Attributes:
+        optional: Whether nothing (None) may be said: then it is as in [tasks].
+    """
+
+    kind: DrawKind = field()
+    optional: bool = True
+
+    def parse(self, value: Any) -> Drawn | None:
+        if isinstance(value, Drawn):
+            return value
+        if value is None and self.optional:
+            return None
+        if isinstance(value, str) and self._means_random(value.strip()):
+            return self._random(value.strip())
+        if isinstance(value, dict):
+            raise refuse(f"{shown(value)} is no value", f"write it like {self.kind.example}")
+        listed = rules.items(value, "a value, a list or random", self.kind.example)
+        if len(listed) == 1:
+            return Drawn((self.kind.parse(listed[0]),))
+        found = rules.each(listed, self.kind.parse)
+        doubled = [option for option in found if found.count(option) > 1]
+        if doubled:
+            raise refuse(f"{self.kind.plain(doubled[0])} is listed twice", "list each once")
+        return Drawn(tuple(found))
+
+    def _means_random(self, text: str) -> bool:
+        """Random priorities are a kind of priorities: there the word is a choice like others."""
+        return text.startswith("random") and "random" not in self.kind.words
+
+    def _random(self, text: str) -> Drawn:
+        match = _RANDOM.fullmatch(text)
+        hint = f"write it like random or {self.kind.example}"
+        if match is None:
+            raise refuse(f"{shown(text)} is not understood", hint)
+        if self.kind.words:
+            if match["low"] is not None:
+                raise refuse(f"{shown(text)}: words have no range", "write random, or list them")
+            return Drawn(self.kind.words)
+        if match["low"] is None:
+            return Drawn((), self.kind.low, self.kind.high)
+        try:
+            low, high = (int(self.kind.parse(match[end])) for end in ("low", "high"))
+        except RefusedError as error:
+            raise RefusedError(
+                *(Problem("", f"{shown(text)}: {p.found}", p.hint) for p in error.problems)
+            ) from None
+        if low > high:
+            raise refuse(f"{shown(text)} is not an ascending range", hint)
+        return Drawn((), low, high)
+
+    def plain(self, drawn: Drawn | None) -> Any:
+        """The canonical text: ``parse`` of it gives ``drawn`` again."""
+        if drawn is None:
+            return None
+        if drawn.ranged:
+            return f"random:{self.kind.plain(drawn.low)}..{self.kind.plain(drawn.high)}"
+        listed = [self.kind.plain(option) for option in drawn.options]
+        return listed[0] if len(listed) == 1 else listed
+
+
+@frozen
+class CoreChoice:
+    """Core counts M: each of ``fixed`` gets all its sets; with ``drawn`` a group draws its own.
+
+    Attributes:
+        fixed: None: every count there is here (``resolve``).
+        low, high: Range of the drawn group; None: chosen on the machine.
+    """
+
+    fixed: tuple[int, ...] | None = ()
+    drawn: bool = False
+    low: int | None = None
+    high: int | None = None
+
+
+@frozen
+class CoresRule:
+    """The rule of M: ``4,8``, ``all``, ``random``, ``random:2..8`` or both kinds in one list."""
+
+    def parse(self, value: Any) -> CoreChoice:
+        if isinstance(value, CoreChoice):
+            return value
+        if value is None or value == "all":
+            return CoreChoice(fixed=None)
+        found = CoreChoice()
+        counts: list[Any] = []
+        # TOML has lists of both kinds; a text has commas.
+        parts = value.split(",") if isinstance(value, str) else value
+        for part in parts if isinstance(parts, list | tuple) else [parts]:
+            if isinstance(part, str) and part.strip().startswith("random"):
+                if found.drawn:
+                    raise refuse("random is listed twice", "one group draws its core counts")
+                found = self._random(part.strip(), found)
+            else:
+                counts.append(part)
+        if counts or not found.drawn:
+            text = ",".join(map(str, counts)) if isinstance(value, str) else counts
+            found = evolve(found, fixed=rules.Cores().parse(text))
+        return found
+
+    @staticmethod
+    def _random(text: str, found: CoreChoice) -> CoreChoice:
+        if text == "random":
+            return evolve(found, drawn=True)
+        drawn = _COUNTS.parse(text)
+        assert drawn is not None
+        return evolve(found, drawn=True, low=drawn.low, high=drawn.high)
+
+    @staticmethod
+    def plain(choice: CoreChoice) -> Any:
+        """The canonical form."""
+        if choice.fixed is None:
+            return None
+        drawn = [] if not choice.drawn else ["random"]
+        if drawn and choice.high is not None:
+            drawn = [f"random:{choice.low}..{choice.high}"]
+        return [*choice.fixed, *drawn]
+
+
+_COUNTS = SpreadRule(wholes(1, 1024, sensible=(1, 1024)))
+
 
 _GROUPS_MAX = 1000
 _WCET = (1_000, 1_000_000_000)
@@ -67,7 +288,7 @@ def _as_all(name: str) -> tuple[str, str]:
     return f"{option.name} VALUES", option.help
 
 
-_PER_CORE = SpreadRule(draws.wholes(1, 64, sensible=(1, 3)))
+_PER_CORE = SpreadRule(wholes(1, 64, sensible=(1, 3)))
 
 
 @frozen(kw_only=True)
@@ -85,7 +306,7 @@ class StressSpec:
     """
 
     cores: CoreChoice = keyed(
-        draws.CoresRule(), "--cores LIST", "M: 4,8 (a group each), random, random:2..8, or all."
+        CoresRule(), "--cores LIST", "M: 4,8 (a group each), random, random:2..8, or all."
     )
     sets: int = keyed(rules.Whole(1, 100_000), "--sets N", "Task sets of each group.")
     random_sets: int | None = keyed(
@@ -97,23 +318,22 @@ class StressSpec:
     critical_cores: tuple[int, ...] = keyed(
         CriticalCores(),
         "--critical-cores LIST",
-        "Critical tasks on the first k cores only, computation fills the rest; 0: not shielded."
-        "  [0]",
+        "Critical tasks on the first k cores only, computation fills the rest; 0: not shielded.",
         default=(0,),
     )
     fill_utilisation: Fraction = keyed(
         rules.Ratio("0.001", "1"),
         "--fill-utilisation U",
-        "How full computation makes a core that is not critical.  [0.9]",
+        "How full computation makes a core that is not critical.",
         default=Fraction(9, 10),
     )
     sync_share: Drawn = keyed(
-        SpreadRule(draws.shares(), optional=False),
+        SpreadRule(shares(), optional=False),
         "--sync-share VALUES",
         "rho: 0.5, 0,0.5,1 or random:0.2..0.8.",
     )
     contended_ratio: Drawn = keyed(
-        SpreadRule(draws.shares(), optional=False), "--contended-ratio VALUES", "alpha, likewise."
+        SpreadRule(shares(), optional=False), "--contended-ratio VALUES", "alpha, likewise."
     )
     per_task: bool = keyed(
         rules.Flag(), "--per-task", "Draw rho and alpha for each task anew.", default=False
@@ -123,32 +343,32 @@ class StressSpec:
         _PER_CORE, "--tasks-per-core VALUES", "N/M of the group that draws its M.", default=None
     )
     segments_max: Drawn | None = keyed(
-        SpreadRule(draws.wholes(1, 256, sensible=(2, 16))), *_as_all("segments_max"), default=None
+        SpreadRule(wholes(1, 256, sensible=(2, 16))), *_as_all("segments_max"), default=None
     )
     wcet_min: Drawn | None = keyed(
-        SpreadRule(draws.durations(*_WCET, sensible=(50_000, 200_000))),
+        SpreadRule(durations(*_WCET, sensible=(50_000, 200_000))),
         *_as_all("wcet_min"),
         default=None,
     )
     wcet_max: Drawn | None = keyed(
-        SpreadRule(draws.durations(*_WCET, sensible=(200_000, 1_000_000))),
+        SpreadRule(durations(*_WCET, sensible=(200_000, 1_000_000))),
         *_as_all("wcet_max"),
         default=None,
     )
     distribution: Drawn | None = keyed(
-        SpreadRule(draws.words(tuple(DISTRIBUTIONS))), *_as_all("distribution"), default=None
+        SpreadRule(words(tuple(DISTRIBUTIONS))), *_as_all("distribution"), default=None
     )
     classes_min: Drawn | None = keyed(
-        SpreadRule(draws.wholes(1, 64, sensible=(1, 2))), *_as_all("classes_min"), default=None
+        SpreadRule(wholes(1, 64, sensible=(1, 2))), *_as_all("classes_min"), default=None
     )
     classes_max: Drawn | None = keyed(
-        SpreadRule(draws.wholes(1, 64, sensible=(2, 4))), *_as_all("classes_max"), default=None
+        SpreadRule(wholes(1, 64, sensible=(2, 4))), *_as_all("classes_max"), default=None
     )
     priorities: Drawn | None = keyed(
-        SpreadRule(draws.words(PRIORITIES)), *_as_all("priorities"), default=None
+        SpreadRule(words(PRIORITIES)), *_as_all("priorities"), default=None
     )
     utilisation: Drawn | None = keyed(
-        SpreadRule(draws.shares(least=1, sensible=(50, 700))), *_as_all("utilisation"), default=None
+        SpreadRule(shares(least=1, sensible=(50, 700))), *_as_all("utilisation"), default=None
     )
 
     def problems(self) -> list[Problem]:

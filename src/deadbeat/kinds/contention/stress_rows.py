@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import quantiles
-from deadbeat.kinds.contention.point import compute_columns, ends, known, mean_of
-from deadbeat.model.results import PART_COLUMNS
+from deadbeat.kinds.contention.point import ends, known, mean_of, measured
 from deadbeat.stats.intervals import Interval, difference, mean_interval, share_over_sets
 from deadbeat.stats.proportions import wilson
 
@@ -22,15 +21,6 @@ Floats = NDArray[np.float64]
 Sets = Sequence[Mapping[str, Any]]
 
 _SHARES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99, "max": 1.0}
-_MEANS = (
-    "slowdown_calm",
-    "slowdown_rough",
-    "response_ratio_mean",
-    "sync_share_real",
-    "contended_ratio_real",
-    "overlap_real",
-    *PART_COLUMNS,
-)
 _SUMS = ("jobs", "released", "miss_episodes", "overruns", "left_out")
 
 
@@ -44,9 +34,8 @@ def group_row(sets: Sets) -> dict[str, Any]:
     common = mean_of(known(sets, "cost_half_width")) or 0.0
     for metric, shared in (("slowdown", 0.0), ("delay_ratio", common)):
         row |= _spread(metric, known(sets, f"{metric}_mean"), common=shared)
-    row |= compute_columns(sets)
+    row |= measured(sets, groups=True)
     row |= miss_shares(sets)
-    row |= {column: mean_of(known(sets, column)) for column in _MEANS}
     row |= {column: sum(item[column] for item in sets) if sets else None for column in _SUMS}
     return row
 

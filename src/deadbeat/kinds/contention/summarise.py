@@ -18,7 +18,7 @@ from deadbeat.kinds.contention.evidence import CampaignEvidence
 from deadbeat.kinds.contention.figures import RunFigures, run_figures
 from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.kinds.contention.late import WORST, Worst, late_facts
-from deadbeat.kinds.contention.overlap import UseCosts, contended_plan, overlap_share
+from deadbeat.kinds.contention.overlap import contended_plan, overlap_share
 from deadbeat.kinds.contention.plan import group_of, group_text
 from deadbeat.kinds.contention.point import Pooled, noise_floor, point_row
 from deadbeat.kinds.contention.precision import precision_columns, precision_findings
@@ -32,7 +32,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
-from deadbeat.model.results import Point, RunKey, Summary, point_text
+from deadbeat.model.results import Point, PrecisionRecord, RunKey, Summary, point_text
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT, tool_version
@@ -57,7 +57,7 @@ class Attempts:
     failed: dict[RunKey, dict[str, Any]]
     planned: frozenset[RunKey]
     mode: str = "profile"
-    precision: dict[str, Any] | None = None
+    precision: PrecisionRecord | None = None
 
     @classmethod
     def of(cls, store: CampaignStore) -> Attempts:
@@ -266,7 +266,6 @@ class RunReader:
     ) -> None:
         self._store = store
         self._calibration = calibration
-        self._costs = UseCosts(calibration) if calibration else None
         self._spec = spec_of(store)
         self._columns = COLUMNS[attempts.mode][1]
         self.worst = Worst()
@@ -359,10 +358,10 @@ class RunReader:
         self, key: RunKey, table: JobTable, columns: JobColumns, task_set: TaskSet
     ) -> dict[str, Any]:
         """What also needs the calibration."""
-        if self._calibration is None or self._costs is None:
+        if self._calibration is None:
             return {}
         try:
-            plan = contended_plan(task_set, self._costs)
+            plan = contended_plan(task_set, self._calibration)
             half_width = cost_half_width(self._calibration, task_set)
         except KeyError as error:
             raise DataError(
@@ -455,7 +454,7 @@ def _meta(
             for record in sessions
         ],
         "failed": {key.text: failure for key, failure in sorted(attempts.failed.items())},
-        "precision": attempts.precision,
+        "precision": None if attempts.precision is None else to_plain(attempts.precision),
         "runs_digest": attempts.digest(),
     }
 

@@ -9,6 +9,7 @@ from deadbeat.kinds.contention.configurations import groups
 from deadbeat.kinds.contention.grids import METRICS, GridMetric, cell_text, state_of
 from deadbeat.kinds.contention.headline import load_words, needed_text, place
 from deadbeat.kinds.contention.stress_charts import group_samples
+from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import Summary
 from deadbeat.report import facts
 from deadbeat.report.charts import SHOWN
@@ -125,9 +126,11 @@ def _needed(column: str) -> Callable[[Row], str | None]:
 #: What explains a point without being its answer.
 FURTHER_COLUMNS = (
     said("point", lambda row: f"M = {row['cores']}, {place(row)}; {load_words(row, ', ')}"),
-    _figure("compute ratio", "compute_ratio", "compute_ratio_ci"),
-    _figure("slowdown, calm half", "slowdown_calm"),
-    _figure("slowdown, rough half", "slowdown_rough"),
+    *(
+        _figure(each.title, each.name, f"{each.name}_ci" if each.interval else "", each.scale)
+        for each in MEASURES
+        if each.title
+    ),
     _figure("misses alone %", "alone_miss_ratio", "alone_miss_ci", 100.0),
     _figure("misses beyond those %", "miss_excess", "miss_excess_ci", 100.0),
     said("sets that miss", lambda row: row.get("miss_sets"), format=str),

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from deadbeat.experiment.folders import choose_folder, state_of_folder
-from deadbeat.kinds.base import ExperimentKind, Shown, Stored
+from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.kinds.interference.document import COLUMNS, load_document, summary_dict, write_load
-from deadbeat.kinds.interference.plan import planned_keys
-from deadbeat.kinds.interference.spec import LoadSpec, read_spec
+from deadbeat.kinds.interference.engine import LoadEngine
+from deadbeat.kinds.interference.hardware import HardwareLoad
+from deadbeat.kinds.interference.plan import plan, planned_keys, seconds_of
+from deadbeat.kinds.interference.runner import LoadExperiment, look
+from deadbeat.kinds.interference.simulated import SimulatedLoad
+from deadbeat.kinds.interference.spec import (
+    LoadSpec,
+    preset,
+    read_spec,
+    resolve,
+    specify,
+)
 from deadbeat.kinds.interference.summarise import summary_of
-from deadbeat.model.load import LoadKey, LoadSummary
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.load import PLAIN, LoadCell, LoadKey, LoadSummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
+from deadbeat.store.campaign import free_bytes
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import LOAD_TEST, REPORT_FILE, FolderState, Place
 
@@ -27,11 +40,6 @@ def state_of(path: Path) -> FolderState:
         return planned_keys(store), read_spec(store.spec).form
 
     return state_of_folder(path, LoadStore.open, planned)
-
-
-def lacking(store: LoadStore, *, retry_invalid: bool = False) -> int:
-    """Runs of a load test that have no result yet; or an invalid one, where that is retried."""
-    return len(store.lacking(planned_keys(store), retry_invalid=retry_invalid))
 
 
 def choose(
@@ -68,38 +76,104 @@ def choose(
     )
 
 
-def write(
-    store: LoadStore, *, figures: bool, failed: Mapping[str, str] | None = None
-) -> tuple[LoadSummary, Shown]:
-    """Everything derived, and where it is.
-
-    Args:
-        failed: Runs of this invocation without a result, and why.
-    """
-    summary, page = write_load(store, summary_of(store), figures=figures)
-    return summary, Shown(
-        plain=_plain(summary, store.path, failed or {}),
-        document=load_document(summary),
-        lines=(f"report: {page}",),
+def begin(asked: Begin) -> Begun:
+    """Makes the folder of a load test, or finds the one to continue."""
+    wanted = _specified(asked)
+    made_up = asked.simulated
+    engine: LoadEngine = asked.held.enter_context(
+        closing(SimulatedLoad() if made_up else HardwareLoad())
+    )
+    spec = resolve(wanted, engine.cpus())
+    possible = look(spec, engine)
+    words = {name: change.words for name, change in possible.changes.items()}
+    again = asked.retry_invalid
+    platform = engine.describe()
+    place = choose(asked.runs, spec, platform, words, fresh=asked.fresh, retry=again)
+    store = LoadStore.open(place.path) if place.resumed else None
+    runs = plan(spec, possible.changes)
+    left = len(store.lacking(planned_keys(store), retry_invalid=again) if store else runs)
+    cpus = spec.cpus or engine.cpus()
+    free_bytes(place.path)  # before anything is measured for nothing
+    unit_ps = engine.unit_ps(cpus, policy=spec.policy, priority=spec.priority) if left else 0
+    for name, reason in possible.impossible.items():
+        asked.say(f"remedy {name} is not possible here: {reason}")
+    seconds = None if made_up else seconds_of(spec, left)
+    asked.announce(place, total=len(runs), left=left, made_up=made_up, seconds=seconds)
+    if store is None:
+        LoadStore.create(
+            place.path,
+            plain_of(spec),
+            platform,
+            unit_ps=unit_ps,
+            changes=words,
+            impossible=possible.impossible,
+        )
+        store = LoadStore.open(place.path)
+    return Begun(
+        experiment=LoadExperiment(spec, engine, store, possible.changes, retry_invalid=again)
     )
 
 
-def _plain(summary: LoadSummary, path: Path, failed: Mapping[str, str]) -> dict[str, Any]:
-    more = {"path": str(path), "report": str(path / REPORT_FILE), "failed": dict(failed)}
-    return summary_dict(summary, **more)
+def _specified(asked: Begin) -> LoadSpec:
+    layer = {**asked.written, **asked.typed}
+    # The work of a round by the option of the other form is taken for a mistake in the form.
+    form, option = layer.get("form", "back-to-back"), asked.names.get("round")
+    if (form, option) == ("back-to-back", "--budget"):
+        raise UsageError("--budget: rounds back to back have none", "--form periodic, or --round")
+    if (form, option) == ("periodic", "--round"):
+        raise UsageError("--round: the periodic form has a budget", "--budget")
+    named = layer.pop("preset", None)
+    return specify(layer if named is None else preset(named, layer), asked.names)
+
+
+def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, Any]:
+    failed = {key.text: why for key, why in store.failed().items()}
+    path = store.path
+    return summary_dict(summary, path=str(path), report=str(path / REPORT_FILE), failed=failed)
 
 
 def _show(path: Path) -> Shown:
-    summary, state = summary_of(LoadStore.open(path)), state_of(path)
+    store = LoadStore.open(path)
+    summary, state = summary_of(store), state_of(path)
     return Shown(
-        plain=_plain(summary, path, {}),
+        plain=_plain(summary, store),
         document=load_document(summary),
         lines=(f"{state.state}: {state.done} of {state.planned} runs",),
     )
 
 
 def _report(path: Path, figures: bool) -> Shown:
-    return write(LoadStore.open(path), figures=figures)[1]
+    """Everything derived, and where it is."""
+    store = LoadStore.open(path)
+    failed = store.failed()
+    if not store.committed():
+        run, reason = min(((key.text, why) for key, why in failed.items()), default=("", ""))
+        why = f", for example {run}: {reason}" if run else ""
+        raise DeadbeatError(f"{path}: no run has a result{why}", "repeat its command")
+    summary, page = write_load(store, summary_of(store), figures=figures)
+    return Shown(
+        plain=_plain(summary, store),
+        document=load_document(summary),
+        lines=(f"report: {page}",),
+        empty=not counts(summary),
+        invalid=len(store.invalid()),
+        fails=fails(summary, failed=len(failed)),
+    )
+
+
+def counts(summary: LoadSummary) -> list[LoadCell]:
+    """Cells without a remedy in which a run counts."""
+    return [cell for cell in summary.cells if cell.condition == PLAIN and cell.runs]
+
+
+def fails(summary: LoadSummary, *, failed: int = 0) -> frozenset[str]:
+    """What is so: ``misses``, a deadline was missed without a remedy; ``invalid``, a run is invalid
+    or one of ``failed`` without a result."""
+    found = {
+        "misses": any(cell.failures for cell in counts(summary)),
+        "invalid": failed > 0 or any(cell.invalid for cell in summary.cells),
+    }
+    return frozenset(name for name, so in found.items() if so)
 
 
 def _open(path: Path) -> Stored[LoadStore, LoadSummary]:
@@ -111,5 +185,11 @@ def _open(path: Path) -> Stored[LoadStore, LoadSummary]:
 
 
 KIND = ExperimentKind(
-    name="load", folder=LOAD_TEST, state_of=state_of, show=_show, report=_report, open=_open
+    name="load",
+    folder=LOAD_TEST,
+    state_of=state_of,
+    show=_show,
+    report=_report,
+    open=_open,
+    begin=begin,
 )

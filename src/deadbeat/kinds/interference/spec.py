@@ -203,7 +203,16 @@ class LoadSpec:
             "Of the cells with the most ordinary threads, where remedies are told apart.  [twice]",
         ),
     ] = None
-    trace: Annotated[bool, Flag()] = True
+    trace: Annotated[
+        bool,
+        Flag(),
+        Option(
+            "--trace/--no-trace",
+            "",
+            "Also one run, counted nowhere, in which the kernel's events say who had the CPU."
+            "  [yes]",
+        ),
+    ] = True
 
     @property
     def round_ns(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from deadbeat.kinds.latency.data import load_order, load_words
+from deadbeat.kinds.latency.words import load_order, load_words
 from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.report import facts
 from deadbeat.report.document import FactList, Part, Subsection, Table, said

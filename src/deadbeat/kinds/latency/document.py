@@ -11,14 +11,12 @@ from typing import Any
 from attrs import asdict, frozen
 
 from deadbeat.kinds.latency import split, words
+from deadbeat.kinds.latency.charts import load_charts, machine_charts, timeline_charts
 from deadbeat.kinds.latency.circumstances_table import circumstances
-from deadbeat.kinds.latency.data import kernel_text, load_words
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
-from deadbeat.kinds.latency.load_charts import load_charts, machine_charts
 from deadbeat.kinds.latency.split import split_charts
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, lines_of, summarise_latency
-from deadbeat.kinds.latency.timeline import timeline_charts
-from deadbeat.kinds.latency.words import labels_of, ordered
+from deadbeat.kinds.latency.words import kernel_text, labels_of, load_words
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import QUANTILES_PPM, LatencyKey, LatencyRun
 from deadbeat.model.latency_summary import (
@@ -140,7 +138,7 @@ def matrix_table(summary: LatencySummary, *, cpus: bool) -> Table:
     """A row per cell, or per CPU of it; a second one, corrected, where periods were missed."""
     rows = [
         MatrixLine(cell, row, shown, corrected)
-        for cell in ordered(summary.cells)
+        for cell in summary.cells
         for row in (cell.cpus if cpus else (cell.whole,))
         for shown, corrected in ((row.raw, False), (row.changed, True))
         if shown is not None
@@ -205,7 +203,7 @@ GATE_COLUMNS = (
 
 def tail_table(summary: LatencySummary) -> Table:
     """Every statement on the tail of every cell."""
-    rows = [(cell, tail) for cell in ordered(summary.cells) for tail in cell.whole.tail]
+    rows = [(cell, tail) for cell in summary.cells for tail in cell.whole.tail]
     return Table(name="tail-table", title="Bounds", columns=TAIL_COLUMNS, rows=rows, dense=True)
 
 
@@ -213,7 +211,7 @@ def extrapolations_of(summary: LatencySummary) -> list[tuple[str, Extrapolation]
     """For every cell and method: of what, and its levels or why there are none."""
     return [
         (f"{load_words(cell.load)} · {cell.engine}", item)
-        for cell in ordered(summary.cells)
+        for cell in summary.cells
         for item in cell.whole.extrapolations
     ]
 
@@ -271,7 +269,7 @@ def problems_of(summary: LatencySummary) -> list[tuple[LatencyKey, Finding]]:
     """Every problem of every run that does not count."""
     return [
         (run.key, problem)
-        for cell in ordered(summary.cells)
+        for cell in summary.cells
         for run in cell.invalid
         for problem in run.problems
     ]

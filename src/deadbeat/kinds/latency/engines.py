@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.model.finding import Finding
@@ -18,7 +17,13 @@ from deadbeat.model.latency import (
     LoadPoint,
     PathSplit,
 )
+from deadbeat.model.lazy import Later
 from deadbeat.targets.base import Target
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = Later("numpy")
 
 #: A traced run lasts no longer, s: beyond it the kernel's buffers would lose the oldest events.
 TRACE_S = 10.0

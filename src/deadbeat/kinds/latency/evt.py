@@ -10,11 +10,11 @@ level is no worst case: it is what is exceeded once in so many hours if nothing 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import NormalDist
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.kinds.latency.tail import Part, intervals_estimator
 from deadbeat.model.latency_summary import Extrapolation, ReturnLevel, TailGate
@@ -43,7 +43,6 @@ _DRAWS = 199
 _LARGEST_DRAWS = 499
 #: Stretches of a block, at least.
 _BLOCK_MIN = 10
-_BASE = {PEAKS: "pareto", BLOCKS: "extreme"}
 
 
 @frozen(kw_only=True, eq=False)
@@ -101,7 +100,11 @@ class TailSample:
 
     @property
     def family(self) -> str:
-        return _BASE[self.method]
+        return "pareto" if self.method == PEAKS else "extreme"
+
+    def shape_of(self, values: Floats) -> float:
+        """Of the family's fit to some of the values."""
+        return fit(self.family, values).one()[0]
 
 
 def extrapolations(parts: Sequence[Part], *, seed: int = 1) -> tuple[Extrapolation, ...]:
@@ -223,16 +226,12 @@ def blocks_of(series: Series) -> TailSample:
 
 def _maxima(series: Series, size: int) -> tuple[Floats, np.ndarray]:
     """Of every whole block of ``size`` stretches of each run, and where each begins."""
-    values, places = [], []
-    for number in range(_runs(series)):
-        mine = np.flatnonzero(series.run == number)
-        whole = len(mine) // size * size
-        if whole:
-            values.append(series.values[mine[:whole]].reshape(-1, size).max(axis=1))
-            places.append(mine[:whole:size])
-    if not values:
-        return np.zeros(0), np.zeros(0, np.int64)
-    return np.concatenate(values), np.concatenate(places)
+    runs = np.unique(series.run, return_index=True, return_counts=True)[1:]
+    starts = [
+        first + np.arange(0, many - size + 1, size) for first, many in zip(*runs, strict=True)
+    ]
+    places = np.concatenate([np.zeros(0, np.int64), *starts])
+    return series.values[places[:, None] + np.arange(size)].max(axis=1, initial=0.0), places
 
 
 def _runs(series: Series) -> int:
@@ -262,20 +261,21 @@ def drift(series: Series) -> tuple[float, float]:
     that resemble each other tell as much as (1 - r) / (1 + r) independent ones (M. S. Bartlett,
     J. Royal Statistical Society 98, 1935).
     """
-    mine = [series.values[series.run == number] for number in range(_runs(series))]
-    mine = [values for values in mine if len(values) >= _BLOCK_MIN]
+    runs = np.split(series.values, np.flatnonzero(np.diff(series.run)) + 1)
+    mine = [values for values in runs if len(values) >= _BLOCK_MIN]
     if not mine:
         return 1.0, 1.0
     within = [_ranks(values) for values in mine]
-    products = sum(float((each[:-1] * each[1:]).sum()) for each in within)
-    squares = sum(float((each**2).sum()) for each in within)
-    lag = min(max(products / squares, 0.0), 0.99) if squares else 0.0
+    squares = [float(each @ each) for each in within]
+    products = sum(float(each[:-1] @ each[1:]) for each in within)
+    lag = min(max(products / sum(squares), 0.0), 0.99) if any(squares) else 0.0
     inflation = (1 + lag) / (1 - lag)
-    slope = variance = 0.0
-    for each in within:
-        time = np.arange(len(each)) - (len(each) - 1) / 2
-        slope += float((each * time).sum())
-        variance += float((each**2).sum()) * float((time**2).sum()) / (len(each) - 1)
+    times = [np.arange(len(each)) - (len(each) - 1) / 2 for each in within]
+    slope = sum(float(each @ time) for each, time in zip(within, times, strict=True))
+    variance = sum(
+        square * float(time @ time) / (len(time) - 1)
+        for square, time in zip(squares, times, strict=True)
+    )
     trend = math.erfc(abs(slope) / math.sqrt(2 * variance * inflation)) if variance else 1.0
     whole = _ranks(np.concatenate(mine))
     ends = np.cumsum([len(values) for values in mine])
@@ -360,18 +360,15 @@ def rank_sum_p(values: Floats, group: np.ndarray) -> float:
     one, two = int(group.sum()), int((~group).sum())
     if not one or not two:
         return 1.0
-    ranks = np.argsort(np.argsort(values)) + 1.0
-    middle = one * (one + two + 1) / 2
     error = math.sqrt(one * two * (one + two + 1) / 12)
-    return math.erfc(abs(float(ranks[group].sum()) - middle) / error / math.sqrt(2))
+    return math.erfc(abs(float(_ranks(values)[group].sum())) / error / math.sqrt(2))
 
 
 def _independent(sample: TailSample, seed: int) -> tuple[bool, str]:
     """Neighbours do not resemble each other, and clusters are not huge."""
-    ranks = np.argsort(np.argsort(sample.values)).astype(np.float64)
-    left, right = ranks[:-1] - ranks.mean(), ranks[1:] - ranks.mean()
-    spread = float(((ranks - ranks.mean()) ** 2).sum())
-    lag = float((left * right).sum()) / spread if spread else 1.0
+    ranks = _ranks(sample.values)
+    spread = float(ranks @ ranks)
+    lag = float(ranks[:-1] @ ranks[1:]) / spread if spread else 1.0
     fine = abs(lag) * math.sqrt(len(ranks)) < _Z
     text = f"correlation of neighbours {lag:+.2f}"
     if sample.index is None:
@@ -386,7 +383,7 @@ def _threshold(sample: TailSample, seed: int) -> tuple[bool, str]:
     (1 + xi)**2 / n (R. L. Smith, Biometrika 72, 1985).
     """
     name = "thresholds" if sample.method == PEAKS else "block lengths"
-    shapes = [_shape(sample.family, values) for values in (sample.values, *sample.others)]
+    shapes = [sample.shape_of(values) for values in (sample.values, *sample.others)]
     if len(shapes) < 2:
         return False, f"too few values for other {name}"
     counts = [len(sample.values), *map(len, sample.others)]
@@ -398,10 +395,6 @@ def _threshold(sample: TailSample, seed: int) -> tuple[bool, str]:
     return True, text
 
 
-def _shape(family: str, values: Floats) -> float:
-    return fit(family, values).one()[0]
-
-
 def _fits(sample: TailSample, seed: int) -> tuple[bool, str]:
     random = np.random.default_rng(seed_of(seed, "fit"))
     p = fit_p(sample.family, sample.values, random=random, draws=_DRAWS)
@@ -409,7 +402,7 @@ def _fits(sample: TailSample, seed: int) -> tuple[bool, str]:
 
 
 def _bounded_shape(sample: TailSample, seed: int) -> tuple[bool, str]:
-    shape = _shape(sample.family, sample.values)
+    shape = sample.shape_of(sample.values)
     error = max(1 + shape, 0.5) / math.sqrt(len(sample.values))
     high = shape + NormalDist().inv_cdf(0.95) * error
     return shape <= SHAPE_MAX and high < 1, (
@@ -484,42 +477,32 @@ _GATES: dict[str, _Gate] = {
 }
 
 
-def _unseen(names: Sequence[str] | dict[str, _Gate]) -> Iterator[TailGate]:
+def _unseen(names: Iterable[str]) -> Iterator[TailGate]:
     return (TailGate(name=name, passed=None, text="not looked at") for name in names)
 
 
 def _extrapolate(sample: TailSample, series: Series, *, seed: int) -> Extrapolation:
-    gates = [
-        TailGate(
-            name="order",
-            passed=True,
-            text=f"{len(series.values):,} stretches of {series.stretch_ns / 1e6:g} ms",
-        )
-    ]
-    names = list(_GATES)
-    for place, name in enumerate(names):
-        passed, text = _GATES[name](sample, seed)
+    text = f"{len(series.values):,} stretches of {series.stretch_ns / 1e6:g} ms"
+    gates = [TailGate(name="order", passed=True, text=text)]
+    looked = iter(_GATES.items())
+    found = Extrapolation(
+        method=sample.method, refused="", peaks=len(sample.values), hours=sample.hours
+    )
+    for name, gate in looked:
+        passed, text = gate(sample, seed)
         gates.append(TailGate(name=name, passed=passed, text=text))
         if not passed:
-            return Extrapolation(
-                method=sample.method,
-                refused=f"{name}: {text}",
-                gates=(*gates, *_unseen(names[place + 1 :])),
-                peaks=len(sample.values),
-                hours=sample.hours,
-            )
-    found = fit(sample.family, sample.values)
-    shape, scale, location = found.one()
-    return Extrapolation(
-        method=sample.method,
-        refused="",
+            gates += _unseen(name for name, _ in looked)
+            return evolve(found, refused=f"{name}: {text}", gates=tuple(gates))
+    law = fit(sample.family, sample.values)
+    shape, scale, location = law.one()
+    return evolve(
+        found,
         gates=tuple(gates),
         shape=shape,
         scale_ns=scale,
         location_ns=location + sample.threshold,
-        peaks=len(sample.values),
-        hours=sample.hours,
-        levels=tuple(levels_of(sample, found, seed=seed)),
+        levels=tuple(levels_of(sample, law, seed=seed)),
     )
 
 

@@ -1,77 +1,94 @@
 """Quantities of pooled histograms with intervals: exact within the runs, Student's between them.
 
 Wake-ups of one run share what the machine did in that minute; an interval from wake-ups alone is
-far too narrow. So runs are told apart too (`latency_between`), and of each side the further end
-counts. One run says nothing of how runs differ: it has no interval.
+far too narrow. So the run is the unit too, and of each side the further end counts. One run says
+nothing of how runs differ: it has no interval.
+
+The share of wake-ups above a value is a mean over runs: its interval is Student's, of the ratio of
+two sums, on the scale of log odds. The values whose share may be that of a percentile are the
+percentile's interval (R. S. Woodruff, "Confidence intervals for medians and other position
+measures", JASA 47, 1952): it lies within what was seen, and ends of deeper percentiles never lie
+below those of others. Upwards runs also scatter beyond the largest of them: there the interval
+reaches at least as far as Student's of the logarithms of the runs' own percentiles. An end that
+would lie above the latest wake-up of all is not one that was measured: it is open. Runs that differ
+in length count as fewer, and values that an engine cut off may have been a step larger.
+docs/reference/latency-summary.md has what this covers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from attrs import evolve
+from attrs import evolve, field, frozen
+from numpy.typing import NDArray
 
-from deadbeat.kinds.latency.between import OPEN, Interval, between_runs
-from deadbeat.model.histogram import Histogram, bucket_low
+from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of, pool
 from deadbeat.model.latency import QUANTILES_PPM
 from deadbeat.model.latency_summary import Distribution, Quantity
-from deadbeat.stats.binomial import TAIL, quantile_ranks
+from deadbeat.stats import special
+from deadbeat.stats.binomial import ALPHA, TAIL, chi_squared_p, quantile_ranks
 from deadbeat.stats.intervals import t_quantile
+
+Floats = NDArray[np.float64]
+Ends = tuple[float | None, float | None]
+_OPEN: Ends = (None, None)
 
 #: Below, the spread of the maxima of runs is a guess.
 _MAXIMA_MIN = 3
-
-
-def pool(histograms: Sequence[Histogram]) -> Histogram:
-    """All values of all of them: their sum, also of thousands."""
-    if not histograms:
-        return Histogram()
-    buckets, place = np.unique(
-        np.concatenate([each.buckets for each in histograms]), return_inverse=True
-    )
-    counts = np.zeros(len(buckets), np.int64)
-    np.add.at(counts, place, np.concatenate([each.counts for each in histograms]))
-
-    def known(name: str) -> list[int]:
-        found = (getattr(each, name) for each in histograms)
-        return [value for value in found if value is not None]
-
-    return Histogram(
-        buckets=buckets,
-        counts=counts,
-        min_ns=min(known("min_ns"), default=None),
-        max_ns=max(known("max_ns"), default=None),
-        sum_ns=sum(each.sum_ns for each in histograms),
-        resolution_ns=max(each.resolution_ns for each in histograms),
-        overflow=sum(each.overflow for each in histograms),
-        overflow_from_ns=min(known("overflow_from_ns"), default=None),
-    )
+#: Runs that must carry a tail, from this percentile on, before it is bounded from above: which runs
+#: are the late ones is chance where fewer do. Only where runs differ more than chance would make.
+CARRYING_MIN, TAIL_PPM = 5.0, 900_000
+#: Means differ by late wake-ups where less than this of their variance stays without the latest
+#: tenth; whether few runs carry them is told by the latest hundredth.
+OF_BODY, LATE_PPM = 0.25, 990_000
+#: Exponents beyond overflow.
+_EXPONENT_MAX = 700.0
 
 
 def distribution(runs: Sequence[Histogram]) -> Distribution:
     """The quantities of ``runs`` (a histogram per run), pooled."""
     whole = pool(runs)
-    between = between_runs(runs, whole)
-    intervals = {
-        name: OPEN if between is None else between.quantile(share_ppm)
-        for name, share_ppm in QUANTILES_PPM.items()
-    }
+    between = _between(runs, whole)
+    mean = _quantity("mean", whole.mean_ns, between.mean() if between else _OPEN)
+    quantiles = [
+        evolve(
+            _quantity(name, whole.quantile(ppm), _further(whole, ppm, between)),
+            runs_ns=tuple(run.quantile(ppm) for run in runs),
+        )
+        for name, ppm in QUANTILES_PPM.items()
+    ]
     return Distribution(
         histogram=whole,
         quantities=(
-            _exact("min", whole.min_ns, [each.min_ns for each in runs]),
-            _mean(runs, whole, OPEN if between is None else between.mean()),
-            *_in_order(
-                [
-                    _quantile(name, share_ppm, runs, whole, intervals[name])
-                    for name, share_ppm in QUANTILES_PPM.items()
-                ]
-            ),
-            _exact("max", whole.max_ns, [each.max_ns for each in runs]),
+            Quantity(name="min", value_ns=whole.min_ns, runs_ns=tuple(run.min_ns for run in runs)),
+            evolve(mean, runs_ns=tuple(run.mean_ns for run in runs)),
+            *_in_order(quantiles),
+            Quantity(name="max", value_ns=whole.max_ns, runs_ns=tuple(run.max_ns for run in runs)),
             _max_of_a_run(runs, whole),
         ),
+    )
+
+
+def _quantity(name: str, value: float | None, ends: Ends) -> Quantity:
+    """An end is never on the wrong side of the value: pooled and run by run differ."""
+    low, high = ends
+    if value is not None:
+        low, high = (
+            None if low is None else min(low, value),
+            None if high is None else max(high, value),
+        )
+    return Quantity(name=name, value_ns=value, low_ns=low, high_ns=high)
+
+
+def _further(whole: Histogram, share_ppm: int, between: Between | None) -> Ends:
+    """Of each side the further end of the intervals within and between runs."""
+    low, high = order_interval(whole, share_ppm)
+    lower, higher = between.quantile(share_ppm) if between else _OPEN
+    return (
+        None if low is None or lower is None else min(low, lower),
+        None if high is None or higher is None else max(high, higher),
     )
 
 
@@ -80,61 +97,22 @@ def _in_order(quantiles: Sequence[Quantity]) -> list[Quantity]:
 
     Beyond one that is not bounded from above none is.
     """
-    least: float | None = None
-    is_open = False
-    found: list[Quantity] = []
-    for quantity in quantiles:
-        is_open = is_open or quantity.high_ns is None
-        if quantity.low_ns is not None:
-            least = quantity.low_ns if least is None else max(least, quantity.low_ns)
-        high = None if is_open else quantity.high_ns
-        found.append(evolve(quantity, low_ns=least, high_ns=high))
-    highs = [math.inf if each.high_ns is None else each.high_ns for each in found]
+    lows = np.array([-math.inf if each.low_ns is None else each.low_ns for each in quantiles])
+    highs = np.array([math.inf if each.high_ns is None else each.high_ns for each in quantiles])
+    highs[np.maximum.accumulate(np.isinf(highs))] = math.inf
+    least = np.maximum.accumulate(lows).tolist()
+    most = np.minimum.accumulate(highs[::-1])[::-1].tolist()
     return [
-        each if each.high_ns is None else evolve(each, high_ns=min(highs[place:]))
-        for place, each in enumerate(found)
+        evolve(
+            each,
+            low_ns=low if math.isfinite(low) else None,
+            high_ns=high if math.isfinite(high) else None,
+        )
+        for each, low, high in zip(quantiles, least, most, strict=True)
     ]
 
 
-def _exact(name: str, value: int | None, each: Sequence[int | None]) -> Quantity:
-    return Quantity(name=name, value_ns=value, runs_ns=tuple(each))
-
-
-def _mean(runs: Sequence[Histogram], whole: Histogram, between: Interval) -> Quantity:
-    value = whole.mean_ns
-    return Quantity(
-        name="mean",
-        value_ns=value,
-        low_ns=_outer(min, between[0], value),
-        high_ns=_outer(max, between[1], value),
-        runs_ns=tuple(run.mean_ns for run in runs),
-    )
-
-
-def _outer(
-    pick: Callable[[float, float], float], bound: float | None, value: float | None
-) -> float | None:
-    """An interval's end, never on the wrong side of the value: pooled and run by run differ."""
-    return bound if bound is None or value is None else pick(bound, value)
-
-
-def _quantile(
-    name: str, share_ppm: int, runs: Sequence[Histogram], whole: Histogram, between: Interval
-) -> Quantity:
-    low, high = order_interval(whole, share_ppm)
-    low = None if low is None or between[0] is None else min(low, between[0])
-    high = None if high is None or between[1] is None else max(high, between[1])
-    value = whole.quantile(share_ppm)
-    return Quantity(
-        name=name,
-        value_ns=value,
-        low_ns=_outer(min, low, value),
-        high_ns=_outer(max, high, value),
-        runs_ns=tuple(run.quantile(share_ppm) for run in runs),
-    )
-
-
-def order_interval(histogram: Histogram, share_ppm: int) -> Interval:
+def order_interval(histogram: Histogram, share_ppm: int) -> Ends:
     """Exact 95 % interval of a quantile from independent values: order statistics.
 
     Each end is the outer edge of its bucket, and of what the resolution cut off. None where no
@@ -153,8 +131,7 @@ def _low_at(histogram: Histogram, rank: int) -> int | None:
     if rank > histogram.total - histogram.overflow:
         return histogram.overflow_from_ns
     place = int(np.searchsorted(np.cumsum(histogram.counts), rank))
-    low = bucket_low(int(histogram.buckets[place]))
-    return low if histogram.min_ns is None else max(low, histogram.min_ns)
+    return max(bucket_low(int(histogram.buckets[place])), histogram.min_ns or 0)
 
 
 def _max_of_a_run(runs: Sequence[Histogram], whole: Histogram) -> Quantity:
@@ -164,22 +141,151 @@ def _max_of_a_run(runs: Sequence[Histogram], whole: Histogram) -> Quantity:
     engine cut off is in its upper end. Runs without scatter have none: they say nothing of it.
     """
     maxima = tuple(run.max_ns for run in runs)
-    logs = np.log([float(value) for value in maxima if value])
-    if not len(logs):
+    known = [float(value) for value in maxima if value]
+    if not known:
         return Quantity(name="max_of_a_run", value_ns=None, runs_ns=maxima)
-    middle = float(logs.mean())
-    known = [value for value in maxima if value]
+    logs = np.log(known)
+    middle, low, high = float(logs.mean()), None, None
     # Rounding must not put it beyond all of them.
-    value = min(max(math.exp(middle), float(min(known))), float(max(known)))
-    low = high = None
+    value = min(max(math.exp(middle), min(known)), max(known))
     if len(logs) >= _MAXIMA_MIN and len(set(known)) > 1:
         half = t_quantile(1 - TAIL, len(logs) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(logs))
         low = min(max(math.exp(middle - half), float(whole.min_ns or 0)), value)
-        high = max(math.exp(min(middle + half, 700.0)), value) + whole.resolution_ns - 1
-    return Quantity(
-        name="max_of_a_run",
-        value_ns=value,
-        low_ns=low,
-        high_ns=high,
-        runs_ns=maxima,
-    )
+        high = max(math.exp(min(middle + half, _EXPONENT_MAX)), value) + whole.resolution_ns - 1
+    return Quantity(name="max_of_a_run", value_ns=value, low_ns=low, high_ns=high, runs_ns=maxima)
+
+
+# ---------- between runs ----------
+
+
+@frozen(kw_only=True, eq=False)
+class Between:
+    """Runs of a cell, and what of them every bound is made of.
+
+    Attributes:
+        runs: Those with a wake-up, two at least.
+        totals: Wake-ups of each.
+        whole: All of them pooled.
+        student: The 97.5 % point of Student's t; infinite where fewer than two runs count: a ratio
+            of sums is mostly that of the longest runs (L. Kish, Survey Sampling, 1965).
+        low, high: Bounds of the share of wake-ups above each bucket of ``whole``.
+    """
+
+    runs: tuple[Histogram, ...]
+    totals: Floats
+    whole: Histogram
+    student: float
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+
+    def quantile(self, share_ppm: int) -> Ends:
+        """95 % interval of a percentile."""
+        value = self.whole.quantile(share_ppm)
+        if value is None:
+            return _OPEN
+        above = np.flatnonzero(self.low >= 1 - share_ppm / 1e6)
+        return self._least(int(above[-1]) + 1 if len(above) else 0), self._upper(share_ppm, value)
+
+    def _least(self, place: int) -> float | None:
+        """Least value of a bucket by its place; beyond them all, of what overflowed."""
+        if place >= len(self.whole.buckets):
+            return self.whole.overflow_from_ns
+        return max(bucket_low(int(self.whole.buckets[place])), self.whole.min_ns or 0)
+
+    def _upper(self, share_ppm: int, value: int) -> float | None:
+        below = np.flatnonzero(self.high <= 1 - share_ppm / 1e6)
+        if not len(below) or (share_ppm >= TAIL_PPM and self._carried_by_few(value)):
+            return None
+        top = bucket_high(int(self.whole.buckets[below[0]]))
+        reach = value * math.exp(self._arm([run.quantile(share_ppm) for run in self.runs]))
+        return self._within(max(top, reach))
+
+    def _within(self, end_ns: float) -> float | None:
+        """None where it lies above the latest wake-up: nothing there was measured."""
+        latest = self.whole.max_ns
+        known = latest is not None and end_ns <= latest + self.whole.resolution_ns - 1
+        return end_ns if known else None
+
+    def mean(self) -> Ends:
+        """95 % interval of the mean, by the ratio of sums on the scale of logarithms."""
+        sums = np.array([run.sum_ns for run in self.runs], dtype=np.float64)
+        centre = float(sums.sum() / self.totals.sum())
+        if centre <= 0:
+            return _OPEN
+        many = len(self.runs)
+        residuals = (sums - centre * self.totals) / self.totals.mean()
+        error = math.sqrt(float((residuals**2).sum()) / (many * (many - 1)))
+        if error <= 1e-12 * centre:
+            return _OPEN  # runs without scatter say nothing of it
+        factor = math.exp(min(self.student * error / centre, _EXPONENT_MAX))
+        high = centre * factor + self.whole.resolution_ns - 1
+        return (
+            max(centre / factor, float(self.whole.min_ns or 0)),
+            None if self._mean_is_of_few() else self._within(high),
+        )
+
+    def _mean_is_of_few(self) -> bool:
+        """Whether late wake-ups, which few runs carry, decide how means differ."""
+        late, cut = self.whole.quantile(LATE_PPM), self.whole.quantile(TAIL_PPM)
+        if late is None or cut is None or not self._carried_by_few(late):
+            return False
+        means = [run.mean_ns or 0.0 for run in self.runs]
+        # Values above the cut taken for it.
+        body = [
+            float((np.minimum(run.lows_ns(), cut) * run.counts).sum() / run.counts.sum())
+            for run in self.runs
+        ]
+        return float(np.var(body)) < OF_BODY * float(np.var(means))
+
+    def _arm(self, values: Sequence[float | None]) -> float:
+        """Of Student's interval of the mean logarithm; infinite where one is not known."""
+        if not all(values):
+            return math.inf if None in values else 0.0
+        spread = float(np.std(np.log([float(v) for v in values if v]), ddof=1))
+        return min(self.student * spread / math.sqrt(len(self.runs)), _EXPONENT_MAX)
+
+    def _carried_by_few(self, value: int) -> bool:
+        """Whether runs differ, and so few of them have nearly all that is later than ``value``."""
+        bucket = bucket_of(value)
+        counts = self.totals - [float(run.counts[run.buckets < bucket].sum()) for run in self.runs]
+        share = counts.sum() / self.totals.sum()
+        if not 0 < share < 1:
+            return False
+        expected = self.totals * share
+        surplus = float(((counts - expected) ** 2 / (expected * (1 - share))).sum())
+        differ = chi_squared_p(surplus, len(counts) - 1) < ALPHA
+        return differ and float(counts.sum() ** 2 / (counts**2).sum()) < CARRYING_MIN
+
+
+def _between(runs: Sequence[Histogram], whole: Histogram) -> Between | None:
+    """None with fewer than two runs that have a wake-up: one says nothing of how runs differ.
+
+    The sums alone are kept, for days of runs.
+    """
+    filled = tuple(run for run in runs if run.total)
+    size = len(whole.buckets)
+    if len(filled) < 2 or not size:
+        return None
+    first, second, mixed = np.zeros(size), np.zeros(size), np.zeros(size)
+    totals = np.array([run.total for run in filled], dtype=np.float64)
+    for run, total in zip(filled, totals, strict=True):
+        counts = np.zeros(size)
+        counts[np.searchsorted(whole.buckets, run.buckets)] = run.counts
+        above = total - np.cumsum(counts)
+        first += above
+        second += above**2
+        mixed += above * total
+    many = len(filled)
+    share = first / totals.sum()
+    squares = second - 2 * share * mixed + share**2 * (totals**2).sum()
+    error = np.sqrt(np.maximum(squares, 0.0) / (many * (many - 1))) / totals.mean()
+    freedom = math.floor(float(totals.sum() ** 2 / (totals**2).sum()) + 1e-9) - 1
+    student = t_quantile(1 - TAIL, freedom) if freedom >= 1 else math.inf
+    # Beyond the latest wake-up nothing is known.
+    inside = (share > 0) & (share < 1) & math.isfinite(student)
+    odds = np.where(inside, share, 0.5)
+    arm = np.where(inside, student if freedom >= 1 else 0.0, 0.0) * error / (odds * (1 - odds))
+    low, high = (special.expit(special.logit(odds) + sign * arm) for sign in (-1, 1))
+    low = np.minimum.accumulate(np.where(inside, low, 0.0))
+    high = np.where(inside, high, 1.0)
+    return Between(runs=filled, totals=totals, whole=whole, student=student, low=low, high=high)

@@ -105,7 +105,7 @@ def _of_settings(summary: LatencySummary) -> Iterator[Finding]:
     mixed = [
         name
         for name in ("interval_ns", "priority", "policy", "kinds")
-        if isinstance(summary.meta.get(name), list) and len(summary.meta[name]) > 1
+        if len(getattr(summary.meta, name)) > 1
     ]
     if mixed:
         words = ", ".join(name.removesuffix("_ns") for name in mixed)

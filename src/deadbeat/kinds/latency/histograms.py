@@ -6,24 +6,26 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from attrs import frozen
+from numpy.typing import NDArray
 
-from deadbeat.kinds.latency.data import (
+from deadbeat.kinds.latency.words import (
     LATENCY,
     US,
-    Integers,
-    binned,
-    edges_of,
+    load_order,
     load_words,
     loads_of,
     rests_on,
 )
-from deadbeat.kinds.latency.figures import pool
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import LoadPoint
+from deadbeat.model.histogram import Histogram, pool
+from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve
 from deadbeat.report.times import time_text
 
+Integers = NDArray[np.int64]
+
+#: Bins of a histogram over its whole range: more cannot be told apart on paper.
+_BINS = 140
 #: Looks that can be told apart; more CPUs than these are drawn as one curve.
 _CURVES = 7
 #: Marks up to so far beyond the latest wake-up, as a factor, are shown.
@@ -37,6 +39,40 @@ HISTOGRAM_CAPTION = (
     "Both axes are logarithmic; bins are evenly wide on theirs, so they widen with the latency."
     " A line on the floor is no wake-up at all; the last step to the right is the latest one."
 )
+
+
+def edges_of(histograms: Sequence[Histogram], *, bins: int = _BINS) -> Integers:
+    """Edges around all values, evenly wide on a logarithmic axis, in ns.
+
+    An edge is a whole multiple of the coarsest resolution: a bin that holds two steps of a clock
+    beside one that holds one would be a tooth that nothing in the machine has made.
+    """
+    filled = [item for item in histograms if item.total]
+    if not filled:
+        return np.array([900, 1100], np.int64)
+    step = max(item.resolution_ns for item in filled)
+    low = max(min(item.min_ns or 0 for item in filled), step)
+    high = max(max(item.max_ns or 0 for item in filled) + step, low + 2 * step)
+    wanted = np.geomspace(low // step * step, -(-high // step) * step, bins + 1)
+    return np.unique(np.round(wanted / step).astype(np.int64) * step)
+
+
+def binned(histogram: Histogram, edges_ns: Integers) -> Integers:
+    """Values in each bin, by the greatest value of their bucket (shape: edges - 1).
+
+    A whole step of a coarse clock seldom begins a bucket: by the least value 17 µs would lie below
+    17 µs. What lies outside counts in the first or last bin; overflow from where it is known to
+    begin.
+    """
+    counts = np.zeros(len(edges_ns) - 1, np.int64)
+    if histogram.buckets.size:
+        place = np.searchsorted(edges_ns, histogram.highs_ns(), side="right") - 1
+        np.add.at(counts, np.clip(place, 0, len(counts) - 1), histogram.counts)
+    if histogram.overflow:
+        start = histogram.overflow_from_ns or 0
+        at = int(np.searchsorted(edges_ns, start, side="right")) - 1
+        counts[min(max(at, 0), len(counts) - 1)] += histogram.overflow
+    return counts
 
 
 @frozen(kw_only=True)
@@ -227,8 +263,12 @@ def _tail_panel(cell: CellSummary) -> Panel:
     known = "" if cell.whole.corrected is not None else "; this engine tells of no correction"
     if not cell.whole.runs:
         known = f": {len(cell.invalid)} runs, none valid"
+    return _tails(f"{cell.engine}{known}", curves)
+
+
+def _tails(title: str, curves: Sequence[Curve]) -> Panel:
     return Panel(
-        title=f"{cell.engine}{known}",
+        title=title,
         x_label="N: one wake-up in so many",
         y_label=LATENCY,
         curves=tuple(curves),
@@ -252,3 +292,55 @@ def tail_curve(label: str, histogram: Histogram, *, look: int) -> Curve:
         if value is not None
     )
     return curve(label, points, look=look)
+
+
+# ---------- of matrices that are compared ----------
+
+
+def overlay_charts(sides: Iterable[tuple[str, Sequence[LatencyRun]]]) -> list[Chart]:
+    """For every load and engine that two sides at least have: histograms as shares, and tails.
+
+    Args:
+        sides: Name and runs of each matrix, the baseline first; only valid runs are drawn.
+    """
+    pooled = [(name, _pooled(runs)) for name, runs in sides]
+    places = {place for _, cells in pooled for place in cells}
+    several = len({engine for _, engine in places}) > 1
+    charts = []
+    for load, engine in sorted(places, key=lambda place: (load_order(place[0]), place[1])):
+        named = [
+            Named(label=name, histogram=cells[load, engine], look=look)
+            for look, (name, cells) in enumerate(pooled)
+            if (load, engine) in cells
+        ]
+        if len(named) > 1:
+            option = f"{load_words(load)}, {engine}" if several else load_words(load)
+            charts.append(_overlay(named, name=f"latencies-{load.text}-{engine}", option=option))
+    return charts
+
+
+def _overlay(named: Sequence[Named], *, name: str, option: str) -> Chart:
+    tails = _tails(
+        "One wake-up in N is later",
+        [tail_curve(item.label, item.histogram, look=item.look) for item in named],
+    )
+    return Chart(
+        name=name,
+        title="Latencies laid over each other",
+        option=option,
+        family="latencies",
+        caption="All CPUs and valid runs pooled, missed periods put in where the engine can tell."
+        f" {HISTOGRAM_CAPTION} The end of a tail is the maximum, which is one sample. Whether sides"
+        " differ is said by the verdicts, which compare run by run.",
+        panels=(overlaid(named, title="Histograms", per_million=True), tails),
+    )
+
+
+def _pooled(runs: Iterable[LatencyRun]) -> dict[tuple[LoadPoint, str], Histogram]:
+    found: dict[tuple[LoadPoint, str], list[Histogram]] = {}
+    for run in runs:
+        if run.valid:
+            found.setdefault((run.key.load, run.key.engine), []).extend(
+                item.raw if item.corrected is None else item.corrected for item in run.cpus
+            )
+    return {place: pool(each) for place, each in found.items() if any(h.total for h in each)}

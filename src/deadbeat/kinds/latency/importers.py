@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram, bucket_of
+from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
     Circumstances,
     CpuLatency,
@@ -229,16 +229,11 @@ def with_missed(raw: Histogram, interval_ns: int) -> Histogram:
     As HdrHistogram's correction of coordinated omission, for latencies that reach the interval; a
     latency counts as the least one of its bucket. What overflowed gets none.
     """
-    buckets = Counter(dict(zip(raw.buckets.tolist(), raw.counts.tolist(), strict=True)))
-    total, least = raw.sum_ns, raw.min_ns
+    skipped: Counter[int] = Counter()
     for low, count in zip(raw.lows_ns().tolist(), raw.counts.tolist(), strict=True):
         for value in range(low - interval_ns, -1, -interval_ns):
-            buckets[bucket_of(value)] += count
-            total += value * count
-            least = value if least is None else min(least, value)
-    numbers = sorted(buckets)
-    counts = [buckets[number] for number in numbers]
-    return evolve(raw, buckets=numbers, counts=counts, min_ns=least, sum_ns=total)
+            skipped[value] += count
+    return raw + Histogram.counted(skipped)
 
 
 # ---------- what formats have in common ----------
@@ -266,24 +261,20 @@ def _thread(
         raise ValueError(f"{inside} values in the histogram of {cycles} cycles")
     if min(counts, default=0) < 0 or max(counts, default=0) * step >= _LONGEST_NS:
         raise ValueError("a latency below 0 or above a year")
-    buckets: Counter[int] = Counter()
-    for value, count in counts.items():
-        buckets[bucket_of(value * step)] += count
-    numbers = sorted(buckets)
-    low = min(counts, default=None) if least is None else least
-    high = max(counts, default=None) if greatest is None else greatest
-    exact = sum(value * count for value, count in counts.items())
-    raw = Histogram(
-        buckets=numbers,
-        counts=[buckets[number] for number in numbers],
-        min_ns=None if not cycles or low is None else low * step,
-        # cut off below: what was called 16 us was less than 17
-        max_ns=None if not cycles or high is None else high * step,
-        sum_ns=(round(mean * cycles) if overflow else exact) * step,
-        resolution_ns=step,
-        overflow=overflow,
-        overflow_from_ns=(max(counts, default=-1) + 1) * step if overflow else None,
+    raw = Histogram.counted(
+        {value * step: count for value, count in counts.items()}, resolution_ns=step
     )
+    low = raw.min_ns if least is None else least * step
+    # cut off below: what was called 16 us was less than 17
+    high = raw.max_ns if greatest is None else greatest * step
+    raw = evolve(raw, min_ns=low if cycles else None, max_ns=high if cycles else None)
+    if overflow:
+        raw = evolve(
+            raw,
+            sum_ns=round(mean * cycles) * step,
+            overflow=overflow,
+            overflow_from_ns=(max(counts, default=-1) + 1) * step,
+        )
     return CpuLatency(cpu=number, expected=0, cycles=cycles, missed=0, raw=raw)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,13 @@ from attrs import evolve
 from deadbeat.experiment.folders import choose_folder, state_of_folder
 from deadbeat.kinds.base import ExperimentKind, Shown, Stored
 from deadbeat.kinds.latency import words
+from deadbeat.kinds.latency.begin import begin
 from deadbeat.kinds.latency.document import (
-    LatencyReport,
     latency_document,
     problems_of,
     write_latency,
 )
-from deadbeat.kinds.latency.plan import keys
-from deadbeat.kinds.latency.spec import LatencySpec, read_spec, spec_dict
+from deadbeat.kinds.latency.spec import LatencySpec, keys, read_spec, spec_dict
 from deadbeat.kinds.latency.split import (
     cause_line,
     causes_table,
@@ -119,17 +119,19 @@ def _show(path: Path) -> Shown:
     )
 
 
-def write(store: LatencyStore, *, figures: bool) -> tuple[LatencyReport, Shown]:
-    """Everything derived, and where it is."""
+def _report(path: Path, figures: bool) -> Shown:
+    store = LatencyStore.open(path)
     deadlines = read_spec(store.spec).deadlines
     report = write_latency(store, deadlines_ns=deadlines, figures=figures)
-    counts = counts_text(report.summary.findings)
-    lines = (f"findings: {counts}", f"report: {report.page}")
-    return report, Shown(plain=plain(store, report.summary), lines=lines)
-
-
-def _report(path: Path, figures: bool) -> Shown:
-    return write(LatencyStore.open(path), figures=figures)[1]
+    summary = report.summary
+    return Shown(
+        plain=plain(store, summary),
+        document=latency_document(summary),
+        lines=(f"findings: {counts_text(summary.findings)}", f"report: {report.page}"),
+        empty=summary.runs == summary.invalid_runs,
+        invalid=summary.invalid_runs,
+        fails=frozenset({"invalid"} if summary.invalid_runs else ()),
+    )
 
 
 def _why(path: Path, count: int) -> Shown:
@@ -166,8 +168,8 @@ def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, Any]]:
             "engine": item.cell.engine,
             "cpu": item.split.cpu,
             "latency_ns": item.worst_ns,
-            "parts_ns": {part: item.worst_parts.get(part) for part in PATH_PARTS},
-            "cause": str(item.split.worst.get("cause") or "") or None,
+            "parts_ns": {part: item.split.worst.parts.get(part) for part in PATH_PARTS},
+            "cause": item.split.worst.cause or None,
         }
         for item in sorted(traced(cells), key=lambda item: -item.worst_ns)
         if item.worst_ns
@@ -187,4 +189,5 @@ KIND = ExperimentKind(
     report=_report,
     why=_why,
     open=_open,
+    begin=partial(begin, choose=choose),
 )

@@ -15,13 +15,11 @@ from typing import Any
 from attrs import field, frozen
 
 from deadbeat.experiment.beside import beside_latency
-from deadbeat.kinds.latency.figures import pool
-from deadbeat.kinds.latency.plan import keys
-from deadbeat.kinds.latency.spec import read_spec
+from deadbeat.kinds.latency.spec import keys, read_spec
 from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, other_work_beside
-from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of
+from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of, pool
 from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyRun
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.store.latency import LATENCY_FILE, LatencyStore
@@ -244,7 +242,7 @@ def _findings(matrix: Matrix) -> Iterator[Finding]:
 
 
 def _overlays(subjects: Sequence[Matrix], _levels: int | None) -> list[Any]:
-    from deadbeat.kinds.latency.overlays import overlay_charts  # noqa: PLC0415  heavy
+    from deadbeat.kinds.latency.histograms import overlay_charts  # noqa: PLC0415  heavy
 
     return overlay_charts((subject.name, subject.runs) for subject in subjects)
 

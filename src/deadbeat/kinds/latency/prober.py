@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 from attrs import evolve
@@ -19,6 +19,7 @@ from deadbeat.model.errors import DataError, DeadbeatError, TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, LateWakeUp, PathSplit
+from deadbeat.model.validity import problem
 from deadbeat.store.files import tool_version
 from deadbeat.targets.base import Process, Target
 from deadbeat.trace.session import Tracer
@@ -32,6 +33,47 @@ PATIENCE_S = 90.0
 TRACE_KB, KEPT_KB = 4096, 1024
 _VERSION = 1
 _HINT = "a defect: the runtime wrote it"
+
+
+class _Counts(TypedDict):
+    counts: list[list[int]]
+    min_ns: int
+    max_ns: int
+    sum_ns: int
+
+
+class ProbedCpu(TypedDict):
+    """What a measuring thread wrote (runtime/src/wakeup.c)."""
+
+    cpu: int
+    thread: int
+    start_ns: int
+    expected: int
+    cycles: int
+    missed: int
+    early: int
+    raw: _Counts
+    omitted: _Counts
+    worst: list[tuple[int, int, int]]
+    block_periods: int
+    blocks: list[int]
+    policy: str
+    priority: int
+    placed: int
+    voluntary: int
+    involuntary: int
+    clock_cost_ps: int
+    cpu_ns: int
+
+
+class Probed(TypedDict):
+    """What the program wrote."""
+
+    version: int
+    interval_ns: int
+    held: NotRequired[str]
+    stopped: NotRequired[int]
+    cpus: list[ProbedCpu]
 
 
 class ProberEngine:
@@ -78,16 +120,9 @@ class ProberEngine:
 
     def measure(self, target: Target, request: Request) -> Measured:
         """Measures once; see the protocol."""
-        split: tuple[PathSplit, ...] = ()
         if request.break_ns:
-            plain, split = self._kept(target, request)
-        else:
-            plain = self._run(target, request)
-        return Measured(
-            cpus=tuple(cpu_latency(cpu, plain["interval_ns"]) for cpu in plain["cpus"]),
-            split=split,
-            problems=tuple(problems_of(plain)),
-        )
+            return self._kept(target, request)
+        return _measured(self._run(target, request))
 
     def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
         """Splits the path; see the protocol. What `measure` kept of its worst wake-up stays."""
@@ -104,16 +139,15 @@ class ProberEngine:
         cpus = machine.timer_cpus(request.cpus)
         with Tracer(target, cpus=cpus, more=EVENTS, buffer_kb=TRACE_KB) as tracer:
             tracer.start()
-            plain = self._run(target, short, _marks(tracer)) if not tracer.unavailable else {}
+            if not tracer.unavailable:
+                plain = self._run(target, short, _marks(tracer))
             tracer.stop()
             text = tracer.text()
             if tracer.unavailable:
                 return _untraced(request.cpus, tracer.unavailable)
             return split_path(text, traced_threads(plain), lost=tracer.lost, machine=machine)
 
-    def _kept(
-        self, target: Target, request: Request
-    ) -> tuple[dict[str, Any], tuple[PathSplit, ...]]:
+    def _kept(self, target: Target, request: Request) -> Measured:
         """The run that counts, with the kernel's events, and why its worst wake-up was late."""
         machine = read_machine(target)
         cpus = machine.timer_cpus(request.cpus)
@@ -121,11 +155,12 @@ class ProberEngine:
             tracer.start()
             if tracer.unavailable:
                 why = tracer.unavailable
-                return self._run(target, request), _untraced(request.cpus, why)
+                plain = self._run(target, request)
+                return _measured(plain, split=_untraced(request.cpus, why))
             keeper = _Keeper(tracer, machine)
             options = _marks(tracer) | {"--break-ns": str(request.break_ns)}
             plain = self._run(target, request, options, keeper.hear)
-        return plain | {"traced": True}, keeper.told(plain, request)
+        return _measured(plain, split=keeper.told(plain, request), traced=True)
 
     def _program(self) -> Path:
         return link_program(self._toolchain or Toolchain.find(), NO_TASK_SETS)
@@ -136,7 +171,7 @@ class ProberEngine:
         request: Request,
         more: Mapping[str, str] | None = None,
         hear: Callable[[str], None] = lambda line: None,
-    ) -> dict[str, Any]:
+    ) -> Probed:
         """What the program wrote; ``hear`` gets what it says meanwhile."""
         machine = HardwareExecutor(
             target=target, cpus=request.cpus, toolchain=self._toolchain, lock_wait=self._lock_wait
@@ -202,7 +237,7 @@ def _untraced(cpus: Sequence[int], why: str) -> tuple[PathSplit, ...]:
     return tuple(PathSplit(cpu=cpu, unavailable=why) for cpu in cpus)
 
 
-def traced_threads(plain: Mapping[str, Any]) -> list[Traced]:
+def traced_threads(plain: Probed) -> list[Traced]:
     """The measuring threads of a result."""
     return [
         Traced(cpu=cpu["cpu"], thread=cpu["thread"], start_ns=cpu["start_ns"])
@@ -232,7 +267,7 @@ class _Keeper:
                 self._last, self._text = (place, due_ns, latency_ns), self._tracer.text()
             self._tracer.start()
 
-    def told(self, plain: Mapping[str, Any], request: Request) -> tuple[PathSplit, ...]:
+    def told(self, plain: Probed, request: Request) -> tuple[PathSplit, ...]:
         """The worst wake-up with its cause, on its CPU."""
         why = f"no wake-up was later than {request.break_ns / 1000:.0f} us"
         if self._last is None:
@@ -250,7 +285,7 @@ class _Keeper:
 
 def with_worst(split: Sequence[PathSplit], kept: Sequence[PathSplit]) -> tuple[PathSplit, ...]:
     """``split`` with the worst wake-ups that were ``kept`` of the run that counts."""
-    worst = {one.cpu: one.worst for one in kept if one.worst}
+    worst = {one.cpu: one.worst for one in kept if one.worst.total_ns}
     return tuple(
         evolve(one, worst=worst[one.cpu], unavailable="") if one.cpu in worst else one
         for one in split
@@ -260,7 +295,7 @@ def with_worst(split: Sequence[PathSplit], kept: Sequence[PathSplit]) -> tuple[P
 # --- what the program wrote ---------------------------------------------------------------------
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parsed(text: str) -> Probed:
     """JSON values of a result file. DataError where it is none."""
     try:
         plain = json.loads(text)
@@ -268,10 +303,20 @@ def parsed(text: str) -> dict[str, Any]:
         raise DataError(f"the result of the prober is damaged: {error}", _HINT) from error
     if not isinstance(plain, dict) or plain.get("version") != _VERSION:
         raise DataError("the result of the prober is of another version", _HINT)
-    return plain
+    return cast(Probed, plain)  # a key that is missing or wrong is told where it is read
 
 
-def cpu_latency(plain: Mapping[str, Any], interval_ns: int) -> CpuLatency:
+def _measured(
+    plain: Probed, *, split: tuple[PathSplit, ...] = (), traced: bool = False
+) -> Measured:
+    return Measured(
+        cpus=tuple(cpu_latency(cpu, plain["interval_ns"]) for cpu in plain["cpus"]),
+        split=split,
+        problems=tuple(problems_of(plain, traced=traced)),
+    )
+
+
+def cpu_latency(plain: ProbedCpu, interval_ns: int) -> CpuLatency:
     """What one measuring thread wrote. DataError where a key is missing or wrong."""
     try:
         raw, omitted = _histogram(plain["raw"]), _histogram(plain["omitted"])
@@ -299,9 +344,8 @@ def cpu_latency(plain: Mapping[str, Any], interval_ns: int) -> CpuLatency:
         raise DataError(f"the result of the prober is damaged: {error!r}", _HINT) from error
 
 
-def _histogram(plain: Mapping[str, Any]) -> Histogram:
-    counts: Sequence[Sequence[int]] = plain["counts"]
-    pairs = np.array(counts, np.int64).reshape(-1, 2)
+def _histogram(plain: _Counts) -> Histogram:
+    pairs = np.array(plain["counts"], np.int64).reshape(-1, 2)
     return Histogram(
         buckets=pairs[:, 0],
         counts=pairs[:, 1],
@@ -311,24 +355,21 @@ def _histogram(plain: Mapping[str, Any]) -> Histogram:
     )
 
 
-def problems_of(plain: Mapping[str, Any]) -> list[Finding]:
+def problems_of(plain: Probed, *, traced: bool = False) -> Iterator[Finding]:
     """What the program itself saw go wrong."""
-    found = []
-    held = str(plain.get("held", ""))
+    held = plain.get("held", "")
     if held.startswith("refused"):
-        text = f"/dev/cpu_dma_latency could not be held at 0 ({held.removeprefix('refused: ')})"
-        found.append(Finding(id="idle-not-held", severity="warning", message=text))
+        why = held.removeprefix("refused: ")
+        yield problem("idle-not-held", f"/dev/cpu_dma_latency could not be held at 0 ({why})")
     for cpu in plain["cpus"]:
         if cpu["early"]:
             text = f"CPU {cpu['cpu']}: {cpu['early']} wake-ups before their time, counted as 0 ns"
-            found.append(Finding(id="clock-behind", severity="warning", message=text))
-    if plain.get("traced"):
+            yield problem("clock-behind", text)
+    if traced:
         text = "the kernel's events were recorded while it measured, which takes time of its own"
-        found.append(Finding(id="traced", severity="warning", message=text))
+        yield problem("traced", text)
     if plain.get("stopped"):
-        text = "it was asked to end before its time"
-        found.append(Finding(id="ended-early", severity="warning", message=text))
-    return found
+        yield problem("ended-early", "it was asked to end before its time")
 
 
 make = ProberEngine

@@ -20,8 +20,7 @@ from deadbeat.kinds.latency.circumstances import circumstances
 from deadbeat.kinds.latency.engines import Engine, Measured, Request
 from deadbeat.kinds.latency.judge import judge
 from deadbeat.kinds.latency.loads import Loads, RunningLoad
-from deadbeat.kinds.latency.plan import estimate, keys, seed_of, visits
-from deadbeat.kinds.latency.spec import LatencySpec
+from deadbeat.kinds.latency.spec import LatencySpec, estimate, keys, seed_of, visits
 from deadbeat.model.errors import DeadbeatError, TargetError
 from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint, LoadReport
 from deadbeat.store.latency import LatencyStore

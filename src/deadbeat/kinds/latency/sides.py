@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from attrs import field, frozen
 
-from deadbeat.kinds.latency.data import edges_of, load_order, load_words, loads_of, rests_on
-from deadbeat.kinds.latency.histograms import Named, by_cpu, overlaid, shown_cpus
-from deadbeat.kinds.latency.load_charts import loads_panel, quantity_curves
+from deadbeat.kinds.latency.charts import loads_panel, quantity_curves
+from deadbeat.kinds.latency.histograms import Named, by_cpu, edges_of, overlaid, shown_cpus
+from deadbeat.kinds.latency.words import load_order, load_words, loads_of, policy_words, rests_on
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
@@ -22,13 +21,6 @@ from deadbeat.report.times import seconds_text, time_text
 SIDES_MAX = 7
 #: Measured so much longer, a maximum is larger for that alone.
 _LONGER = 1.1
-#: What must be alike for figures to say anything of kernels or machines, and what it is called.
-_ALIKE = {
-    "interval_ns": "interval",
-    "priority": "priority",
-    "policy": "policy",
-    "dma_latency": "/dev/cpu_dma_latency",
-}
 
 
 @frozen(kw_only=True)
@@ -38,15 +30,15 @@ class Side:
     Attributes:
         name: As it stands in the picture.
         platform: As plain values.
-        settings: Of its specification: what the summary does not tell.
+        dma_latency: What was asked of /dev/cpu_dma_latency; "": not known.
         inventory: What the system consists of, line by line; empty: not recorded.
         lacking: Runs that were asked for and are not there.
     """
 
     name: str
     summary: LatencySummary
-    platform: Mapping[str, Any] = field(factory=dict)
-    settings: Mapping[str, Any] = field(factory=dict)
+    platform: Mapping[str, object] = field(factory=dict)
+    dma_latency: str = ""
     inventory: Mapping[str, str] = field(factory=dict)
     lacking: int = 0
 
@@ -177,29 +169,28 @@ def question(sides: Sequence[Side], *, engine: str = "", load: LoadPoint | None 
 
 
 def _check_alike(sides: Sequence[Side]) -> None:
+    """For figures to say anything of kernels or machines."""
+    alike: dict[str, Callable[[Side], Iterable[object]]] = {
+        "interval": lambda side: map(time_text, side.summary.meta.interval_ns),
+        "priority": lambda side: side.summary.meta.priority,
+        "policy": lambda side: side.summary.meta.policy,
+        "/dev/cpu_dma_latency": lambda side: filter(None, [side.dma_latency]),
+    }
     wrong = []
-    for key, name in _ALIKE.items():
-        values = [side.summary.meta.get(key, side.settings.get(key)) for side in sides]
-        known = [value for value in values if value is not None]
-        if any(value != known[0] for value in known):
+    for name, told in alike.items():
+        values = [", ".join(map(str, told(side))) for side in sides]
+        if len(set(filter(None, values))) > 1:
             shown = "; ".join(
-                f"{side.name}: {_value(key, value)}"
-                for side, value in zip(sides, values, strict=True)
+                f"{side.name}: {value}" for side, value in zip(sides, values, strict=True)
             )
             wrong.append(f"{name} differs: {shown}")
+    hint = "measure both sides the same way"
+    if len(wrong) == 1:
+        raise UsageError(wrong[0], hint)
     if wrong:
-        hint = "measure both sides the same way"
-        if len(wrong) == 1:
-            raise UsageError(wrong[0], hint)
         raise UsageError(
             f"{len(wrong)} things differ that must not ({hint}):", details=tuple(wrong)
         )
-
-
-def _value(key: str, value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(_value(key, item) for item in value)
-    return time_text(value) if key.endswith("_ns") and value is not None else str(value)
 
 
 # ---------- what presets have in common ----------
@@ -242,7 +233,7 @@ def _at(asked: Question, side: Side, loads: Iterable[LoadPoint]) -> list[CellSum
 
 def _cpus(asked: Question) -> list[str]:
     """Pooled over more CPUs, a maximum is larger for that alone."""
-    each = [tuple(side.summary.meta.get("cpus") or ()) for side in asked.sides]
+    each = [side.summary.meta.cpus for side in asked.sides]
     if len(set(map(len, each))) < 2:
         return []
     told = ", ".join(
@@ -336,12 +327,5 @@ def systems_table(asked: Question) -> SidesTable:
 def how(asked: Question) -> str:
     """``prober, every 1 ms, SCHED_FIFO 90``: what holds of every side."""
     meta = asked.sides[0].summary.meta
-    interval, policy = meta.get("interval_ns"), meta.get("policy")
-    words = [asked.engine]
-    if isinstance(interval, int):
-        words.append(f"every {time_text(interval)}")
-    if policy == "fifo":
-        words.append(f"SCHED_FIFO {meta.get('priority')}")
-    elif policy == "other":
-        words.append("SCHED_OTHER")
-    return ", ".join(words)
+    every = f"every {time_text(meta.interval_ns[0])}" if len(meta.interval_ns) == 1 else ""
+    return ", ".join(filter(None, (asked.engine, every, policy_words(meta))))

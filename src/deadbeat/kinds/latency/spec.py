@@ -1,28 +1,28 @@
-"""What a latency matrix is: every parameter, its range, its default by preset.
+"""What a latency matrix is, and the order of its runs: randomised blocks, engines in turn.
 
-As a campaign's specification, it is layered (preset, file, command line) as plain dicts and checked
-once, whole: every problem is reported, each with its path and a hint.
+Every repeat is a block that visits each load once, in an order of its own; within a visit the
+engines follow one another beside the same load, and change their order from block to block (ABBA),
+so that what drifts slowly falls on all alike.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import cache
 from typing import Annotated, Any, Literal
 
-import attrs
 from attrs import frozen
 
-from deadbeat.kinds.latency.engines import ENGINES, SIMULATED
+from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, TRACE_S
 from deadbeat.kinds.latency.importers import foreign_engines
 from deadbeat.kinds.latency.loads import LOADS, strengths
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
-from deadbeat.model.latency import PROFILES, LoadPoint
-from deadbeat.model.rules import Problem, RefusedError, duration_text, refuse
-from deadbeat.model.specification import Option, Structure, renamed, usage
+from deadbeat.model.latency import PROFILES, LatencyKey, LoadPoint
+from deadbeat.model.rules import Problem, duration_text, refuse
+from deadbeat.model.specification import Option, checked, keyed, plain_of, read, renamed, usage
 from deadbeat.model.words import nearest, shown
 
 #: A run is no longer than this; more is measured as several, kept one by one.
@@ -47,7 +47,8 @@ class SpanRule:
     def parse(self, value: Any) -> float:
         example = "write it like 10s, 5min, 2h or 3d"
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        match = _SPAN.fullmatch(repr(value) if number else value.strip() if _text(value) else "")
+        text = repr(value) if number else value.strip() if isinstance(value, str) else ""
+        match = _SPAN.fullmatch(text)
         if match is None or match[2] not in _UNITS_S:
             raise refuse(f"{shown(value)} is not a length of time", example)
         seconds = Fraction(match[1]) * _UNITS_S[match[2]]
@@ -57,10 +58,6 @@ class SpanRule:
                 f"from {float(self.low_s):g}s to {float(self.high_s) / 86400:g}d",
             )
         return float(seconds)
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 @frozen
@@ -76,6 +73,10 @@ class LoadsRule:
         if doubled:
             raise refuse(f"{doubled[0]} is listed twice", "list each load once")
         return tuple(points)
+
+    @staticmethod
+    def plain(points: tuple[LoadPoint, ...]) -> list[str]:
+        return [load_word(point) for point in points]
 
 
 def _point(value: Any) -> LoadPoint:
@@ -136,6 +137,10 @@ class Deadlines:
         listed = rules.items(value, "a list of times", "100us,1ms")
         return tuple(sorted(set(rules.each(listed, rules.DurationNs(1, 10**12).parse))))
 
+    @staticmethod
+    def plain(deadlines: tuple[int, ...]) -> list[str]:
+        return [duration_text(deadline) for deadline in deadlines]
+
 
 #: What a preset changes. On two CPUs, with both engines: default 10 loads x 5 repeats x 2 x 2 s and
 #: 50 times the settling of a load, about five minutes; quick 3 x 3 x 2 x 1 s, under one.
@@ -150,45 +155,43 @@ class LatencySpec:
     """A latency matrix: loads x engines x repeats.
 
     ``engines`` and ``cpus`` are None until they are chosen on the machine (``resolve``). Lengths
-    are in ns, ``duration`` in s.
-
-    Attributes:
-        preset: What its defaults came from.
-        trace: Whether the path of wake-ups is split by the kernel's events.
-        imported: Names of the runs that were read from files of other tools; nothing is measured.
+    are in ns, ``duration`` in s. Where runs are ``imported`` nothing is measured.
     """
 
-    name: Annotated[
-        str,
+    name: str = keyed(
         rules.Name(),
-        Option("--name", "NAME", "Name of the folder.  [latency, or with the preset's name]"),
-    ]
-    mode: Annotated[str, rules.Choice(("latency",))] = "latency"
-    preset: Annotated[str, rules.Choice(tuple(PRESETS))]
-    seed: Annotated[
-        int,
+        "--name NAME",
+        "Name of the folder.  [latency, or with the preset's name]",
+        default="latency",
+    )
+    mode: str = keyed(rules.Choice(("latency",)), "latency", "What it is.", default="latency")
+    preset: str = keyed(
+        rules.Choice(tuple(PRESETS)), "NAME", "default or quick.  [default]", default="default"
+    )
+    seed: int = keyed(
         rules.Whole(0, 2**63 - 1),
-        Option("--seed", "N", "The order of the runs derives from it.  [1]"),
-    ]
-    loads: Annotated[
-        tuple[LoadPoint, ...],
+        "--seed N",
+        "The order of the runs derives from it.  [1]",
+        default=1,
+    )
+    loads: tuple[LoadPoint, ...] = keyed(
         LoadsRule(),
-        Option(
-            "--loads",
-            "LIST",
-            "What runs beside it: idle,50,cpu:75,memory,io,timer,scheduler,mixed or all.  [all]",
-        ),
-    ]
-    engines: Annotated[
-        tuple[str, ...] | None,
+        "--loads LIST",
+        "What runs beside it: idle,50,cpu:75,memory,io,timer,scheduler,mixed or all.  [all]",
+        default=ALL_LOADS,
+    )
+    engines: tuple[str, ...] | None = keyed(
         Engines(),
-        Option("--engine", "LIST", "prober, cyclictest or both in turn.  [both where installed]"),
-    ]
-    cpus: Annotated[
-        tuple[int, ...] | None,
+        "--engine LIST",
+        "prober, cyclictest or both in turn.  [both where installed]",
+        default=None,
+    )
+    cpus: tuple[int, ...] | None = keyed(
         rules.Cpus(),
-        Option("--cpus", "LIST", "CPUs to measure, a thread on each: 0-3.  [all]"),
-    ]
+        "--cpus LIST",
+        "CPUs to measure, a thread on each: 0-3.  [all]",
+        default=None,
+    )
     duration: Annotated[
         float,
         SpanRule(Fraction(1, 10), Fraction(30 * 86400)),
@@ -199,52 +202,52 @@ class LatencySpec:
             " pieces.  [2s]",
         ),
         Option("--seconds", "TIME", "The same."),
-    ]
-    repeats: Annotated[
-        int,
+    ] = 2.0
+    repeats: int = keyed(
         rules.Whole(1, 9999),
-        Option("--repeats", "N", "Times each is measured, all in random order.  [5]"),
-    ]
-    interval: Annotated[
-        int,
+        "--repeats N",
+        "Times each is measured, all in random order.  [5]",
+        default=5,
+    )
+    interval: int = keyed(
         rules.DurationNs(50_000, 1_000_000_000),
-        Option("--interval", "TIME", "Period of the measuring threads: 1000us.  [1ms]"),
-    ]
-    priority: Annotated[
-        int,
-        rules.Whole(1, 99),
-        Option("--priority", "N", "Their real-time priority, 1 to 99.  [90]"),
-    ]
-    policy: Annotated[
-        Literal["fifo", "other"],
+        "--interval TIME",
+        "Period of the measuring threads: 1000us.  [1ms]",
+        default=1_000_000,
+    )
+    priority: int = keyed(
+        rules.Whole(1, 99), "--priority N", "Their real-time priority, 1 to 99.  [90]", default=90
+    )
+    policy: Literal["fifo", "other"] = keyed(
         rules.Choice(("fifo", "other")),
-        Option("--policy", "fifo|other", "other needs no permission, marks every result.  [fifo]"),
-    ]
-    dma_latency: Annotated[
-        Literal["hold", "system"],
+        "--policy fifo|other",
+        "other needs no permission, marks every result.  [fifo]",
+        default="fifo",
+    )
+    dma_latency: Literal["hold", "system"] = keyed(
         rules.Choice(("hold", "system")),
-        Option(
-            "--dma-latency",
-            "hold|system",
-            "Keep deep idle states off while measuring, as cyclictest does, or leave them.  [hold]",
-        ),
-    ]
-    trace: Annotated[bool, rules.Flag()]
-    keep_above: Annotated[
-        int,
+        "--dma-latency hold|system",
+        "Keep deep idle states off while measuring, as cyclictest does, or leave them.  [hold]",
+        default="hold",
+    )
+    trace: bool = keyed(
+        rules.Flag(), "--trace", "Also split the path of wake-ups by kernel events.", default=False
+    )
+    keep_above: int = keyed(
         rules.DurationNs(0, 1_000_000_000),
-        Option(
-            "--keep-above",
-            "TIME",
-            "Trace all the time; tell the cause of a run's worst wake-up later than this.  [no]",
-        ),
-    ] = 0
-    deadlines: Annotated[
-        tuple[int, ...],
+        "--keep-above TIME",
+        "Trace all the time; tell the cause of a run's worst wake-up later than this.  [no]",
+        default=0,
+    )
+    deadlines: tuple[int, ...] = keyed(
         Deadlines(),
-        Option("--deadline", "LIST", "Say of these latencies how often they occur: 100us,1ms."),
-    ] = ()
-    imported: Annotated[tuple[str, ...], rules.Names()] = ()
+        "--deadline LIST",
+        "Say of these latencies how often they occur: 100us,1ms.",
+        default=(),
+    )
+    imported: tuple[str, ...] = keyed(
+        rules.Names(), "LIST", "Runs that were read from files of other tools.", default=()
+    )
 
     @property
     def segments(self) -> int:
@@ -300,64 +303,27 @@ class LatencySpec:
         return found
 
 
-_DEFAULT: dict[str, Any] = {
-    "preset": "default",
-    "name": "latency",
-    "seed": 1,
-    "loads": "all",
-    "engines": None,
-    "cpus": None,
-    "duration": "2s",
-    "repeats": 5,
-    "interval": "1ms",
-    "priority": 90,
-    "policy": "fifo",
-    "dma_latency": "hold",
-    "trace": False,
-    "keep_above": "0ns",
-    "deadlines": [],
-    "imported": [],
-}
-
-
 def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> LatencySpec:
-    """The specification the layers describe over their preset.
-
-    Args:
-        names: What a path is called where it was written (``duration`` -> ``--duration``).
+    """The specification the layers describe over their preset, by `deadbeat.model.specification`.
 
     Raises:
         UsageError: Naming every problem.
     """
-    asked: dict[str, Any] = {}
-    for layer in layers:
-        asked.update(layer)
-    preset = asked.get("preset", "default")
-    base = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
-    name = f"latency-{preset}" if base else "latency"
-    return read_spec({**_DEFAULT, "name": name, **base, **asked}, names=names)
+    preset = next((each["preset"] for each in reversed(layers) if "preset" in each), "default")
+    base = PRESETS.get(preset) if isinstance(preset, str) else None
+    given = {"name": f"latency-{preset}", **base} if base else {}
+    return read(LatencySpec, given, *layers, names=names)
 
 
-def read_spec(values: Any, *, names: Mapping[str, str] | None = None) -> LatencySpec:
-    """Validates a whole specification; raises UsageError naming every problem."""
-    try:
-        return _structure().build(values, LatencySpec)
-    except RefusedError as error:
-        problems = error.problems
-    raise usage([renamed(problem, names or {}) for problem in problems])
+def read_spec(values: Mapping[str, Any]) -> LatencySpec:
+    """A stored specification; raises UsageError naming every problem."""
+    return checked(LatencySpec, values)
 
 
 def spec_dict(spec: LatencySpec) -> dict[str, Any]:
     """The canonical plain form: read_spec(spec_dict(s)) == s."""
-    plain = attrs.asdict(spec, recurse=False)
-    plain["loads"] = [load_word(point) for point in spec.loads]
-    plain["interval"] = duration_text(spec.interval)
-    plain["keep_above"] = duration_text(spec.keep_above)
-    plain["imported"] = list(spec.imported)
-    plain["deadlines"] = [duration_text(deadline) for deadline in spec.deadlines]
-    for key in ("engines", "cpus"):
-        plain[key] = None if plain[key] is None else list(plain[key])
-    return plain
+    times = {name: duration_text(getattr(spec, name)) for name in ("interval", "keep_above")}
+    return plain_of(spec) | times
 
 
 def resolve(
@@ -376,7 +342,6 @@ def resolve(
     Raises:
         UsageError: A CPU or engine that is not there; no engine at all.
     """
-    names = names or {}
     problems = []
     strange = [cpu for cpu in spec.cpus or () if cpu not in cpus]
     if strange:
@@ -394,9 +359,9 @@ def resolve(
     plain_cpus = spec.cpus or tuple(cpus)
     problems += [] if strange else _no_strengths(spec.loads, len(plain_cpus))
     if problems:
-        raise usage([renamed(problem, names) for problem in problems])
-    plain = {**spec_dict(spec), "engines": list(wanted), "cpus": list(plain_cpus)}
-    return read_spec(plain, names=names)
+        raise usage([renamed(problem, names or {}) for problem in problems])
+    chosen = {"engines": list(wanted), "cpus": list(plain_cpus)}
+    return checked(LatencySpec, spec_dict(spec) | chosen, names)
 
 
 def _no_strengths(loads: Sequence[LoadPoint], cpus: int) -> list[Problem]:
@@ -406,12 +371,9 @@ def _no_strengths(loads: Sequence[LoadPoint], cpus: int) -> list[Problem]:
         offered = strengths(LOADS[point.profile], cpus)
         if point.percent and point.percent not in offered:
             text = f"{load_word(point)} is no whole number of workers on CPUs numbering {cpus}"
-            found.append(Problem("loads", text, f"there {point.profile} has {_few(offered)} %"))
+            known = ", ".join(map(str, offered))
+            found.append(Problem("loads", text, f"there {point.profile} has {known} %"))
     return found
-
-
-def _few(offered: Sequence[int]) -> str:
-    return ", ".join(map(str, offered))
 
 
 def _needs_more(name: str, spec: LatencySpec, engines: Mapping[str, str]) -> bool:
@@ -420,6 +382,94 @@ def _needs_more(name: str, spec: LatencySpec, engines: Mapping[str, str]) -> boo
     return name == "cyclictest" and spec.policy == "other" and engines.get("prober") == ""
 
 
-@cache
-def _structure() -> Structure:
-    return Structure(LatencySpec)
+# ---------- the order of its runs, and what they cost ----------
+
+#: What one run costs beside its measuring time, and one visit beside its runs, s: reading the
+#: circumstances; a load that starts, settles and ends.
+_RUN_S, _VISIT_S = 0.4, 1.3
+#: What making a run up costs, and one of its wake-ups on one CPU, s (on a slow machine).
+_MADE_UP_RUN_S, _MADE_UP_S = 0.02, 0.4e-6
+#: Beside the measuring time of a traced run: tracing begins and ends, the trace is copied and read.
+_TRACE_S = 1.5
+#: Of a stored run: a histogram of some hundred buckets twice, the worst, the circumstances.
+_RUN_BYTES = 40_000
+
+
+@frozen
+class Visit:
+    """One load in one block, and the runs beside it in order."""
+
+    load: LoadPoint
+    keys: tuple[LatencyKey, ...]
+
+
+@frozen(kw_only=True)
+class MatrixCost:
+    """What a matrix takes."""
+
+    runs: int
+    seconds: float
+    bytes: int
+
+
+def visits(spec: LatencySpec) -> tuple[Visit, ...]:
+    """All visits of ``spec`` (resolved) in order; none where its runs were imported."""
+    if spec.imported:
+        return ()
+    return tuple(
+        Visit(
+            load, tuple(LatencyKey(load, engine, block) for engine in _engines(spec, load, block))
+        )
+        for block in range(spec.blocks)
+        for load in sorted(spec.loads, key=lambda load: _digest(spec, block, load.text))
+    )
+
+
+def keys(spec: LatencySpec) -> tuple[LatencyKey, ...]:
+    """All runs of ``spec`` (resolved) in order."""
+    if spec.imported:
+        return tuple(LatencyKey.parse(text) for text in spec.imported)
+    return tuple(key for visit in visits(spec) for key in visit.keys)
+
+
+def seed_of(spec: LatencySpec, key: LatencyKey) -> int:
+    """Seed of what is made up in one run."""
+    return int.from_bytes(_digest(spec, "run", key.text)[:6], "little")
+
+
+def estimate(spec: LatencySpec, *, runs: int) -> MatrixCost:
+    """What ``runs`` runs of ``spec`` take."""
+    cpus = max(len(spec.cpus or ()), 1)
+    # Histograms grow with the logarithm of what is measured.
+    return MatrixCost(
+        runs=runs,
+        seconds=_made_up(spec, runs, cpus) if spec.engines == (SIMULATED,) else _real(spec, runs),
+        bytes=runs * _RUN_BYTES * cpus,
+    )
+
+
+def _made_up(spec: LatencySpec, runs: int, cpus: int) -> float:
+    """Nothing is waited for, but all is drawn."""
+    wake_ups = spec.seconds * 1e9 / spec.interval * cpus
+    return runs * (_MADE_UP_RUN_S + wake_ups * _MADE_UP_S)
+
+
+def _real(spec: LatencySpec, runs: int) -> float:
+    visited = -(-runs // max(len(spec.engines or ()), 1))
+    return runs * (spec.seconds + _RUN_S) + visited * _VISIT_S + _traced(spec, runs)
+
+
+def _traced(spec: LatencySpec, runs: int) -> float:
+    """What the traced runs take, s."""
+    if not spec.trace or "prober" not in (spec.engines or ()):
+        return 0.0
+    return runs / len(spec.engines or ()) * (min(spec.seconds, TRACE_S) + _TRACE_S)
+
+
+def _engines(spec: LatencySpec, load: LoadPoint, block: int) -> tuple[str, ...]:
+    first = sorted(spec.engines or (), key=lambda name: _digest(spec, load.text, name))
+    return tuple(first if block % 2 == 0 else reversed(first))
+
+
+def _digest(spec: LatencySpec, *parts: object) -> bytes:
+    return hashlib.sha256("/".join(map(str, (spec.seed, *parts))).encode()).digest()

@@ -9,8 +9,7 @@ from operator import attrgetter
 
 from attrs import frozen
 
-from deadbeat.kinds.latency.data import US, engines_of, load_order, load_words
-from deadbeat.kinds.latency.summarise import split_total
+from deadbeat.kinds.latency.words import US, engines_of, load_words
 from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
 from deadbeat.report.charts import Chart, Panel, stacked
@@ -47,27 +46,21 @@ class TracedWakeUp:
     @property
     def cause(self) -> str:
         """What held the worst up."""
-        return re.sub(r"(\d) us\b", r"\1 µs", str(self.split.worst.get("cause") or "not known"))
+        return re.sub(r"(\d) us\b", r"\1 µs", self.split.worst.cause or "not known")
 
     @property
     def worst_ns(self) -> int:
         """Latency of the worst; 0 where none is kept."""
-        return split_total(self.split.worst)
-
-    @property
-    def worst_parts(self) -> dict[str, int]:
-        """Parts of the worst; empty where events of it are missing."""
-        found = {part: self.split.worst.get(part) for part in PATH_PARTS}
-        return {part: int(value) for part, value in found.items() if value is not None}
+        return self.split.worst.total_ns
 
 
 def traced(cells: Iterable[CellSummary]) -> list[TracedWakeUp]:
     """CPUs of cells that have traced wake-ups, loads in order."""
     return [
         TracedWakeUp(cell=cell, split=split)
-        for cell in sorted(cells, key=lambda cell: (load_order(cell.load), cell.engine))
+        for cell in cells
         for split in cell.split
-        if split.worst or any(histogram.total for histogram in split.parts.values())
+        if split.worst.total_ns or any(histogram.total for histogram in split.parts.values())
     ]
 
 
@@ -88,7 +81,7 @@ def split_charts(cells: Sequence[CellSummary]) -> list[Chart]:
         {part: mean for part in PATH_PARTS if (mean := _mean(item.split, part)) is not None}
         for item in every
     ]
-    worst = [item.worst_parts for item in every]
+    worst = [item.split.worst.parts for item in every]
     panels = (_stacked("Mean", names, means), _stacked("The worst traced", names, worst))
     return [
         Chart(name="latency-split", title="Where the latency went", caption=_CAPTION, panels=panels)
@@ -116,7 +109,7 @@ def _of_traced(name: str, item: TracedWakeUp) -> float | None:
 
 
 def _worst(part: str, item: TracedWakeUp) -> int | None:
-    return item.worst_parts.get(part)
+    return item.split.worst.parts.get(part)
 
 
 def _mean_of(part: str, item: TracedWakeUp) -> float | None:

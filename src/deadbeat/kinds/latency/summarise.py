@@ -15,14 +15,13 @@ from attrs import asdict, evolve
 
 from deadbeat.experiment.beside import beside_latency
 from deadbeat.kinds.latency.evt import extrapolations
-from deadbeat.kinds.latency.figures import distribution, pool
+from deadbeat.kinds.latency.figures import distribution
 from deadbeat.kinds.latency.findings import findings_of
 from deadbeat.kinds.latency.tail import Part, tail_statements
-from deadbeat.model.histogram import Histogram
+from deadbeat.kinds.latency.words import load_order
+from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import (
     BLOCKS_MAX,
-    PATH_PARTS,
-    PROFILES,
     CpuLatency,
     LatencyKey,
     LatencyRun,
@@ -36,6 +35,7 @@ from deadbeat.model.latency_summary import (
     InvalidRun,
     LatencyRow,
     LatencySummary,
+    MatrixFacts,
     WorstWakeUp,
 )
 from deadbeat.report.document import Column
@@ -68,7 +68,7 @@ def summarise_latency(
         places.setdefault((run.key.load, run.key.engine), []).append(run)
     cells = tuple(
         _cell(places[place], deadlines_ns, seed=seed)
-        for place in sorted(places, key=lambda place: (_load_order(place[0]), place[1]))
+        for place in sorted(places, key=lambda place: (load_order(place[0]), place[1]))
     )
     summary = LatencySummary(
         name=name,
@@ -78,7 +78,7 @@ def summarise_latency(
         runs=len(ordered),
         invalid_runs=sum(not run.valid for run in ordered),
         beside=beside_latency(ordered),
-        meta=_meta(ordered),
+        meta=_facts(ordered),
     )
     return evolve(summary, findings=tuple(findings_of(summary, ordered)))
 
@@ -102,32 +102,24 @@ def _with_longer_stretches(cpu: CpuLatency) -> CpuLatency:
     )
 
 
-def _load_order(load: LoadPoint) -> tuple[int, int]:
-    """Idle first, then by profile as PROFILES has them, the weaker first."""
-    return (-1, 0) if load.percent == 0 else (PROFILES.index(load.profile), load.percent)
-
-
 def _labels(runs: Sequence[LatencyRun]) -> tuple[str, ...]:
     kinds = sorted({run.kind for run in runs} - {"hardware"})
     other = ["policy other"] if any(run.policy == "other" for run in runs) else []
     return (*kinds, *other)
 
 
-def _meta(runs: Sequence[LatencyRun]) -> dict[str, Any]:
-    def one(values: Iterable[Any]) -> Any:
-        found = sorted(set(values))
-        return found[0] if len(found) == 1 else found or None
-
-    return {
-        "interval_ns": one(run.interval_ns for run in runs),
-        "priority": one(run.priority for run in runs),
-        "policy": one(run.policy for run in runs),
-        "seconds": one(run.seconds for run in runs),
-        "cpus": sorted({cpu.cpu for run in runs for cpu in run.cpus}),
-        "engines": {run.key.engine: run.engine_version for run in runs},
-        "kinds": sorted({run.kind for run in runs}),
-        "started": [min(times), max(times)] if (times := [run.started for run in runs]) else None,
-    }
+def _facts(runs: Sequence[LatencyRun]) -> MatrixFacts:
+    times = sorted(run.started for run in runs)
+    return MatrixFacts(
+        interval_ns=tuple(sorted({run.interval_ns for run in runs})),
+        priority=tuple(sorted({run.priority for run in runs})),
+        policy=tuple(sorted({run.policy for run in runs})),
+        seconds=tuple(sorted({run.seconds for run in runs})),
+        cpus=tuple(sorted({cpu.cpu for run in runs for cpu in run.cpus})),
+        engines={run.key.engine: run.engine_version for run in runs},
+        kinds=tuple(sorted({run.kind for run in runs})),
+        started=(times[0], times[-1]) if times else (),
+    )
 
 
 # -- a cell
@@ -256,7 +248,7 @@ def _joined(splits: Sequence[PathSplit]) -> PathSplit:
             name: pool([split.parts[name] for split in having if name in split.parts])
             for name in names
         },
-        worst=max((split.worst for split in having), key=split_total, default={}),
+        worst=max((split.worst for split in having), key=lambda worst: worst.total_ns),
         latency=_pooled([split.latency for split in having]),
         left_out=sum(split.left_out for split in having),
         lost=sum(split.lost for split in having),
@@ -267,12 +259,6 @@ def _pooled(histograms: Iterable[Histogram | None]) -> Histogram | None:
     """Those there are; None where there are none."""
     known = [histogram for histogram in histograms if histogram is not None]
     return pool(known) if known else None
-
-
-def split_total(worst: dict[str, Any]) -> int:
-    """Latency of a split wake-up, ns: as it was told, else the sum of its parts."""
-    told = worst.get("latency_ns")
-    return int(sum(int(worst.get(part) or 0) for part in PATH_PARTS) if told is None else told)
 
 
 # -- rows for CSV and tables

@@ -18,8 +18,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.kinds.latency.figures import pool
-from deadbeat.model.histogram import Histogram
+from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import CpuLatency, LatencyRun
 from deadbeat.model.latency_summary import TailStatement
 from deadbeat.stats.binomial import (

@@ -1,30 +1,84 @@
-"""A latency matrix in words: the verdict, a line per load, what holds for all."""
+"""A latency matrix in words: names of loads and quantities, the verdict, a line per load."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from deadbeat.kinds.latency.data import (
-    QUANTITY_WORDS,
-    engines_of,
-    interval_text,
-    kernel_text,
-    load_order,
-    load_words,
-    loads_of,
-)
+from deadbeat.model.latency import PROFILES, LoadPoint
 from deadbeat.model.latency_summary import (
     CellSummary,
+    LatencyRow,
     LatencySummary,
+    MatrixFacts,
+    Quantity,
 )
 from deadbeat.report.facts import UNKNOWN
 from deadbeat.report.times import seconds_text, time_text
 
+#: What a made-up machine has for a kernel.
+_NO_KERNEL = "none"
+#: What latencies are drawn in, in ns.
+US = 1_000.0
+LATENCY = "wake-up latency (µs)"
 
-def ordered(cells: Iterable[CellSummary]) -> list[CellSummary]:
-    """Loads in order, engines by name."""
-    return sorted(cells, key=lambda cell: (load_order(cell.load), cell.engine))
+#: Quantities in words.
+QUANTITY_WORDS = {
+    "min": "minimum",
+    "mean": "mean",
+    "p50": "median",
+    "p90": "90 %",
+    "p99": "99 %",
+    "p99.9": "99.9 %",
+    "p99.99": "99.99 %",
+    "max": "maximum",
+    "max_of_a_run": "maximum of one run",
+}
+
+
+def load_words(load: LoadPoint) -> str:
+    """``idle``, ``cpu 25 %``: as it stands on axes and in tables."""
+    return "idle" if load.percent == 0 else f"{load.profile} {load.percent} %"
+
+
+def load_order(load: LoadPoint) -> tuple[int, int]:
+    """Idle first, then CPU load ascending, then the other profiles."""
+    known = PROFILES.index(load.profile) if load.profile in PROFILES else len(PROFILES)
+    return (-1 if load.percent == 0 else known, load.percent)
+
+
+def loads_of(cells: Iterable[CellSummary]) -> list[LoadPoint]:
+    """Loads that occur, in order."""
+    return sorted({cell.load for cell in cells}, key=load_order)
+
+
+def engines_of(cells: Iterable[CellSummary]) -> list[str]:
+    """Engines that occur, by name."""
+    return sorted({cell.engine for cell in cells})
+
+
+def kernel_text(kernel: object) -> str:
+    """``kernel 6.12.1-rt``; that there is none, or that nobody knows."""
+    if kernel == _NO_KERNEL:
+        return "no kernel: made up"
+    return f"kernel {kernel}" if kernel else "kernel not recorded"
+
+
+def rests_on(row: LatencyRow) -> str:
+    """How much was measured: ``60,000 wake-ups, 6 runs, 12 s``."""
+    runs = f"{len(row.runs)} run{'' if len(row.runs) == 1 else 's'}"
+    return f"{row.cycles:,} wake-ups, {runs}, {seconds_text(row.hours * 3600)}"
+
+
+def interval_text(quantity: Quantity) -> str:
+    """``31 µs [28 µs, 35 µs]``; an end that cannot be bounded says so."""
+    value = time_text(quantity.value_ns)
+    if quantity.low_ns is None and quantity.high_ns is None:
+        many = quantity.value_ns is not None and quantity.name not in ("min", "max")
+        return f"{value} (cannot be bounded)" if many else value
+    low = "not bounded" if quantity.low_ns is None else time_text(quantity.low_ns)
+    high = "not bounded" if quantity.high_ns is None else time_text(quantity.high_ns)
+    return f"{value} [{low}, {high}]"
 
 
 def labels_of(summary: LatencySummary) -> tuple[str, ...]:
@@ -96,7 +150,7 @@ def answers(summary: LatencySummary) -> list[tuple[str, tuple[str, ...]]]:
     """For every load: its name, and a line for each engine."""
     found: dict[str, list[str]] = {}
     several = len(engines_of(summary.cells)) > 1
-    for cell in ordered(summary.cells):
+    for cell in summary.cells:
         found.setdefault(load_words(cell.load), []).append(_answer(cell, named=several))
     return [(load, tuple(lines)) for load, lines in found.items()]
 
@@ -124,18 +178,17 @@ def head_facts(
     summary: LatencySummary, platform: Mapping[str, object]
 ) -> tuple[tuple[str, str], ...]:
     """Label and text of what stands under the title."""
-    meta = summary.meta
     host = " · ".join(str(platform[key]) for key in ("name", "soc", "machine") if platform.get(key))
-    started = meta.get("started") or ()
+    started, engines = summary.meta.started, summary.meta.engines.items()
     invalid = f", {summary.invalid_runs} of them invalid" if summary.invalid_runs else ""
     simulated = any(label.lower() == "simulated" for label in summary.labels)
     return (
         ("Machine", host or UNKNOWN),
         ("Kernel", kernel_text(platform.get("kernel")).removeprefix("kernel ")),
         ("Preemption model", str(platform.get("preemption") or UNKNOWN)),
-        ("Date", str(started[0]) if started else UNKNOWN),
+        ("Date", started[0] if started else UNKNOWN),
         ("How", how(summary)),
-        ("Engines", _engines(meta.get("engines"))),
+        ("Engines", ", ".join(_version(*each) for each in engines) or UNKNOWN),
         ("Simulated" if simulated else "Measured", f"{summary.runs} runs{invalid}"),
     )
 
@@ -143,23 +196,22 @@ def head_facts(
 def how(summary: LatencySummary) -> str:
     """``every 1 ms, SCHED_FIFO 90, 12 s a run, CPUs 0, 1``; what differs between runs says so."""
     meta = summary.meta
-    interval, seconds, cpus = meta.get("interval_ns"), meta.get("seconds"), meta.get("cpus")
-    policy = {"fifo": "SCHED_FIFO", "other": "SCHED_OTHER"}.get(str(meta.get("policy")), "")
     words = (
-        f"every {time_text(interval)}" if isinstance(interval, int | float) else "intervals differ",
-        f"{policy} {meta.get('priority')}"
-        if policy == "SCHED_FIFO"
-        else policy or "policy differs",
-        f"{seconds_text(seconds)} a run" if isinstance(seconds, int | float) else "lengths differ",
-        f"CPUs {', '.join(map(str, cpus))}" if isinstance(cpus, list | tuple) else "",
+        f"every {time_text(meta.interval_ns[0])}"
+        if len(meta.interval_ns) == 1
+        else "intervals differ",
+        policy_words(meta) or "policy differs",
+        f"{seconds_text(meta.seconds[0])} a run" if len(meta.seconds) == 1 else "lengths differ",
+        f"CPUs {', '.join(map(str, meta.cpus))}",
     )
-    return ", ".join(word for word in words if word)
+    return ", ".join(words)
 
 
-def _engines(engines: object) -> str:
-    if not isinstance(engines, Mapping) or not engines:
-        return UNKNOWN
-    return ", ".join(_version(str(name), str(version)) for name, version in engines.items())
+def policy_words(meta: MatrixFacts) -> str:
+    """``SCHED_FIFO 90``; "" where runs differ in policy."""
+    if meta.policy == ("fifo",):
+        return f"SCHED_FIFO {', '.join(map(str, meta.priority))}"
+    return "SCHED_OTHER" if meta.policy == ("other",) else ""
 
 
 def _version(name: str, version: str) -> str:
@@ -180,7 +232,7 @@ def rests(summary: LatencySummary) -> str:
 def without_run(cells: Iterable[CellSummary]) -> str:
     """``No valid run: memory 100 % (5 invalid).``, with the engine where there are several; ""
     where every cell has one."""
-    known = ordered(cells)
+    known = list(cells)
     several = len(engines_of(known)) > 1
     named = [
         f"{load_words(cell.load)}{f' by {cell.engine}' if several else ''}"

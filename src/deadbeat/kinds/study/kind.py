@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deadbeat.kinds.base import ExperimentKind, Shown, Stored
+from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.kinds.study.chunks import chunk_count
+from deadbeat.kinds.study.cluster import Cluster
 from deadbeat.kinds.study.document import LABEL, StudyReport, study_report, write_study
+from deadbeat.kinds.study.preset import specify
 from deadbeat.kinds.study.results import StudyResults, answered, columns_of
-from deadbeat.kinds.study.runner import load
+from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads, choose, load, open_store
 from deadbeat.kinds.study.spec import read_spec
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.words import count_of
 from deadbeat.report.plain import records
 from deadbeat.store.place import REPORT_FILE, STUDY, FolderState, stage
 from deadbeat.store.study import StudyStore
@@ -59,6 +62,37 @@ def _report(path: Path, figures: bool) -> Shown:
     return shown(store, write_study(store, figures=figures))
 
 
+def begin(asked: Begin) -> Begun:
+    """Makes the folder of a study, or finds the one to continue or to show."""
+    layer = {**asked.typed}
+    if asked.given.get("preset") is not None:
+        layer["preset"] = asked.given["preset"]
+    if not layer and not asked.written:
+        raise UsageError(
+            "neither a preset nor a sweep is named",
+            "deadbeat sched study --list shows the presets; a sweep needs --processors, --tasks,"
+            " --utilisation and a --policy or --test",
+        )
+    spec = specify(asked.written, layer, names=asked.names)
+    scheduler = asked.given.get("scheduler")
+    computer: Computer = Cluster(scheduler) if scheduler else Threads(asked.given.get("workers"))
+    place = choose(asked.runs, spec, fresh=asked.fresh)
+    store = open_store(place, spec)
+    chunks = chunk_count(spec)
+    cells = f"{spec.total} task sets in {count_of(len(spec.cells), 'cell')} of {spec.sets}"
+    left = chunks - len(store.finished())
+    asked.announce(place, total=chunks, left=left, unit="chunks", details=cells)
+
+    def report(figures: bool) -> Shown:
+        path, done = store.path, len(store.finished())
+        if done >= chunks:
+            return _report(path, figures)
+        plain = {"name": path.name, "path": str(path), "planned": chunks, "done": done}
+        return Shown(plain=plain)
+
+    return Begun(experiment=StudyExperiment(spec, store, computer), report=report)
+
+
 def _open(path: Path) -> Stored[StudyStore, StudyResults]:
     store = StudyStore.open(path)
     spec = read_spec(store.spec)
@@ -75,4 +109,5 @@ KIND = ExperimentKind(
     report=_report,
     open=_open,
     listed=False,
+    begin=begin,
 )

@@ -26,9 +26,8 @@ from deadbeat.kinds.study.chunks import (
 )
 from deadbeat.kinds.study.spec import StudySpec, digest, identity, read_spec, spec_dict
 from deadbeat.model.errors import DataError, UsageError
-from deadbeat.store.family import family, numbered
 from deadbeat.store.files import tool_version
-from deadbeat.store.place import CONTINUE_HINT, STUDY, Place, other_parameters
+from deadbeat.store.place import CONTINUE_HINT, STUDY, Place, family, numbered, other_parameters
 from deadbeat.store.study import StudyStore
 
 

@@ -15,6 +15,7 @@ import attrs
 from attrs import frozen
 from cattrs import Converter
 
+from deadbeat.kinds.study.sweep import SETS_MAX
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import usage
@@ -24,10 +25,10 @@ from deadbeat.sched.analysis import tests as known_tests
 from deadbeat.sched.generators import Recipe
 from deadbeat.sched.simulator import option_words
 
-#: Task systems of one study: a hundred times the thesis's.
-SETS_MAX = 2_000_000
 #: Bins of the histogram of task utilisations: twentieths of 1.
 BINS = 20
+#: Scheduling points of a verdict.
+BUDGET = 5_000_000
 
 #: Different refusals of the generator that are named at once.
 _TOLD_MAX = 5
@@ -115,7 +116,7 @@ class StudySpec:
     order: str = "utilisation-desc"
     priorities: str = "rm"
     metrics: bool = False
-    budget: int = 5_000_000
+    budget: int = BUDGET
 
     @property
     def total(self) -> int:

@@ -1,32 +1,24 @@
-"""What a person wrote, on the command line or in a file, as a study."""
+"""What a person writes, on the command line or in a file, to ask for a study."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
-import attrs
 from attrs import frozen
-from cattrs import Converter
 
-from deadbeat.kinds.study.preset import Preset, presets
-from deadbeat.kinds.study.spec import SETS_MAX, Source, StudySpec, SweepCell
-from deadbeat.model.errors import UsageError
-from deadbeat.model.rules import Flag, Name, Problem, Whole, refuse
-from deadbeat.model.specification import checked, keyed, renamed, usage
-from deadbeat.model.words import nearest, shown
-from deadbeat.sched import Costs, Scheduler
+from deadbeat.model.rules import Flag, Name, Whole, refuse
+from deadbeat.model.specification import keyed
+from deadbeat.model.words import shown
 
+#: Task systems of one study: a hundred times the thesis's.
+SETS_MAX = 2_000_000
 _LIMIT = 10_000
-#: Keys that may be given beside a preset; everything else makes a sweep of its own.
-PRESET_KEYS = ("preset", "name", "seed", "sets", "ties", "budget")
 _RANGE = re.compile(r"\s*([0-9.]{1,12})\s*\.\.\s*([0-9.]{1,12})\s*(?::\s*([0-9.]{1,12})\s*)?")
-_COSTS = Converter(forbid_extra_keys=True)
-#: The words of a source, or of a scheduler, as values of its fields.
-Parsed = dict[str, Any]
+#: Fields of a source, or of a scheduler, as words or numbers.
+Written = dict[str, Any]
 
 
 # ---------- rules ----------
@@ -99,62 +91,31 @@ class Axis:
 
 @frozen
 class Fields:
-    """Fields of an attrs class, as words or numbers."""
+    """Values of fields, by name."""
 
-    kind: type
-
-    def parse(self, value: Any) -> Parsed:
+    def parse(self, value: Any) -> Written:
         if not isinstance(value, Mapping):
             raise refuse(f"{shown(value)} is not a table", "write a section like [generator]")
-        declared, found = attrs.fields_dict(self.kind), {}
-        for name, each in value.items():
-            if name not in declared:
-                raise refuse(f"unknown key {shown(name)}", nearest(str(name), list(declared)))
-            try:
-                found[name] = _as(each, declared[name].default)
-            except (ValueError, TypeError):
-                raise refuse(
-                    f"{name} = {shown(each)} is not a value of it", "see the reference"
-                ) from None
-        return found
-
-
-def _as(value: Any, default: Any) -> Any:
-    """``value`` in the type of a field's default."""
-    if default is None:
-        numerator, slash, denominator = str(value).partition("/")
-        return (int(numerator), int(denominator)) if slash else float(value)
-    if isinstance(default, int | float):
-        number = float(value)
-        if isinstance(default, int) and not number.is_integer():
-            raise ValueError
-        return type(default)(number)
-    if isinstance(default, str):
-        if not isinstance(value, str):
-            raise TypeError
-        return value
-    return _COSTS.structure(value, Costs)
+        return dict(value)
 
 
 @frozen
 class Variants:
     """Label -> its fields: NAME or NAME:KEY=VALUE:KEY=VALUE, where ``word`` is the name's field."""
 
-    kind: type
     word: str
 
-    def parse(self, value: Any) -> dict[str, Parsed]:
+    def parse(self, value: Any) -> dict[str, Written]:
         made = {}
         for label in WordList().parse(value):
             name, *pairs = label.split(":")
-            own = {self.word: name}
+            made[label] = own = {self.word: name}
             for pair in pairs:
                 option, equals, text = pair.partition("=")
                 if not equals:
                     hint = f"write it like {name}:low=0.1"
                     raise refuse(f"{shown(pair)} is not KEY=VALUE", hint)
                 own[option.replace("-", "_")] = text
-            made[label] = Fields(self.kind).parse(own)
         return made
 
 
@@ -163,148 +124,59 @@ class Variants:
 
 @frozen(kw_only=True)
 class Sweep:
-    """A study as it is asked for."""
+    """A study as it is asked for; None: not said, so that of a preset or what help says."""
 
-    name: str = keyed(
-        Name(), "--name NAME", "Name of the study's folder.  [the preset's, or study]",
-        default="study",
-    )  # fmt: skip
-    seed: int = keyed(
-        Whole(0, 2**63 - 1), "--seed N", "Everything random derives from it.  [1]", default=1
+    name: str | None = keyed(
+        Name(), "--name NAME", "Name of the study's folder.  [the preset's, or study]", default=None
     )
-    sets: int = keyed(
-        Whole(1, SETS_MAX), "--sets N", "Task sets per cell.  [the preset's, or 100]", default=100
+    seed: int = keyed(
+        Whole(0, 2**63 - 1), "--seed N", "Everything random derives from it.", default=1
+    )
+    sets: int | None = keyed(
+        Whole(1, SETS_MAX), "--sets N", "Task sets per cell.  [the preset's, or 100]", default=None
     )
     ties: tuple[str, ...] = keyed(
-        WordList(), "--ties LIST", "Tie rules, each for every policy: index,utilisation-desc.",
+        WordList(),
+        "--ties LIST",
+        "Tie rules, each for every policy: index,utilisation-desc.",
         default=("index",),
-    )  # fmt: skip
-    budget: int = keyed(
-        Whole(1, 10**15), "--budget N",
-        "Scheduling points after which a verdict is undecided.  [5000000]", default=5_000_000,
-    )  # fmt: skip
+    )
+    budget: int | None = keyed(
+        Whole(1, 10**15),
+        "--budget N",
+        "Scheduling points after which a verdict is undecided.  [5000000]",
+        default=None,
+    )
     processors: tuple[int, ...] = keyed(
         Axis(1.0, 1, 1024, 1, "2,4,8 or 8..20"), "--processors LIST", "Values of m: 4 or 2,4,8."
     )
     tasks: tuple[int, ...] = keyed(
-        Axis(1.0, 1, 10_000, 1, "8..20, 8..20:4 or 2,4,8"), "--tasks LIST",
+        Axis(1.0, 1, 10_000, 1, "8..20, 8..20:4 or 2,4,8"),
+        "--tasks LIST",
         "Values of n: 8..20 or 8..40:4.",
-    )  # fmt: skip
+    )
     utilisation: tuple[int, ...] = keyed(
-        Axis(0.05, 0.001, 1, 1000, "0.5..0.95:0.05 or 0.6,0.8"), "--utilisation LIST",
+        Axis(0.05, 0.001, 1, 1000, "0.5..0.95:0.05 or 0.6,0.8"),
+        "--utilisation LIST",
         "Values of U by processor: 0.5..0.95:0.05.",
-    )  # fmt: skip
-    distribution: Mapping[str, Parsed] = keyed(
-        Variants(Source, "utilisations"), "--distribution LIST",
+    )
+    distribution: Mapping[str, Written] | None = keyed(
+        Variants("utilisations"),
+        "--distribution LIST",
         "Of task utilisations: randfixedsum,uniform:low=0.1:high=0.5.  [randfixedsum]",
-        default=attrs.Factory(lambda: {"randfixedsum": {}}),
-    )  # fmt: skip
-    policies: Mapping[str, Parsed] = keyed(
-        Variants(Scheduler, "policy"), "--policy LIST",
-        "Simulate under: g-edf,c-edf:cluster-size=4.", default=attrs.Factory(dict),
-    )  # fmt: skip
+        default=None,
+    )
+    policies: Mapping[str, Written] | None = keyed(
+        Variants("policy"),
+        "--policy LIST",
+        "Simulate under: g-edf,c-edf:cluster-size=4.",
+        default=None,
+    )
     tests: tuple[str, ...] = keyed(
         WordList(), "--test LIST", "Schedulability tests: gfb,rta-edf.", default=()
     )
     metrics: bool = keyed(
         Flag(), "--metrics", "Count migrations and slack in a sweep.", default=False
     )
-    generator: Parsed = keyed(
-        Fields(Source), "", "Of every distribution.", default=attrs.Factory(dict)
-    )
-    scheduler: Parsed = keyed(
-        Fields(Scheduler), "", "Of every policy.", default=attrs.Factory(dict)
-    )
-
-    def study(self) -> StudySpec:
-        """The study, whole."""
-        sources = {
-            label: Source(**{**self.generator, **own}) for label, own in self.distribution.items()
-        }
-        return StudySpec(
-            name=self.name,
-            title="Sweep",
-            seed=self.seed,
-            sets=self.sets,
-            sources=sources,
-            cells=tuple(
-                SweepCell(m, n, load, source)
-                for source in sources
-                for m in self.processors
-                for n in self.tasks
-                for load in self.utilisation
-            ),
-            contenders=self._contenders(),
-            tests=self.tests,
-            metrics=self.metrics,
-            budget=self.budget,
-        )
-
-    def _contenders(self) -> dict[str, Scheduler]:
-        """Every scheduler under every tie rule, unless it names its own."""
-        made = {}
-        for label, own in self.policies.items():
-            scheduler = partial(Scheduler, **{**self.scheduler, **own})
-            if "ties" in own:
-                made[label] = scheduler()
-                continue
-            for rule in self.ties:
-                name = f"{label} ({rule})" if len(self.ties) > 1 else label
-                made[name] = attrs.evolve(scheduler(), ties=rule)
-        return made
-
-
-def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> StudySpec:
-    """The study that the layers describe, later ones winning key by key.
-
-    Args:
-        names: What a key is called where it was written (``tasks`` -> ``--tasks``).
-
-    Raises:
-        UsageError: Naming every problem.
-    """
-    asked: dict[str, Any] = {}
-    for layer in layers:
-        for key, value in layer.items():
-            old = asked.get(key)
-            both = isinstance(value, Mapping) and isinstance(old, Mapping)
-            asked[key] = {**old, **value} if both else value  # type: ignore[dict-item]
-    name = asked.pop("preset", None)
-    if name is None:
-        return checked(Sweep, asked, names).study().checked()
-    return _preset(find_preset(str(name)), asked, names or {}).checked()
-
-
-def _preset(preset: Preset, asked: Mapping[str, Any], names: Mapping[str, str]) -> StudySpec:
-    hint = "leave out the one or the other"
-    strange = [
-        renamed(Problem(key, f"cannot change the preset {preset.name}", hint), names)
-        for key in asked
-        if key not in PRESET_KEYS
-    ]
-    if strange:
-        raise usage(strange)
-    grid = {"processors": 1, "tasks": 1, "utilisation": 1}
-    sweep, spec = checked(Sweep, {**grid, **asked}, names), preset.build()
-    changes = {key: getattr(sweep, key) for key in asked if key != "ties"}
-    if "ties" in asked:
-        changes["contenders"] = _other_ties(spec, sweep.ties)
-    return attrs.evolve(spec, **changes)
-
-
-def find_preset(name: str) -> Preset:
-    """Raises UsageError with the nearest name."""
-    if name not in presets():
-        raise UsageError(f'there is no preset "{name}"', nearest(name, list(presets())))
-    return presets()[name]
-
-
-def _other_ties(spec: StudySpec, rules: tuple[str, ...]) -> dict[str, Scheduler]:
-    """The preset's contenders, each under every rule instead of its own."""
-    plain = {attrs.evolve(it, ties=""): re.sub(r" \([^)]*\)$", "", label)
-             for label, it in reversed(list(spec.contenders.items()))}  # fmt: skip
-    return {
-        base if len(rules) == 1 else f"{base} ({rule})": attrs.evolve(it, ties=rule)
-        for it, base in reversed(plain.items())
-        for rule in rules
-    }
+    generator: Written | None = keyed(Fields(), "", "Of every distribution.", default=None)
+    scheduler: Written | None = keyed(Fields(), "", "Of every policy.", default=None)

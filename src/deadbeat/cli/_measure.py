@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import click
-from attrs import define, field
+from attrs import define, evolve, field
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from deadbeat.cli._options import (
-    budget_seconds,
-    experiment_options,
-    file_option,
-    to_repeat,
-    typed,
-    value_options,
-)
-from deadbeat.cli._output import duration, print_shown, say
+from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
+from deadbeat.cli._output import print_shown, say
 from deadbeat.cli._signals import INTERRUPTED
 from deadbeat.experiment.base import (
     Event,
@@ -32,125 +25,145 @@ from deadbeat.experiment.base import (
     Started,
 )
 from deadbeat.experiment.run import run
-from deadbeat.kinds import KINDS
-from deadbeat.kinds.base import Begin
+from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
 from deadbeat.kinds.registry import kind_of
 from deadbeat.model.errors import UsageError
-from deadbeat.model.specification import names_in_file, options_of, read
-from deadbeat.store.latest import point_latest
-from deadbeat.store.tomlfile import read_toml
+from deadbeat.model.specification import names_in_file
+from deadbeat.model.words import duration
+from deadbeat.store.files import read_toml
+from deadbeat.store.place import point_latest
 
-K = TypeVar("K")
-R = TypeVar("R")
-E = TypeVar("E", bound=Experiment[Any, Any])
+#: What a file of a campaign that does not say its mode has a section of.
+_SECTIONS = {"grid": "profile", "stress": "stress"}
 
 
-def carry_out(
-    begin: Callable[[], E],
-    answer: Callable[[E, Outcome[Any]], int],
+class Told(KeyboardInterrupt):
+    """An interrupt of which the person has been told what is kept."""
+
+
+def measure(
+    command: str,
+    name: str,
+    asked: tuple[dict[str, Any], dict[str, str]],
     options: Mapping[str, Any],
-    words: Sequence[str],
+    given: Mapping[str, Any],
 ) -> int:
-    """Runs an experiment; returns the exit status.
+    """Measures what a command asks for; returns the exit status.
 
     Args:
-        begin: Says what will happen, and makes the folder unless it is there.
-        answer: Summarises what the experiment has stored, prints, and tells the exit status.
-        options: Those of `experiment_options`.
-        words: The command as typed, to be named where it can be repeated.
+        name: Row of `KINDS`.
+        asked: What was typed: a layer of the specification, and what its paths are called.
+        options: Those of every such command. ``given``: those of this one.
     """
-    budget = options["time_budget"]
-    budget_s = None if budget is None else budget_seconds(budget)
-    experiment = None
-    try:
-        experiment = begin()
-        outcome = watched(experiment, budget_s=budget_s)
-        status = answer(experiment, outcome)
-    except KeyboardInterrupt:
-        return interrupted(experiment, to_repeat(words, retrying=True))
-    if not outcome.complete and budget_s is not None and not options["as_json"]:
-        click.echo(
-            f"the time is over, {outcome.done} {experiment.unit} are kept; continue with:"
-            f" {to_repeat(words)}"
-        )
-    return status
-
-
-def watched(experiment: Experiment[K, R], *, budget_s: float | None = None) -> Outcome[K]:
-    """Runs an experiment, and shows its progress."""
-    with Watch(experiment.store.path.name, unit=experiment.unit) as watch:
-        return run(experiment, on_event=watch, budget_s=budget_s)
-
-
-def interrupted(experiment: Experiment[Any, Any] | None, again: str) -> int:
-    """Says what is kept of an interrupted experiment; None: it was not begun."""
-    if experiment is None:
-        say("interrupted before anything was begun")
-    else:
-        path = experiment.store.path
-        say(f"interrupted: {experiment.kept()} are kept in {path}; continue with: {again}")
-    return INTERRUPTED
-
-
-def command_of(name: str) -> click.Command:
-    """The command of a kind that has none of its own, made of the fields of its specification."""
     kind = kind_of(name)
-    spec, begin = kind.spec, kind.begin
-    assert spec is not None
-    assert begin is not None
-    values = options_of(spec)
+    words = words_typed(command)
+    layer, names = asked
+    written, called = _written(options["file"], command)
+    budget = options["time_budget"]
+    begin = Begin(
+        runs=options["runs"],
+        written=written,
+        typed=layer,
+        names={**called, **names},
+        fresh=options["fresh"],
+        retry_failed=options.get("retry_failed", False),
+        retry_invalid=options.get("retry_invalid", False),
+        simulated=options.get("simulated", False),
+        given={**given, "quick": options.get("quick")},
+        words=words,
+        say=say,
+    )
+    with begin.held:
+        try:
+            begun, outcome = carried_out(
+                kind, begin, budget_s=None if budget is None else budget_seconds(budget)
+            )
+            say("summarise and draw")
+            shown = report(kind, begun, options["figures"])
+        except Told:
+            return INTERRUPTED
+    again, experiment = to_repeat(words), begun.experiment
+    notes = list(_notes(outcome, shown, again, options))
+    if options["as_json"]:
+        for note in notes:
+            say(note)
+    print_shown(evolve(shown, lines=(*notes, *shown.lines)), as_json=options["as_json"])
+    if not outcome.complete and budget is not None and not options["as_json"]:
+        click.echo(
+            f"the time is over, {outcome.done} {experiment.unit} are kept; continue with: {again}"
+        )
+    return int(shown.empty or options.get("fail_on") in shown.fails)
 
-    @click.command(name, help=KINDS[name][1])
-    @value_options(values)
-    @file_option
-    @experiment_options(budget=True)
-    @click.pass_context
-    def command(ctx: click.Context, /, **options: Any) -> int:
-        layer, names = typed(values, options)
-        file, called = written(options["campaign_file"], name, kind.folder.noun)
-        asked = read(spec, file, layer, names={**called, **names})
-        begun = Begin(runs=options["runs"], fresh=options["fresh"])
 
-        def answer(experiment: Experiment[Any, Any], outcome: Outcome[Any]) -> int:
-            path = experiment.store.path
+def carried_out(
+    kind: ExperimentKind, begin: Begin, *, budget_s: float | None = None
+) -> tuple[Begun, Outcome[Any]]:
+    """Begins or continues, and measures.
+
+    Raises:
+        Told: It was interrupted, after it was said what is kept.
+    """
+    experiment: Experiment[Any, Any] | None = None
+    try:
+        begun = kind.begin(begin)
+        experiment = begun.experiment
+        path = experiment.store.path
+        if kind.listed:
             point_latest(path.parent, path.name)
-            print_shown(kind.report(path, options["figures"]), as_json=options["as_json"])
-            if not options["as_json"]:
-                tell_failed(outcome, to_repeat(ctx.find_root().obj or [name]))
-            return int(not outcome.done)
+        with Watch(path.name, unit=experiment.unit) as watch:
+            return begun, run(experiment, on_event=watch, budget_s=budget_s)
+    except KeyboardInterrupt:
+        if experiment is None:
+            say("interrupted before anything was begun")
+        else:
+            again = to_repeat(begin.words, retrying=True)
+            kept = f"{experiment.kept()} are kept in {experiment.store.path}"
+            say(f"interrupted: {kept}; continue with: {again}")
+        raise Told from None
 
-        words = ctx.find_root().obj or [name]
-        return carry_out(lambda: begin(asked, begun), answer, options, words)
 
-    return command
+def report(kind: ExperimentKind, begun: Begun, figures: bool) -> Shown:
+    """Everything derived, and where it is."""
+    if begun.report is not None:
+        return begun.report(figures)
+    return kind.report(begun.experiment.store.path, figures)
 
 
-def written(file: Path | None, verb: str, noun: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """What the file of ``--campaign`` asks for, and what its keys are called in messages.
+def _notes(
+    outcome: Outcome[Any], shown: Shown, again: str, options: Mapping[str, Any]
+) -> Iterator[str]:
+    """What is lacking, and how to measure it again."""
+    if outcome.failed:
+        name, reason = min((key.text, reason) for key, reason in outcome.failed.items())
+        many = f"{len(outcome.failed)} of {outcome.planned} runs have no result"
+        yield f"{many}, for example {name}: {reason}"
+        yield f"measure them again: {again}{' --retry-failed' * ('retry_failed' in options)}"
+    if shown.invalid and "retry_invalid" in options:
+        yield f"measure the invalid ones again: {again} --retry-invalid"
+
+
+def _written(file: Path | None, verb: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a file asks for, and what its keys are called in messages.
 
     Raises:
         UsageError: It is of another command.
     """
-    values = {} if file is None else read_toml(file)
-    mode = values.pop("mode", verb)
+    if file is None:
+        return {}, {}
+    values = read_toml(file)
+    found = [mode for section, mode in _SECTIONS.items() if section in values]
+    guessed = found[0] if len(found) == 1 and verb in _SECTIONS.values() else verb
+    mode = values.pop("mode", guessed)
     if mode != verb:
         hint = f"deadbeat {mode} --campaign {shlex.quote(str(file))}"
-        raise UsageError(f"{file} is a {mode} campaign, not a {noun}", hint)
-    return values, {} if file is None else names_in_file(file, values)
+        raise UsageError(f"{file} is of deadbeat {mode}, not of deadbeat {verb}", hint)
+    return values, names_in_file(file, values)
 
 
-def tell_failed(
-    outcome: Outcome[Any], again: str, tell: Callable[[str], None] = click.echo
-) -> None:
-    """Tells that runs have no result, and how to repeat them."""
-    if not outcome.failed:
-        return
-    name, reason = min((key.text, reason) for key, reason in outcome.failed.items())
-    tell(
-        f"{len(outcome.failed)} of {outcome.planned} runs have no result, for example {name}:"
-        f" {reason}"
-    )
-    tell(f"measure them again: {again}")
+def say_simulated(kind: str) -> None:
+    """Says that a platform is made up."""
+    if kind == "simulated":
+        say(MADE_UP)
 
 
 #: Runs without a result that are named while an experiment runs; all of them are in the report.

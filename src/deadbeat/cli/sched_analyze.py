@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 from attrs import asdict
 
-from deadbeat.cli._options import choice, json_option
-from deadbeat.cli._output import print_json, print_table
-from deadbeat.cli.sched._background import patiently
-from deadbeat.cli.sched._options import file_argument, load
+from deadbeat.cli._options import choice
+from deadbeat.cli._output import Part, table
+from deadbeat.cli.sched_systems import load, patiently
+from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched.analysis import (
     ANY_SCHEDULER,
     Analysis,
     TestResult,
-    analyze,
     require_agreement,
     tests,
 )
+from deadbeat.sched.analysis import analyze as analyze_system
 from deadbeat.sched.simulator import (
     MODELS,
     Model,
@@ -37,79 +37,44 @@ from deadbeat.sched.simulator import (
 _WORDS = ("priorities", "partition", "order", "admission")
 
 
-@click.command()
-@file_argument
-@click.option(
-    "--scheduler", metavar="NAME", help="Only tests of this policy: g-edf, p-edf...  [all]"
-)
-@click.option(
-    "--test", "names", multiple=True, metavar="NAME", help="Only this test; repeatable.  [all]"
-)
-@click.option("--ties", metavar="RULE", help="Orders equal priorities.  [index]")
-@click.option("--priorities", metavar="rm|dm|given", help="Of fixed-priority tests.  [rm]")
-@click.option("--partition", metavar="NAME", help="Of partitioned tests.  [auto: first-fit]")
-@click.option("--order", metavar="NAME", help="Likewise.  [utilisation-desc]")
-@click.option("--admission", metavar="NAME", help="Likewise.  [utilisation]")
-@click.option(
-    "--blocking",
-    type=click.IntRange(0, 1 << 60),
-    default=0,
-    metavar="TIME",
-    help="Longest non-preemptive section, of tests of one processor.  [0]",
-)
-@click.option(
-    "--budget",
-    type=click.IntRange(1, 1 << 60),
-    default=50_000_000,
-    metavar="N",
-    help="Steps after which a test is undecided.  [50000000]",
-)
-@click.option("--simulate", is_flag=True, help="Beside each scheduler, what simulation says.")
-@click.option(
-    "--model",
-    metavar="NAME",
-    help="Of the simulation: periodic-sync, periodic-offset or sporadic.  [periodic-sync; with"
-    " offsets the second]",
-)
-@json_option
-def command(
-    file: Path, *, processors: int | None, simulate: bool, as_json: bool, **options: Any
-) -> None:
-    """Run the schedulability tests on the task system in FILE, cheapest first.
-
-    accepted and refuted are proofs; not accepted says nothing. A test that holds for sporadic
-    releases holds for periodic ones at any offsets.
-    """
+def analyze(
+    file: Path, *, processors: int | None, simulate: bool, model: str | None, **options: Any
+) -> Shown:
+    """``options``: those of the tests."""
     system = load(file, processors).system
-    model: Any = choice("--model", options["model"], MODELS, "") or None
-    if model is not None and not simulate:
+    wanted: Any = choice("--model", model, MODELS, "") or None
+    if wanted is not None and not simulate:
         raise UsageError("--model is of the simulation", "add --simulate")
 
     def work() -> tuple[Analysis, dict[str, Verdict]]:
-        analysis = _analyze(system, options)
-        return analysis, _simulated(system, analysis, model) if simulate else {}
+        analysis = _analyze(system, **options)
+        return analysis, _simulated(system, analysis, wanted) if simulate else {}
 
     analysis, verdicts = patiently(work, "analyzing")
-    if as_json:
-        print_json(_plain(analysis, verdicts))
-    else:
-        _print(analysis, verdicts)
+    return Shown(plain=_plain(analysis, verdicts), parts=list(_parts(analysis, verdicts)))
 
 
-def _analyze(system: TaskSystem, options: dict[str, Any]) -> Analysis:
-
+def _analyze(
+    system: TaskSystem,
+    *,
+    scheduler: str | None,
+    names: Sequence[str],
+    ties: str | None,
+    blocking: int,
+    budget: int,
+    **words: str | None,
+) -> Analysis:
     defaults = Scheduler()
     about = {facts.scheduler for facts in tests().values()} - {ANY_SCHEDULER}
-    names = tuple(choice("--test", name, tuple(tests()), "") for name in options["names"])
-    return analyze(
+    return analyze_system(
         system,
-        scheduler=choice("--scheduler", options["scheduler"], tuple(sorted(about)), "") or None,
-        names=names or None,
-        ties=choice("--ties", options["ties"], tie_rules(), "index"),
-        blocking=options["blocking"],
-        budget=options["budget"],
+        scheduler=choice("--scheduler", scheduler, tuple(sorted(about)), "") or None,
+        names=tuple(choice("--test", name, tuple(tests()), "") for name in names) or None,
+        ties=choice("--ties", ties, tie_rules(), "index"),
+        blocking=blocking,
+        budget=budget,
         **{
-            name: choice(f"--{name}", options[name], option_words(name), getattr(defaults, name))
+            name: choice(f"--{name}", words[name], option_words(name), getattr(defaults, name))
             for name in _WORDS
         },
     )
@@ -179,9 +144,7 @@ def _plain_verdict(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _print(analysis: Analysis, verdicts: dict[str, Verdict]) -> None:
-
-    system = analysis.system
+def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
     for name, found in analysis.schedulers.items():
         word = {"yes": "schedulable", "no": "not schedulable"}.get(found.schedulable)
         others = [test for test in (*found.accepted, *found.refuted) if test != found.proof]
@@ -193,25 +156,24 @@ def _print(analysis: Analysis, verdicts: dict[str, Verdict]) -> None:
                 f"; simulated (model {verdict.model}, ties by {verdict.scheduler.ties}):"
                 f" {verdict.schedulable}{', proved' * verdict.proved}"
             )
-        click.echo(f"{name}: {told}")
-    click.echo()
-    print_table(
-        ["test", "scheduler", "answer", "holds for", "CPU", "reference"],
-        (
-            [
-                result.facts.name,
-                result.facts.scheduler,
-                _told(result),
-                f"{result.facts.model}{_instants(result)}, {_ties(result)}",
-                f"{result.seconds * 1e6:.0f} us",
-                result.facts.reference,
-            ]
-            for result in analysis.results
-        ),
-        title=f"{len(system.tasks)} tasks on {system.processors} processors,"
-        f" utilisation {float(system.utilisation):.4g}",
-        numeric=["CPU"],
+        yield f"{name}: {told}"
+    yield ""
+    rows = [
+        [
+            *(result.facts.name, result.facts.scheduler, _told(result)),
+            f"{result.facts.model}{_instants(result)}, {_ties(result)}",
+            f"{result.seconds * 1e6:.0f} us",
+            result.facts.reference,
+        ]
+        for result in analysis.results
+    ]
+    system = analysis.system
+    title = (
+        f"{len(system.tasks)} tasks on {system.processors} processors,"
+        f" utilisation {float(system.utilisation):.4g}"
     )
+    columns = ["test", "scheduler", "answer", "holds for", "CPU", "reference"]
+    yield table(columns, rows, title=title, numeric=["CPU"])
 
 
 def _instants(result: TestResult) -> str:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import click
 
-from deadbeat.cli._options import json_option, runs_option
-from deadbeat.cli._output import print_json, print_table
+from deadbeat.cli._output import table
+from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.predict import TaskPrediction
 from deadbeat.kinds.contention.view import CampaignView, open_campaign
@@ -40,51 +39,33 @@ _HEADINGS = (
     f"misses {_MEASURED}",
 )
 
+#: Columns of sets.csv under these headings.
+_OVERVIEW = (
+    "key",
+    "response_ratio_predicted",
+    "response_ratio_mean",
+    "deadline_misses_predicted",
+    "deadline_misses",
+)
 _SIMULATED = "SIMULATED, nothing was measured"
 
 
-@click.command()
-@click.argument("run", default="latest", metavar="[RUN]")
-@click.argument("key", default="", metavar="[SET]")
-@runs_option
-@json_option
-def command(run: str, key: str, *, runs: Path, as_json: bool) -> None:
-    """Simulate the task sets of a campaign under the policy they ran with.
-
-    RUN is a path, or a name under the folder of campaigns; the latest by default. With SET (a key
-    of sets.csv) every task of that set is shown; else a line per set. Predicted figures are
-    simulated: partitioned SCHED_FIFO, every job taking exactly its C.
-    """
+def predict(run: str, key: str, runs: Path) -> Shown:
     view = open_campaign(find_campaign(runs, run))
     if key:
         tasks = view.predict(key)
-        if as_json:
-            plain = [_plain(task) for task in tasks]
-            print_json({"set": key, **_marks(view), "tasks": plain})
-        else:
-            columns = _told(_COLUMNS, view)
-            rows = [_row(task) for task in tasks]
-            print_table(columns, rows, title=f"{key}: {_title(view)}", numeric=columns)
-        return
-    _overview(view, as_json=as_json)
-
-
-def _overview(view: CampaignView, *, as_json: bool) -> None:
-
-    columns = (
-        "key",
-        "response_ratio_predicted",
-        "response_ratio_mean",
-        "deadline_misses_predicted",
-        "deadline_misses",
-    )
-    rows = [{name: row.get(name) for name in columns} for row in view.summary.sets]
-    if as_json:
-        print_json({**_marks(view), "sets": rows})
-        return
+        columns, rows = _told(_COLUMNS, view), [_row(task) for task in tasks]
+        return Shown(
+            plain={"set": key, **_marks(view), "tasks": [attrs.asdict(task) for task in tasks]},
+            parts=[table(columns, rows, title=f"{key}: {_title(view)}", numeric=columns)],
+        )
+    sets = [{name: row.get(name) for name in _OVERVIEW} for row in view.summary.sets]
     headings = _told(_HEADINGS, view)
-    texts = [[_text(row[name]) for name in columns] for row in rows]
-    print_table(headings, texts, title=_title(view), numeric=headings[1:])
+    texts = [list(map(_text, row.values())) for row in sets]
+    return Shown(
+        plain={**_marks(view), "sets": sets},
+        parts=[table(headings, texts, title=_title(view), numeric=headings[1:])],
+    )
 
 
 def _marks(view: CampaignView) -> dict[str, Any]:
@@ -127,8 +108,3 @@ def _row(task: TaskPrediction) -> list[str]:
         "-" if task.predicted_misses is None else str(task.predicted_misses),
         str(task.measured_misses),
     ]
-
-
-def _plain(task: TaskPrediction) -> dict[str, Any]:
-
-    return attrs.asdict(task)

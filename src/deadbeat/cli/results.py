@@ -1,0 +1,128 @@
+"""``show``, ``report``, ``why``, ``runs``: what is stored; ``explain`` and ``version``."""
+
+from __future__ import annotations
+
+import platform
+from functools import partial
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from deadbeat.cli._output import say, table
+from deadbeat.kinds.base import Shown
+from deadbeat.kinds.contention.place import LATEST, find_campaign
+from deadbeat.kinds.registry import all_kinds, find
+from deadbeat.kinds.study.preset import presets
+from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import explanations
+from deadbeat.model.words import nearest, shown
+from deadbeat.store.place import FolderState, beheaded
+
+
+def show(run: str, runs: Path) -> Shown:
+    kind, path = find(runs, run)
+    return kind.show(path)
+
+
+def report(run: str, runs: Path, figures: bool) -> Shown:
+    kind, path = find(runs, run)
+    return kind.report(path, figures)
+
+
+def why(run: str, runs: Path, worst: int) -> Shown:
+    kind, path = find(runs, run)
+    if kind.why is None:
+        find_campaign(runs, run)
+        raise UsageError(f"{path.name} is a {kind.folder.noun}", f"deadbeat show {path.name}")
+    return kind.why(path, worst)
+
+
+def runs(runs: Path) -> Shown:
+    latest = (runs / LATEST).resolve().name
+    found = [
+        (kind.name, state)
+        for kind in all_kinds()
+        if kind.listed
+        for state in map(kind.state_of, kind.folder.folders(runs))
+    ]
+    plain = [{**_plain(kind, state, latest), **state.facts()} for kind, state in found]
+    rows = [_row(kind, state, latest) for kind, state in found]
+    for state in beheaded(runs):
+        plain.append(_plain("unknown", state, latest))
+        rows.append(_row("", state, latest))
+    if not rows:
+        return Shown(
+            plain=plain,
+            parts=[partial(say, f"no campaign in {runs} yet: deadbeat profile --quick")],
+        )
+    columns = ["name", "state", "preset", "runs", "failed", "note"]
+    return Shown(plain=plain, parts=[table(columns, rows, numeric=columns[3:])])
+
+
+def _plain(kind: str, state: FolderState, latest: str) -> dict[str, Any]:
+    """What all kinds have."""
+    names = ("name", "state", "preset", "planned", "done", "failed", "problem")
+    return {
+        "kind": kind,
+        "path": str(state.path),
+        "latest": state.name == latest,
+        **{name: getattr(state, name) for name in names},
+    }
+
+
+def _row(kind: str, state: FolderState, latest: str) -> list[str]:
+    damaged = state.state == "damaged"  # nobody knows how much there is of it
+    invalid = kind and not damaged and "invalid" in state.facts()
+    return [
+        state.name + " (latest)" * (state.name == latest),
+        state.state + (f": {state.problem}" if state.problem else ""),
+        state.words(kind) if kind else "",
+        "" if damaged else f"{state.done} of {state.planned}",
+        "" if damaged else str(state.failed),
+        f"{state.invalid} invalid" if invalid else "",
+    ]
+
+
+def explain(finding: str | None) -> Shown:
+    known = explanations()
+    if finding is None:
+        width = max(map(len, known))
+        return Shown(
+            plain={"findings": [{"id": each.id, "title": each.title} for each in known.values()]},
+            parts=[f"{each.id:<{width}}  {each.title}" for each in known.values()],
+        )
+    found = known.get(finding)
+    if found is None:
+        raise UsageError(f"there is no finding {shown(finding)}", nearest(finding, list(known)))
+    text = f"{found.title} ({found.id})\n\n{found.wrong}\n\nWhat to do: {found.check}"
+    return Shown(plain=attrs.asdict(found), parts=[text])
+
+
+def version() -> Shown:
+    packages = ("attrs", "cattrs", "click", "matplotlib", "numpy", "plotly", "rich")
+    plain = {
+        "deadbeat": version_of("deadbeat"),
+        "python": platform.python_version(),
+        "packages": {name: version_of(name) for name in packages},
+    }
+    return Shown(plain=plain, parts=[f"deadbeat {version_of('deadbeat')}"])
+
+
+def study_presets() -> Shown:
+    """Name, size and title of every preset of ``sched study``."""
+    known = [(preset, preset.build().total) for preset in presets().values()]
+    plain = [
+        {
+            "name": preset.name,
+            "sets": total,
+            "title": preset.title,
+            "about": preset.about,
+            "conclusions": [item.id for item in preset.conclusions],
+        }
+        for preset, total in known
+    ]
+    columns = ["preset", "sets", "title", "conclusions"]
+    rows = [[p.name, str(total), p.title, str(len(p.conclusions))] for p, total in known]
+    return Shown(plain=plain, parts=[table(columns, rows, numeric=["sets", "conclusions"])])

@@ -1,0 +1,182 @@
+"""Task systems in and out, and what the lab knows: ``sched convert``, ``generate``, ``policies``,
+``tests``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from attrs import asdict, evolve
+
+from deadbeat.cli._output import say, table
+from deadbeat.cli._signals import interruptible
+from deadbeat.kinds.base import Shown
+from deadbeat.model.errors import UsageError
+from deadbeat.sched.analysis import tests as known_tests
+from deadbeat.sched.files import BYTES_MAX, TaskSystemFile, load_task_system, parse_task_system
+from deadbeat.sched.generators import Recipe, period_samplers, utilisation_samplers
+from deadbeat.sched.generators import generate as drawn
+from deadbeat.sched.simulator import option_words, tie_rules
+from deadbeat.sched.simulator import policies as known_policies
+from deadbeat.store.files import storing
+from deadbeat.store.tasksystems import task_system_text, write_task_system
+
+T = TypeVar("T")
+
+#: A file that is standard input or output.
+STANDARD = "-"
+#: After this a person wants to know that something is going on.
+_PATIENCE_S = 3.0
+_FLAGS = {
+    "memoryless": "memoryless",
+    "predictable": "predictable",
+    "clusters": "clusters",
+    "partitions": "partitions",
+    "fixed_priority": "fixed priority",
+    "implicit_only": "D = T only",
+}
+
+
+def load(file: Path, processors: int | None, *, whole_cycles: bool = False) -> TaskSystemFile:
+    """The task system in FILE, or on standard input; remarks are said."""
+    if str(file) == STANDARD:
+        # Closed (<&-) it is nothing at all.
+        data = sys.stdin.buffer.read(BYTES_MAX) if sys.stdin else b""
+        loaded = parse_task_system(
+            data, source="standard input", processors=processors, whole_cycles=whole_cycles
+        )
+    else:
+        loaded = load_task_system(file, processors=processors, whole_cycles=whole_cycles)
+    for remark in loaded.remarks:
+        say(remark)
+    return loaded
+
+
+def patiently(work: Callable[[], T], doing: str) -> T:
+    """What ``work`` returns or raises: a long call into the core, which looks at no signal, in a
+    thread, so that Ctrl-C ends it; says ``doing`` when it takes long.
+
+    On KeyboardInterrupt (also by SIGTERM) the thread is left behind: it holds nothing, and ends
+    with the process.
+    """
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # raised again below, by whoever waits
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    with interruptible():
+        thread.start()
+        thread.join(_PATIENCE_S)
+        if thread.is_alive():
+            say(f"{doing} (Ctrl-C stops)")
+        while thread.is_alive():
+            thread.join(1.0)
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def convert(
+    file: Path, out: Path, *, processors: int | None, whole_cycles: bool, force: bool
+) -> None:
+    to_stdout = str(out) == STANDARD
+    if not to_stdout and out.suffix.lower() not in (".json", ".csv"):
+        raise UsageError(f"{out}: not a format to write", "end OUT in .json or .csv")
+    if not to_stdout and out.exists() and not force:
+        raise UsageError(f"{out} exists", "choose another name, or give --force")
+    system = load(file, processors, whole_cycles=whole_cycles).system
+    if to_stdout:
+        click.echo(task_system_text(system), nl=False)
+        return
+    write_task_system(out, system)
+    count = f"{len(system.tasks)} task{'s' * (len(system.tasks) != 1)}"
+    click.echo(f"{out}: {count} on {system.processors} processors")
+
+
+def generate(
+    *, count: int, seed: int, first: int, out: Path, force: bool, listing: bool, **fields: Any
+) -> Shown | None:
+    """``fields``: those of `Recipe`; what their values may be is its matter."""
+    if listing:
+        return _samplers()
+    recipe = Recipe(**{name: value for name, value in fields.items() if value is not None})
+    batch = drawn(recipe, seed=seed, count=count, first=first)
+    words = f"{recipe.utilisations}, {recipe.periods}, U {recipe.utilisation:g}, seed {seed}"
+    systems = [evolve(batch.system(i), name=f"{words}, system {first + i}") for i in range(count)]
+    if str(out) == STANDARD:
+        texts = [task_system_text(system) for system in systems]
+        if len(systems) > 1:
+            texts = [json.dumps(json.loads(text), ensure_ascii=False) + "\n" for text in texts]
+        click.echo("".join(texts), nl=False)
+        return None
+    paths = [out / f"system-{first + i:05d}.json" for i in range(count)]
+    there = [path for path in paths if path.exists()]
+    if there and not force:
+        raise UsageError(
+            f"{len(there)} of the files exist, for example {there[0]}",
+            "choose another --out, or give --force",
+        )
+    with storing(out):
+        out.mkdir(parents=True, exist_ok=True)
+    for path, system in zip(paths, systems, strict=True):
+        write_task_system(path, system)
+    click.echo(f"{out}: {' to '.join(dict.fromkeys((paths[0].name, paths[-1].name)))}")
+    return None
+
+
+def _samplers() -> Shown:
+    known = (("utilisations", utilisation_samplers()), ("periods", period_samplers()))
+    return Shown(
+        plain={},
+        parts=[
+            table(
+                [title, "what it draws", "reference"],
+                [[each.name, each.title, each.reference] for each in samplers.values()],
+            )
+            for title, samplers in known
+        ],
+    )
+
+
+def policies() -> Shown:
+    facts = known_policies().values()
+    names = ("priorities", "partition", "order", "admission", "unplaced", "balance")
+    words = {name: list(option_words(name)) for name in names}
+    rows = [
+        [
+            *(each.name, each.title),
+            ", ".join(text for name, text in _FLAGS.items() if getattr(each, name)),
+            each.reference,
+        ]
+        for each in facts
+    ]
+    entries = [asdict(each) for each in facts]
+    return Shown(
+        plain={"policies": entries, "ties": list(tie_rules()), "options": words},
+        parts=[
+            table(["policy", "title", "is", "reference"], rows),
+            f"--ties: {', '.join(tie_rules())}, all",
+            *(f"--{name}: {', '.join(choices)}" for name, choices in words.items()),
+        ],
+    )
+
+
+def tests() -> Shown:
+    facts = known_tests().values()
+    names = ("name", "scheduler", "kind", "deadlines", "model", "ties")
+    rows = [
+        [*(getattr(each, name) for name in names), f"{each.title}: {each.reference}"]
+        for each in facts
+    ]
+    columns = ["test", *names[1:], "reference"]
+    return Shown(plain={"tests": [asdict(each) for each in facts]}, parts=[table(columns, rows)])

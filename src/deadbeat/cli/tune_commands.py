@@ -1,0 +1,81 @@
+"""``deadbeat tune``: settings of the machine, and the way back. What its commands do: `tuning`."""
+
+from __future__ import annotations
+
+from deadbeat.cli._options import JSON, PATH, RT_CPUS, Verbs, add, arg, opt
+
+_ROOT = opt("--root DIR", "Take the kernel's files from below DIR, a made-up machine.", type=PATH)
+
+group = Verbs(
+    {},
+    name="tune",
+    help="""Change settings of this machine for real-time work, and put them back exactly.
+
+Start with: deadbeat tune apply realtime --dry-run""",
+)
+
+add(
+    group,
+    "apply",
+    "tuning:apply",
+    "Change settings: those of a profile, or knobs by name.",
+    """Change settings of this machine: those of PROFILE, and knobs by name.
+
+    PROFILE is one of deadbeat's (deadbeat tune list) or a TOML file. Before a setting is touched,
+    what it was is written to the journal; deadbeat tune revert puts it back, also after a crash.
+    What only a boot can set is printed as words for the kernel's command line.
+
+    Exit status 1: something was refused, or a knob asked for by name is not possible here.""",
+    arg("profile", "[PROFILE]", required=False),
+    opt(
+        "--knob NAME[=VALUE]",
+        "Turn this knob (deadbeat tune list), to VALUE; may be repeated.",
+        to="knobs",
+        multiple=True,
+    ),
+    RT_CPUS,
+    opt("--dry-run", "Only show what would be changed."),
+    opt(
+        "--accept-irreversible",
+        "Also turn knobs of which something cannot be put back; it is printed which.",
+    ),
+    _ROOT,
+    JSON,
+)
+add(
+    group,
+    "list",
+    "tuning:listed",
+    "List the profiles and the knobs.",
+    """List the profiles and the knobs: what each does, who advises it, and what it costs.""",
+    JSON,
+)
+add(
+    group,
+    "revert",
+    "tuning:revert",
+    "Put back every setting, last first.",
+    """Put back every setting that deadbeat changed, last first, to exactly what it was.
+
+    What a restart has reset already is left as the restart made it; what somebody else has changed
+    since is left alone and reported. While a measurement holds settings nothing is put back.
+
+    Exit status 1: something is not back.""",
+    opt(
+        "--force",
+        "Also what somebody else has changed since, or a restart, or what a running"
+        " measurement holds; forget what no longer exists.",
+    ),
+    _ROOT,
+    JSON,
+)
+add(
+    group,
+    "status",
+    "tuning:status",
+    "Show what is changed and not yet put back.",
+    """Show what is changed and not yet put back, for whom, and whether somebody else changed it
+    since.""",
+    _ROOT,
+    JSON,
+)

@@ -1,0 +1,222 @@
+"""What ``deadbeat tune`` does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from deadbeat.cli._output import Part, say, table
+from deadbeat.cli._rt_cpus import rt_cpus_of
+from deadbeat.kinds.base import Shown
+from deadbeat.model.errors import UsageError
+from deadbeat.model.tuning import Applied
+from deadbeat.settings.journal import STATE_FOLDER, Journal
+from deadbeat.settings.knob import all_knobs
+from deadbeat.settings.owner import owner_of, refuse_held
+from deadbeat.settings.profile import all_profiles, find_profile, turns
+from deadbeat.settings.tuning_plan import Plan, plan, preview
+from deadbeat.targets.base import Target
+from deadbeat.targets.local import LocalTarget
+from deadbeat.targets.readings import is_pattern
+from deadbeat.targets.rooted import RootedTarget
+
+_OUTCOMES: tuple[Any, ...] = ("applied", "already", "skipped", "refused", "left", "planned")
+
+
+@contextmanager
+def _opened(root: Path | None) -> Iterator[tuple[Target, Journal]]:
+    """The target to read from, and the journal of its settings.
+
+    Raises:
+        UsageError: ``root`` is no folder, or its name would be taken for a pattern.
+    """
+    if root is None:
+        with LocalTarget() as target:
+            yield target, Journal(target)
+        return
+    tree = str(root.resolve())
+    if not root.is_dir() or is_pattern(tree) or not tree.isprintable():
+        raise UsageError(f"--root: {root} is no folder that can be used", "name a folder")
+    folder = os.environ.get("DEADBEAT_STATE") or tree + STATE_FOLDER
+    with LocalTarget() as target:
+        yield RootedTarget(target, tree), Journal(target, folder=folder, root=tree)
+
+
+def listed() -> Shown:
+    profiles, knobs = all_profiles().values(), all_knobs().values()
+    names = ("name", "title", "why", "source", "default", "irreversible", "note")
+    rows = [
+        {name: getattr(knob, name) for name in names}
+        | {"values": knob.values.words, "at_boot": knob.boot is not None}
+        for knob in knobs
+    ]
+    parts = [f"profile {each.name}: {each.title}\n    {', '.join(each.words)}" for each in profiles]
+    for knob in knobs:
+        takes = f"  [{knob.default}; {knob.values.words}]" if knob.default else ""
+        parts.append(f"{knob.name}: {knob.title}{takes}\n    {knob.why} ({knob.source})")
+        if knob.note:
+            parts.append(f"    note: {knob.note}")
+        if knob.irreversible:
+            parts.append(f"    needs --accept-irreversible: {knob.irreversible}")
+    plain = {"profiles": [attrs.asdict(each) for each in profiles], "knobs": rows}
+    return Shown(plain=plain, parts=parts)
+
+
+def status(root: Path | None) -> Shown:
+    with _opened(root) as (_, journal):
+        standing = journal.status()
+    owned = [(each, owner_of(each.reason)) for each in standing]
+    changes = [
+        {
+            **attrs.asdict(each),
+            "reason": owner.reason,
+            "process": owner.process,
+            "running": owner.lives,
+        }
+        for each, owner in owned
+    ]
+    rows = [(e.path, e.old, e.now, e.stand, e.time, owner.words) for e, owner in owned]
+    word = "change" if len(standing) == 1 else "changes"
+    columns = ("file", "before", "now", "state", "since", "by")
+    return Shown(
+        plain={"journal": journal.folder, "changes": changes},
+        parts=_table(columns, rows, f"{len(standing)} {word} in the journal {journal.folder}"),
+    )
+
+
+def revert(*, force: bool, root: Path | None) -> Shown:
+    with _opened(root) as (_, journal):
+        if not force:
+            refuse_held(journal.status())
+        returned = journal.revert(force=force)
+    rows = [
+        (each.path, each.old, each.now, _with_reason(each.result, each.reason)) for each in returned
+    ]
+    results = [each.result for each in returned]
+    words = ", ".join(f"{results.count(each)} {each}" for each in dict.fromkeys(results))
+    words = words or "nothing was changed: there is nothing to put back"
+    return Shown(
+        plain={"changes": [attrs.asdict(each) for each in returned]},
+        parts=_table(("file", "before", "now", "result"), rows, words),
+        status=int(any(not each.settled and each.result != "moved" for each in returned)),
+    )
+
+
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: str) -> list[Part]:
+    drawn: list[Part] = [table(columns, rows, whole=("knob", "file"))] if rows else []
+    return [*drawn, lambda: say(words)]
+
+
+def _with_reason(result: str, reason: str) -> str:
+    return f"{result}: {reason}" if reason else result
+
+
+def apply(
+    *,
+    profile: str | None,
+    knobs: tuple[str, ...],
+    rt_cpus: str | None,
+    dry_run: bool,
+    accept_irreversible: bool,
+    root: Path | None,
+) -> Shown:
+    if profile is None and not knobs:
+        raise UsageError(
+            "neither a profile nor a knob is given",
+            f"profiles: {', '.join(all_profiles())}; deadbeat tune list names the knobs",
+        )
+    turned = turns(find_profile(profile).words if profile else (), knobs)
+    cpus = rt_cpus_of(rt_cpus)
+    with _opened(root) as (target, journal):
+        planned = plan(target, turned, rt_cpus=cpus)
+        if dry_run:
+            done = preview(target, planned)
+        else:
+            if planned.refused and not accept_irreversible:
+                raise UsageError(
+                    "not everything of this can be put back",
+                    "nothing was changed; with --accept-irreversible it is done all the same",
+                    tuple(
+                        f"{each.knob.name}: {each.knob.irreversible}" for each in planned.refused
+                    ),
+                )
+            reason = " ".join(["deadbeat tune apply", *filter(None, [profile]), *knobs])
+            done = journal.apply(planned.settings, reason=reason, keep=planned.keep)
+    done = attrs.evolve(done, changes=(*done.changes, *planned.left))
+    # What a profile has and this machine lacks is no failure; what was asked for by name is.
+    named = {word.partition("=")[0] for word in knobs}
+    lacking = {each.knob.name for each in planned.items if each.missing and not each.good}
+    lacking |= {planned.knob_of(each.path) for each in done.those("skipped")}
+    return Shown(
+        plain=_plain(planned, done, dry_run=dry_run),
+        parts=[*_parts(planned, done), lambda: say(_summary(done))],
+        status=int(bool(done.those("refused") or lacking & named)),
+    )
+
+
+def _summary(done: Applied) -> str:
+    parts = [f"{len(done.those(each))} {each}" for each in _OUTCOMES if done.those(each)]
+    text = ", ".join(parts) or "nothing to turn"
+    if any(each.reason == "Permission denied" for each in done.those("refused")):
+        text += " (as root?)"
+    if done.those("applied"):
+        return f"{text}; deadbeat tune revert puts everything back"
+    return f"{text}; nothing was changed"
+
+
+def _plain(planned: Plan, done: Applied, *, dry_run: bool) -> dict[str, Any]:
+    rows = [{"knob": planned.knob_of(each.path), **attrs.asdict(each)} for each in done.changes]
+    return {
+        "session": None if dry_run else done.session,
+        "rt_cpus": list(planned.rt_cpus),
+        "changes": rows,
+        "not_here": [
+            {"knob": each.knob.name, "reason": each.missing, "as_good": each.good}
+            for each in planned.items
+            if each.missing
+        ],
+        "irreversible": [
+            {"knob": each.knob.name, "what": each.knob.irreversible} for each in planned.refused
+        ],
+        "boot": None if planned.boot is None else attrs.asdict(planned.boot),
+    }
+
+
+def _parts(planned: Plan, done: Applied) -> Iterator[Part]:
+    if done.changes:
+        rows = [
+            (
+                planned.knob_of(each.path),
+                *(each.path, each.old, each.wanted),
+                _with_reason(each.outcome, each.reason),
+            )
+            for each in done.changes
+        ]
+        columns = ("knob", "file", "before", "wanted", "outcome")
+        yield table(columns, rows, whole=("knob", "file"))
+    for item in planned.items:
+        if item.missing:
+            yield f"{'left' if item.good else 'not here'}: {item.knob.name}: {item.missing}"
+    for item in planned.refused:
+        yield f"cannot be put back: {item.knob.name}: {item.knob.irreversible}"
+    if any("cpu" in each.lower() for item in planned.items for each in item.knob.reads):
+        cpus = ", ".join(map(str, planned.rt_cpus))
+        guessed = "" if planned.asked else " (assumed; --rt-cpus names them)"
+        known = f"{cpus}{guessed}" if cpus else "not known: which are online could not be read"
+        yield f"CPUs for real-time tasks: {known}"
+    boot = planned.boot
+    if boot is None or not boot.add:
+        return
+    yield "\nOnly a boot sets these; add them to the kernel's command line yourself:"
+    yield f"  {' '.join(boot.add)}"
+    if boot.replaced:
+        yield f"in place of\n  {' '.join(boot.replaced)}"
+    if boot.whole is None:
+        yield "to what is there now, which could not be read (/proc/cmdline)"
+    else:
+        yield f"which makes the whole line\n  {boot.whole}"

@@ -1,0 +1,197 @@
+"""Begins a campaign, or continues one: on which machine, where, and with whose programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import define
+
+from deadbeat.executors.base import Executor
+from deadbeat.executors.made import make_catalog, make_executor
+from deadbeat.experiment.programs import usable_calibration
+from deadbeat.kinds.base import Begin, Begun, Shown
+from deadbeat.kinds.contention.place import LATEST, choose, find_campaign, finished_like, state_of
+from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
+from deadbeat.kinds.contention.programs import cpus_for, origin_of, stored_spec
+from deadbeat.kinds.contention.runner import CampaignExperiment, standing
+from deadbeat.kinds.contention.spec import spec_dict, specify
+from deadbeat.model.errors import UsageError
+from deadbeat.model.rules import Cpus, Name, RefusedError
+from deadbeat.model.specification import usage
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.origin import Origin
+from deadbeat.store.serial import CALIBRATION_FILE
+
+_PROGRAMS = "--programs-from"
+#: Paths of a specification that do not change what is run: these alone may be given beside it.
+_FREE = ("name", "cpus", "mode")
+
+
+@define(kw_only=True)
+class _Asked:
+    """A campaign on a machine; ``source``: whose programs it runs, with their ``origin``."""
+
+    executor: Executor
+    resolved: Resolved
+    source: CampaignStore | None = None
+    origin: Origin | None = None
+
+
+def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
+    """As `ExperimentKind.begin`.
+
+    Args:
+        write: Writes everything derived from a campaign.
+    """
+    found = _borrowed(asked) if asked.given.get("programs_from") else _own(asked)
+    executor, spec = found.executor, found.resolved.spec
+    catalog = make_catalog(executor)
+    calibration = usable_calibration(asked.given.get("calibration"), spec, executor, catalog)
+    place = choose(
+        asked.runs,
+        spec,
+        fresh=asked.fresh,
+        retry_failed=asked.retry_failed,
+        origin=found.origin,
+        source=found.source.path if found.source else None,
+    )
+    if found.origin is not None:
+        _announce_programs(asked, found.origin)
+    missing = found.resolved.missing_cores
+    if missing:
+        counts = ", ".join(map(str, missing))
+        asked.say(
+            f"WARNING: preset {spec.preset} names core counts that do not exist here:"
+            f" M = {counts} are left out"
+        )
+    simulated = executor.describe().kind == "simulated"
+    known = calibration or found.source or (place.path / CALIBRATION_FILE).is_file()
+    whole = estimate(spec, calibrated=bool(known), simulated=simulated)
+    done = standing(spec, CampaignStore.open(place.path)).done if place.resumed else 0
+    asked.announce(
+        place,
+        total=whole.runs,
+        left=whole.runs - done,
+        unit="task sets",
+        made_up=simulated,
+        seconds=(1 - done / whole.runs) * whole.seconds,
+        bound="at most",
+        need=round((1 - done / whole.runs) * whole.bytes),
+    )
+    if not place.resumed:
+        CampaignStore.create(place.path, spec_dict(spec), spec.seed, origin=found.origin)
+    # Opened also when new: what is shown of it must not depend on which command reads it.
+    store = CampaignStore.open(place.path)
+    experiment = CampaignExperiment(
+        spec,
+        executor,
+        store,
+        catalog,
+        calibration=calibration,
+        retry_failed=asked.retry_failed,
+        source=found.source,
+    )
+
+    def report(figures: bool) -> Shown:
+        shown = write(store, figures=figures, worst=asked.given.get("worst"))
+        return attrs.evolve(shown, plain={**shown.plain, "missing_cores": list(missing)})
+
+    return Begun(experiment=experiment, report=report)
+
+
+def finished(asked: Begin) -> Path | None:
+    """A finished campaign that answers what is asked; None: there is none."""
+    found = _own(asked)
+    return finished_like(asked.runs, found.resolved.spec, found.executor)
+
+
+def executor_for(asked: Begin, cpus: Sequence[int] | None) -> Executor:
+    """The machine that is asked for, until all is over."""
+    made = make_executor(asked.given.get("executor"), simulated=asked.simulated, cpus=cpus)
+    return asked.held.enter_context(closing(made))
+
+
+def _own(asked: Begin) -> _Asked:
+    spec = specify(asked.written, asked.typed, names=asked.names)
+    executor = executor_for(asked, spec.cpus)
+    resolved = resolve(spec, executor.describe(), names=asked.names)
+    return _Asked(executor=executor, resolved=resolved)
+
+
+# -- programs of another campaign
+
+
+def _borrowed(asked: Begin) -> _Asked:
+    """The programs of another campaign, on this machine.
+
+    Raises:
+        UsageError: An option contradicts them, or they cannot run here.
+        DataError: One of them is damaged.
+    """
+    _check_options(asked)
+    layer, text = asked.typed, asked.given["programs_from"]
+    source = _source(asked.runs, text, str(layer.get("mode", "profile")))
+    cpus = _given(layer, "cpus", Cpus(shared=True))
+    if cpus is None:
+        with closing(
+            make_executor(asked.given.get("executor"), simulated=asked.simulated, cpus=None)
+        ) as every:
+            cpus = cpus_for(source, every.describe().cpus)
+    executor = executor_for(asked, cpus)
+    platform = executor.describe()
+    spec = stored_spec(source, name=_given(layer, "name", Name()), cpus=cpus)
+    of = f"{_PROGRAMS} {source.path.resolve().name}"
+    here = {"cores": of, "stress.cores": of, "cpus": "--cpus", "name": "--name"}
+    resolved = resolve(spec, platform, names=here)
+    origin = origin_of(source, resolved.spec, platform)
+    return _Asked(executor=executor, resolved=resolved, source=source, origin=origin)
+
+
+def _check_options(asked: Begin) -> None:
+    wrong = sorted({option for path, option in asked.names.items() if path not in _FREE})
+    wrong += ["--campaign"] if asked.written else []
+    wrong += ["--calibration"] if asked.given.get("calibration") is not None else []
+    if wrong:
+        raise UsageError(
+            f"{', '.join(wrong)} and {_PROGRAMS} exclude each other: the programs and how they are"
+            " run are those of the campaign it names",
+            f"drop {'them' if len(wrong) > 1 else 'it'}; --name and --cpus may be given",
+        )
+
+
+def _source(runs: Path, text: str, mode: str) -> CampaignStore:
+    """The campaign whose programs are to be run."""
+    store = CampaignStore.open(find_campaign(runs, text))
+    origin = store.load_origin()
+    if text == LATEST and origin is not None and state_of(store.path).state != "finished":
+        # the link went on to the very campaign that the repeated command is to continue
+        store = CampaignStore.open(find_campaign(runs, origin.name))
+    found = store.spec.get("mode", "profile")
+    if found != mode:
+        raise UsageError(
+            f"{_PROGRAMS}: {store.path.resolve().name} is a {found} campaign",
+            f"use deadbeat {found} {_PROGRAMS} {text}",
+        )
+    return store
+
+
+def _given(layer: Mapping[str, Any], key: str, rule: Any) -> Any:
+    if layer.get(key) is None:
+        return None
+    try:
+        return rule.parse(layer[key])
+    except RefusedError as error:
+        problems = [attrs.evolve(problem, path=f"--{key}") for problem in error.problems]
+        raise usage(problems) from None
+
+
+def _announce_programs(asked: Begin, origin: Origin) -> None:
+    """Says whose programs run, and what that means for their costs."""
+    made = origin.original
+    asked.say(f"programs of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})")
+    if not origin.same_hardware:
+        asked.say("costs are of another platform: read slowdown, not delay ratio as absolute")

@@ -1,0 +1,278 @@
+"""Begins a latency matrix, or continues one: on which machine, with which engines and loads."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from deadbeat.experiment.base import FolderExperiment, Watcher
+from deadbeat.host.environment import environment_of, platform_from_environment
+from deadbeat.kinds.base import Begin, Begun
+from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
+from deadbeat.kinds.latency.importers import Foreign, Missing, as_run, read_foreign
+from deadbeat.kinds.latency.loads import MadeUpLoads
+from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
+from deadbeat.kinds.latency.spec import (
+    LatencySpec,
+    LoadsRule,
+    estimate,
+    keys,
+    load_word,
+    resolve,
+    spec_dict,
+    specify,
+)
+from deadbeat.kinds.latency.stress import StressLoads
+from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.model.examples import example_platform
+from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
+from deadbeat.model.platform import Platform
+from deadbeat.model.rules import RefusedError
+from deadbeat.model.words import count_of
+from deadbeat.settings.doctor import examine
+from deadbeat.settings.doctor_words import as_json
+from deadbeat.settings.hardening import states_of
+from deadbeat.settings.standing import with_tuning
+from deadbeat.store.campaign import free_bytes
+from deadbeat.store.files import read_bytes
+from deadbeat.store.latency import LatencyStore
+from deadbeat.store.place import Place, family, numbered
+from deadbeat.targets.base import Target
+from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.local import LocalTarget
+
+_NOT_KNOWN = "unknown: read from a file"
+#: What a person may say of files that do not.
+_TELLING = ("name", "interval", "duration", "priority", "deadlines")
+
+
+def begin(asked: Begin, choose: Callable[..., Place]) -> Begun:
+    """As `ExperimentKind.begin`.
+
+    Args:
+        choose: Finds the folder of a specification.
+    """
+    if asked.given.get("imports"):
+        return Begun(experiment=_imported(asked))
+    made: Target = FakeTarget() if asked.simulated else LocalTarget()
+    target = asked.held.enter_context(closing(made))
+    machine, spec, platform = _fit(asked, target)
+    retry_invalid = asked.retry_invalid
+    retry = asked.retry_failed or retry_invalid
+    place = choose(asked.runs, spec, platform, fresh=asked.fresh, retry=retry)
+    store = LatencyStore.open(place.path) if place.resumed else None
+    runs = keys(spec)
+    left = len(store.lacking(runs, retry_invalid=retry_invalid)) if store else len(runs)
+    need = estimate(spec, runs=left)
+    free_bytes(place.path)  # before anything is measured for nothing
+    if left:
+        try_engines(spec, machine)
+    engines = " and ".join(spec.engines or ()) + " in turn" * (len(spec.engines or ()) > 1)
+    asked.announce(
+        place,
+        total=len(runs),
+        left=left,
+        made_up=asked.simulated,
+        details=f"{count_of(len(spec.loads), 'load')}, {engines},"
+        f" {count_of(spec.blocks, 'time')} {spec.seconds:g} s",
+        seconds=need.seconds,
+        need=need.bytes,
+    )
+    if store is None:
+        LatencyStore.create(place.path, spec_dict(spec), platform)
+        store = LatencyStore.open(place.path)
+        if not asked.simulated:
+            _examine(asked, target, spec, store)
+    return Begun(experiment=MatrixExperiment(spec, store, machine, retry_invalid=retry_invalid))
+
+
+def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Platform]:
+    """What is asked on a machine: with what it is measured, resolved, and where."""
+    names = asked.names
+    wanted = specify(asked.written, asked.typed, names=names)
+    if asked.simulated:
+        platform = example_platform()
+        known = {SIMULATED: ""}
+        if wanted.engines and wanted.engines != (SIMULATED,):
+            raise UsageError("--simulated and --engine exclude each other", "drop one")
+        spec = resolve(wanted, engines=known, cpus=platform.cpus, names=names)
+        platform = attrs.evolve(platform, cpus=spec.cpus or ())
+        loads = MadeUpLoads(spec.cpus or ())
+        engines = {SIMULATED: make_engine(SIMULATED)}
+        return MatrixMachine(target=target, engines=engines, loads=loads), spec, platform
+    strange = [name for name in wanted.engines or () if name not in ENGINES]
+    if strange:
+        called = names.get("engines", "engines")
+        raise UsageError(f"{called}: {strange[0]} measures nothing here", "its results: --import")
+    platform, usable = _look(target)
+    engines = {name: make_engine(name) for name in wanted.engines or ENGINES}
+    why = {name: engine.unavailable(target) for name, engine in engines.items()}
+    spec = resolve(wanted, engines=why, cpus=usable, names=names)
+    stress = StressLoads(spec.cpus or ())
+    lacking_loads = {stress.unavailable(target, point) for point in spec.loads} - {""}
+    if lacking_loads:
+        again = shlex.join(idle_only(asked.words))
+        raise TargetError(f"{'; '.join(sorted(lacking_loads))}; works without: {again}")
+    for name, reason in why.items():
+        if wanted.engines is None and reason:
+            asked.say(f"without {name}: {reason}")
+    platform = attrs.evolve(platform, cpus=spec.cpus or ())
+    return MatrixMachine(target=target, engines=engines, loads=stress), spec, platform
+
+
+def idle_only(words: Sequence[str]) -> list[str]:
+    """The same command for the idle machine alone."""
+    kept, after = ["deadbeat"], False
+    for word in words:
+        if not after and word != "--loads" and not word.startswith("--loads="):
+            kept.append(word)
+        after = word == "--loads"
+    return [*kept, "--loads", "idle"]
+
+
+def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
+    """The platform, and the CPUs that may be used."""
+    more = {"hardening": states_of(target)}
+    environment = environment_of(target, now=datetime.now(UTC), more=more)
+    online, allowed = environment["cpus_online"], environment["cpus_allowed"]
+    if not isinstance(online, list):
+        raise TargetError(f"the CPUs of {target.name} cannot be told: {online}")
+    usable = [cpu for cpu in online if not isinstance(allowed, list) or cpu in allowed]
+    platform = platform_from_environment(
+        environment, cpus=usable, toolchain="", flags="", kind=target.kind, name=target.name
+    )
+    return with_tuning(platform, target), tuple(usable)
+
+
+def _examine(asked: Begin, target: Target, spec: LatencySpec, store: LatencyStore) -> None:
+    """Keeps what the machine is like: its readiness, its inventory, which hardening is on."""
+    try:
+        store.save_doctor(as_json(examine(target, rt_cpus=spec.cpus)))
+    except TargetError as error:
+        asked.say(f"what the machine is like could not be recorded: {error}")
+
+
+# -- results of other tools as a matrix of their own
+
+
+def _imported(asked: Begin) -> FolderExperiment[LatencyKey, LatencyRun]:
+    """The files that ``--import`` names, in a new folder."""
+    layer, names = asked.typed, asked.names
+    wanted = specify(layer, names=names)
+    odd = sorted(names[key] for key in layer if key not in _TELLING)
+    odd += ["--retry-failed"] * asked.retry_failed + ["--retry-invalid"] * asked.retry_invalid
+    if odd:
+        raise UsageError(f"{odd[0]} says nothing about files that are imported", "leave it out")
+    told = Missing(
+        interval_ns=wanted.interval if "interval" in layer else None,
+        seconds=wanted.duration if "duration" in layer else None,
+        priority=wanted.priority if "priority" in layer else None,
+    )
+    runs, said = _runs(asked.given["imports"], told)
+    platform = _platform(said)
+    spec = _spec(runs, platform, layer)
+    path = asked.runs / numbered(spec.name, max(family(asked.runs, spec.name), default=0) + 1)
+    store = LatencyStore.create(path, spec_dict(spec), platform)
+    for run in runs:
+        store.commit(run)
+    asked.say(f"{len(runs)} results are in {path}")
+    return ImportedExperiment(store, sorted(store.committed()))
+
+
+class ImportedExperiment(FolderExperiment[LatencyKey, LatencyRun]):
+    """A matrix that lacks nothing: what it holds was measured by others."""
+
+    def seconds(self, runs: int) -> float:
+        return 0.0
+
+    def measure(self, tell: Watcher) -> Generator[LatencyRun]:
+        yield from ()
+
+
+def _spec(runs: Sequence[LatencyRun], platform: Platform, layer: Mapping[str, Any]) -> LatencySpec:
+    """What would have been asked to get these runs."""
+    first = runs[0]
+    return specify(
+        {
+            "name": layer.get("name", "latency-imported"),
+            "loads": [load_word(load) for load in dict.fromkeys(run.key.load for run in runs)],
+            "engines": list(dict.fromkeys(run.key.engine for run in runs)),
+            "cpus": list(platform.cpus),
+            "duration": min(max(first.seconds, 0.1), 30 * 86400.0),
+            "interval": f"{first.interval_ns}ns",
+            "priority": first.priority or 1,
+            "policy": "other" if first.policy == "other" else "fifo",
+            "deadlines": layer.get("deadlines", []),
+            "imported": [run.key.text for run in runs],
+        }
+    )
+
+
+def _runs(words: Sequence[str], told: Missing) -> tuple[list[LatencyRun], list[Foreign]]:
+    """A run per file; those of one load and engine are its repeats."""
+    repeats: Counter[tuple[LoadPoint, str]] = Counter()
+    runs, said = [], []
+    for word in words:
+        load, file = _split(word)
+        hint = "--import takes files of cyclictest, jitterdebugger or OSADL"
+        data = read_bytes(file, what="result", hint=hint, piped=True)
+        foreign = read_foreign(data.decode("utf-8", errors="replace"), str(file))
+        cell = (load, foreign.engine)
+        runs.append(as_run(foreign, load, repeats[cell], name=str(file), told=told))
+        said.append(foreign)
+        repeats[cell] += 1
+    return runs, said
+
+
+def _split(word: str) -> tuple[LoadPoint, Path]:
+    """``cpu:50=FILE``; without a load it is taken for the idle machine."""
+    text, equals, file = word.partition("=")
+    if not equals or Path(word).is_file():
+        if not word:
+            raise UsageError("--import: no file is named", "write it FILE or cpu:50=FILE")
+        return IDLE, Path(word)
+    try:
+        (load,) = LoadsRule().parse(text)
+    except RefusedError as error:
+        problem = error.problems[0]
+        raise UsageError(f"--import {word}: {problem.found}", problem.hint) from None
+    except ValueError:
+        raise UsageError(f"--import {word}: one load a file", "write it cpu:50=FILE") from None
+    if not file:
+        raise UsageError(f"--import {word}: no file is named", "write it cpu:50=FILE")
+    return load, Path(file)
+
+
+def _platform(said: Sequence[Foreign]) -> Platform:
+    """Where the files come from; those of several kernels or machines do not belong together."""
+    for what in ("host", "kernel"):
+        found = sorted({getattr(foreign, what) for foreign in said} - {""})
+        if len(found) > 1:
+            raise UsageError(
+                f"the files are of several {what}s: {', '.join(found)}",
+                "import those of each with a --name of their own, then deadbeat compare",
+            )
+    host = next((foreign.host for foreign in said if foreign.host), _NOT_KNOWN)
+    kernel = next((foreign.kernel for foreign in said if foreign.kernel), _NOT_KNOWN)
+    cmdline = next((foreign.cmdline for foreign in said if foreign.cmdline), _NOT_KNOWN)
+    return Platform(
+        name=host,
+        kind="hardware",
+        machine=_NOT_KNOWN,
+        soc=_NOT_KNOWN,
+        cpus=tuple(sorted({cpu.cpu for foreign in said for cpu in foreign.cpus})),
+        kernel=kernel,
+        preemption="unknown",
+        governor="unknown",
+        toolchain="",
+        flags="",
+        fingerprint=f"imported:{host}",
+        details={"cmdline": cmdline},
+    )
