@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from deadbeat.cli._options import choice
-from deadbeat.cli._output import Part, say, table
+from deadbeat.cli._output import Part, say
 from deadbeat.cli.sched_systems import STANDARD, load, patiently
 from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import shown
-from deadbeat.report.sched_write import write_gantt, write_schedule, write_trace
-from deadbeat.sched.answer import answer_of, responses_of, ties_answer
+from deadbeat.report.files import write_text
+from deadbeat.report.sched_gantt import gantt_svg
+from deadbeat.report.sched_page import render_schedule, tasks_table
+from deadbeat.report.sched_trace import trace_text
+from deadbeat.report.terminal import print_part
+from deadbeat.sched.answer import ScheduleAnswer, answer_of, responses_of, ties_answer
 from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, picture, window
 from deadbeat.sched.simulator import (
     MODELS,
@@ -54,11 +59,11 @@ def simulate(file: Path, *, processors: int | None, **options: Any) -> Shown:
     _check_outputs(file, options)
     title = system.name or ("standard input" if str(file) == STANDARD else file.name)
 
-    def work() -> tuple[dict[str, Any], dict[str, str]]:
+    def work() -> tuple[ScheduleAnswer, dict[str, str]]:
         verdict, ties = _simulate(system, options)
-        answer = answer_of(system, verdict, run_on=options["run_on"], budget=options["budget"]) | (
-            ties_answer(system, ties) if ties else {}
-        )
+        answer = answer_of(system, verdict, run_on=options["run_on"], budget=options["budget"])
+        if ties:
+            answer |= ties_answer(system, ties)
         return answer, _write(system, verdict, answer, title, options)
 
     answer, written = patiently(
@@ -83,7 +88,7 @@ def _check_outputs(file: Path, options: Mapping[str, Any]) -> None:
         taken[path] = f"the file of --{kind} too"
 
 
-def _fails(answer: dict[str, Any], wanted: str) -> bool:
+def _fails(answer: ScheduleAnswer, wanted: str) -> bool:
     found = answer["schedulable"]
     if wanted == "not-proved":
         return not (found == "yes" and answer["proved"])
@@ -113,7 +118,7 @@ def _simulate(system: TaskSystem, options: Mapping[str, Any]) -> tuple[Verdict, 
 def _write(
     system: TaskSystem,
     verdict: Verdict,
-    answer: dict[str, Any],
+    answer: ScheduleAnswer,
     title: str,
     options: Mapping[str, Any],
 ) -> dict[str, str]:
@@ -146,12 +151,13 @@ def _write(
         if shot.note:
             say(f"{kind}: {shot.note}")
         if kind == "gantt":
-            write_gantt(options[kind], shot, title=title)
+            text = gantt_svg(shot, title=title)
         elif kind == "trace":
-            write_trace(options[kind], shot)
+            text = trace_text(shot)
         else:
             responses = responses_of(system, verdict, **running)
-            write_schedule(options[kind], shot, answer, responses, title=title)
+            text = render_schedule(shot, answer, responses, title=title)
+        write_text(options[kind], text)
     return {kind: str(options[kind]) for kind in kinds}
 
 
@@ -212,7 +218,7 @@ def threshold_of(text: str | None) -> tuple[int, int] | None:
 
 
 def _parts(
-    system: TaskSystem, answer: Mapping[str, Any], written: Mapping[str, str]
+    system: TaskSystem, answer: ScheduleAnswer, written: Mapping[str, str]
 ) -> Iterator[Part]:
     """The verdict, what it rests on, what was simulated, and a row per task."""
     yield from verdict_lines(answer)
@@ -220,11 +226,11 @@ def _parts(
     yield from (f"remark: {remark}" for remark in answer["remarks"])
     if answer["tasks"]:
         yield ""
-        yield _tasks(system, answer)
+        yield partial(print_part, tasks_table(system, answer))
     yield from (f"{kind}: {path}" for kind, path in written.items())
 
 
-def verdict_lines(answer: Mapping[str, Any]) -> list[str]:
+def verdict_lines(answer: ScheduleAnswer) -> list[str]:
     """The answer, and the argument for it."""
     found, proved = answer["schedulable"], answer["proved"]
     how = "" if found == "undecided" else ", proved" if proved else ", not proved"
@@ -246,7 +252,7 @@ def verdict_lines(answer: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def circumstances(system: TaskSystem, answer: Mapping[str, Any]) -> list[str]:
+def circumstances(system: TaskSystem, answer: ScheduleAnswer) -> list[str]:
     ties = answer["ties"]
     if ties == "all":
         ties = f"every rule; figures below: {answer['shown_ties']}"
@@ -296,34 +302,3 @@ def short(value: int) -> str:
     if value.bit_length() <= 80:
         return str(value)
     return f"of about {value.bit_length() * 0.30103:.0f} digits"
-
-
-def _tasks(system: TaskSystem, answer: Mapping[str, Any]) -> Part:
-    unit = answer["unit"] or "units"
-    rows = answer["tasks"]
-    offsets = any(task.offset for task in system.tasks)
-    percentiles = any(row["response_percentiles"] for row in rows)
-    placed = bool(answer["placed"])
-    columns = ["task", "C", "T", "D", *["O"] * offsets, *["cluster"] * placed, "jobs", "missed"]
-    columns += ["R min", "R mean", *["R p95"] * percentiles, "R max"]
-    columns += ["tardy", "slack", "preempt", "migr"]
-    lines = []
-    for row, task in zip(rows, system.tasks, strict=True):
-        line = [row["label"], task.wcet, task.period, task.deadline]
-        line += [task.offset] * offsets + [row["placed"]] * placed
-        line += [row["released"], row["missed"], row["response_min"], row["response_mean"]]
-        line += [(row["response_percentiles"] or {}).get("p95")] * percentiles
-        line += [row["response_max"], row["tardiness_max"], row["slack_min"]]
-        line += [row["preemptions"], row["migrations"]]
-        lines.append([_cell(value) for value in line])
-    title = (
-        f"Simulated, per task, in {unit}; R: response time, tardy: most, slack: least,"
-        " preempt, migr: how often"
-    )
-    return table(columns, lines, title=title, numeric=columns[1:])
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

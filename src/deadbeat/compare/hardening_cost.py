@@ -7,8 +7,6 @@ of it together, and that is said.
 
 from __future__ import annotations
 
-from typing import Any
-
 from attrs import frozen
 
 from deadbeat.compare.results import compare_results
@@ -49,7 +47,7 @@ class HardeningCost:
             doubts.append(f"not known is {few(self.differences.unknown)}")
         return f"{told}; but {' and '.join(doubts)}" if doubts else told
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """As JSON values."""
         return {
             "differs": [
@@ -86,7 +84,7 @@ def hardening_cost(without: Matrix, hardened: Matrix) -> HardeningCost:
     return HardeningCost(differences=found, beside=beside, result=result)
 
 
-def _details(matrix: Matrix) -> dict[str, Any]:
+def _details(matrix: Matrix) -> dict[str, object]:
     details = matrix.platform.get("details")
     return details if isinstance(details, dict) else {}
 

@@ -195,7 +195,7 @@ def _require_alike(every: Sequence[Subject], words: Vocabulary) -> None:
 # -- what the reader must know
 
 
-def _facts(subject: Subject) -> dict[str, Any]:
+def _facts(subject: Subject) -> dict[str, object]:
     platform: Mapping[str, Any] = subject.platform
     return {
         "name": subject.name,

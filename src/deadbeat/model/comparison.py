@@ -307,7 +307,7 @@ class ComparisonResult:
     parameters: dict[str, Any] = field(factory=dict)
     remedies: tuple[RemedyEffects, ...] = ()
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """As JSON values; a metric is its name."""
         return asdict(self, value_serializer=_plain_metric)
 

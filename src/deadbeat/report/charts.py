@@ -252,7 +252,7 @@ _DERIVED: Mapping[type, tuple[str, ...]] = {
 }
 
 
-def chart_data(charts: Iterable[Chart]) -> list[dict[str, Any]]:
+def chart_data(charts: Iterable[Chart]) -> list[dict[str, object]]:
     """The charts as plain values of a page; numbers with five significant digits."""
     kept = ("name", "panels")
     return [

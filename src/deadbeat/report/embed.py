@@ -62,7 +62,7 @@ def plotly() -> str:
 }})();"""
 
 
-def encode(data: Mapping[str, Any]) -> str:
+def encode(data: Mapping[str, object]) -> str:
     """JSON that may stand inside a script element: ``<``, ``>`` and ``&`` only as escapes."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character in "<>&":

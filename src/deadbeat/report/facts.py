@@ -68,17 +68,17 @@ def percent(share: float) -> str:
     return f"{value:.{decimals}f} %"
 
 
-def factor_of(row: Mapping[str, Any]) -> float:
+def factor_of(row: Mapping[str, object]) -> float:
     """D / C of a row or task set; 0 where the campaign does not say."""
     return number(row.get("deadline_factor")) or 0.0
 
 
-def factors(rows: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
+def factors(rows: Iterable[Mapping[str, object]]) -> tuple[float, ...]:
     """The deadline factors that occur, ascending."""
     return tuple(sorted({factor_of(row) for row in rows}))
 
 
-def misses(row: Mapping[str, Any]) -> bool:
+def misses(row: Mapping[str, object]) -> bool:
     """Whether more jobs miss than of the same tasks alone, by the interval of the difference."""
     return (number(row.get("miss_excess_ci_low")) or 0) > 0
 
@@ -93,13 +93,13 @@ def ratio(value: float) -> str:
     return f"{value:.{3 if value < 10 else 2 if value < 100 else 1}f}"
 
 
-def deadline_words(row: Mapping[str, Any]) -> str:
+def deadline_words(row: Mapping[str, object]) -> str:
     """``D = 10 C``, or ``D = T`` where T is drawn."""
     factor = factor_of(row)
     return f"D = {factor:g} C" if factor else "D = T"
 
 
-def per_core_of(row: Mapping[str, Any]) -> int:
+def per_core_of(row: Mapping[str, object]) -> int:
     """Tasks a core of a row or distribution; 0 where the campaign does not say."""
     return int(number(row.get("tasks_per_core")) or 0)
 
@@ -117,7 +117,7 @@ def grid_of(summary: Summary) -> Summary:
     )
 
 
-def loaded_rows(summary: Summary) -> tuple[Mapping[str, Any], ...]:
+def loaded_rows(summary: Summary) -> tuple[Mapping[str, object], ...]:
     """The points with another number of tasks a core than the grid's, in order."""
     if summary.mode == "stress":
         return ()
@@ -128,10 +128,10 @@ def loaded_rows(summary: Summary) -> tuple[Mapping[str, Any], ...]:
 
 
 def loads(
-    rows: Iterable[Mapping[str, Any]],
-) -> dict[tuple[int, float], list[Mapping[str, Any]]]:
+    rows: Iterable[Mapping[str, object]],
+) -> dict[tuple[int, float], list[Mapping[str, object]]]:
     """The rows by tasks a core and deadline factor, ascending: what may be compared."""
-    found: dict[tuple[int, float], list[Mapping[str, Any]]] = {}
+    found: dict[tuple[int, float], list[Mapping[str, object]]] = {}
     for row in rows:
         found.setdefault((per_core_of(row), factor_of(row)), []).append(row)
     return dict(sorted(found.items()))
@@ -161,7 +161,7 @@ def campaign_name(summary: Summary) -> str:
     return str(summary.meta.get("name") or "unnamed campaign")
 
 
-def platform(summary: Summary) -> Mapping[str, Any]:
+def platform(summary: Summary) -> Mapping[str, object]:
     """The platform as plain values; empty when not recorded."""
     return _mapping(summary.meta.get("platform"))
 
@@ -310,5 +310,5 @@ def _leaf(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: Any) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}

@@ -19,10 +19,15 @@ def write_page(path: Path, document: Document) -> Path:
     Raises:
         DeadbeatError: The folder or file cannot be written.
     """
-    with storing(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
     # A host name read from bytes can hold lone surrogates, which UTF-8 cannot.
-    atomic_write(path, page(document).encode("utf-8", "xmlcharrefreplace"))
+    return write_text(path, page(document).encode("utf-8", "xmlcharrefreplace"))
+
+
+def write_text(path: Path, text: str | bytes) -> Path:
+    """Text or an encoded page at ``path``, as `write_page`."""
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(path, text)
     return path
 
 

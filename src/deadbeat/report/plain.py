@@ -16,10 +16,10 @@ def keys_of(columns: Iterable[Column]) -> list[str]:
     return [key for column in columns if column.raw for key in _keys(column)]
 
 
-def records(columns: Sequence[Column], rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
+def records(columns: Sequence[Column], rows: Iterable[Any]) -> Iterator[dict[str, object]]:
     """Each row as plain values by key; what is not known is None."""
     for row in rows:
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for column in columns:
             if column.raw:
                 found.update(zip(_keys(column), _values(column, row), strict=True))

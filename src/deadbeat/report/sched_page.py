@@ -6,13 +6,14 @@ own script alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deadbeat.model.systems import TaskSystem
 from deadbeat.report.document import (
     Column,
     Document,
@@ -29,6 +30,7 @@ from deadbeat.report.document import (
 from deadbeat.report.embed import asset
 from deadbeat.report.html import page
 from deadbeat.report.sched_gantt import caption, colour, gantt_svg, shown_time
+from deadbeat.sched.answer import ScheduleAnswer
 from deadbeat.sched.picture import Picture
 
 _BINS = 28
@@ -39,7 +41,7 @@ _PLOT_WIDTH, _PLOT_HEIGHT = 240, 78
 
 def render_schedule(
     picture: Picture,
-    answer: Mapping[str, Any],
+    answer: ScheduleAnswer,
     responses: Sequence[NDArray[np.int64]] | None,
     *,
     title: str,
@@ -59,6 +61,11 @@ def render_schedule(
         f'{asset("zoom.html")}<figure><div class="scroll sheet" id="gantt" tabindex="0"'
         ' role="region" aria-label="Gantt chart">'
         f"{gantt_svg(picture, title=title, interactive=True)}</div></figure>"
+    )
+    tasks = (
+        tasks_table(picture.system, answer)
+        if answer["jobs"]
+        else Sentence("Nothing was simulated.")
     )
     note = f"{_capital(picture.note)}. " if picture.note else ""
     means = _capital(caption(picture.verdict).partition(": ")[2])
@@ -92,7 +99,7 @@ def render_schedule(
                     ),
                 ),
                 Section("responses", "Response times", (_histograms(picture, responses, answer),)),
-                Section("tasks", "Tasks", (_table(picture, answer, unit),)),
+                Section("tasks", "Tasks", (tasks,)),
             ),
             styles=("sched.css",),
             scripts=("sched.js",),
@@ -104,7 +111,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _sentence(answer: Mapping[str, Any]) -> str:
+def _sentence(answer: ScheduleAnswer) -> str:
     found = answer["schedulable"]
     words = {"yes": "Schedulable", "no": "Not schedulable", "undecided": "Undecided"}[found]
     if "robustness" in answer:
@@ -114,7 +121,7 @@ def _sentence(answer: Mapping[str, Any]) -> str:
     return words + "."
 
 
-def _facts(answer: Mapping[str, Any], unit: str) -> list[tuple[str, str]]:
+def _facts(answer: ScheduleAnswer, unit: str) -> list[tuple[str, str]]:
     length = answer["hyperperiod"].bit_length()
     hyperperiod = shown_time(answer["hyperperiod"]) + unit if length <= 80 else f"2^{length - 1}.."
     options = "; ".join(
@@ -145,7 +152,7 @@ def _facts(answer: Mapping[str, Any], unit: str) -> list[tuple[str, str]]:
     ]
 
 
-def _ties(answer: Mapping[str, Any]) -> tuple[Part, ...]:
+def _ties(answer: ScheduleAnswer) -> tuple[Part, ...]:
     if "by_ties" not in answer:
         return ()
     rows = [
@@ -157,7 +164,7 @@ def _ties(answer: Mapping[str, Any]) -> tuple[Part, ...]:
 
 
 def _histograms(
-    picture: Picture, responses: Sequence[NDArray[np.int64]] | None, answer: Mapping[str, Any]
+    picture: Picture, responses: Sequence[NDArray[np.int64]] | None, answer: ScheduleAnswer
 ) -> Part:
     if not answer["jobs"]:
         return Sentence("No job was simulated: the answer needed no schedule.")
@@ -202,42 +209,56 @@ def _histogram(picture: Picture, index: int, values: NDArray[np.int64]) -> str:
     )
 
 
-def _table(picture: Picture, answer: Mapping[str, Any], unit: str) -> Part:
-    if not answer["jobs"]:
-        return Sentence("Nothing was simulated.")
+def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
+    """A row per task."""
 
-    def of_task(heading: str, name: str) -> Column:
-        return said(heading, lambda row: getattr(picture.system.tasks[row["task"]], name), **shown)
+    def of_task(heading: str, name: str, **more: Any) -> Column:
+        return said(
+            heading, lambda row: getattr(system.tasks[row["task"]], name), format=_cell, **more
+        )
 
-    def rank(heading: str, name: str) -> Column:
-        return said(heading, lambda row: (row["response_percentiles"] or {}).get(name), **shown)
+    def rank(heading: str, name: str, **more: Any) -> Column:
+        return said(
+            heading,
+            lambda row: (row["response_percentiles"] or {}).get(name),
+            format=_cell,
+            **more,
+        )
 
-    def own(heading: str, key: str) -> Column:
-        return said(heading, lambda row: row[key], **shown)
+    def own(heading: str, key: str, **more: Any) -> Column:
+        return said(heading, lambda row: row[key], format=_cell, **more)
 
-    def called(row: Mapping[str, Any]) -> str:
-        name = picture.system.tasks[row["task"]].name
-        return f"{row['task']} {name}" if name else row["label"]
+    def called(task: int) -> str:
+        name = system.tasks[task].name
+        return f"{task} {name}" if name else system.label(task)
 
-    shown: dict[str, Any] = {"format": _cell}
+    def swatch(task: int) -> str:
+        return f'<span class="swatch" style="background:{colour(task)}"></span>'
+
     columns = (
-        said("task", called, markup=lambda row: f'<span class="swatch" style="background:'
-             f'{colour(row["task"])}"></span>'),
+        said("task", lambda row: called(row["task"]), markup=lambda row: swatch(row["task"])),
         of_task("C", "wcet"), of_task("T", "period"), of_task("D", "deadline"),
-        of_task("O", "offset"), own("jobs", "released"), own("missed", "missed"),
-        own("R min", "response_min"), own("R mean", "response_mean"), rank("R p50", "p50"),
-        rank("R p95", "p95"), rank("R p99", "p99"), own("R max", "response_max"),
-        own("tardiness max", "tardiness_max"), own("slack min", "slack_min"),
-        own("preempted", "preemptions"), own("migrated", "migrations"), own("placed", "placed"),
+        of_task("O", "offset", terminal=any(task.offset for task in system.tasks)),
+        own("jobs", "released"), own("missed", "missed"),
+        own("R min", "response_min"), own("R mean", "response_mean"),
+        rank("R p50", "p50", terminal=False),
+        rank("R p95", "p95", terminal=any(row["response_percentiles"] for row in answer["tasks"])),
+        rank("R p99", "p99", terminal=False),
+        own("R max", "response_max"), own("tardy", "tardiness_max"), own("slack", "slack_min"),
+        own("preempt", "preemptions"), own("migr", "migrations"),
+        own("placed", "placed", terminal=bool(answer["placed"])),
     )  # fmt: skip
+    unit = answer["unit"] or "units"
     return Table(
         name="tasks-table",
-        title="Tasks",
+        title=f"Simulated, per task, in {unit}; R: response time, tardy: most, slack: least,"
+        " preempt, migr: how often",
         columns=columns,
         rows=answer["tasks"],
         differs=lambda row: row["missed"],
         dense=True,
-        hint=f"Simulated over [0, {shown_time(answer['until'])}){unit}. R: response time, from"
+        terminal=True,
+        hint=f"Simulated over [0, {shown_time(answer['until'])}) {unit}. R: response time, from"
         " release to completion; R p95: the least value that 95 % of the jobs do not exceed. Slack:"
         " deadline minus completion. Preempted: a running job left its processor before it was"
         " complete. Migrated: a job resumed on another processor. Marked: a deadline was missed.",

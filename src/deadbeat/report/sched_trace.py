@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 from deadbeat.report.sched_gantt import caption, verdict_words
 from deadbeat.sched.picture import Picture
@@ -24,6 +23,8 @@ MICROSECONDS = {
     "s": Fraction(1_000_000),
 }
 _PROCESSORS, _TASKS = 1, 2
+#: By the names of the format.
+Event = dict[str, object]
 
 
 def trace_text(picture: Picture) -> str:
@@ -51,11 +52,15 @@ def _facts(picture: Picture) -> dict[str, str]:
     }
 
 
-def _events(picture: Picture) -> Iterator[dict[str, Any]]:
+def _events(picture: Picture) -> Iterator[Event]:
     scale = MICROSECONDS.get(picture.system.unit, Fraction(1))
     yield from _names(picture)
     yield from _pieces(picture, scale)
     yield from _instants(picture, scale)
+
+
+def _event(kind: str, process: int, track: int, name: str, **more: object) -> Event:
+    return {"ph": kind, "pid": process, "tid": track + 1, "name": name, **more}
 
 
 def _time(value: int, scale: Fraction) -> int | float:
@@ -63,32 +68,23 @@ def _time(value: int, scale: Fraction) -> int | float:
     return int(exact) if exact.denominator == 1 else float(exact)
 
 
-def _names(picture: Picture) -> Iterator[dict[str, Any]]:
-    def name(process: int, thread: int, kind: str, text: str) -> dict[str, Any]:
-        return {"ph": "M", "pid": process, "tid": thread, "name": kind, "args": {"name": text}}
-
-    yield name(_PROCESSORS, 0, "process_name", f"processors ({caption(picture.verdict)})")
-    yield name(_TASKS, 0, "process_name", "tasks (simulated)")
-    for process, count in (
-        (_PROCESSORS, picture.system.processors),
-        (_TASKS, len(picture.system.tasks)),
-    ):
-        for index in range(count):
-            text = f"processor {index}"
-            if process == _TASKS:
-                text = f"{index} {picture.system.label(index)}"
-            yield name(process, index + 1, "thread_name", text)
-            order = {"sort_index": index}
-            yield {
-                "ph": "M",
-                "pid": process,
-                "tid": index + 1,
-                "name": "thread_sort_index",
-                "args": order,
-            }
+def _names(picture: Picture) -> Iterator[Event]:
+    system = picture.system
+    named = (
+        (_PROCESSORS, f"processors ({caption(picture.verdict)})",
+         [f"processor {index}" for index in range(system.processors)]),
+        (_TASKS, "tasks (simulated)",
+         [f"{index} {system.label(index)}" for index in range(len(system.tasks))]),
+    )  # fmt: skip
+    for process, name, _ in named:
+        yield _event("M", process, -1, "process_name", args={"name": name})
+    for process, _, tracks in named:
+        for index, name in enumerate(tracks):
+            yield _event("M", process, index, "thread_name", args={"name": name})
+            yield _event("M", process, index, "thread_sort_index", args={"sort_index": index})
 
 
-def _pieces(picture: Picture, scale: Fraction) -> Iterator[dict[str, Any]]:
+def _pieces(picture: Picture, scale: Fraction) -> Iterator[Event]:
     rows = [tuple(map(int, row)) for row in picture.segments]
     first: dict[tuple[int, int], int] = {}
     last: dict[tuple[int, int], int] = {}
@@ -96,47 +92,28 @@ def _pieces(picture: Picture, scale: Fraction) -> Iterator[dict[str, Any]]:
         first.setdefault((task, job), index)
         last[task, job] = index
     for index, (task, job, processor, start, end) in enumerate(rows):
-        label = picture.system.label(task)
-        slice_of = {"ph": "X", "ts": _time(start, scale), "dur": _time(end - start, scale)}
+        label, key = picture.system.label(task), (task, job)
+        span = {"ts": _time(start, scale), "dur": _time(end - start, scale), "cat": "run"}
         about = {"job": job, "processor": processor, "simulated": True}
-        yield {
-            **slice_of,
-            "pid": _PROCESSORS,
-            "tid": processor + 1,
-            "name": f"{label} #{job}",
-            "cat": "run",
-            "args": {**about, "task": label},
-        }
-        yield {
-            **slice_of,
-            "pid": _TASKS,
-            "tid": task + 1,
-            "name": f"#{job} on {processor}",
-            "cat": "run",
-            "args": about,
-        }
-        key = (task, job)
+        args = {**about, "task": label}
+        yield _event("X", _PROCESSORS, processor, f"{label} #{job}", **span, args=args)
+        yield _event("X", _TASKS, task, f"#{job} on {processor}", **span, args=about)
         if first[key] != last[key]:
             phase = {first[key]: "s", last[key]: "f"}.get(index, "t")
             # An arrow leaves and reaches a slice within its time; at its start it always is.
-            flow = {"ph": phase, "id": f"{task}.{job}", "name": "resumes", "cat": "job"}
-            yield {
-                **flow,
-                "bp": "e",
-                "pid": _PROCESSORS,
-                "tid": processor + 1,
-                "ts": _time(start, scale),
-            }
+            yield _event(
+                phase, _PROCESSORS, processor, "resumes",
+                id=f"{task}.{job}", cat="job", bp="e", ts=_time(start, scale),
+            )  # fmt: skip
 
 
-def _instants(picture: Picture, scale: Fraction) -> Iterator[dict[str, Any]]:
+def _instants(picture: Picture, scale: Fraction) -> Iterator[Event]:
     for task, job, release, _, finish, deadline in (tuple(map(int, row)) for row in picture.jobs):
+        about: dict[str, object] = {"job": job, "simulated": True}
         missed = finish > deadline or (finish < 0 and deadline <= picture.until)
-        marks = [("release", release), ("deadline missed" if missed else "deadline", deadline)]
-        for name, time in marks:
+        late = {**about, "completed": finish if finish >= 0 else "no"} if missed else about
+        word = "deadline missed" if missed else "deadline"
+        for name, time, args in (("release", release, about), (word, deadline, late)):
             if picture.start <= time <= picture.end:
-                mark = {"ph": "i", "s": "t", "pid": _TASKS, "tid": task + 1}
-                about: dict[str, Any] = {"job": job, "simulated": True}
-                if name == "deadline missed":
-                    about["completed"] = finish if finish >= 0 else "no"
-                yield {**mark, "ts": _time(time, scale), "name": name, "cat": name, "args": about}
+                at = _time(time, scale)
+                yield _event("i", _TASKS, task, name, s="t", ts=at, cat=name, args=args)

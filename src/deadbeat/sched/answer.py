@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypedDict
 
 import numpy as np
 from attrs import asdict
@@ -25,6 +26,62 @@ from deadbeat.sched.statistics import (
 JOBS_RECORDED = 1_000_000
 #: Releases up to which a pattern is listed; its seed repeats longer ones.
 RELEASES_LISTED = 10_000
+
+
+class ScheduleAnswer(TypedDict, total=False):
+    """Everything known of one simulation, as plain values; times in the system's unit.
+
+    From ``robustness`` on: where several tie rules were asked for.
+    """
+
+    schedulable: str
+    proved: bool
+    because: str
+    proof: str | None
+    first_miss: int | None
+    first_miss_task: int | None
+    first_miss_job: int | None
+    simulated: bool
+    model: str
+    method: str
+    execution: str
+    policy: str
+    policy_title: str
+    ties: str
+    pattern: str | None
+    releases: list[list[int]] | None
+    states: int
+    reference: str
+    policy_reference: str
+    options: dict[str, Any]
+    name: str
+    unit: str
+    processors: int
+    utilisation: float
+    hyperperiod: int
+    until: int
+    run_on: bool
+    repeat: list[int] | None
+    events: int
+    budget: int
+    jobs: int
+    judged: int
+    misses: int
+    miss_ratio: float | None
+    completed: int
+    response_times: dict[str, float | None]
+    tardiness: dict[str, float | None]
+    slack: dict[str, float | None]
+    preemptions: int
+    migrations: int
+    cross_cluster: int
+    task_migrations: int
+    placed: list[int | None]
+    remarks: list[str]
+    tasks: list[dict[str, Any]]
+    robustness: str
+    shown_ties: str
+    by_ties: dict[str, dict[str, Any]]
 
 
 def responses_of(
@@ -55,83 +112,76 @@ def statistics_of(
 
 def answer_of(
     system: TaskSystem, verdict: Verdict, *, run_on: bool = False, budget: int = 5_000_000
-) -> dict[str, Any]:
-    """Everything known of one simulation, of plain values; times in the system's unit."""
+) -> ScheduleAnswer:
+    """Everything known of one simulation: sums of counts, extremes of times, means over completed
+    jobs."""
     rows = statistics_of(system, verdict, run_on=run_on, budget=budget)
-    judged, missed = total(rows, "judged"), total(rows, "missed")
+    judged, missed, completed = (total(rows, name) for name in ("judged", "missed", "completed"))
     facts = verdict.facts
     placed = [None if cluster < 0 else cluster for cluster in verdict.placed]
-    return {
-        "schedulable": verdict.schedulable,
-        "proved": verdict.proved,
-        "because": named(system, verdict.because),
-        "proof": verdict.proof or None,
-        "first_miss": verdict.first_miss,
-        "first_miss_task": verdict.first_miss_task,
-        "first_miss_job": verdict.first_miss_job,
-        "simulated": True,
-        "model": verdict.model,
-        "method": verdict.method,
-        "execution": verdict.execution,
-        "policy": verdict.scheduler.policy,
-        "policy_title": facts.title,
-        "ties": verdict.scheduler.ties,
-        "pattern": named(system, verdict.pattern) or None,
-        "releases": verdict.releases.tolist()
-        if 0 < len(verdict.releases) <= RELEASES_LISTED
-        else None,
-        "states": verdict.states,
-        "reference": verdict.reference or facts.reference,
-        "policy_reference": facts.reference,
-        "options": relevant_options(verdict),
-        "name": system.name,
-        "unit": system.unit,
-        "processors": system.processors,
-        "utilisation": float(system.utilisation),
-        "hyperperiod": math.lcm(*(task.period for task in system.tasks)),
-        "until": verdict.until,
-        "run_on": run_on,
-        "repeat": None if verdict.repeat is None else list(verdict.repeat),
-        "events": verdict.events,
-        "budget": budget,
-        "jobs": total(rows, "released"),
-        "judged": judged,
-        "misses": missed,
-        "miss_ratio": missed / judged if judged else None,
-        **_in_all(rows),
-        "placed": placed,
-        "remarks": [named(system, remark) for remark in verdict.remarks],
-        "tasks": [{**asdict(row), "placed": placed[row.task] if placed else None} for row in rows],
-    }
-
-
-def _in_all(rows: tuple[TaskStatistics, ...]) -> dict[str, Any]:
-    """Sums of counts, extremes of times, means over completed jobs."""
-    completed = total(rows, "completed")
 
     def mean(name: str) -> float | None:
         if not completed:
             return None
         return math.fsum((getattr(row, name) or 0.0) * row.completed for row in rows) / completed
 
-    def extreme(name: str, pick: Any) -> int | None:
+    def extreme(name: str, pick: Callable[[list[int]], int]) -> int | None:
         values = [getattr(row, name) for row in rows if getattr(row, name) is not None]
         return pick(values) if values else None
 
-    return {
-        "completed": completed,
-        "response_times": {
+    return ScheduleAnswer(
+        schedulable=verdict.schedulable,
+        proved=verdict.proved,
+        because=named(system, verdict.because),
+        proof=verdict.proof or None,
+        first_miss=verdict.first_miss,
+        first_miss_task=verdict.first_miss_task,
+        first_miss_job=verdict.first_miss_job,
+        simulated=True,
+        model=verdict.model,
+        method=verdict.method,
+        execution=verdict.execution,
+        policy=verdict.scheduler.policy,
+        policy_title=facts.title,
+        ties=verdict.scheduler.ties,
+        pattern=named(system, verdict.pattern) or None,
+        releases=verdict.releases.tolist()
+        if 0 < len(verdict.releases) <= RELEASES_LISTED
+        else None,
+        states=verdict.states,
+        reference=verdict.reference or facts.reference,
+        policy_reference=facts.reference,
+        options=relevant_options(verdict),
+        name=system.name,
+        unit=system.unit,
+        processors=system.processors,
+        utilisation=float(system.utilisation),
+        hyperperiod=math.lcm(*(task.period for task in system.tasks)),
+        until=verdict.until,
+        run_on=run_on,
+        repeat=None if verdict.repeat is None else list(verdict.repeat),
+        events=verdict.events,
+        budget=budget,
+        jobs=total(rows, "released"),
+        judged=judged,
+        misses=missed,
+        miss_ratio=missed / judged if judged else None,
+        completed=completed,
+        response_times={
             "min": extreme("response_min", min),
             "mean": mean("response_mean"),
             "max": extreme("response_max", max),
         },
-        "tardiness": {"mean": mean("tardiness_mean"), "max": extreme("tardiness_max", max)},
-        "slack": {"mean": mean("slack_mean"), "min": extreme("slack_min", min)},
-        **{
-            name: total(rows, name)
-            for name in ("preemptions", "migrations", "cross_cluster", "task_migrations")
-        },
-    }
+        tardiness={"mean": mean("tardiness_mean"), "max": extreme("tardiness_max", max)},
+        slack={"mean": mean("slack_mean"), "min": extreme("slack_min", min)},
+        preemptions=total(rows, "preemptions"),
+        migrations=total(rows, "migrations"),
+        cross_cluster=total(rows, "cross_cluster"),
+        task_migrations=total(rows, "task_migrations"),
+        placed=placed,
+        remarks=[named(system, remark) for remark in verdict.remarks],
+        tasks=[{**asdict(row), "placed": placed[row.task] if placed else None} for row in rows],
+    )
 
 
 def named(system: TaskSystem, text: str) -> str:
@@ -145,7 +195,7 @@ def named(system: TaskSystem, text: str) -> str:
     return re.sub(r"\btask ([0-9]{1,5})\b", name, text)
 
 
-def ties_answer(system: TaskSystem, ties: TiesVerdict) -> dict[str, Any]:
+def ties_answer(system: TaskSystem, ties: TiesVerdict) -> ScheduleAnswer:
     """What the verdicts under several tie rules come to.
 
     ``schedulable`` is then the answer to: whichever of these rules decides?

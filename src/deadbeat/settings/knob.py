@@ -1,9 +1,9 @@
 """A knob: a setting of the machine that matters to real-time work, and how it is made.
 
-A knob is the ``set`` table of a row (settings/rows.py) or, where it takes logic, an entry of a
-table ``settings/knobs_*.py``; nothing else has to be told of it. It says what it reads, and from
-that which files shall hold what, or why there is nothing to turn here. What is set at boot only
-gives words for the kernel's command line instead; those are printed, never applied.
+A knob is the ``set`` table of a row (settings/rows.py) or a row of ``settings/knobs.toml``, and
+where it takes logic a function in ``settings/making.py``. It says what it reads, and from that
+which files shall hold what, or why there is nothing to turn here. What is set at boot only gives
+words for the kernel's command line instead; those are printed, never applied.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any
 
 from attrs import field, frozen
 
 from deadbeat.host.values import cpu_mask, cpus_text
 from deadbeat.model.tuning import Form, Setting
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading_values import ONLINE, housekeeping
-from deadbeat.settings.rows import Row, accepts, rows
+from deadbeat.settings.reading_values import housekeeping
+from deadbeat.settings.rows import Row, SetRow, accepts, loose, rows
 from deadbeat.targets.readings import is_pattern
 
 
@@ -48,16 +47,6 @@ def whole(least: int, most: int, unit: str = "") -> Values:
         return bool(re.fullmatch(r"-?\d{1,18}", text)) and least <= int(text) <= most
 
     return Values(f"{least} to {most}{unit and ' '}{unit}", allows)
-
-
-def at_most(now: int, wanted: int) -> bool:
-    """For `Knob.enough`: the less the better."""
-    return now <= wanted
-
-
-def at_least(now: int, wanted: int) -> bool:
-    """For `Knob.enough`: the more the better."""
-    return now >= wanted
 
 
 def one_of(*words: str) -> Values:
@@ -116,15 +105,6 @@ class Knob:
     note: str = ""
 
 
-def file_knob(name: str, path: str, *, form: Form = "plain", **about: object) -> Knob:
-    """A knob that is one file, or every file that a pattern matches, holding the value as given."""
-
-    def settings(facts: Facts, value: str) -> list[Setting]:
-        return [Setting(each, value, form) for each in present(facts, path)]
-
-    return Knob(name=name, reads=(path,), settings=settings, **about)  # type: ignore[arg-type]
-
-
 def present(facts: Facts, path: str) -> list[str]:
     """``path``, or every path that the pattern matches.
 
@@ -172,56 +152,97 @@ def housekeeping_list(facts: Facts) -> str:
     return cpus_text(housekeeping(facts))
 
 
-_TABLES = ("knobs_boot", "knobs_cpus", "knobs_files", "knobs_kernel")
-_ENOUGH = {"less": at_most, "more": at_least}
+@frozen(kw_only=True)
+class _Making:
+    """The logic of a knob; the attributes are those of `Knob`."""
+
+    settings: Make | None = None
+    boot: Words | None = None
+    fixed: Callable[[Facts], Mapping[str, str]] | None = None
+    commands: Mapping[str, str] = field(factory=dict)
 
 
-def knob_of(row: Row) -> Knob:
-    """The knob of a row that has a ``set`` table."""
-    how = row.set
-    assert how is not None
-    about: dict[str, Any] = {
-        "title": how.title,
-        "why": row.why,
-        "source": row.source,
-        "cures": (row.id,),
-        "note": how.note,
-    }
-    if how.boot:
-        return Knob(name=how.name, boot=lambda _facts, _value: how.boot, **about)
-    if how.enough:
-        good = how.enough
-        about["enough"] = _ENOUGH.get(good) or (lambda now, _wanted: accepts(good)(now))
-    values = one_of(*how.values) if how.values else whole(*how.range, unit=how.unit)
-    path = how.path or row.path
-    return file_knob(how.name, path, form=how.form, values=values, default=how.value, **about)
+_MAKINGS: dict[str, _Making] = {}
+
+
+def makes(
+    name: str,
+    *,
+    fixed: Callable[[Facts], Mapping[str, str]] | None = None,
+    commands: Mapping[str, str] | None = None,
+) -> Callable[[Make], Make]:
+    """Makes a function the ``settings`` of the knob ``name``; the rest as in `Knob`."""
+
+    def keep(make: Make) -> Make:
+        _MAKINGS[name] = _Making(settings=make, fixed=fixed, commands=commands or {})
+        return make
+
+    return keep
+
+
+def says(name: str) -> Callable[[Words], Words]:
+    """Makes a function the ``boot`` words of the knob ``name``."""
+
+    def keep(words: Words) -> Words:
+        _MAKINGS[name] = _Making(boot=words)
+        return words
+
+    return keep
+
+
+def _enough(text: str) -> Callable[[int, int], bool] | None:
+    if text == "less":
+        return lambda now, wanted: now <= wanted
+    if text == "more":
+        return lambda now, wanted: now >= wanted
+    return (lambda now, _wanted: accepts(text)(now)) if text else None
+
+
+def _values(how: SetRow) -> Values:
+    if how.values:
+        return one_of(*how.values)
+    if how.shape:
+        return Values(how.words, lambda text: bool(re.fullmatch(how.shape, text)))
+    return NOTHING if how.range == (0, 0) else whole(*how.range, unit=how.unit)
+
+
+def knob_of(how: SetRow, row: Row | None = None) -> Knob:
+    """The knob of a ``set`` table and its row."""
+    path = how.path or (row.path if row else "")
+    making = _MAKINGS.get(how.name)
+    if making is None and how.boot:
+        making = _Making(boot=lambda _facts, _value: how.boot)
+    if making is None:
+        making = _Making(settings=_file_settings(path, how.form))
+    return Knob(
+        name=how.name,
+        title=how.title,
+        why=how.why or (row.why if row else ""),
+        source=how.source or (row.source if row else ""),
+        cures=how.cures or ((row.id,) if row else ()),
+        reads=how.reads or (() if how.boot else (path,)),
+        values=_values(how),
+        default=how.value,
+        settings=making.settings,
+        boot=making.boot,
+        fixed=making.fixed,
+        commands=making.commands,
+        enough=_enough(how.enough),
+        irreversible=how.irreversible,
+        keep=how.keep,
+        note=how.note,
+    )
+
+
+def _file_settings(path: str, form: Form) -> Make:
+    """One file, or every file that a pattern matches, holds the value as given."""
+    return lambda facts, value: [Setting(each, value, form) for each in present(facts, path)]
 
 
 @cache
 def all_knobs() -> Mapping[str, Knob]:
-    """Name -> knob of every row and table, in alphabetical order."""
-    tables = (import_module(f"deadbeat.settings.{name}") for name in _TABLES)
-    found = [knob for table in tables for knob in table.KNOBS]
-    found += [knob_of(row) for row in rows().values() if row.set is not None]
+    """Name -> knob of every row, in alphabetical order."""
+    import_module("deadbeat.settings.making")  # by name: it imports this module
+    found = [knob_of(row.set, row) for row in rows().values() if row.set is not None]
+    found += map(knob_of, loose())
     return {knob.name: knob for knob in sorted(found, key=lambda knob: knob.name)}
-
-
-__all__ = [
-    "NOTHING",
-    "ONLINE",
-    "Knob",
-    "NotHereError",
-    "Setting",
-    "Values",
-    "all_knobs",
-    "at_least",
-    "at_most",
-    "cpu_of",
-    "file_knob",
-    "housekeeping_list",
-    "housekeeping_mask",
-    "of_cpus",
-    "one_of",
-    "present",
-    "whole",
-]

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 from cattrs import Converter, transform_error
@@ -50,31 +50,45 @@ def accepts(text: str) -> Callable[[int], bool]:
 
 @frozen(kw_only=True)
 class SetRow:
-    """How a setting is made: the ``set`` table of a row.
+    """How a setting is made: the ``set`` table of a row, or a row of ``settings/knobs.toml``.
 
     Attributes:
         name: As ``deadbeat tune --knob`` has it.
         title: What it turns, a few words.
+        why, source: Where no check has them: what it does to latency, and who says so.
+        cures: Checks that pass with it; empty: its row's.
         path: The file, or a pattern of files; "": the row's own.
+        reads: Of a function (settings/making.py), in place of ``path``: what it looks at.
         boot: Words of the kernel's command line, in place of a file.
         value: What is written unless another value is given.
-        values: The values there are; empty: a whole number in ``range``, in ``unit``.
+        values: The values there are; else a whole number in ``range``, in ``unit``, or a text of
+            the form ``shape``, which ``words`` describes; none of these: it takes no value.
         form: How the file tells its value (`deadbeat.model.tuning.Form`).
         enough: What a profile leaves alone: ``less`` or ``more`` than the value, or a condition
             (`accepts`).
+        irreversible: What cannot be put back, in words; it is refused unless that is accepted.
+        keep: Patterns of files that change with it and cannot be written.
         note: What else it does, or who disagrees.
     """
 
     name: str
     title: str
+    why: str = ""
+    source: str = ""
+    cures: tuple[str, ...] = ()
     path: str = ""
+    reads: tuple[str, ...] = ()
     boot: tuple[str, ...] = ()
     value: str = ""
     values: tuple[str, ...] = ()
     range: tuple[int, int] = (0, 0)
     unit: str = ""
+    shape: str = ""
+    words: str = ""
     form: Form = "plain"
     enough: str = ""
+    irreversible: str = ""
+    keep: tuple[str, ...] = ()
     note: str = ""
 
 
@@ -119,6 +133,15 @@ class Row:
 
 
 _converter = Converter(forbid_extra_keys=True)
+T = TypeVar("T")
+
+
+def read_rows(kind: type[T], file: str) -> Iterator[T]:
+    """A row per table of a file of `deadbeat.settings`, with the table's name as its own."""
+    text = files("deadbeat.settings").joinpath(file).read_text(encoding="utf-8")
+    for name, plain in tomllib.loads(text).items():
+        cited = {**plain, "name": name, "source": _cited(plain["source"])}
+        yield _converter.structure(cited, kind)
 
 
 @cache
@@ -129,6 +152,16 @@ def rows() -> Mapping[str, Row]:
         ValueError: A row is wrong; says which and how.
     """
     return {row.id: row for row in _read()}
+
+
+@cache
+def loose() -> tuple[SetRow, ...]:
+    """Settings that no check looks at, or that have a check's second knob: settings/knobs.toml."""
+    return tuple(read_rows(SetRow, "knobs.toml"))
+
+
+def _cited(source: str) -> str:
+    return source.format_map(vars(sources))
 
 
 def _read() -> Iterator[Row]:
@@ -147,4 +180,4 @@ def row_of(id: str, plain: Mapping[str, Any]) -> Row:
         raise ValueError(f"{id}: {'; '.join(transform_error(error))}") from error
     if row.good:
         accepts(row.good)
-    return evolve(row, source=row.source.format_map(vars(sources)))
+    return evolve(row, source=_cited(row.source))

@@ -16,7 +16,7 @@ from deadbeat.kinds.study.results import Answered, StudyResults, answered, colum
 from deadbeat.kinds.study.runner import load
 from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell, read_spec
 from deadbeat.model.conclusion import Judgement, judge
-from deadbeat.report.canvas import Words, printable
+from deadbeat.report.canvas import Words
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
     Document,
@@ -357,7 +357,7 @@ def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
         write_json(store.path / "summary.json", report.summary)
         if figures:
             origin = f"{store.path.name} · seed {results.spec.seed} · study {store.digest[:12]}"
-            stamp = Words(labels=LABEL, caption=printable(origin))
+            stamp = Words(labels=LABEL, caption=origin)
             write_charts(store.path / "figures", report.charts, stamp)
         write_page(store.path / REPORT_FILE, report.document)
     return report
