@@ -33,6 +33,11 @@ def as_text(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
+def counted(count: int, noun: str) -> str:
+    """``1 point``, ``2 points``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def percent(share: float) -> str:
     """A share as text in percent with two significant digits: 0.0123 -> ``1.2 %``."""
     value = 100 * share

@@ -15,7 +15,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from deadbeat.model.results import Summary
-from deadbeat.report.document import UNKNOWN, flatten, percent
+from deadbeat.report.document import UNKNOWN, counted, flatten, percent
 
 
 @frozen(kw_only=True)
@@ -201,11 +201,6 @@ def _rows_are(summary: Summary) -> str:
     several = len({row.get("group") for row in summary.rows})
     each = " each" if several > 1 else ""
     return f"{counted(several, 'group')} at {levels} deadline factors{each}"
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 point``, ``2 points``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def labels(summary: Summary) -> tuple[str, ...]:

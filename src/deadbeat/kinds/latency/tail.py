@@ -18,10 +18,10 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.kinds.contention.facts import counted
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import CpuLatency, LatencyRun
 from deadbeat.model.latency_summary import TailStatement
+from deadbeat.report.document import counted
 from deadbeat.stats.binomial import (
     ALPHA,
     chi_squared_low,

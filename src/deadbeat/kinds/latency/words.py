@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from deadbeat.kinds.contention.facts import counted
 from deadbeat.model.latency import PROFILES, LoadPoint
 from deadbeat.model.latency_summary import (
     CellSummary,
@@ -14,7 +13,7 @@ from deadbeat.model.latency_summary import (
     MatrixFacts,
     Quantity,
 )
-from deadbeat.report.document import UNKNOWN
+from deadbeat.report.document import UNKNOWN, counted
 from deadbeat.report.times import seconds_text, time_text
 
 #: What a made-up machine has for a kernel.
