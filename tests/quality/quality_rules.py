@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import PurePosixPath
 
 from packaging.requirements import Requirement
@@ -67,6 +68,12 @@ _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 # --- Python ------------------------------------------------------------------------------------
 
 
+@cache
+def nodes(source: str) -> tuple[ast.AST, ...]:
+    """All of a module, read once for all rules."""
+    return tuple(ast.walk(ast.parse(source)))
+
+
 def package_of(path: str) -> str:
     """Package below ``src/deadbeat``: ``cli`` of .../cli/main.py; "" of the root's own files."""
     parts = PurePosixPath(path).relative_to("src/deadbeat").parts
@@ -79,7 +86,7 @@ def package_of(path: str) -> str:
 def imported_modules(path: str, source: str) -> Iterator[tuple[int, str]]:
     """Line and full dotted name of everything imported; names imported from packages too."""
     package = PurePosixPath(path).relative_to("src").parts[:-1]
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -126,7 +133,7 @@ def print_violations(path: str, source: str) -> list[str]:
     if package_of(path) in MAY_PRINT or path.endswith("/__main__.py"):
         return []
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in _EXIT_CALLS:
             found.append(f"{path}:{node.lineno}: {ast.unparse(node.func)}() outside cli")
         elif isinstance(node, ast.Raise) and "SystemExit" in ast.unparse(node):
@@ -154,7 +161,7 @@ def process_violations(path: str, source: str) -> list[str]:
         for line, name in imported_modules(path, source)
         if name.split(".")[0] in _PROCESS_MODULES or name.split(".")[-1] in _PROCESS_NAMES
     ]
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Attribute) and _PROCESS_CALLS.fullmatch(ast.unparse(node)):
             found.append(f"{path}:{node.lineno}: {ast.unparse(node)} starts a process")
     return found
@@ -189,7 +196,7 @@ def write_violations(path: str, source: str) -> list[str]:
         return []
     return [
         f"{path}:{node.lineno}: {ast.unparse(node.func)}() writes a file"
-        for node in ast.walk(ast.parse(source))
+        for node in nodes(source)
         if isinstance(node, ast.Call) and _opens_for_writing(node)
     ]
 

@@ -13,6 +13,8 @@ import pytest
 import quality_rules as rules
 
 ROOT = Path(__file__).resolve().parents[2]
+#: One worker reads the sources once for all rules.
+pytestmark = pytest.mark.xdist_group("quality")
 
 #: Single places that may break a rule, and why. One that no longer does must go.
 EXCEPTIONS = {

@@ -8,6 +8,9 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+import pytest
+from quality_rules import nodes
+
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 KINDS = ("contention", "latency", "interference", "study", "breakdown")
 #: Bounds that may only fall: what is left of what the design wants gone.
@@ -15,15 +18,19 @@ SUPPRESSED_IMPORTS_MAX = 19
 UNTYPED_SIGNATURES_MAX = 200
 
 
+#: One worker reads the sources once for all rules.
+pytestmark = pytest.mark.xdist_group("quality")
+
+
 @cache
-def trees() -> dict[Path, ast.Module]:
-    return {path: ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
+def modules() -> dict[Path, tuple[ast.AST, ...]]:
+    return {path: nodes(path.read_text()) for path in SOURCE.rglob("*.py")}
 
 
 def test_no_class_name_is_used_twice() -> None:
     places = defaultdict(list)
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
+    for path, every in modules().items():
+        for node in every:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(path.relative_to(SOURCE)))
     assert len(places) > 300
@@ -32,11 +39,11 @@ def test_no_class_name_is_used_twice() -> None:
 
 def test_kinds_import_no_other_kind() -> None:
     found = {}
-    for path, tree in trees().items():
+    for path, every in modules().items():
         own = path.relative_to(SOURCE).parts
         if own[:2] != ("deadbeat", "kinds") or own[2] not in KINDS:
             continue
-        for node in ast.walk(tree):
+        for node in every:
             module = getattr(node, "module", None) if isinstance(node, ast.ImportFrom) else None
             other = re.match(r"deadbeat\.kinds\.(\w+)", module or "")
             if other and other[1] in KINDS and other[1] != own[2]:
@@ -46,9 +53,9 @@ def test_kinds_import_no_other_kind() -> None:
 
 def test_what_is_to_go_does_not_grow() -> None:
     suppressed, untyped = 0, 0
-    for path, tree in trees().items():
+    for path, every in modules().items():
         suppressed += path.read_text().count("PLC0415")
-        for node in ast.walk(tree):
+        for node in every:
             if isinstance(node, ast.FunctionDef):
                 names = [*node.args.args, *node.args.kwonlyargs, *node.args.posonlyargs]
                 hints = [each.annotation for each in names] + [node.returns]

@@ -14,6 +14,7 @@ import pytest
 from helpers.campaigns import deadbeat
 
 from deadbeat.catalog import Catalog
+from deadbeat.cli.main import main
 from deadbeat.executors.metrics import job_columns
 from deadbeat.executors.simulated import FakeExecutor, Faults, SimExecutor
 from deadbeat.experiment.base import Event, RunDone, RunFailed
@@ -290,45 +291,47 @@ def test_a_run_that_fails_stops_its_set_until_the_command_is_repeated(tmp_path: 
 # ---------- the verb ----------
 
 
-def test_kill_9_loses_no_finished_run(tmp_path: Path) -> None:
+def test_kill_9_loses_no_finished_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
     killed = deadbeat(*OPTIONS, "--executor", "fake:kill-after=7", cwd=tmp_path)
     assert killed.returncode < 0
     store = BreakdownStore.open(tmp_path / "runs/breakdown")
     assert len(store.committed()) == 7
-    listed = json.loads(deadbeat("runs", "--json", cwd=tmp_path).stdout)
+    assert main(("runs", "--json")) == 0
+    listed = json.loads(capsys.readouterr().out)
     assert [(each["kind"], each["state"], each["done"]) for each in listed] == [
         ("breakdown", "unfinished", 7)
     ]
-    resumed = deadbeat(*OPTIONS, "--json", cwd=tmp_path)
-    answer = json.loads(resumed.stdout)
-    assert (resumed.returncode, answer["done"], answer["planned"]) == (0, 16, 16)
+    assert main((*OPTIONS, "--json")) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["done"], answer["planned"]) == (16, 16)
     whole = begin(tmp_path / "whole", tiny())
     run(whole)
     assert job_files(store) == job_files(whole)
 
 
-def test_an_interrupt_says_what_is_kept(tmp_path: Path) -> None:
-    stopped = deadbeat(*OPTIONS, "--executor", "fake:interrupt-after=3", cwd=tmp_path)
-    assert (stopped.returncode, stopped.stdout) == (130, "")
-    assert "interrupted: 3 of 16 runs are kept" in stopped.stderr.splitlines()[-1]
-
-
-def test_the_answer_is_labelled_simulated_everywhere(tmp_path: Path) -> None:
-    printed = deadbeat(*OPTIONS, cwd=tmp_path)
-    assert "\nSimulated: on " in printed.stdout
-    assert printed.stdout.startswith("breakdown   SIMULATED\n")
-    assert "a run meets its deadlines: at most 1 % of its jobs miss" in printed.stdout
-    shown = deadbeat("show", cwd=tmp_path)
-    assert shown.stdout == printed.stdout[: printed.stdout.index("report:")]
+def test_the_answer_is_labelled_simulated_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+    assert main(OPTIONS) == 0
+    printed = capsys.readouterr().out
+    assert "\nSimulated: on " in printed
+    assert printed.startswith("breakdown   SIMULATED\n")
+    assert "a run meets its deadlines: at most 1 % of its jobs miss" in printed
+    assert main(("show",)) == 0
+    assert capsys.readouterr().out == printed[: printed.index("report:")]
     page = (tmp_path / "runs/breakdown/report.html").read_text()
     assert "<strong>SIMULATED</strong>" in page
     assert json.loads((tmp_path / "runs/breakdown/summary.json").read_text())["labels"] == [
         "SIMULATED"
     ]
-    assert deadbeat("report", "--no-figures", cwd=tmp_path).returncode == 0
-    assert (tmp_path / "runs/breakdown/report.html").read_text() == page
-    other = deadbeat("why", "breakdown", cwd=tmp_path)
-    assert "breakdown is a breakdown search, not a campaign" in other.stderr
+    assert main(("why", "breakdown")) == 2
+    assert "breakdown is a breakdown search, not a campaign" in capsys.readouterr().err
 
 
 def test_files_and_figures_are_of_the_same_results(tmp_path: Path) -> None:
@@ -357,12 +360,16 @@ def test_files_and_figures_are_of_the_same_results(tmp_path: Path) -> None:
         (("--segments-max", "0"), '--segments-max: "0" is out of range'),
     ],
 )
-def test_bad_input_is_one_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+def test_bad_input_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
     options = () if "--preset" in words else ("--quick",)
-    refused = deadbeat("breakdown", *options, "--simulated", *words, cwd=tmp_path)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.splitlines()[0].startswith(f"deadbeat: error: {said}")
-    assert len(refused.stderr.splitlines()) == 1
+    where = ("--runs", str(tmp_path / "runs"))
+    assert main(("breakdown", *options, "--simulated", *words, *where)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"deadbeat: error: {said}")
+    assert len(err.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
 
 

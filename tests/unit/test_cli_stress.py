@@ -63,28 +63,6 @@ def test_stress_ends_with_a_row_per_group_and_the_path_of_the_report(
     assert {row["deadline_factor"] for row in sets} == {"10"}
 
 
-def test_json_runs_show_and_report_know_stress_campaigns(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    found = answer(capsys, *OPTIONS)
-    assert (found["mode"], found["state"], found["done"], found["planned"]) == (
-        *("stress", "finished"),
-        *(6, 6),
-    )
-    assert [row["group"] for row in found["rows"]] == ["M=2", "random"]
-    assert answer(capsys, "show")["rows"] == found["rows"]
-    assert [(each["name"], each["preset"]) for each in answer(capsys, "runs")] == [
-        ("tiny", "quick")
-    ]
-    before = Path("runs/tiny/summary.csv").read_bytes()
-    Path("runs/tiny/summary.csv").unlink()
-    assert main(("report", "--no-figures")) == 0
-    assert Path("runs/tiny/summary.csv").read_bytes() == before
-    capsys.readouterr()
-    assert main(("show",)) == 0
-    assert "random" in capsys.readouterr().out
-
-
 def test_open_reads_a_stress_campaign() -> None:
     assert main((*OPTIONS, "--deadline-factor", "2,10")) == 0
     view = deadbeat.open("runs/tiny")
@@ -126,29 +104,12 @@ def test_the_answer_says_how_much_of_the_interference_reaches_critical_tasks(
     assert "times where nothing is shielded (M=2)." in out
 
 
-def test_an_interrupt_says_how_to_continue_and_the_same_command_does(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main((*OPTIONS, "--executor", "fake:interrupt-after=3")) == 130
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert "interrupted: 3 of 6 runs are kept in runs/tiny; continue with: deadbeat stress" in last
-    assert main(OPTIONS) == 0
-    assert "continue runs/tiny, 3 of 6 task sets done" in capsys.readouterr().err
-    assert [each["name"] for each in answer(capsys, "runs")] == ["tiny"]
-
-
 def test_failed_sets_are_retried_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
     key = answer(capsys, *OPTIONS)["rows"] and rows(Path("runs/tiny/sets.csv"))[0]["key"]
     fresh = (*OPTIONS, "--fresh", "--executor", f"fake:fail={key}*1")
     assert answer(capsys, *fresh)["failed"][0]["run"] == key
     found = answer(capsys, *OPTIONS, "--retry-failed")
     assert (found["name"], found["done"], found["failed"]) == ("tiny-2", 6, [])
-
-
-def test_other_parameters_do_not_continue_a_campaign(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main((*OPTIONS, "--executor", "fake:interrupt-after=3")) == 130
-    assert main((*OPTIONS, "--sync-share", "random:0.1..0.2")) == 2
-    assert "stress.sync_share (" in capsys.readouterr().err
 
 
 def test_a_preset_says_loudly_which_cores_do_not_exist(capsys: pytest.CaptureFixture[str]) -> None:

@@ -291,30 +291,6 @@ def test_the_command_measures_continues_and_begins_anew(
     assert (tmp_path / "latency-quick-2" / "latency.json").is_file()
 
 
-def test_other_verbs_know_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    where = ["--runs", str(tmp_path)]
-    words = ["--loads", "idle", "--repeats", "1", "--deadline", "50us"]
-    assert main(["latency", "--simulated", "--no-figures", *words, *where]) == 0
-    capsys.readouterr()
-    assert main(["runs", "--json", *where]) == 0
-    (listed,) = json.loads(capsys.readouterr().out)
-    assert (listed["kind"], listed["state"], listed["latest"]) == ("latency", "finished", True)
-    assert main(["runs", *where]) == 0
-    assert main(["show", *where]) == 0
-    shown = capsys.readouterr().out
-    assert main(["show", "latenzy", *where]) == 2
-    assert "did you mean latency?" in capsys.readouterr().err
-    assert shown.count("P(latency > ") == 2
-    (tmp_path / "latency" / "report.html").unlink()
-    assert main(["runs", *where]) == 0
-    assert "measured" in capsys.readouterr().out
-    assert main(["report", "latency", "--no-figures", *where]) == 0
-    assert (tmp_path / "latency" / "report.html").is_file()
-    capsys.readouterr()
-    assert main(["show", "--json", *where]) == 0
-    assert json.loads(capsys.readouterr().out)["kind"] == "latency"
-
-
 def test_runs_without_a_result_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -330,21 +306,6 @@ def test_runs_without_a_result_are_named(
     words = ["latency", "--simulated", "--no-figures", "--name", "m", "--runs", str(tmp_path)]
     assert main([*words, *again, "--retry-failed"]) == 0
     assert len(store.committed()) == 3 and store.failed() == {}
-
-
-def test_one_begun_with_other_parameters_is_not_continued(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    spec = small(name="m", repeats=1)
-    store = begun(tmp_path, spec)
-    with pytest.raises(KeyboardInterrupt):
-        run(MatrixExperiment(spec, store, machine(engine=Interrupted(1))), on_event=lambda _: None)
-    words = ["latency", "--simulated", "--no-figures", "--name", "m", "--runs", str(tmp_path)]
-    assert main([*words, "--loads", "idle", "--duration", "0.2s", "--repeats", "1"]) == 2
-    assert "other parameters: loads" in capsys.readouterr().err
-    again = ["--loads", "idle,cpu:50,memory", "--duration", "0.2s", "--repeats", "1"]
-    assert main([*words, *again]) == 0
-    assert "continue" in capsys.readouterr().err and len(store.committed()) == 3
 
 
 def test_a_file_of_another_kind_is_refused(

@@ -10,6 +10,7 @@ import pytest
 
 from deadbeat.kinds.latency.engines import ENGINES
 from deadbeat.kinds.latency.loads import LOADS
+from deadbeat.kinds.latency.spec import LatencySpec
 from deadbeat.model.latency import Circumstances, CpuLatency, LatencyRun, LoadReport
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +27,12 @@ def section(page: str, heading: str) -> str:
 def first_cells(page: str, heading: str) -> list[str]:
     cells = re.findall(r"^\| (`[^|]*)\|", section(page, heading), flags=re.M)
     return re.findall(r"`([\w-]+)`", " ".join(cells))
+
+
+def test_every_key_is_explained() -> None:
+    """Those with an option stand in the table that tools/docs writes, the others below it."""
+    named = set(re.findall(r"`(\w+)`", section(PAGE, "Keys")))
+    assert {*attrs.fields_dict(LatencySpec)} <= named
 
 
 def test_every_problem_is_explained() -> None:

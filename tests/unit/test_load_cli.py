@@ -73,25 +73,6 @@ def test_json_holds_every_cell_with_its_interval(
     }  # fmt: skip
 
 
-def test_runs_lists_it_and_report_makes_it_again(
-    runs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, out, _ = answer(capsys, "runs", "--json", "--runs", str(runs))
-    (row,) = json.loads(out)
-    assert status == 0
-    assert (row["kind"], row["state"], row["done"]) == ("load", "finished", 64)
-    page = runs / "load" / "report.html"
-    before = page.read_text()
-    page.unlink()
-    assert answer(capsys, "report", "load", "--no-figures", "--runs", str(runs))[0] == 0
-    assert page.read_text() == before
-
-
-def test_a_finished_test_is_followed_by_the_next(runs: Path) -> None:
-    assert main(["load", *QUICK, "--remedies", "none", "--runs", str(runs)]) == 0
-    assert (runs / "load-2" / "report.html").is_file()
-
-
 @pytest.mark.parametrize(
     ("words", "found"),
     [
@@ -169,14 +150,3 @@ def test_what_is_refused_is_refused_before_anything_is_said_or_made(
     told = answer(capsys, "load", "--simulated", "--priority", "98", "--runs", str(tmp_path))
     assert told == (1, "", "deadbeat: error: fifo 98 was refused\n")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_that_holds_no_files_is_refused_at_once(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    status, out, err = answer(capsys, "load", "--simulated", "--runs", "/proc")
-    assert (status, out) == (1, "")
-    assert err == (
-        "deadbeat: error: /proc/load cannot be written: /proc holds no files"
-        " (choose another --runs)\n"
-    )

@@ -353,15 +353,6 @@ def test_damage_is_named_and_only_that_run_is_lost(tmp_path: Path) -> None:
     assert len(LoadStore.open(store.path).lacking(planned_keys(store))) == 1
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": 1, "tool": "x", "spec": {}}'])
-def test_a_damaged_test_is_a_state_and_no_traceback(tmp_path: Path, text: str) -> None:
-    store = begin(tmp_path / "a", Watched())
-    (store.path / "load.json").write_text(text)
-    assert FOLDERS.state_of(store.path).state == "damaged"
-    with pytest.raises(DataError):
-        LoadStore.open(store.path)
-
-
 def test_the_made_up_machine_gives_the_same_again(tmp_path: Path) -> None:
     for name in ("a", "b"):
         engine = Watched()

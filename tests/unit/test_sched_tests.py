@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -202,19 +200,6 @@ def test_necessary_conditions() -> None:
 
 
 # --- the page -------------------------------------------------------------------------------------
-
-
-def test_the_reference_page_says_what_the_tests_say_of_themselves() -> None:
-    page = Path(__file__).parents[2] / "docs" / "reference" / "schedulability-tests.md"
-    section = page.read_text("utf-8").split("\n## ")[2]
-    rows = re.findall(r"^\| `([\w-]+)` \|(.*)\|$", section, flags=re.M)
-    cells = {name: [cell.strip(" `") for cell in rest.split(" | ")] for name, rest in rows}
-    for name, facts in sched.tests().items():
-        scheduler, _, deadlines, kind, ties, releases, cost, _ = cells[name]
-        assert scheduler.removesuffix(", m = 1").strip("`") == facts.scheduler
-        assert (deadlines, kind, ties) == (facts.deadlines, facts.kind, facts.ties)
-        assert releases == ("whole" if facts.whole_instants else "any")
-        assert cost == str(facts.cost)
 
 
 # --- what they share ------------------------------------------------------------------------------

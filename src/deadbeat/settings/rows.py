@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 from cattrs import Converter, transform_error
@@ -133,6 +133,15 @@ class Row:
 
 
 _converter = Converter(forbid_extra_keys=True)
+T = TypeVar("T")
+
+
+def read_rows(kind: type[T], file: str) -> Iterator[T]:
+    """A row per table of a file of `deadbeat.settings`, with the table's name as its own."""
+    text = files("deadbeat.settings").joinpath(file).read_text(encoding="utf-8")
+    for name, plain in tomllib.loads(text).items():
+        cited = {**plain, "name": name, "source": _cited(plain["source"])}
+        yield _converter.structure(cited, kind)
 
 
 @cache
@@ -148,11 +157,7 @@ def rows() -> Mapping[str, Row]:
 @cache
 def loose() -> tuple[SetRow, ...]:
     """Settings that no check looks at, or that have a check's second knob: settings/knobs.toml."""
-    text = files("deadbeat.settings").joinpath("knobs.toml").read_text(encoding="utf-8")
-    return tuple(
-        _converter.structure({**plain, "name": name, "source": _cited(plain["source"])}, SetRow)
-        for name, plain in tomllib.loads(text).items()
-    )
+    return tuple(read_rows(SetRow, "knobs.toml"))
 
 
 def _cited(source: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 from attrs import evolve
@@ -45,7 +44,7 @@ def read(path: Path) -> LatencySummary:
     return summarise_latency(store.runs(), name=path.name, deadlines_ns=deadlines)
 
 
-def plain(store: LatencyStore, summary: LatencySummary) -> dict[str, Any]:
+def plain(store: LatencyStore, summary: LatencySummary) -> dict[str, object]:
     """What ``--json`` prints of a matrix."""
     state = FOLDERS.state_of(store.path)
     report = store.path / REPORT_FILE
@@ -128,7 +127,7 @@ def _why(path: Path, count: int) -> Shown:
     )
 
 
-def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, Any]]:
+def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, object]]:
     """The worst traced wake-up of every CPU beside every load, the latest first, as plain values:
     times in ns; a part that is not known is None."""
     return [

@@ -17,7 +17,7 @@ from deadbeat.kinds.study.results import StudyResults, table
 from deadbeat.kinds.study.runner import load
 from deadbeat.kinds.study.spec import StudySpec, read_spec
 from deadbeat.model.conclusion import Judgement, judge
-from deadbeat.report.canvas import Words, printable
+from deadbeat.report.canvas import Words
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
     Document,
@@ -367,7 +367,7 @@ def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
         if figures:
             seed = report.results.spec.seed
             origin = f"{store.path.name} · seed {seed} · study {store.digest[:12]}"
-            stamp = Words(labels=LABEL, caption=printable(origin))
+            stamp = Words(labels=LABEL, caption=origin)
             write_charts(store.path / "figures", report.charts, stamp)
         write_page(store.path / "report.html", report.document)
     return report

@@ -1,0 +1,161 @@
+"""Truth: docs/reference/files.md, "Promises": what every kind of experiment does alike."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.campaigns import TINY_OPTIONS
+
+from deadbeat.cli._measure import Watch
+from deadbeat.cli.main import main
+from deadbeat.experiment.base import Event, RunDone
+
+_MADE_UP = ("--simulated", "--no-figures", "--name", "tiny")
+#: Kind -> its command, and options that ask something else.
+KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "profile": (TINY_OPTIONS, ("--overrun", "late")),
+    "stress": (
+        ("stress", "--quick", *_MADE_UP, "--cores", "2,random", "--sets", "3", "--seconds", "0.1"),
+        ("--sync-share", "random:0.1..0.2"),
+    ),
+    "breakdown": (
+        ("breakdown", "--quick", *_MADE_UP, "--sets", "1", "--seconds", "0.1", "--steps", "3"),
+        ("--miss-share", "0.02"),
+    ),
+    "latency": (
+        ("latency", *_MADE_UP, "--loads", "idle,cpu:50", "--duration", "0.2s", "--repeats", "2"),
+        ("--interval", "2ms"),
+    ),
+    "load": (
+        ("load", *_MADE_UP, "--normal", "0,4", "--repeats", "1", "--seconds", "0.5"),
+        ("--priority", "50"),
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    capsys.readouterr()
+    assert main((*words, "--json")) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def derived(folder: Path) -> dict[str, bytes]:
+    names = ("summary.csv", "summary.json", "sets.csv", "latency.csv", "cells.csv", "report.html")
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name in names}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_is_listed_shown_and_made_again(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(KINDS[kind][0]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == "report: runs/tiny/report.html"
+    assert "SIMULATED" in out
+    (row,) = answer(capsys, "runs")
+    assert (row["name"], row["state"], row["latest"]) == ("tiny", "finished", True)
+    assert row["kind"] == {"profile": "campaign", "stress": "campaign"}.get(kind, kind)
+    assert row["done"] == row["planned"]
+    before = derived(Path("runs/tiny"))
+    assert len(before) >= 2
+    for name in before:
+        Path("runs/tiny", name).unlink()
+    assert answer(capsys, "runs")[0]["state"] == "measured"
+    assert main(("report", "tiny", "--no-figures")) == 0
+    assert derived(Path("runs/tiny")) == before
+    shown, latest = answer(capsys, "show", "tiny"), answer(capsys, "show")
+    assert all(shown[key] == latest[key] for key in shown.keys() - {"report", "path"})
+    assert main(("show", "tinny")) == 2
+    assert "did you mean tiny?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_finished_one_is_followed_by_the_next(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        assert main(KINDS[kind][0]) == 0
+    first, second = answer(capsys, "runs")
+    assert (first["name"], second["name"]) == ("tiny", "tiny-2")
+    assert (first["latest"], second["latest"]) == (False, True)
+    assert first["done"] == second["done"] == first["planned"]
+    both = [derived(Path("runs", name)) for name in ("tiny", "tiny-2")]
+    assert both[0].keys() == both[1].keys()
+    assert all(both[0][name] == both[1][name] for name in both[0] if name.endswith(".csv"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_signal_keeps_what_is_done_and_the_same_command_continues(
+    kind: str,
+    number: signal.Signals,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words, other = KINDS[kind]
+    told = Watch.__call__
+
+    def ended(watch: Watch, event: Event) -> None:
+        told(watch, event)
+        if isinstance(event, RunDone) and event.done == 3:
+            signal.raise_signal(number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Watch, "__call__", ended)
+        assert main(words) == 128 + number
+    out, err = capsys.readouterr()
+    assert out == ""
+    (row,) = answer(capsys, "runs")
+    assert (row["state"], row["done"]) == ("unfinished", 3)
+    of = f"3 of {row['planned']}"
+    assert (
+        f"interrupted: {of} runs are kept in runs/tiny; continue with: deadbeat {words[0]}"
+        in (err.splitlines()[-1])
+    )
+    assert main((*words, *other)) == 2
+    assert "other parameters" in capsys.readouterr().err
+    folders = [Path("runs/tiny", name) for name in ("jobs", "runs")]
+    files = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+    kept = {path: path.read_bytes() for path in files}
+    assert len(kept) == 3
+    assert main(words) == 0
+    assert f"continue runs/tiny, {of} " in capsys.readouterr().err
+    assert [each["done"] for each in answer(capsys, "runs")] == [row["planned"]]
+    assert all(path.read_bytes() == data for path, data in kept.items())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": 1}'])
+def test_a_damaged_head_is_a_state_and_one_line(
+    kind: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = KINDS[kind][0]
+    folder = Path("runs/tiny")
+    folder.mkdir(parents=True)
+    heads = {"breakdown": "breakdown.json", "latency": "latency.json", "load": "load.json"}
+    (folder / heads.get(kind, "campaign.json")).write_text(text)
+    assert answer(capsys, "runs")[0]["state"] == "damaged"
+    for command in (words, ("show", "tiny"), ("report", "tiny")):
+        assert main(command) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("deadbeat: error: ") and "damaged" in line
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_that_holds_no_files_is_refused_at_once(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main((*KINDS[kind][0], "--runs", "/proc")) == 1
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert "/proc holds no files (choose another --runs)" in err
