@@ -11,7 +11,7 @@ import time
 from collections.abc import Generator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import attrs
 from attrs import frozen
@@ -25,7 +25,7 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import Replaced
 from deadbeat.model.rules import duration_text
-from deadbeat.model.specification import Option, read
+from deadbeat.model.specification import keyed, read
 from deadbeat.report.document import Column, Document, Section, Sentence, Table
 from deadbeat.report.html import page
 from deadbeat.store.files import atomic_write
@@ -41,21 +41,21 @@ class Naps:
         listed = rules.items(value, "a list of times", "1ms,10ms")
         return tuple(rules.each(listed, rules.DurationNs(1_000, 10**9).parse))
 
+    @staticmethod
+    def plain(naps: tuple[int, ...]) -> list[str]:
+        return [f"{ns}ns" for ns in naps]
+
 
 @frozen(kw_only=True)
 class NapSpec:
     """How long to sleep, and how often."""
 
-    name: Annotated[str, rules.Name(), Option("--name", "NAME", "Name of the folder.")] = "naps"
-    seed: Annotated[
-        int, rules.Whole(0, 2**63 - 1), Option("--seed", "N", "The order of the runs.")
-    ] = 1
-    naps: Annotated[
-        tuple[int, ...], Naps(), Option("--naps", "LIST", "Lengths of sleeps: 1ms,10ms.")
-    ] = (1_000_000,)
-    repeats: Annotated[
-        int, rules.Whole(1, 9999), Option("--repeats", "N", "Runs of each length.")
-    ] = 5
+    name: str = keyed(rules.Name(), "--name NAME", "Name of the folder.", default="naps")
+    seed: int = keyed(rules.Whole(0, 2**63 - 1), "--seed N", "The order of the runs.", default=1)
+    naps: tuple[int, ...] = keyed(
+        Naps(), "--naps LIST", "Lengths of sleeps: 1ms,10ms.", default=(1_000_000,)
+    )
+    repeats: int = keyed(rules.Whole(1, 9999), "--repeats N", "Runs of each length.", default=5)
 
 
 @frozen(order=True)
