@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from attrs import frozen
 
@@ -80,7 +79,7 @@ def name_of(view: CampaignView) -> str:
     return view.store.path.resolve().name
 
 
-def platform_of(view: CampaignView) -> Mapping[str, Any]:
+def platform_of(view: CampaignView) -> Mapping[str, object]:
     """Where the campaign ran, as stored in its summary; empty if it is not known."""
     found = view.summary.meta.get("platform")
     return found if isinstance(found, Mapping) else {}
