@@ -15,12 +15,12 @@ from matplotlib.image import imread
 
 from deadbeat.kinds.contention.cause_charts import split_charts
 from deadbeat.kinds.contention.document import write_figures
+from deadbeat.kinds.contention.facts import grid_of, head_facts
 from deadbeat.kinds.contention.paper_figures import _charts, draw_figures, words_of
 from deadbeat.kinds.contention.predicted import predicted_parts
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import PART_COLUMNS, Summary
 from deadbeat.report.charts_paper import _uncrowded, draw_charts, log_ticks
-from deadbeat.report.facts import grid_of, head_facts
 
 SMALL = {"cores": (1, 2), "steps": 2, "sets_per_point": 2}
 

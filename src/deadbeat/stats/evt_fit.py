@@ -1,4 +1,4 @@
-"""Fits of the two families of extreme values, many samples at once (decision 0028).
+"""Fits of the two families of extreme values, many samples at once (decision 0019).
 
 A sample is a row. The generalised Pareto distribution is fitted as J. Zhang and M. A. Stephens do
 ("A new and efficient estimation method for the generalized Pareto distribution", Technometrics 51,

@@ -10,7 +10,6 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.store.files import (
     FORMAT,
-    atomic_write,
     check_format,
     parse_json,
     read_bytes,
@@ -30,7 +28,6 @@ from deadbeat.store.files import (
     write_json,
 )
 from deadbeat.store.folder import OwnedFolder
-from deadbeat.store.summary import csv_text
 
 STUDY_FILE = "study.json"
 CHUNKS = "chunks"
@@ -144,17 +141,3 @@ class StudyStore(OwnedFolder):
         if rows.dtype != expected or rows.ndim != 1:
             raise DataError(f"chunk {path} is damaged: other columns than asked", _CHUNK_HINT)
         return rows
-
-    def write_cells(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Path:
-        """``cells.csv``: a row per cell and contender or test. Replaced atomically."""
-        path = self.path / "cells.csv"
-        with self.lock():
-            atomic_write(path, csv_text(columns, rows))
-        return path
-
-    def write_summary(self, summary: Mapping[str, Any]) -> Path:
-        """``summary.json``: counts and conclusions. Replaced atomically."""
-        path = self.path / "summary.json"
-        with self.lock():
-            write_json(path, dict(summary))
-        return path

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from weakref import WeakKeyDictionary
 
 from attrs import evolve, frozen
@@ -103,9 +101,8 @@ class CyclictestEngine:
         failure = failure_of(_without_warnings(done), "cyclictest", package=PACKAGE)
         if failure is not None:
             raise failure
-        text = _fetch(target, out)
         try:
-            result = CYCLICTEST.take(text, "what cyclictest wrote")
+            result = CYCLICTEST.take(target.read_text(out) or "", "what cyclictest wrote")
         except DataError as error:
             raise TargetError(
                 error.message, "is it cyclictest of rt-tests 2.0 or later?"
@@ -177,13 +174,6 @@ def _without_warnings(done: Completed) -> Completed:
     """What it always says is not what it failed of."""
     said = [line for line in done.stderr.splitlines() if not line.startswith("WARN")]
     return evolve(done, stderr="\n".join(said))
-
-
-def _fetch(target: Target, path: str) -> str:
-    with TemporaryDirectory() as folder:
-        here = Path(folder) / "out"
-        target.get(path, here)
-        return here.read_text(encoding="utf-8", errors="replace")
 
 
 # ---------- its threads ----------

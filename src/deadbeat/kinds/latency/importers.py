@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from math import isclose
-from typing import Any, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from attrs import evolve, frozen
 
@@ -278,7 +278,19 @@ def _thread(
     return CpuLatency(cpu=number, expected=0, cycles=cycles, missed=0, raw=raw)
 
 
-def _threads_of_json(plain: Mapping[str, Any], cycles: str, step: int) -> tuple[CpuLatency, ...]:
+class _Thread(TypedDict):
+    histogram: dict[str, int]
+    cpu: NotRequired[int]
+    cycles: NotRequired[int]
+    count: NotRequired[int]
+    min: int
+    max: int
+    avg: float
+
+
+def _threads_of_json(
+    plain: Mapping[str, _Thread], cycles: Literal["cycles", "count"], step: int
+) -> tuple[CpuLatency, ...]:
     """A thread for each value of ``plain``; ``cycles``: under which key it has their number."""
     found = []
     for number, values in sorted(plain.items(), key=lambda item: int(item[0])):
@@ -298,7 +310,7 @@ def _threads_of_json(plain: Mapping[str, Any], cycles: str, step: int) -> tuple[
     return tuple(found)
 
 
-def _kernel(system: Mapping[str, Any]) -> str:
+def _kernel(system: Mapping[str, object]) -> str:
     return f"{system.get('release', '')} {system.get('version', '')}".strip()
 
 

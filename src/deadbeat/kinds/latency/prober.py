@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NotRequired, TypedDict, cast
 
 import numpy as np
@@ -181,10 +180,7 @@ class ProberEngine:
         with machine.start_program(self._program(), "probe", options) as process:
             patience = request.seconds + self._lock_wait + PATIENCE_S
             _listen(machine, process, patience, hear, priority=request.priority)
-        with TemporaryDirectory() as folder:
-            target.get(out, Path(folder) / "wake-ups")
-            text = (Path(folder) / "wake-ups").read_text()
-        return parsed(text)
+        return parsed(target.read_text(out) or "")
 
     def _options(self, request: Request, out: str) -> dict[str, str]:
         return {

@@ -322,12 +322,12 @@ def lines_of(summary: LatencySummary) -> list[Line]:
     return [(cell, row) for cell in summary.cells for row in (cell.whole, *cell.cpus)]
 
 
-def latency_rows(summary: LatencySummary) -> list[dict[str, Any]]:
+def latency_rows(summary: LatencySummary) -> list[dict[str, object]]:
     """A row per cell and CPU, by the keys of LATENCY_COLUMNS."""
     return list(records(LATENCY_COLUMNS, lines_of(summary)))
 
 
-def tail_rows(summary: LatencySummary) -> list[dict[str, Any]]:
+def tail_rows(summary: LatencySummary) -> list[dict[str, object]]:
     """What the tail of each cell and CPU allows to say, as JSON values; all CPUs of a cell first.
 
     ``statements`` are `TailStatement` and ``extrapolations`` `Extrapolation`, field by field.

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import CpuLatency, LatencyRun
 from deadbeat.model.latency_summary import TailStatement
+from deadbeat.report.document import counted
 from deadbeat.stats.binomial import (
     ALPHA,
     chi_squared_low,
@@ -185,11 +186,11 @@ def _per_hour(how: Dependence, parts: Sequence[Part]) -> float | None:
 def _text(tail: TailStatement) -> str:
     limit = f"{tail.limit_ns / 1000:.1f} us"
     many = f"{tail.exceeded:,}" if tail.exceeded else "none"
-    together = f", in {_plural(tail.episodes, 'episode')}" if tail.episodes else ""
+    together = f", in {counted(tail.episodes, 'episode')}" if tail.episodes else ""
     what = "it" if tail.kind == "maximum" else "the deadline"
-    seen = f"{many} of {_plural(tail.wake_ups, 'wake-up')} exceeded {what}{together}"
+    seen = f"{many} of {counted(tail.wake_ups, 'wake-up')} exceeded {what}{together}"
     if tail.kind == "maximum" and not tail.exceeded:
-        seen = f"that is the latest of {_plural(tail.wake_ups, 'wake-up')}"
+        seen = f"that is the latest of {counted(tail.wake_ups, 'wake-up')}"
     if tail.hours_for_tenth is None:
         told = [f"P(latency > {limit}): nothing is shown, {seen}"]
     else:
@@ -218,10 +219,6 @@ def _runs_text(tail: TailStatement) -> str:
 def _few(value: float) -> str:
     """Three digits, and whole above a hundred."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _plural(count: int | None, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def duration(hours: float) -> str:

@@ -13,7 +13,7 @@ from deadbeat.model.latency_summary import (
     MatrixFacts,
     Quantity,
 )
-from deadbeat.report.facts import UNKNOWN
+from deadbeat.report.document import UNKNOWN, counted
 from deadbeat.report.times import seconds_text, time_text
 
 #: What a made-up machine has for a kernel.
@@ -66,7 +66,7 @@ def kernel_text(kernel: object) -> str:
 
 def rests_on(row: LatencyRow) -> str:
     """How much was measured: ``60,000 wake-ups, 6 runs, 12 s``."""
-    runs = f"{len(row.runs)} run{'' if len(row.runs) == 1 else 's'}"
+    runs = counted(len(row.runs), "run")
     return f"{row.cycles:,} wake-ups, {runs}, {seconds_text(row.hours * 3600)}"
 
 
@@ -160,11 +160,9 @@ def _answer(cell: CellSummary, *, named: bool) -> str:
     if not cell.whole.runs:
         return f"{who}no valid run ({len(cell.invalid)} invalid)."
     shown = cell.whole.honest
-    count = cell.whole.missed
-    missed = f", {count:,} period{'' if count == 1 else 's'} missed" if count else ""
-    unknown = cell.whole.unaccounted
-    if unknown:
-        missed += f", {unknown:,} wake-up{'' if unknown == 1 else 's'} not accounted for"
+    missed = f", {counted(cell.whole.missed, 'period')} missed" if cell.whole.missed else ""
+    if unknown := cell.whole.unaccounted:
+        missed += f", {counted(unknown, 'wake-up')} not accounted for"
     far = shown.deepest()
     tail = "" if far == "p50" else f" {QUANTITY_WORDS[far]} within {interval_text(shown[far])},"
     median = time_text(shown["p50"].value_ns)
