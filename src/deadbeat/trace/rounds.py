@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from attrs import field, frozen
 
@@ -30,7 +29,7 @@ class Takers:
     interrupted_ns: dict[str, int] = field(factory=dict)
     switches: int = 0
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "waited_ns": dict(self.waited_ns),
             "interrupted_ns": dict(self.interrupted_ns),

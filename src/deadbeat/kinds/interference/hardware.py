@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from attrs import evolve
 
@@ -103,7 +102,7 @@ class HardwareLoad(LoadEngine):
             self._target.run(("rm", "-f", out))
             return evolve(parse(path.read_text()), trace=trace)
 
-    def _traced(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, Any]:
+    def _traced(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, object]:
         """One run under event tracing; who had the CPU, or why that is not known."""
         with Tracer(self._target, cpus=ask.cpus) as tracer:
             tracer.start()
@@ -114,7 +113,7 @@ class HardwareLoad(LoadEngine):
                 return {"unavailable": tracer.unavailable}
             return {**takers_of(text).to_json(), "lost_events": tracer.lost}
 
-    def _converse(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, Any]:
+    def _converse(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, object]:
         tail_s = (_TAIL_ROUNDS + ask.normal) * ask.units * ask.unit_ps / 1e12
         timeout = ask.seconds + tail_s + _PATIENCE_S
         for line in self._executor.converse("rounds", ask.policy, options, timeout=timeout):

@@ -151,7 +151,7 @@ def load_test_of(
     )
 
 
-def _settings(spec: LoadSpec) -> dict[str, Any]:
+def _settings(spec: LoadSpec) -> dict[str, object]:
     """What makes a failure what it is, of a resolved specification."""
     additions = spec.additions
     return {
