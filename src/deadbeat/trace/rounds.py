@@ -29,13 +29,6 @@ class Takers:
     interrupted_ns: dict[str, int] = field(factory=dict)
     switches: int = 0
 
-    def to_json(self) -> dict[str, object]:
-        return {
-            "waited_ns": dict(self.waited_ns),
-            "interrupted_ns": dict(self.interrupted_ns),
-            "switches": self.switches,
-        }
-
 
 def takers_of(text: str) -> Takers:
     """From the text of a trace, in the order of time."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from attrs import evolve
+from attrs import asdict, evolve
 
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.kinds.interference.engine import LoadEngine, LoadRequest, parse
@@ -111,7 +111,7 @@ class HardwareLoad(LoadEngine):
             text = tracer.text()
             if tracer.unavailable:
                 return {"unavailable": tracer.unavailable}
-            return {**takers_of(text).to_json(), "lost_events": tracer.lost}
+            return {**asdict(takers_of(text)), "lost_events": tracer.lost}
 
     def _converse(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, object]:
         tail_s = (_TAIL_ROUNDS + ask.normal) * ask.units * ask.unit_ps / 1e12
