@@ -15,12 +15,12 @@ from matplotlib.image import imread
 
 from deadbeat.kinds.contention.cause_charts import split_charts
 from deadbeat.kinds.contention.document import write_figures
+from deadbeat.kinds.contention.facts import head_facts
 from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.predicted import predicted_parts
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import PART_COLUMNS, Summary
 from deadbeat.report.charts_paper import _uncrowded, log_ticks
-from deadbeat.report.facts import head_facts
 
 SMALL = {"cores": (1, 2), "steps": 2, "sets_per_point": 2}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import attrs
 from attrs import frozen
@@ -136,19 +136,23 @@ class LoadSpec:
     cpus: tuple[int, ...] | None = keyed(
         Cpus(), "--cpus LIST", "CPUs that all threads may use: 0-3.  [all]", default=None
     )
-    seconds: Annotated[
-        float,
+    seconds: float = keyed(
         Seconds("0.1", "600"),
-        Option("--seconds", "TIME", "Length of a run: 2, 500ms, 1min.  [2]"),
+        "--seconds TIME",
+        "Length of a run: 2, 500ms, 1min.",
         Option("--duration", "TIME", "The same."),
-    ] = 2.0
-    round: Annotated[
-        int | None,
+        default=2.0,
+    )
+    round: int | None = keyed(
         AutoDuration(_MS // 10, 60_000 * _MS),
-        Option("--round", "TIME", "Work of a round, as the time it takes undisturbed.  [10ms]"),
+        "--round TIME",
+        "Work of a round, as the time it takes undisturbed.  [10ms]",
         Option("--budget", "TIME", "The same of the periodic form."),
-    ] = None
-    additions: Annotated[int | None, OptionalWhole(100_000, 10**11)] = None
+        default=None,
+    )
+    additions: int | None = keyed(
+        OptionalWhole(100_000, 10**11), "N", "Work of a round as it is, instead.", default=None
+    )
     deadline: int | None = keyed(
         AutoDuration(_MS // 10, 600_000 * _MS),
         "--deadline TIME",
@@ -170,11 +174,12 @@ class LoadSpec:
         "other needs no permission, marks every result.",
         default="fifo",
     )
-    remedies: Annotated[
-        tuple[str, ...],
+    remedies: tuple[str, ...] = keyed(
         Remedies(),
-        Option("--remedies", "LIST", f"{', '.join(REMEDIES)}; all or none.  [all]"),
-    ] = tuple(REMEDIES)
+        "--remedies LIST",
+        "pin, smt, governor, preemption, rt-bandwidth; all or none.  [all]",
+        default=attrs.Factory(lambda: tuple(REMEDIES)),
+    )
     repeats: int = keyed(
         Whole(1, REPEATS_MAX), "--repeats N", "Runs of every cell, all in random order.", default=5
     )
@@ -184,16 +189,12 @@ class LoadSpec:
         "Of the cells with the most ordinary threads, where remedies are told apart.  [twice]",
         default=None,
     )
-    trace: Annotated[
-        bool,
+    trace: bool = keyed(
         Flag(),
-        Option(
-            "--trace/--no-trace",
-            "",
-            "Also one run, counted nowhere, in which the kernel's events say who had the CPU."
-            "  [yes]",
-        ),
-    ] = True
+        "--trace/--no-trace",
+        "Also one run, counted nowhere, in which the kernel's events say who had the CPU.  [yes]",
+        default=True,
+    )
 
     @property
     def round_ns(self) -> int:

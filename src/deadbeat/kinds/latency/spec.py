@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from attrs import frozen
 
@@ -187,22 +187,16 @@ class LatencySpec:
         default=None,
     )
     cpus: tuple[int, ...] | None = keyed(
-        rules.Cpus(),
-        "--cpus LIST",
-        "CPUs to measure, a thread on each: 0-3.  [all]",
-        default=None,
+        rules.Cpus(), "--cpus LIST", "CPUs to measure, a thread on each: 0-3.  [all]", default=None
     )
-    duration: Annotated[
-        float,
+    duration: float = keyed(
         SpanRule(Fraction(1, 10), Fraction(30 * 86400)),
-        Option(
-            "--duration",
-            "TIME",
-            "Of each load, engine and repeat: 10s, 5min, 6h, 3d; a number is seconds; long ones in"
-            " pieces.  [2s]",
-        ),
+        "--duration TIME",
+        "Of each load, engine and repeat: 10s, 5min, 6h, 3d; a number is seconds; long ones in"
+        " pieces.  [2s]",
         Option("--seconds", "TIME", "The same."),
-    ] = 2.0
+        default=2.0,
+    )
     repeats: int = keyed(
         rules.Whole(1, 9999),
         "--repeats N",
