@@ -25,7 +25,7 @@ from deadbeat.settings.making import (
     of_cpus,
     present,
 )
-from deadbeat.settings.reading_values import ONLINE, housekeeping
+from deadbeat.settings.reading import ONLINE, housekeeping
 from deadbeat.settings.rows import Row, SetRow, accepts, loose, rows
 
 

@@ -13,8 +13,14 @@ from deadbeat.host.proc import INTERRUPTS, interrupts_of
 from deadbeat.host.values import UnreadError, cpu_mask, cpus_text, mask_cpus, parse_cpu_list
 from deadbeat.model.tuning import Setting
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading_interrupts import MODES, managed_by_name, read_only
-from deadbeat.settings.reading_values import ONLINE, housekeeping, release
+from deadbeat.settings.reading import (
+    MODES,
+    ONLINE,
+    housekeeping,
+    managed_by_name,
+    read_only,
+    release,
+)
 from deadbeat.targets.readings import is_pattern
 
 

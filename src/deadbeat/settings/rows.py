@@ -117,6 +117,12 @@ class Row:
         fix: What mends it, to be typed; "": nothing that can be typed.
         path, good, bad, well: Of a row without a function: the file, the condition on its number
             (`accepts`), and what is said where it fails and where it passes.
+        words: In place of ``good``: the words that pass.
+        spares_rt: In place of ``good``: the mask has no CPU for real-time tasks.
+        having, without: In place of a file: the build option that the kernel needs, or those it
+            must not have.
+        shown: How the number is told: ``{} s``; "": with the name of its file.
+        missing: It also passes where the file is not there; what is said then.
         unset: It also passes where this kernel option is not set and the file not there.
         set: How it is made; None: not by deadbeat.
     """
@@ -133,6 +139,12 @@ class Row:
     good: str = ""
     bad: str = ""
     well: str = ""
+    words: tuple[str, ...] = ()
+    spares_rt: bool = False
+    having: str = ""
+    without: tuple[str, ...] = ()
+    shown: str = ""
+    missing: str = ""
     unset: str = ""
     set: SetRow | None = None
 
