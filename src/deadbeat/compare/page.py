@@ -26,10 +26,10 @@ from deadbeat.model.comparison import (
     MetricComparison,
 )
 from deadbeat.model.platform import difference_row
-from deadbeat.report import facts
 from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
+    UNKNOWN,
     Document,
     FactList,
     Figures,
@@ -42,6 +42,7 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    flatten,
     said,
     texts_table,
 )
@@ -151,7 +152,7 @@ def comparison_document(
     """
     charts = [*comparison_charts(result), *overlays(None)]
     called, words = _KINDS[str(result.parameters.get("of", ""))]
-    parameters = [(key, value or "none") for key, value in facts.flatten(result.parameters)]
+    parameters = [(key, value or "none") for key, value in flatten(result.parameters)]
     return Document(
         title=title(result),
         kind="comparison",
@@ -333,7 +334,7 @@ def _campaigns(result: ComparisonResult) -> Table:
     rows = [
         (
             "compared" if place else "baseline",
-            *(str(campaign.get(key) or facts.UNKNOWN) for key in keys),
+            *(str(campaign.get(key) or UNKNOWN) for key in keys),
             ", ".join(map(str, campaign.get("labels") or ())) or "none",
             str(campaign.get("path") or "–"),
         )

@@ -9,7 +9,6 @@ strata. It speaks of these task sets: what further sets would do is the matter o
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -158,10 +157,22 @@ class Jobs:
         )
 
     def _first(self, holds: Callable[[int], bool], least: int) -> int | None:
-        """Smallest number from ``least`` on for which the condition holds."""
-        every = range(least, len(self) + 1)
-        found = bisect_left(every, 1, key=holds)
-        return every[found] if found < len(every) else None
+        """Smallest number from ``least`` on for which the condition holds, looked for near it: it
+        need not hold for all beyond, since bursts make fewer jobs effective."""
+        if holds(least):
+            return least
+        low, high, step = least, least, 1
+        while True:
+            high = min(least + step, len(self))
+            if holds(high):
+                break
+            if high == len(self):
+                return None
+            low, step = high, 2 * step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if holds(middle) else (middle, high)
+        return high
 
 
 def _finite(value: float) -> float | None:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
+from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention import profile_charts as profile
 from deadbeat.kinds.contention.cause_charts import split_charts
 from deadbeat.kinds.contention.counter_charts import counter_charts
 from deadbeat.kinds.contention.stress_charts import stress_charts
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
-from deadbeat.report import facts
 from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.charts import Chart, spread
 from deadbeat.report.charts_paper import draw_charts

@@ -44,9 +44,9 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    percent,
     said,
 )
-from deadbeat.report.facts import percent
 from deadbeat.report.files import write_charts, write_page
 from deadbeat.report.glossary import terms
 from deadbeat.report.plain import csv_of
