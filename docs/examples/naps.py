@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import attrs
 from attrs import frozen
 
 from deadbeat.experiment.base import FolderExperiment, Watcher
-from deadbeat.experiment.folders import choose_folder, state_of_folder
+from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
@@ -25,11 +26,11 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import Replaced
 from deadbeat.model.rules import duration_text
-from deadbeat.model.specification import Option, read
+from deadbeat.model.specification import keyed, plain_of, read
 from deadbeat.report.document import Column, Document, Section, Sentence, Table
 from deadbeat.report.html import page
 from deadbeat.store.files import atomic_write
-from deadbeat.store.place import REPORT_FILE, FolderKind, FolderState
+from deadbeat.store.place import REPORT_FILE, FolderKind
 from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
 
 
@@ -41,21 +42,21 @@ class Naps:
         listed = rules.items(value, "a list of times", "1ms,10ms")
         return tuple(rules.each(listed, rules.DurationNs(1_000, 10**9).parse))
 
+    @staticmethod
+    def plain(naps: tuple[int, ...]) -> list[str]:
+        return [duration_text(nap) for nap in naps]
+
 
 @frozen(kw_only=True)
 class NapSpec:
     """How long to sleep, and how often."""
 
-    name: Annotated[str, rules.Name(), Option("--name", "NAME", "Name of the folder.")] = "naps"
-    seed: Annotated[
-        int, rules.Whole(0, 2**63 - 1), Option("--seed", "N", "The order of the runs.")
-    ] = 1
-    naps: Annotated[
-        tuple[int, ...], Naps(), Option("--naps", "LIST", "Lengths of sleeps: 1ms,10ms.")
-    ] = (1_000_000,)
-    repeats: Annotated[
-        int, rules.Whole(1, 9999), Option("--repeats", "N", "Runs of each length.")
-    ] = 5
+    name: str = keyed(rules.Name(), "--name NAME", "Name of the folder.", default="naps")
+    seed: int = keyed(rules.Whole(0, 2**63 - 1), "--seed N", "The order of the runs.", default=1)
+    naps: tuple[int, ...] = keyed(
+        Naps(), "--naps LIST", "Lengths of sleeps: 1ms,10ms.", default=(1_000_000,)
+    )
+    repeats: int = keyed(rules.Whole(1, 9999), "--repeats N", "Runs of each length.", default=5)
 
 
 @frozen(order=True)
@@ -128,42 +129,21 @@ def plan(spec: NapSpec) -> list[NapKey]:
     return keys
 
 
-def plain(spec: NapSpec) -> dict[str, Any]:
-    """JSON values that read as the specification again."""
-    return {**attrs.asdict(spec), "naps": [duration_text(nap) for nap in spec.naps]}
-
-
-def spec_in(store: NapStore) -> NapSpec:
-    return read(NapSpec, store.spec)
-
-
-FOLDER = FolderKind(EXPERIMENT_FILE, "nap experiment", "naps")
-
-
-def state_of(path: Path) -> FolderState:
-    def planned(store: NapStore) -> tuple[Sequence[NapKey], str]:
-        return plan(spec_in(store)), ""
-
-    return state_of_folder(path, NapStore.open, planned)
+FOLDERS = RunFolders(
+    kind=FolderKind(EXPERIMENT_FILE, "nap experiment", "naps"),
+    store=NapStore,
+    read=partial(read, NapSpec),
+    planned=lambda store: plan(read(NapSpec, store.spec)),
+)
 
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder, or finds the one to continue."""
     spec = read(NapSpec, asked.written, asked.typed, names=asked.names)
     platform = example_platform()
-    place = choose_folder(
-        asked.runs,
-        spec.name,
-        FOLDER,
-        open_store=NapStore.open,
-        state_of=state_of,
-        asked=plain(spec),
-        spec_of=lambda store: plain(spec_in(store)),
-        platform=platform,
-        fresh=asked.fresh,
-    )
+    place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh)
     if not place.resumed:
-        NapStore.create(place.path, plain(spec), platform)
+        NapStore.create(place.path, plain_of(spec), platform)
     experiment = NapExperiment(NapStore.open(place.path), plan(spec))
     todo = experiment.todo()
     asked.announce(place, total=todo.total, left=todo.left, seconds=experiment.seconds(todo.left))
@@ -229,8 +209,8 @@ def stored(path: Path) -> Stored[NapStore, list[Cell]]:
 
 KIND = ExperimentKind(
     name="naps",
-    folder=FOLDER,
-    state_of=state_of,
+    folder=FOLDERS.kind,
+    state_of=FOLDERS.state_of,
     show=show,
     report=report,
     open=stored,

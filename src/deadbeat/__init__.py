@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     )
     from deadbeat.kinds.latency.words import interval_text, load_words
     from deadbeat.kinds.registry import open_folder as open
+    from deadbeat.kinds.study.charts import curves as study_curves
+    from deadbeat.kinds.study.charts import means_panel as study_means
+    from deadbeat.kinds.study.charts import migrations as study_migrations
+    from deadbeat.kinds.study.charts import resting as study_resting
+    from deadbeat.kinds.study.charts import sets_text as study_sets
+    from deadbeat.kinds.study.charts import shares_panel as study_shares
+    from deadbeat.kinds.study.charts import word as study_word
     from deadbeat.kinds.study.preset import Preset
     from deadbeat.kinds.study.results import Mask, StudyResults
     from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell
@@ -46,7 +53,7 @@ if TYPE_CHECKING:
     from deadbeat.model.observations import Cell, Metric, Observation, Observations
     from deadbeat.model.platform import difference_row, differing_platforms
     from deadbeat.model.results import Summary
-    from deadbeat.report.charts import Chart
+    from deadbeat.report.charts import Chart, Curve, HeatCell, Panel, heat
     from deadbeat.report.times import seconds_text, time_text
     from deadbeat.sched import Scheduler
     from deadbeat.stats.proportions import (
@@ -73,8 +80,10 @@ __all__ = [
     "Comparison",
     "Conclusion",
     "Count",
+    "Curve",
     "DrawnPlot",
     "Evidence",
+    "HeatCell",
     "Judgement",
     "LoadPoint",
     "Mask",
@@ -82,6 +91,7 @@ __all__ = [
     "Metric",
     "Observation",
     "Observations",
+    "Panel",
     "PlotPreset",
     "Preset",
     "Question",
@@ -105,6 +115,7 @@ __all__ = [
     "cpu_panels",
     "difference_row",
     "differing_platforms",
+    "heat",
     "how",
     "interval_text",
     "judge",
@@ -113,6 +124,13 @@ __all__ = [
     "overlay_panel",
     "seconds_text",
     "sides_panel",
+    "study_curves",
+    "study_means",
+    "study_migrations",
+    "study_resting",
+    "study_sets",
+    "study_shares",
+    "study_word",
     "systems_table",
     "time_text",
 ]  # fmt: skip
@@ -131,9 +149,14 @@ _PUBLIC = {
     "model.latency_summary": ("CellSummary",),
     "model.observations": ("Cell", "Metric", "Observation", "Observations"),
     "model.platform": ("difference_row", "differing_platforms"),
-    "report.charts": ("Chart",),
+    "report.charts": ("Chart", "Curve", "HeatCell", "Panel", "heat"),
     "report.times": ("seconds_text", "time_text"),
     "kinds.registry": ("open:open_folder",),
+    "kinds.study.charts": (
+        *("study_curves:curves", "study_means:means_panel", "study_migrations:migrations"),
+        *("study_resting:resting", "study_sets:sets_text", "study_shares:shares_panel"),
+        "study_word:word",
+    ),
     "kinds.study.preset": ("Preset",),
     "kinds.study.results": ("Mask", "StudyResults"),
     "kinds.study.spec": ("Source", "StudySpec", "SweepCell"),

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from deadbeat.kinds.study.chunks import YES, Rows, row_type
+from deadbeat.kinds.study.preset import specify
 from deadbeat.kinds.study.results import StudyResults
 from deadbeat.kinds.study.spec import StudySpec, SweepCell, digest, spec_dict
-from deadbeat.kinds.study.sweep import specify
 from deadbeat.store.study import StudyStore
 
 

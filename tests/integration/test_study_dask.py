@@ -18,9 +18,9 @@ from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.study import cluster
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.cluster import Cluster
+from deadbeat.kinds.study.preset import specify
 from deadbeat.kinds.study.runner import StudyExperiment, Threads, load
 from deadbeat.kinds.study.spec import digest, spec_dict
-from deadbeat.kinds.study.sweep import specify
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.store.study import StudyStore
 

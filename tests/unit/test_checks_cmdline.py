@@ -8,7 +8,7 @@ import pytest
 from helpers.checks import Case, Cases, case, config, outcome
 
 from deadbeat.settings.facts import gather
-from deadbeat.settings.reading_cpus import from_boot
+from deadbeat.settings.reading import from_boot
 from deadbeat.targets.fake import FakeTarget
 
 CPU = "/sys/devices/system/cpu"

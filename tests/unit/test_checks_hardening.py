@@ -128,8 +128,8 @@ def test_an_option_reads_what_it_says_and_no_more(option) -> None:
     option.state(sight_of(seen.append))
     general = {"/proc/cmdline", "/proc/config.gz", "/proc/sys/kernel/osrelease"}
     own = {p for p in seen if p not in general and not p.startswith(("/boot/", "/lib/"))}
-    assert own == {*option.reads}
-    assert {*option.reads} <= {*READS}
+    assert own == {*option.files}
+    assert {*option.files} <= {*READS}
 
 
 def test_samples_are_grave_where_they_interrupt_every_cpu() -> None:

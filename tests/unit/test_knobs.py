@@ -29,7 +29,8 @@ Case = tuple[str, dict[str, str], list[tuple[str, str]]]
 #: What is given, what the machine has, and what comes of it with CPUs 2 and 3 for real-time tasks.
 CASES: list[Case] = [
     ("autogroup", {f"{KERNEL}/sched_autogroup_enabled": "1"}, [("", "0")]),
-    ("busy-poll", {"/proc/sys/net/core/busy_read": "0"}, []),
+    ("busy-poll", {"/proc/sys/net/core/busy_read": "0"}, [("", "50")]),
+    ("busy-poll", {}, []),
     (
         "busy-poll=20",
         {"/proc/sys/net/core/busy_read": "0", "/proc/sys/net/core/busy_poll": "0"},

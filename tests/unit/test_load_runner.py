@@ -14,7 +14,7 @@ from attrs import evolve
 from deadbeat.experiment.base import Event, RunDone, Started
 from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.interference.engine import LoadRequest
-from deadbeat.kinds.interference.kind import choose, state_of
+from deadbeat.kinds.interference.kind import FOLDERS, choose
 from deadbeat.kinds.interference.plan import plan, planned_keys
 from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
@@ -301,11 +301,11 @@ def test_an_interrupt_keeps_what_is_done_and_puts_settings_back(tmp_path: Path) 
         go(stopped, store)
     assert stopped.holding_now == 0
     assert len(store.committed()) == 5
-    assert state_of(store.path).state == "unfinished"
+    assert FOLDERS.state_of(store.path).state == "unfinished"
     rest = Watched()
     go(rest, LoadStore.open(store.path))
     assert len(rest.asked) == len(plan(SPEC, look(SPEC, rest).changes)) - 5
-    assert state_of(store.path).state == "measured"
+    assert FOLDERS.state_of(store.path).state == "measured"
 
 
 def test_an_unfinished_test_is_continued_and_another_question_is_refused(tmp_path: Path) -> None:

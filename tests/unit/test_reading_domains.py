@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from deadbeat.settings.facts import gather
-from deadbeat.settings.reading_domains import COMMANDS, DOMAINS, PARTITIONS, root_domains
+from deadbeat.settings.reading import COMMANDS, DOMAINS, PARTITIONS, root_domains
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 

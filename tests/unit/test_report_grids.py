@@ -9,11 +9,11 @@ import pytest
 from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 
+from deadbeat.kinds.contention.facts import noise_floor
 from deadbeat.kinds.contention.grids import METRICS, Scale, cell_text, grid, scale, short, state_of
 from deadbeat.kinds.contention.tables import point_tables
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import edges, nice_step
-from deadbeat.report.facts import noise_floor
 
 SLOWDOWN, NEEDED, MISS, DELAY = METRICS
 SCALE = Scale(low=1.0, high=2.0, levels=())

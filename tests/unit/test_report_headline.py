@@ -8,9 +8,10 @@ import pytest
 from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 
+from deadbeat.kinds.contention.facts import grid_of, loaded_rows, noise_floor
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.model.results import SUMMARY_COLUMNS, Summary
-from deadbeat.report.facts import grid_of, loaded_rows, noise_floor, percent
+from deadbeat.report.document import percent
 
 NEEDED, ALONE = "deadline_needed_p99", "alone_deadline_needed_p99"
 

@@ -14,14 +14,15 @@ from helpers.demo_summary import demo_summary, with_factors
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.kinds.contention.document import campaign_document, write_report
+from deadbeat.kinds.contention.facts import labels, sessions
 from deadbeat.kinds.contention.page_data import page_data
 from deadbeat.kinds.contention.profile_charts import grid_charts
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.finding import Finding
 from deadbeat.model.results import Summary
 from deadbeat.report import html as html_of
+from deadbeat.report.document import flatten
 from deadbeat.report.embed import encode
-from deadbeat.report.facts import flatten, labels, sessions
 
 
 def render(summary: Summary) -> str:

@@ -13,6 +13,7 @@ from helpers.pages import HOSTILE, Page
 from deadbeat.kinds.contention import cause_charts as causes
 from deadbeat.kinds.contention.counter_charts import counter_charts
 from deadbeat.kinds.contention.document import campaign_document, write_report
+from deadbeat.kinds.contention.facts import head_facts, noise_floor
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.samples import distribution_charts
@@ -21,7 +22,6 @@ from deadbeat.kinds.contention.stress_words import group_answers
 from deadbeat.kinds.contention.tables import group_table, sets_data
 from deadbeat.model.results import Summary
 from deadbeat.report import html as html_of
-from deadbeat.report.facts import head_facts, noise_floor
 from deadbeat.report.times import time_text
 
 SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 30}

@@ -9,9 +9,10 @@ from helpers.studies import made_up, small
 
 from deadbeat.kinds.study.chunks import NOT_GENERATED, UNDECIDED, YES
 from deadbeat.kinds.study.preset import presets
-from deadbeat.kinds.study.results import StudyResults, table
+from deadbeat.kinds.study.results import StudyResults, answered, columns_of
 from deadbeat.kinds.study.spec import StudySpec
 from deadbeat.model.conclusion import Conclusion, Evidence, deciding, judge
+from deadbeat.report.plain import records
 from deadbeat_papers.thesis.telling import ordered
 
 
@@ -184,7 +185,7 @@ def test_undecided_and_missing_sets_are_counted_and_in_no_share() -> None:
         results.rows[name][5] = NOT_GENERATED
     assert results.count("g-edf", results.everything).total == 48 - 3 - 1
     assert results.count("p-edf", results.everything).total == 48 - 1
-    _, rows = table(results)
+    rows = list(records(columns_of(results.spec), answered(results)))
     first = rows[0]
     assert (first["label"], first["sets"]) == ("g-edf", 12)
     assert (first["undecided"], first["not_generated"], first["decided"]) == (3, 1, 8)

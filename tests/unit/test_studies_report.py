@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from helpers.studies import made_up, small
 
-from deadbeat.kinds.study.charts import BUILDERS, framed
+from deadbeat.kinds.study.charts import framed
+from deadbeat_papers.thesis.charts import critical
 
 
 def test_an_axis_is_made_from_the_values_not_from_their_intervals() -> None:
@@ -16,7 +17,7 @@ def test_an_axis_is_made_from_the_values_not_from_their_intervals() -> None:
 
 def test_the_pointer_says_where_a_cell_lies_and_how_many_sets_failed() -> None:
     results = made_up(small(), lambda _, cell, number: cell.tasks < 6 or number < 5)
-    (chart,) = BUILDERS["critical"](results)
+    (chart,) = critical(results)
     heat = chart.panels[0].heat
     assert heat is not None
     assert heat.hover[1][0] == "U/m 0.6, n 6\n7 of 12 not schedulable"

@@ -28,11 +28,9 @@ from deadbeat.kinds.study.chunks import (
 )
 from deadbeat.kinds.study.cluster import Cluster
 from deadbeat.kinds.study.document import write_study
-from deadbeat.kinds.study.place import choose, open_store
-from deadbeat.kinds.study.preset import presets
-from deadbeat.kinds.study.runner import StudyExperiment, Threads
+from deadbeat.kinds.study.preset import presets, specify
+from deadbeat.kinds.study.runner import StudyExperiment, Threads, choose, open_store
 from deadbeat.kinds.study.spec import cell_seed
-from deadbeat.kinds.study.sweep import specify
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.sched import Scheduler, TaskBatch, simulate
 from deadbeat.sched.generators import generate
@@ -71,9 +69,7 @@ def test_rows_are_those_of_the_systems_one_by_one() -> None:
     spec = small(metrics=True)
     rows = compute(spec, [Piece(3, 2, 3)])
     cell = spec.cells[3]
-    recipe = spec.sources[cell.source].recipe(
-        processors=cell.processors, tasks=cell.tasks, utilisation=cell.utilisation
-    )
+    recipe = spec.sources[cell.source].recipe(cell)
     drawn: TaskBatch = generate(recipe, seed=cell_seed(spec, cell), count=3, first=2)
     for k in range(3):
         system = drawn.system(k)

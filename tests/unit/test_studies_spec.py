@@ -9,10 +9,10 @@ import pytest
 from helpers.studies import small
 
 from deadbeat.kinds.study.chunks import chunk_count, pieces
-from deadbeat.kinds.study.preset import presets
+from deadbeat.kinds.study.preset import find_preset, presets, specify
 from deadbeat.kinds.study.spec import cell_seed, digest, read_spec, spec_dict
-from deadbeat.kinds.study.sweep import find_preset, read_study_file, specify
 from deadbeat.model.errors import DataError, UsageError
+from deadbeat.store.files import read_toml
 
 
 @pytest.mark.parametrize("name", sorted(presets()))
@@ -185,7 +185,7 @@ def test_a_damaged_specification_is_told(tmp_path) -> None:
     file = tmp_path / "s.toml"
     file.write_text("processors = [2\n")
     with pytest.raises(UsageError, match="not TOML"):
-        read_study_file(file)
+        read_toml(file)
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "0.5,nan", "1e999"])

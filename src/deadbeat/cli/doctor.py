@@ -29,7 +29,7 @@ from deadbeat.report.terminal import finding_line, print_part
 from deadbeat.settings import doctor_words as words
 from deadbeat.settings.doctor import DoctorReport, examine, families, of_families
 from deadbeat.settings.facts import gather
-from deadbeat.settings.reading_values import ONLINE
+from deadbeat.settings.reading import ONLINE
 from deadbeat.store.campaign import free_bytes
 from deadbeat.targets.base import Target
 from deadbeat.targets.local import LocalTarget

@@ -2,109 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from deadbeat.cli._output import table
+from deadbeat.cli._output import Part
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.place import find_campaign
-from deadbeat.kinds.contention.predict import TaskPrediction
 from deadbeat.kinds.contention.view import CampaignView, open_campaign
+from deadbeat.report.document import Column, Table
+from deadbeat.report.terminal import print_part
 
-#: What stands on the other side, in the words for a campaign on hardware.
-_MEASURED = "measured"
-
-_COLUMNS = (
-    "task",
-    "core",
-    "priority",
-    "C us",
-    "T us",
-    "jobs",
-    "predicted p50 us",
-    f"{_MEASURED} p50 us",
-    "predicted max us",
-    f"{_MEASURED} max us",
-    "misses predicted",
-    f"misses {_MEASURED}",
+#: Heading and value of a task's columns, and of a task set's (columns of sets.csv).
+_TASK = (
+    *(("task", "task"), ("core", "core"), ("priority", "priority")),
+    *(("C us", "wcet_ns"), ("T us", "period_ns"), ("jobs", "jobs")),
+    *(("predicted p50 us", "predicted_p50_ns"), ("measured p50 us", "measured_p50_ns")),
+    *(("predicted max us", "predicted_max_ns"), ("measured max us", "measured_max_ns")),
+    *(("misses predicted", "predicted_misses"), ("misses measured", "measured_misses")),
 )
-
-_HEADINGS = (
-    "set",
-    "predicted response / C",
-    f"{_MEASURED} response / C",
-    "misses predicted",
-    f"misses {_MEASURED}",
+_SET = (
+    ("set", "key"),
+    ("predicted response / C", "response_ratio_predicted"),
+    ("measured response / C", "response_ratio_mean"),
+    ("misses predicted", "deadline_misses_predicted"),
+    ("misses measured", "deadline_misses"),
 )
-
-#: Columns of sets.csv under these headings.
-_OVERVIEW = (
-    "key",
-    "response_ratio_predicted",
-    "response_ratio_mean",
-    "deadline_misses_predicted",
-    "deadline_misses",
-)
-_SIMULATED = "SIMULATED, nothing was measured"
 
 
 def predict(run: str, key: str, runs: Path) -> Shown:
     view = open_campaign(find_campaign(runs, run))
+    marks = {"simulated": True, "campaign_simulated": view.simulated}
     if key:
         tasks = view.predict(key)
-        columns, rows = _told(_COLUMNS, view), [_row(task) for task in tasks]
-        return Shown(
-            plain={"set": key, **_marks(view), "tasks": [attrs.asdict(task) for task in tasks]},
-            parts=[table(columns, rows, title=f"{key}: {_title(view)}", numeric=columns)],
-        )
-    sets = [{name: row.get(name) for name in _OVERVIEW} for row in view.summary.sets]
-    headings = _told(_HEADINGS, view)
-    texts = [list(map(_text, row.values())) for row in sets]
-    return Shown(
-        plain={**_marks(view), "sets": sets},
-        parts=[table(headings, texts, title=_title(view), numeric=headings[1:])],
+        plain = {"set": key, **marks, "tasks": [attrs.asdict(task) for task in tasks]}
+        return Shown(plain=plain, parts=[_table(_TASK, tasks, view, f"{key}: ")])
+    sets = [{name: row.get(name) for _, name in _SET} for row in view.summary.sets]
+    return Shown(plain={**marks, "sets": sets}, parts=[_table(_SET, sets, view, "")])
+
+
+def _table(
+    columns: Sequence[tuple[str, str]], rows: Sequence[Any], view: CampaignView, of: str
+) -> Part:
+    """Predictions are simulated; so is all of a campaign that was: nothing of it is called
+    measured."""
+    beside = "measured"
+    if view.simulated:
+        beside = "the campaign (SIMULATED, nothing was measured)"
+        columns = [(heading.replace("measured", "campaign"), key) for heading, key in columns]
+    table = Table(
+        name="predicted",
+        title=f"{of}predicted (simulated, partitioned SCHED_FIFO) beside {beside}",
+        columns=[
+            Column(key=key, heading=heading, format=_us if key.endswith("_ns") else _text)
+            for heading, key in columns
+        ],
+        rows=rows,
     )
-
-
-def _marks(view: CampaignView) -> dict[str, Any]:
-    """Predictions are simulated; so is all of a campaign that was."""
-    return {"simulated": True, "campaign_simulated": view.simulated}
-
-
-def _title(view: CampaignView) -> str:
-    beside = f"the campaign ({_SIMULATED})" if view.simulated else _MEASURED
-    return f"predicted (simulated, partitioned SCHED_FIFO) beside {beside}"
-
-
-def _told(words: tuple[str, ...], view: CampaignView) -> tuple[str, ...]:
-    """Headings that call nothing measured that was not."""
-    return tuple(word.replace(_MEASURED, "campaign") if view.simulated else word for word in words)
+    return partial(print_part, table)
 
 
 def _text(value: Any) -> str:
-    if value is None:
-        return "not predicted"
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def _us(value: float | None) -> str:
-    return "-" if value is None else f"{value / 1000:.1f}"
-
-
-def _row(task: TaskPrediction) -> list[str]:
-    return [
-        str(task.task),
-        str(task.core),
-        str(task.priority),
-        _us(task.wcet_ns),
-        _us(task.period_ns),
-        str(task.jobs),
-        _us(task.predicted_p50_ns),
-        _us(task.measured_p50_ns),
-        _us(task.predicted_max_ns),
-        _us(task.measured_max_ns),
-        "-" if task.predicted_misses is None else str(task.predicted_misses),
-        str(task.measured_misses),
-    ]
+def _us(value: float) -> str:
+    return f"{value / 1000:.1f}"

@@ -10,27 +10,10 @@ import click
 
 from deadbeat.cli._measuring import Layer, measuring
 from deadbeat.cli._options import PATH, arg, opt
-from deadbeat.model.specification import Row
+from deadbeat.kinds.study.sweep import Sweep
+from deadbeat.model.specification import options_of
 
-_VALUES: tuple[Row, ...] = (
-    ("--name", "name", "NAME", "Name of the study's folder.  [the preset's, or study]"),
-    ("--seed", "seed", "N", "Everything random derives from it.  [1]"),
-    ("--sets", "sets", "N", "Task sets per cell.  [the preset's, or 100]"),
-    ("--ties", "ties", "LIST", "Tie rules, each for every policy: index,utilisation-desc."),
-    ("--budget", "budget", "N", "Scheduling points after which a verdict is undecided.  [5000000]"),
-    ("--processors", "processors", "LIST", "Values of m: 4 or 2,4,8."),
-    ("--tasks", "tasks", "LIST", "Values of n: 8..20 or 8..40:4."),
-    ("--utilisation", "utilisation", "LIST", "Values of U by processor: 0.5..0.95:0.05."),
-    (
-        "--distribution",
-        "distribution",
-        "LIST",
-        "Of task utilisations: randfixedsum,uniform:low=0.1:high=0.5.  [randfixedsum]",
-    ),
-    ("--policy", "policies", "LIST", "Simulate under: g-edf,c-edf:cluster-size=4."),
-    ("--test", "tests", "LIST", "Schedulability tests: gfb,rta-edf."),
-    ("--metrics", "metrics", "", "Count migrations and slack in a sweep."),
-)
+_VALUES = options_of(Sweep)
 
 
 def _adjust(layer: Layer, options: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from deadbeat.kinds.latency.observe import COMPARABLE, Matrix
 from deadbeat.model.comparison import Comparison, ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.settings.hardening import Differences, differences
-from deadbeat.settings.reading_values import few
+from deadbeat.settings.reading import few
 
 
 @frozen(kw_only=True)

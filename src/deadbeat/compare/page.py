@@ -26,10 +26,10 @@ from deadbeat.model.comparison import (
     MetricComparison,
 )
 from deadbeat.model.platform import difference_row
-from deadbeat.report import facts
-from deadbeat.report.canvas import FORMATS, Words, printable
+from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
+    UNKNOWN,
     Document,
     FactList,
     Figures,
@@ -42,15 +42,12 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    flatten,
     said,
     texts_table,
 )
 from deadbeat.report.files import write_charts, write_page
-from deadbeat.report.glossary import (
-    COMPARISON_TERMS,
-    LATENCY_COMPARISON_TERMS,
-    LOAD_COMPARISON_TERMS,
-)
+from deadbeat.report.glossary import terms
 from deadbeat.report.html import text
 
 COMPARE_FILE = "compare.html"
@@ -111,9 +108,9 @@ _CAMPAIGN_COLUMNS = (
 )
 #: What is compared -> what it is called, and the terms of its page.
 _KINDS = {
-    "": ("Campaigns", COMPARISON_TERMS),
-    "latency": ("Latency matrices", LATENCY_COMPARISON_TERMS),
-    "load": ("Load tests", LOAD_COMPARISON_TERMS),
+    "": ("Campaigns", terms("compare")),
+    "latency": ("Latency matrices", terms("compare-latency")),
+    "load": ("Load tests", terms("compare-load")),
 }
 
 
@@ -154,8 +151,8 @@ def comparison_document(
         papers: How many figures the folder ``figures`` has.
     """
     charts = [*comparison_charts(result), *overlays(None)]
-    called, terms = _KINDS[str(result.parameters.get("of", ""))]
-    parameters = [(key, value or "none") for key, value in facts.flatten(result.parameters)]
+    called, words = _KINDS[str(result.parameters.get("of", ""))]
+    parameters = [(key, value or "none") for key, value in flatten(result.parameters)]
     return Document(
         title=title(result),
         kind="comparison",
@@ -177,7 +174,7 @@ def comparison_document(
                     Subsection("Parameters", [FactList(parameters)]),
                 ],
             ),
-            Section("reading", "How to read this", [FactList(terms, terms=True)]),
+            Section("reading", "How to read this", [FactList(words, terms=True)]),
         ),
     )
 
@@ -196,8 +193,8 @@ def _labels(result: ComparisonResult) -> tuple[str, ...]:
 def _words(result: ComparisonResult) -> Words:
     kernels = " / ".join(str(campaign.get("kernel") or "?") for campaign in result.campaigns)
     return Words(
-        labels=printable(", ".join(_labels(result))),
-        caption=printable(f"{title(result)} · kernels {kernels}."),
+        labels=", ".join(_labels(result)),
+        caption=f"{title(result)} · kernels {kernels}.",
     )
 
 
@@ -337,7 +334,7 @@ def _campaigns(result: ComparisonResult) -> Table:
     rows = [
         (
             "compared" if place else "baseline",
-            *(str(campaign.get(key) or facts.UNKNOWN) for key in keys),
+            *(str(campaign.get(key) or UNKNOWN) for key in keys),
             ", ".join(map(str, campaign.get("labels") or ())) or "none",
             str(campaign.get("path") or "–"),
         )

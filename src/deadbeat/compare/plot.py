@@ -23,7 +23,7 @@ from deadbeat.kinds.latency.words import kernel_text
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.words import nearest, shown
-from deadbeat.report.canvas import FORMATS, Words, printable
+from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.document import (
     Document,
     FactList,
@@ -154,7 +154,7 @@ def write_plot(
     folder = Path(out_dir)
     with storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    words = Words(labels=printable(", ".join(labels)), caption=printable(_origin(asked)))
+    words = Words(labels=", ".join(labels), caption=_origin(asked))
     write_charts(folder, drawn.charts, words, formats)
     files = tuple(folder / f"{chart.name}.{each}" for chart in drawn.charts for each in formats)
     page = write_page(folder / f"{preset.name}.html", plot_document(preset, asked, drawn))

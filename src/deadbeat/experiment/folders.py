@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
+
+from attrs import frozen
 
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.platform import Platform
+from deadbeat.model.specification import plain_of
 from deadbeat.settings.standing import elsewhere
 from deadbeat.store.place import (
     FolderKind,
@@ -22,61 +25,72 @@ from deadbeat.store.runfolder import RunFolder
 S = TypeVar("S", bound=RunFolder[Any, Any])
 
 
-def state_of_folder(
-    path: Path,
-    open_store: Callable[[Path], S],
-    plan: Callable[[S], tuple[Sequence[Any], str]],
-) -> FolderState:
-    """State of the experiment in ``path``; damage is a state, not an error.
+@frozen(kw_only=True)
+class RunFolders(Generic[S]):
+    """The folders of a kind that keeps a file for every run.
 
-    Args:
-        plan: The runs a folder should have, and what it was asked for in a word or two.
-    """
-    try:
-        store = open_store(path)
-        planned, preset = plan(store)
-        done, failed, invalid = store.committed(), store.failed(), store.invalid()
-    except DeadbeatError as error:
-        return FolderState(name=path.name, path=path, state="damaged", problem=str(error))
-    return FolderState(
-        name=path.name,
-        path=path,
-        state=stage(path, complete=all(key in done or key in failed for key in planned)),
-        preset=preset,
-        planned=len(planned),
-        done=len(done),
-        failed=len(failed),
-        invalid=len(invalid),
-    )
-
-
-def choose_folder(
-    runs: Path,
-    name: str,
-    kind: FolderKind,
-    *,
-    open_store: Callable[[Path], S],
-    state_of: Callable[[Path], FolderState],
-    asked: Mapping[str, Any],
-    spec_of: Callable[[S], Mapping[str, Any]],
-    platform: Platform,
-    differs: Callable[[S], Iterator[str]] = lambda store: iter(()),
-    fresh: bool = False,
-    retry: bool = False,
-) -> Place:
-    """Where a specification (resolved) is to be measured on ``platform``; as `choose_place`.
-
-    Args:
-        asked: The specification in its canonical form; ``spec_of``: likewise, that of a folder.
-        differs: What else is not as it was, each as a predicate.
+    Attributes:
+        kind: What tells them from others. ``store``: their class.
+        read: The specification of a folder.
+        planned: The runs a folder should have.
+        asked_for: What a specification asks for, in a word or two.
+        plain: The canonical form of a specification.
     """
 
-    def reasons(path: Path) -> Iterator[str]:
-        store = open_store(path)
-        yield from other_parameters(spec_of(store), asked)
-        yield from elsewhere(store.platform, platform)
-        yield from differs(store)
+    kind: FolderKind
+    store: type[S]
+    read: Callable[[Any], Any]
+    planned: Callable[[S], Sequence[Any]]
+    asked_for: Callable[[Any], str] = lambda spec: ""
+    plain: Callable[[Any], Mapping[str, Any]] = plain_of
 
-    return choose_place(
-        runs, name, kind, state_of=state_of, differs=reasons, fresh=fresh, retry=retry
-    )
+    def state_of(self, path: Path) -> FolderState:
+        """State of the experiment in ``path``; damage is a state, not an error."""
+        try:
+            store = self.store.open(path)
+            planned, preset = self.planned(store), self.asked_for(self.read(store.spec))
+            done, failed, invalid = store.committed(), store.failed(), store.invalid()
+        except DeadbeatError as error:
+            return FolderState(name=path.name, path=path, state="damaged", problem=str(error))
+        return FolderState(
+            name=path.name,
+            path=path,
+            state=stage(path, complete=all(key in done or key in failed for key in planned)),
+            preset=preset,
+            planned=len(planned),
+            done=len(done),
+            failed=len(failed),
+            invalid=len(invalid),
+        )
+
+    def choose(
+        self,
+        runs: Path,
+        spec: Any,
+        platform: Platform,
+        *,
+        differs: Callable[[S], Iterator[str]] = lambda store: iter(()),
+        fresh: bool = False,
+        retry: bool = False,
+    ) -> Place:
+        """Where ``spec`` (resolved) is to be measured on ``platform``; as `choose_place`.
+
+        Args:
+            differs: What else is not as it was, each as a predicate.
+        """
+
+        def reasons(path: Path) -> Iterator[str]:
+            store = self.store.open(path)
+            yield from other_parameters(self.plain(self.read(store.spec)), self.plain(spec))
+            yield from elsewhere(store.platform, platform)
+            yield from differs(store)
+
+        return choose_place(
+            runs,
+            spec.name,
+            self.kind,
+            state_of=self.state_of,
+            differs=reasons,
+            fresh=fresh,
+            retry=retry,
+        )

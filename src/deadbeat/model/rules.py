@@ -1,8 +1,8 @@
 """What a value of a campaign may be: one rule per kind of value.
 
 A rule turns what a person wrote (TOML value or command-line text) into the canonical value, or
-refuses it with what was found and a hint. Rules are attached to fields with ``Annotated``, so that
-a field states its type and its range in one place.
+refuses it with what was found and a hint. Fields state their rule with `specification.keyed`: type,
+range, option and help of a key stand in one place.
 """
 
 from __future__ import annotations

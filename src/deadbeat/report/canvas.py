@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,23 +41,23 @@ _METADATA: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+def _printable(text: str) -> str:
+    """Without control characters and lone surrogates, which no SVG may hold."""
+    return "".join("�" if unicodedata.category(c) in {"Cc", "Cs", "Cn"} else c for c in text)
+
+
 @frozen(kw_only=True)
 class Words:
     """What stands on every figure."""
 
-    labels: str
-    caption: str
+    labels: str = field(converter=_printable)
+    caption: str = field(converter=_printable)
 
 
 def content(figure: Figure, kind: str) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, dpi=_DPI, metadata=dict(_METADATA[kind]))
     return buffer.getvalue()
-
-
-def printable(text: str) -> str:
-    """Without control characters and lone surrogates, which no SVG may hold."""
-    return "".join("�" if unicodedata.category(c) in {"Cc", "Cs", "Cn"} else c for c in text)
 
 
 def new_figure(width: float, height: float, title: str, words: Words, *, lines: int = 1) -> Figure:

@@ -8,6 +8,7 @@ how it reads.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -19,6 +20,8 @@ from deadbeat.report.charts import Chart
 
 #: Shown for a value that was not measured.
 NOTHING = "–"
+#: Shown for a fact that a result does not hold.
+UNKNOWN = "not recorded"
 
 Format: TypeAlias = Callable[[Any], str]
 
@@ -28,6 +31,44 @@ def as_text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 point``, ``2 points``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def percent(share: float) -> str:
+    """A share as text in percent with two significant digits: 0.0123 -> ``1.2 %``."""
+    value = 100 * share
+    if value == 0:
+        return "0 %"
+    decimals = max(0, 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f} %"
+
+
+def flatten(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Leaves of nested plain values as ``a.b.c``, text; a list of scalars is one leaf."""
+    if isinstance(value, Mapping):
+        for key in value:
+            yield from flatten(value[key], f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list | tuple) and any(
+        isinstance(item, Mapping | list | tuple) for item in value
+    ):
+        for position, item in enumerate(value):
+            yield from flatten(item, f"{path}[{position}]")
+    elif isinstance(value, list | tuple):
+        yield path, ", ".join(_leaf(item) for item in value)
+    elif path:
+        yield path, _leaf(value)
+
+
+def _leaf(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 @frozen(kw_only=True)

@@ -27,8 +27,3 @@ def _sections() -> dict[str, Terms]:
 def terms(*kinds: str) -> Terms:
     """The terms of ``profile``, ``latency`` ...; of several kinds one after the other."""
     return tuple(pair for kind in kinds for pair in _sections()[kind])
-
-
-COMPARISON_TERMS = terms("compare")
-LATENCY_COMPARISON_TERMS = terms("compare-latency")
-LOAD_COMPARISON_TERMS = terms("compare-load")

@@ -8,9 +8,11 @@ from html import escape
 from importlib import metadata
 from string import Template
 
+from attrs import frozen
+
 from deadbeat.model.finding import Finding, explained, ordered
 from deadbeat.report import embed
-from deadbeat.report.charts_html import Stamp, data_of, figures
+from deadbeat.report.charts import OPTION, Chart, chart_data
 from deadbeat.report.document import (
     Column,
     Document,
@@ -36,6 +38,15 @@ _DRAWING = "charts.js"
 _SHORT = 8
 
 
+@frozen(kw_only=True)
+class Stamp:
+    """What stands on every figure of a page: ``labels`` in its title, ``noise`` in its caption
+    ("": a kind of page without one)."""
+
+    labels: Sequence[str]
+    noise: str
+
+
 def page(document: Document) -> str:
     """The page as text; the same document gives the same page."""
     charts = document.charts
@@ -53,7 +64,7 @@ def page(document: Document) -> str:
     )
     data = dict(document.data)
     if draws:
-        data["deadbeat-charts"] = data_of(charts)
+        data["deadbeat-charts"] = embed.encode({"format": 1, "charts": chart_data(charts)})
     elements = [
         f'<script type="application/json" id="{escape(name)}">{content}</script>'
         for name, content in data.items()
@@ -250,6 +261,61 @@ def _facts(part: FactList) -> str:
 def _definitions(pairs: Iterable[tuple[str, str]]) -> str:
     return "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs
+    )
+
+
+# ---------- figures ----------
+
+
+def figures(charts: Sequence[Chart], stamp: Stamp) -> str:
+    """All charts in order; those of a family behind one choice, the first of them shown."""
+    made, families = [], set()
+    for chart in charts:
+        if chart.family and chart.family not in families:
+            families.add(chart.family)
+            made.append(_choice([c for c in charts if c.family == chart.family]))
+            made.append(_figure(chart, stamp))
+        else:
+            made.append(_figure(chart, stamp, hidden=bool(chart.family)))
+    return "".join(made)
+
+
+def _choice(family: Sequence[Chart]) -> str:
+    """A box for each part of the options; the first of a family has the first of each."""
+    parts = zip(*(chart.option.split(OPTION) for chart in family), strict=True)
+    boxes = "".join(
+        f' <select data-family="{escape(family[0].family)}" autocomplete="off"'
+        f' aria-label="{escape(family[0].title)}">'
+        + "".join(
+            f'<option value="{escape(text)}">{escape(text)}</option>'
+            for text in dict.fromkeys(part)
+        )
+        + "</select>"
+        for part in parts
+    )
+    return f'<div class="controls"><label>{escape(family[0].title)}: show</label>{boxes}</div>'
+
+
+def _figure(chart: Chart, stamp: Stamp, *, hidden: bool = False) -> str:
+    title = chart.whole_title
+    marked = f"{title} — {', '.join(stamp.labels)}" if stamp.labels else title
+    plots = "".join(
+        f'<div><h4 id="{chart.name}-{k}-title">{escape(panel.title)}</h4>'
+        f'<div class="plot" id="{chart.name}-{k}" role="img"'
+        f' aria-labelledby="chart-{chart.name}-title {chart.name}-{k}-title"></div></div>'
+        for k, panel in enumerate(chart.panels)
+    )
+    family = (
+        f' data-family="{escape(chart.family)}" data-option="{escape(chart.option)}"'
+        if chart.family
+        else ""
+    )
+    noise = f"{stamp.noise[:1].upper()}{stamp.noise[1:]}. " if stamp.noise else ""
+    return (
+        f'<figure class="chart" id="chart-{chart.name}"{family}{" hidden" if hidden else ""}>'
+        f'<h3 class="figure-title" id="chart-{chart.name}-title">{escape(marked)}</h3>'
+        f'<div class="panels of-{len(chart.panels)}">{plots}</div>'
+        f"<figcaption>{escape(noise)}{escape(chart.caption)}</figcaption></figure>"
     )
 
 

@@ -7,18 +7,20 @@ of either.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from types import ModuleType
 
 from attrs import frozen
 
-from deadbeat.host.values import UnreadError
+from deadbeat.host.kernel import CMDLINE
+from deadbeat.host.values import UnreadError, chosen, cpus_text, mask_cpus
 from deadbeat.model.readiness import CheckResult, Severity, Status
-from deadbeat.settings import checks
+from deadbeat.settings import checks, reading, reading_window
 from deadbeat.settings.facts import Facts
+from deadbeat.settings.reading import housekeeping, lockdown, shared
 from deadbeat.settings.rows import Row, accepts, rows
-from deadbeat.targets.readings import MISSING
+from deadbeat.targets.readings import MISSING, is_pattern
 
 
 @frozen
@@ -133,20 +135,83 @@ def check_of(row: Row, body: Body | None = None) -> Check:
 
 
 def _compared(row: Row, facts: Facts) -> CheckVerdict:
-    reading = facts.reading(row.path)
-    if row.unset and reading.reason == MISSING and facts.option(row.unset) == "n":
+    if row.having or row.without:
+        return (
+            having(facts, row.having, row.bad)
+            if row.having
+            else without(facts, row.without, row.bad)
+        )
+    missing = facts.reading(row.path).reason == MISSING
+    if row.unset and missing and facts.option(row.unset) == "n":
         return passed(f"CONFIG_{row.unset} is not set")
-    return judged(facts, row.path, accepts(row.good), why=row.bad, well=row.well)
+    if row.missing and facts.text(CMDLINE) and missing:  # /proc is there
+        return passed(row.missing)
+    if row.words:
+        word = chosen(facts.text(row.path))
+        return passed(word, row.well) if word in row.words else failed(word, row.bad)
+    if row.spares_rt:
+        return _spares_rt(facts, row.path)
+    return judged(facts, row.path, accepts(row.good), why=row.bad, well=row.well, shown=row.shown)
+
+
+def _spares_rt(facts: Facts, path: str) -> CheckVerdict:
+    housekeeping(facts)
+    cpus = mask_cpus(facts.text(path))
+    if here := shared(facts, cpus):
+        why = f"real-time CPU {cpus_text(here)} is among them"
+        return failed(f"CPU {cpus_text(cpus)}", why)
+    return passed(f"CPU {cpus_text(cpus)}")
 
 
 def judged(
-    facts: Facts, path: str, good: Callable[[int], bool], *, why: str, well: str = ""
+    facts: Facts,
+    path: str,
+    good: Callable[[int], bool],
+    *,
+    why: str,
+    well: str = "",
+    shown: str = "",
 ) -> CheckVerdict:
     """Pass where the number in ``path`` is ``good``, else fail for ``why``."""
     value = facts.integer(path)
     name = path if path.startswith("/sys") else path.removeprefix("/proc/sys/").replace("/", ".")
-    found = f"{name} = {value}"
+    found = shown.format(value) if shown else f"{name} = {value}"
     return passed(found, well) if good(value) else failed(found, why)
+
+
+def built(facts: Facts, *names: str) -> list[str]:
+    """Those of ``names`` that the kernel was built with, as its configuration has them."""
+    return [f"CONFIG_{n}={facts.option(n)}" for n in names if facts.option(n) != "n"]
+
+
+def without(facts: Facts, names: Sequence[str], reason: str) -> CheckVerdict:
+    """Passes where the kernel has none of ``names``; else fails with ``reason``."""
+    there = built(facts, *names)
+    return failed(", ".join(there), reason) if there else passed("not set")
+
+
+def having(facts: Facts, name: str, reason: str) -> CheckVerdict:
+    """Passes where the kernel has ``name``; else fails with ``reason``."""
+    there = built(facts, name)
+    return passed(there[0]) if there else failed(f"CONFIG_{name} is not set", reason)
+
+
+def shut(facts: Facts, path: str, meanwhile: str = "") -> CheckVerdict:
+    """Unknown: a file or pattern of debugfs that is not there or was refused, with the reason.
+
+    Args:
+        meanwhile: What to assume as long as it is not known.
+    """
+    if is_pattern(path):
+        reasons = [f"{p}: {r.reason}" for p, r in facts.matches(path).items() if r.text is None]
+        reason = next(iter(reasons), f"nothing is called {path}")
+    else:
+        reason = f"{path}: {facts.reading(path).reason}"
+    mode = lockdown(facts)
+    closed = f"the kernel is locked down ({mode})" if mode not in (None, "none") else ""
+    return unknown(
+        "; ".join(filter(None, (reason, closed or "debugfs: root only, where mounted", meanwhile)))
+    )
 
 
 def _families() -> Iterator[ModuleType]:
@@ -155,11 +220,11 @@ def _families() -> Iterator[ModuleType]:
 
 
 def all_commands() -> dict[str, str]:
-    """``COMMANDS`` of every family: words for a shell by name, beside `facts.COMMANDS`."""
+    """``COMMANDS`` of readings and families: words for a shell by name, beside `facts.COMMANDS`."""
     return {
         name: words
-        for family in _families()
-        for name, words in getattr(family, "COMMANDS", {}).items()
+        for module in (reading, reading_window, *_families())
+        for name, words in getattr(module, "COMMANDS", {}).items()
     }
 
 

@@ -15,8 +15,8 @@ from attrs import evolve, field, frozen
 from deadbeat.host.kernel import arguments, kernel_config
 from deadbeat.host.values import Read, Unknown, gathered, stripped
 from deadbeat.model.readiness import Severity
-from deadbeat.settings import sources
 from deadbeat.settings.facts import CONFIG, Facts
+from deadbeat.settings.rows import read_rows
 from deadbeat.targets.base import Target
 
 When = Literal["build", "boot", "run time"]
@@ -24,8 +24,6 @@ When = Literal["build", "boot", "run time"]
 _VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
 _CMDLINE = "/proc/cmdline"
 _YES = ("1", "on", "y", "yes", "true", "")
-_COMMIT = "commit 6471384af2a6 (init_on_alloc, init_on_free)"
-_SEED = "Savoir-faire Linux, Linux for real-time systems"
 
 
 @frozen(kw_only=True)
@@ -70,7 +68,7 @@ class HardeningState:
 
 @frozen(kw_only=True)
 class Hardening:
-    """One option.
+    """One option, a table of ``hardening.toml``.
 
     Attributes:
         name: Short and stable.
@@ -80,10 +78,13 @@ class Hardening:
         source: Of that expectation.
         severity: Of a check that finds it on; None: there is none, as it costs next to nothing or
             is another family's.
-        state: Tells it.
-        reads: Files that ``state`` reads besides the configuration and the command line.
         how: How it is switched off.
         arguments: Words of the command line that switch it.
+        needs: Build option without which it is off, whatever the command line says.
+        file, on: File that tells it, and the pattern of a text that means on.
+        switch: Word of the command line that tells it.
+        built: Build options, of which one means on; where ``switch`` is not given.
+        reads: Files that its function reads besides the configuration and the command line.
     """
 
     name: str
@@ -92,11 +93,36 @@ class Hardening:
     lands: str
     expected: str
     source: str
-    state: Callable[[Sight], HardeningState]
     severity: Severity | None = None
-    reads: tuple[str, ...] = ()
     how: str = ""
     arguments: tuple[str, ...] = ()
+    needs: str = ""
+    file: str = ""
+    on: str = ""
+    switch: str = ""
+    built: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Whatever tells it besides the configuration and the command line."""
+        return (self.file,) if self.file else self.reads
+
+    def state(self, sight: Sight) -> HardeningState:
+        """Whether it is on."""
+        if self.needs and sight.option(self.needs) == "n":
+            return _told(False, f"CONFIG_{self.needs} is not set")
+        if self.name in _STATES:
+            return _STATES[self.name](sight)
+        if self.file:
+            text = stripped(sight.read, self.file)
+            if text is None:
+                return _unknown(f"{self.file} cannot be read")
+            on = re.search(self.on, text) is not None
+            return _told(on, f"{self.file.rpartition('/')[2]} is {text}")
+        if self.switch:
+            return _switched(sight, self.switch, self.built)
+        return _built(sight, self.built)
 
 
 def sight_of(read: Read) -> Sight:
@@ -155,7 +181,7 @@ def differences(before: Mapping[str, str], after: Mapping[str, str]) -> Differen
         if not {*words} <= {"on", "off"}:
             open_.append(option.name)
         # What a file holds is a value; what the configuration says is only where the state is from.
-        elif words[0] != words[1] or (words[0] == "on" and option.reads and pair[0] != pair[1]):
+        elif words[0] != words[1] or (words[0] == "on" and option.files and pair[0] != pair[1]):
             known.append(HardeningDifference(option=option, states=pair))
     return Differences(known=tuple(known), unknown=tuple(open_))
 
@@ -168,56 +194,26 @@ def _unknown(reason: str) -> HardeningState:
     return HardeningState(None, str(Unknown(reason)))
 
 
-def _switch(argument: str, *default: str) -> Callable[[Sight], HardeningState]:
+def _switched(sight: Sight, argument: str, default: tuple[str, ...] = ()) -> HardeningState:
     """On the command line, else as one of the build options says; without any of them: off."""
-
-    def state(sight: Sight) -> HardeningState:
-        asked = sight.argument(argument)
-        if asked is not None:
-            return _told(asked.lower() in _YES, f"{argument}={asked}" if asked else argument)
-        if sight.cmdline is None:
-            return _unknown(f"{_CMDLINE} is not shown")
-        if not default:
-            return _told(False, f"{argument} is not on the command line")
-        return _any_built(*default)(sight)
-
-    return state
+    asked = sight.argument(argument)
+    if asked is not None:
+        return _told(asked.lower() in _YES, f"{argument}={asked}" if asked else argument)
+    if sight.cmdline is None:
+        return _unknown(f"{_CMDLINE} is not shown")
+    if not default:
+        return _told(False, f"{argument} is not on the command line")
+    return _built(sight, default)
 
 
-def _any_built(*names: str) -> Callable[[Sight], HardeningState]:
-    def state(sight: Sight) -> HardeningState:
-        values = {name: sight.option(name) for name in names}
-        if None in values.values():
-            return _unknown("the kernel does not show how it was built")
-        there = [name for name, value in values.items() if value not in ("n", "0")]
-        if there:
-            return _told(True, f"CONFIG_{there[0]}={values[there[0]]}")
-        return _told(False, f"CONFIG_{names[0]} is not set")
-
-    return state
-
-
-def _needs(
-    option: str, state: Callable[[Sight], HardeningState]
-) -> Callable[[Sight], HardeningState]:
-    """Off where the kernel was built without ``option``, whatever the command line says."""
-
-    def both(sight: Sight) -> HardeningState:
-        if sight.option(option) == "n":
-            return _told(False, f"CONFIG_{option} is not set")
-        return state(sight)
-
-    return both
-
-
-def _file(path: str, on: Callable[[str], bool]) -> Callable[[Sight], HardeningState]:
-    def state(sight: Sight) -> HardeningState:
-        text = stripped(sight.read, path)
-        if text is None:
-            return _unknown(f"{path} cannot be read")
-        return _told(on(text), f"{path.rpartition('/')[2]} is {text}")
-
-    return state
+def _built(sight: Sight, names: tuple[str, ...]) -> HardeningState:
+    values = {name: sight.option(name) for name in names}
+    if None in values.values():
+        return _unknown("the kernel does not show how it was built")
+    there = [name for name, value in values.items() if value not in ("n", "0")]
+    if there:
+        return _told(True, f"CONFIG_{there[0]}={values[there[0]]}")
+    return _told(False, f"CONFIG_{names[0]} is not set")
 
 
 def _slab_debug(sight: Sight) -> HardeningState:
@@ -227,7 +223,7 @@ def _slab_debug(sight: Sight) -> HardeningState:
         return _told(given != "-", f"slab_debug={given}")
     if sight.cmdline is None:
         return _unknown(f"{_CMDLINE} is not shown")
-    return _any_built("SLUB_DEBUG_ON")(sight)
+    return _built(sight, ("SLUB_DEBUG_ON",))
 
 
 def _slab_unmerged(sight: Sight) -> HardeningState:
@@ -271,7 +267,7 @@ def _sampling(static_keys: str | None, interval: str) -> HardeningState:
 def _iommu(sight: Sight) -> HardeningState:
     if sight.argument("iommu") in ("pt", "off") or sight.argument("iommu.passthrough") == "1":
         return _told(False, "iommu is passed through")
-    return _switch("iommu.strict", "IOMMU_DEFAULT_DMA_STRICT")(sight)
+    return _switched(sight, "iommu.strict", ("IOMMU_DEFAULT_DMA_STRICT",))
 
 
 def _mitigations(sight: Sight) -> HardeningState:
@@ -303,271 +299,17 @@ def _lockdown(sight: Sight) -> HardeningState:
     return _told(found[1] != "none", found[1])
 
 
-def _vulnerability(name: str, words: str) -> Callable[[Sight], HardeningState]:
-    return _file(f"{_VULNERABILITIES}/{name}", lambda text: words in text)
-
-
-def _paths(*names: str) -> tuple[str, ...]:
-    return tuple(f"{_VULNERABILITIES}/{name}" for name in names)
-
-
-OPTIONS: tuple[Hardening, ...] = (
-    Hardening(
-        name="init-on-alloc",
-        title="memory is cleared when it is given out (init_on_alloc)",
-        when="boot",
-        lands="every allocation of pages and kernel objects; it scales with their size",
-        expected="average up a little; the maximum up where a real-time path allocates or faults;"
-        " next to none for one that locked and touched its memory",
-        source=f"{_COMMIT}; {_SEED}",
-        severity="info",
-        state=_switch("init_on_alloc", "INIT_ON_ALLOC_DEFAULT_ON"),
-        how="init_on_alloc=0 on the command line",
-        arguments=("init_on_alloc",),
-    ),
-    Hardening(
-        name="init-on-free",
-        title="memory is cleared when it is given back (init_on_free)",
-        when="boot",
-        lands="munmap and exit of other tasks: caches lost, longer softirqs",
-        expected="more than init_on_alloc: up to 7 % of throughput; in 6 hours of the comparison"
-        " the maximum slightly up, the average unchanged",
-        source=f"{_COMMIT}; {_SEED}",
-        severity="low",
-        state=_switch("init_on_free", "INIT_ON_FREE_DEFAULT_ON"),
-        how="init_on_free=0 on the command line",
-        arguments=("init_on_free",),
-    ),
-    Hardening(
-        name="page-poisoning",
-        title="free pages are filled with a pattern (page_poison)",
-        when="boot",
-        lands="every allocation and every release of a page",
-        expected="high; for test kernels only",
-        source=sources.KSPP,
-        severity="high",
-        state=_needs("PAGE_POISONING", _switch("page_poison")),
-        how="page_poison=0 on the command line",
-        arguments=("page_poison",),
-    ),
-    Hardening(
-        name="slab-debug",
-        title="kernel objects are checked (slab_debug)",
-        when="boot",
-        lands="every allocation and every release of a kernel object",
-        expected="high; for test kernels only",
-        source=f"{sources.KSPP}; {sources.KERNEL_CONFIGURATION}",
-        severity="high",
-        state=_slab_debug,
-        how="leave slab_debug out of the command line, or slab_debug=-",
-        arguments=("slab_debug", "slub_debug"),
-    ),
-    Hardening(
-        name="mitigations",
-        title="mitigations of speculation (Spectre v2, Retbleed, SRSO, MDS, ...)",
-        when="boot",
-        lands="entry into the kernel, context switch (IBPB), indirect calls",
-        expected="a constant addition, below a microsecond to a few; most for loads of many system"
-        " calls and for old CPUs",
-        source="Linux Documentation/admin-guide/hw-vuln",
-        state=_mitigations,
-        reads=_paths("spectre_v2", "retbleed", "spec_rstack_overflow", "mds", "srbds", "vmscape"),
-        how="mitigations=off on the command line: only where nothing foreign ever runs",
-        arguments=("mitigations", "spectre_v2", "retbleed", "spec_rstack_overflow", "mds"),
-    ),
-    Hardening(
-        name="page-table-isolation",
-        title="page tables of kernel and users apart (PTI)",
-        when="boot",
-        lands="every entry into the kernel, and the TLB",
-        expected="an addition to each entry",
-        source="Linux Documentation/arch/x86/pti.rst",
-        severity="info",
-        state=_vulnerability("meltdown", "PTI"),
-        reads=_paths("meltdown"),
-        how="pti=off on the command line: only where nothing foreign ever runs",
-        arguments=("pti", "nopti"),
-    ),
-    Hardening(
-        name="no-hyper-threads",
-        title="hardware threads off (nosmt)",
-        when="run time",
-        lands="nowhere",
-        expected="the tail gets better; throughput is up to halved",
-        source=f"{sources.CPU_ISOLATION}; Linux Documentation/admin-guide/hw-vuln",
-        state=_file("/sys/devices/system/cpu/smt/control", lambda text: "off" in text),
-        reads=("/sys/devices/system/cpu/smt/control",),
-        arguments=("nosmt",),
-    ),
-    Hardening(
-        name="store-bypass",
-        title="no speculative store bypass (spec_store_bypass_disable=on)",
-        when="boot",
-        lands="all loads behind stores",
-        expected="throughput of every task, real-time ones too",
-        source="Linux Documentation/userspace-api/spec_ctrl.rst",
-        severity="info",
-        # "via prctl" is for tasks that ask for it.
-        state=_file(
-            f"{_VULNERABILITIES}/spec_store_bypass",
-            lambda text: "disabled" in text and "prctl" not in text,
-        ),
-        arguments=("spec_store_bypass_disable",),
-        reads=_paths("spec_store_bypass"),
-        how="spec_store_bypass_disable=prctl on the command line",
-    ),
-    Hardening(
-        name="stack-offset",
-        title="the kernel's stack begins at random (randomize_kstack_offset)",
-        when="boot",
-        lands="every system call",
-        expected="constant and small",
-        source=sources.KSPP,
-        severity="info",
-        state=_needs(
-            "RANDOMIZE_KSTACK_OFFSET",
-            _switch("randomize_kstack_offset", "RANDOMIZE_KSTACK_OFFSET_DEFAULT"),
-        ),
-        arguments=("randomize_kstack_offset",),
-        how="randomize_kstack_offset=off on the command line",
-    ),
-    Hardening(
-        name="stack-erase",
-        title="the kernel's stack is erased after each system call (STACKLEAK)",
-        when="build",
-        lands="the end of every system call: a memset",
-        expected="an addition to each system call",
-        source=sources.KSPP,
-        severity="low",
-        state=_any_built("KSTACK_ERASE", "GCC_PLUGIN_STACKLEAK"),
-        how="build without KSTACK_ERASE, or sysctl -w kernel.stack_erasing=0",
-    ),
-    Hardening(
-        name="compiled-checks",
-        title="checks that the compiler adds (stack protector, FORTIFY, cleared stack, CFI)",
-        when="build",
-        lands="functions with buffers, indirect calls",
-        expected="constant and small",
-        source=sources.KSPP,
-        state=_any_built(
-            "STACKPROTECTOR_STRONG", "FORTIFY_SOURCE", "INIT_STACK_ALL_ZERO", "CFI", "CFI_CLANG"
-        ),
-    ),
-    Hardening(
-        name="copy-checks",
-        title="copies to and from users are checked (hardened_usercopy)",
-        when="boot",
-        lands="read, write, send, receive",
-        expected="small",
-        source=sources.KSPP,
-        state=_needs("HARDENED_USERCOPY", _switch("hardened_usercopy", "HARDENED_USERCOPY")),
-        how="hardened_usercopy=off on the command line",
-        arguments=("hardened_usercopy",),
-    ),
-    Hardening(
-        name="slab-freelist",
-        title="free lists of kernel objects are scrambled",
-        when="build",
-        lands="allocation of kernel objects",
-        expected="small",
-        source=sources.KSPP,
-        state=_any_built("SLAB_FREELIST_HARDENED", "SLAB_FREELIST_RANDOM"),
-    ),
-    Hardening(
-        name="slab-unmerged",
-        title="kinds of kernel objects are kept apart (slab_nomerge)",
-        when="boot",
-        lands="allocation of kernel objects",
-        expected="small; more cache is used",
-        source=sources.KSPP,
-        severity="info",
-        state=_slab_unmerged,
-        how="leave slab_nomerge out of the command line",
-        arguments=("slab_nomerge", "slub_nomerge"),
-    ),
-    Hardening(
-        name="page-shuffle",
-        title="free pages in random order (page_alloc.shuffle)",
-        when="boot",
-        lands="allocation of pages",
-        expected="small",
-        source=sources.KSPP,
-        state=_needs(
-            "SHUFFLE_PAGE_ALLOCATOR",
-            _file("/sys/module/page_alloc/parameters/shuffle", lambda text: text in ("Y", "1")),
-        ),
-        arguments=("page_alloc.shuffle",),
-        reads=("/sys/module/page_alloc/parameters/shuffle",),
-        how="page_alloc.shuffle=0 on the command line",
-    ),
-    Hardening(
-        name="kfence",
-        title="samples of kernel objects are guarded (KFENCE)",
-        when="run time",
-        lands="a timer; with KFENCE_STATIC_KEYS a switch in the code that interrupts every CPU",
-        expected="with KFENCE_STATIC_KEYS spikes, once in each sample interval; without it small",
-        source="Linux Documentation/dev-tools/kfence.rst; commit 4f612ed3f748 (Linux 5.16)",
-        severity="medium",
-        state=_kfence,
-        reads=("/sys/module/kfence/parameters/sample_interval",),
-        how="echo 0 > /sys/module/kfence/parameters/sample_interval",
-    ),
-    Hardening(
-        name="iommu-strict",
-        title="device addresses are given up at once (iommu.strict)",
-        when="boot",
-        lands="the end of every transfer of a device: a flush",
-        expected="the tail of loads with much input and output",
-        source=f"{sources.KERNEL_PARAMETERS} (iommu.strict)",
-        severity="info",
-        state=_iommu,
-        how="iommu.strict=0 on the command line",
-        arguments=("iommu", "iommu.strict", "iommu.passthrough"),
-    ),
-    Hardening(
-        name="bpf-jit",
-        title="constants of BPF programs are blinded (bpf_jit_harden)",
-        when="run time",
-        lands="BPF programs, none in the path of a timer",
-        expected="none",
-        source="Linux Documentation/admin-guide/sysctl/net.rst",
-        state=_file("/proc/sys/net/core/bpf_jit_harden", lambda text: text != "0"),
-        reads=("/proc/sys/net/core/bpf_jit_harden",),
-    ),
-    Hardening(
-        name="hidden-kernel",
-        title="addresses and events of the kernel are hidden (kptr_restrict, perf_event_paranoid)",
-        when="run time",
-        lands="nowhere",
-        expected="none; but causes are harder to find",
-        source=sources.SYSCTL_KERNEL,
-        state=_file("/proc/sys/kernel/kptr_restrict", lambda text: text != "0"),
-        reads=("/proc/sys/kernel/kptr_restrict",),
-    ),
-    Hardening(
-        name="lockdown",
-        title="the kernel is locked down, also against root",
-        when="boot",
-        lands="nowhere",
-        expected="none; but no debugfs of the scheduler, function tracer or machine registers",
-        source="kernel_lockdown(7)",
-        state=_lockdown,
-        reads=("/sys/kernel/security/lockdown",),
-        arguments=("lockdown",),
-    ),
-    Hardening(
-        name="audit",
-        title="system calls are audited",
-        when="boot",
-        lands="every system call",
-        expected="an addition to each; more where rules match",
-        source="auditd(8)",
-        state=_audit,
-        how="audit=0 on the command line",
-        arguments=("audit",),
-    ),
-)
+_STATES: Mapping[str, Callable[[Sight], HardeningState]] = {
+    "audit": _audit,
+    "iommu-strict": _iommu,
+    "kfence": _kfence,
+    "lockdown": _lockdown,
+    "mitigations": _mitigations,
+    "slab-debug": _slab_debug,
+    "slab-unmerged": _slab_unmerged,
+}
+OPTIONS: tuple[Hardening, ...] = tuple(read_rows(Hardening, "hardening.toml"))
 #: What all of them read; their configuration and command line besides.
 READS: tuple[str, ...] = (
-    CONFIG, _CMDLINE, *dict.fromkeys(path for option in OPTIONS for path in option.reads),
+    CONFIG, _CMDLINE, *dict.fromkeys(path for option in OPTIONS for path in option.files),
 )  # fmt: skip

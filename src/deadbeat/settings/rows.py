@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 from cattrs import Converter, transform_error
@@ -55,11 +55,17 @@ class SetRow:
     Attributes:
         name: As ``deadbeat tune --knob`` has it.
         title: What it turns, a few words.
-        why, source: Where no check has them: what it does to latency, and who says so.
+        why: Where no check has it: what it does to latency.
+        source: Who says so, beside the source of the row.
         cures: Checks that pass with it; empty: its row's.
         path: The file, or a pattern of files; "": the row's own.
+        paths: Several, in place of ``path``; those that are there are written.
+        only_rt: Only files of the CPUs for real-time tasks.
+        lacking: Why the file may not be there.
         reads: Of a function (settings/making.py), in place of ``path``: what it looks at.
-        boot: Words of the kernel's command line, in place of a file.
+        boot: Words of the kernel's command line, in place of a file; ``{rt}`` is the CPUs for
+            real-time tasks, ``{others}`` the rest, ``{others_mask}`` the rest as a mask.
+        writes: What is written where no value can be given; as ``boot``.
         value: What is written unless another value is given.
         values: The values there are; else a whole number in ``range``, in ``unit``, or a text of
             the form ``shape``, which ``words`` describes; none of these: it takes no value.
@@ -77,8 +83,12 @@ class SetRow:
     source: str = ""
     cures: tuple[str, ...] = ()
     path: str = ""
+    paths: tuple[str, ...] = ()
+    only_rt: bool = False
+    lacking: str = ""
     reads: tuple[str, ...] = ()
     boot: tuple[str, ...] = ()
+    writes: str = ""
     value: str = ""
     values: tuple[str, ...] = ()
     range: tuple[int, int] = (0, 0)
@@ -107,6 +117,12 @@ class Row:
         fix: What mends it, to be typed; "": nothing that can be typed.
         path, good, bad, well: Of a row without a function: the file, the condition on its number
             (`accepts`), and what is said where it fails and where it passes.
+        words: In place of ``good``: the words that pass.
+        spares_rt: In place of ``good``: the mask has no CPU for real-time tasks.
+        having, without: In place of a file: the build option that the kernel needs, or those it
+            must not have.
+        shown: How the number is told: ``{} s``; "": with the name of its file.
+        missing: It also passes where the file is not there; what is said then.
         unset: It also passes where this kernel option is not set and the file not there.
         set: How it is made; None: not by deadbeat.
     """
@@ -123,6 +139,12 @@ class Row:
     good: str = ""
     bad: str = ""
     well: str = ""
+    words: tuple[str, ...] = ()
+    spares_rt: bool = False
+    having: str = ""
+    without: tuple[str, ...] = ()
+    shown: str = ""
+    missing: str = ""
     unset: str = ""
     set: SetRow | None = None
 
@@ -133,6 +155,15 @@ class Row:
 
 
 _converter = Converter(forbid_extra_keys=True)
+T = TypeVar("T")
+
+
+def read_rows(kind: type[T], file: str) -> Iterator[T]:
+    """A row per table of a file of `deadbeat.settings`, with the table's name as its own."""
+    text = files("deadbeat.settings").joinpath(file).read_text(encoding="utf-8")
+    for name, plain in tomllib.loads(text).items():
+        cited = {**plain, "name": name, "source": _cited(plain["source"])}
+        yield _converter.structure(cited, kind)
 
 
 @cache
@@ -148,11 +179,7 @@ def rows() -> Mapping[str, Row]:
 @cache
 def loose() -> tuple[SetRow, ...]:
     """Settings that no check looks at, or that have a check's second knob: settings/knobs.toml."""
-    text = files("deadbeat.settings").joinpath("knobs.toml").read_text(encoding="utf-8")
-    return tuple(
-        _converter.structure({**plain, "name": name, "source": _cited(plain["source"])}, SetRow)
-        for name, plain in tomllib.loads(text).items()
-    )
+    return tuple(read_rows(SetRow, "knobs.toml"))
 
 
 def _cited(source: str) -> str:
@@ -175,4 +202,5 @@ def row_of(id: str, plain: Mapping[str, Any]) -> Row:
         raise ValueError(f"{id}: {'; '.join(transform_error(error))}") from error
     if row.good:
         accepts(row.good)
-    return evolve(row, source=_cited(row.source))
+    how = evolve(row.set, source=_cited(row.set.source)) if row.set else None
+    return evolve(row, source=_cited(row.source), set=how)

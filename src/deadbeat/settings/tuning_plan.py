@@ -11,8 +11,10 @@ from deadbeat.host.values import UnreadError
 from deadbeat.model.errors import UsageError
 from deadbeat.model.tuning import Applied, Change, Outcome, Setting
 from deadbeat.settings.bootline import BootLine, merged
+from deadbeat.settings.check import all_commands
 from deadbeat.settings.facts import Facts, gather
-from deadbeat.settings.knob import Knob, NotHereError
+from deadbeat.settings.knob import Knob
+from deadbeat.settings.making import NotHereError
 from deadbeat.settings.profile import Turn
 from deadbeat.targets.base import Target
 from deadbeat.targets.readings import Reading
@@ -99,8 +101,7 @@ def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | Non
         TargetError: Nothing could be read.
     """
     reads = dict.fromkeys(each for turn in turned for each in turn.knob.reads)
-    commands = {name: words for t in turned for name, words in t.knob.commands.items()}
-    facts = gather(target, reads, rt_cpus=rt_cpus, commands=commands)
+    facts = gather(target, reads, rt_cpus=rt_cpus, commands=all_commands())
     _check_cpus(facts)
     items = tuple(_planned(turn, facts) for turn in turned)
     _check_agreement(items)
@@ -127,7 +128,7 @@ def _planned(turn: Turn, facts: Facts) -> Planned:
     knob, value = turn.knob, turn.value
     try:
         made = tuple(knob.settings(facts, value)) if knob.settings else ()
-        words = tuple(knob.boot(facts, value)) if knob.boot else ()
+        words = tuple(knob.boot(facts)) if knob.boot else ()
     except (NotHereError, UnreadError) as error:
         return Planned(knob=knob, value=value, missing=str(error))
     fixed = knob.fixed(facts) if knob.fixed else {}

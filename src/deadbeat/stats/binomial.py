@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from deadbeat.stats import special
@@ -60,11 +61,7 @@ def quantile_ranks(values: int, share: float) -> tuple[int | None, int | None]:
 
 def _first(values: int, share: float, holds: Callable[[float], bool]) -> int:
     """Smallest number of successes whose probability of at most so many holds."""
-    low, high = -1, values
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(at_most(middle, values, share)) else (middle, high)
-    return high
+    return bisect_left(range(values), 1, key=lambda many: holds(at_most(many, values, share)))
 
 
 def poisson_upper(seen: float, *, alpha: float = ALPHA) -> float:

@@ -157,7 +157,8 @@ class Jobs:
         )
 
     def _first(self, holds: Callable[[int], bool], least: int) -> int | None:
-        """Smallest number from ``least`` on for which the condition holds, by bisection."""
+        """Smallest number from ``least`` on for which the condition holds, looked for near it: it
+        need not hold for all beyond, since bursts make fewer jobs effective."""
         if holds(least):
             return least
         low, high, step = least, least, 1

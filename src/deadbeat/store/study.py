@@ -10,7 +10,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.store.files import (
     FORMAT,
-    atomic_write,
     check_format,
     parse_json,
     read_bytes,
@@ -30,7 +29,6 @@ from deadbeat.store.files import (
     write_json,
 )
 from deadbeat.store.folder import OwnedFolder
-from deadbeat.store.summary import csv_text
 
 STUDY_FILE = "study.json"
 CHUNKS = "chunks"
@@ -45,7 +43,7 @@ class StudyStore(OwnedFolder):
 
     NOUN, HEAD, FOLDERS = "study", STUDY_FILE, (CHUNKS,)
 
-    def __init__(self, path: Path, *, spec: dict[str, Any], digest: str, tool: str) -> None:
+    def __init__(self, path: Path, *, spec: Mapping[str, object], digest: str, tool: str) -> None:
         super().__init__(path)
         self.spec = spec
         self.digest = digest
@@ -53,7 +51,7 @@ class StudyStore(OwnedFolder):
         self.tool = tool
 
     @classmethod
-    def create(cls, path: Path, spec: dict[str, Any], digest: str) -> StudyStore:
+    def create(cls, path: Path, spec: Mapping[str, object], digest: str) -> StudyStore:
         """Begins a study in ``path``, which must be missing, empty, or begun and killed.
 
         Args:
@@ -144,17 +142,3 @@ class StudyStore(OwnedFolder):
         if rows.dtype != expected or rows.ndim != 1:
             raise DataError(f"chunk {path} is damaged: other columns than asked", _CHUNK_HINT)
         return rows
-
-    def write_cells(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Path:
-        """``cells.csv``: a row per cell and contender or test. Replaced atomically."""
-        path = self.path / "cells.csv"
-        with self.lock():
-            atomic_write(path, csv_text(columns, rows))
-        return path
-
-    def write_summary(self, summary: Mapping[str, Any]) -> Path:
-        """``summary.json``: counts and conclusions. Replaced atomically."""
-        path = self.path / "summary.json"
-        with self.lock():
-            write_json(path, dict(summary))
-        return path

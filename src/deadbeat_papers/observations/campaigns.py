@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from attrs import frozen
 
 #: The paper's Figure 4 shows these four of its sixteen surfaces.
@@ -17,7 +15,7 @@ class CampaignAsk:
     """A campaign to be run: its name, and what it asks beside its preset."""
 
     name: str
-    layer: dict[str, Any]
+    layer: dict[str, object]
 
 
 def ask(campaign: str, *, cores: int, quick: bool) -> CampaignAsk:
@@ -31,13 +29,13 @@ def ask(campaign: str, *, cores: int, quick: bool) -> CampaignAsk:
     return CampaignAsk(name=name[campaign] + ("-quick" if quick else ""), layer=layer)
 
 
-def _grid(cores: int, quick: bool) -> dict[str, Any]:
+def _grid(cores: int, quick: bool) -> dict[str, object]:
     """The paper's row alone."""
     fitting = [count for count in GRID_CORES if count <= cores]
     return {"preset": "quick" if quick else "default", "cores": fitting, "loaded": None}
 
 
-def _shielding(cores: int, quick: bool) -> dict[str, Any]:
+def _shielding(cores: int, quick: bool) -> dict[str, object]:
     """With shielding and without, on the same sets; rho is drawn.
 
     Nothing is contended (alpha = 0): otherwise the critical tasks would wait for one another, and
@@ -52,7 +50,7 @@ def _shielding(cores: int, quick: bool) -> dict[str, Any]:
     return {"mode": "stress", "preset": "quick" if quick else "random", "stress": drawn}
 
 
-def _random(cores: int, quick: bool) -> dict[str, Any]:
+def _random(cores: int, quick: bool) -> dict[str, object]:
     sets = {} if quick else {"stress": {"sets": 1000}}
     return {"mode": "stress", "preset": "quick" if quick else "random", **sets}
 

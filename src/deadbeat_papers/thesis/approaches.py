@@ -22,6 +22,7 @@ from deadbeat import (
     compare_means,
 )
 from deadbeat import compare_shares as compare
+from deadbeat_papers.thesis import charts
 from deadbeat_papers.thesis.grid import SOURCE
 from deadbeat_papers.thesis.telling import larger, ordered, told_text
 
@@ -324,7 +325,7 @@ FIGURE_4 = Preset(
     title=_TITLE_4,
     about=ABOUT,
     build=lambda: spec("thesis-fig4", _TITLE_4, metrics=False),
-    charts=("approaches",),
+    charts=(charts.approaches,),
     conclusions=(
         Conclusion(
             id="partitioned-most",
@@ -408,7 +409,7 @@ FIGURE_5 = Preset(
     title=_TITLE_5,
     about=ABOUT,
     build=lambda: spec("thesis-fig5", _TITLE_5, metrics=True),
-    charts=("migrations",),
+    charts=(charts.migrations,),
     conclusions=(
         Conclusion(
             id="partitioned-never-migrates",
@@ -470,7 +471,7 @@ FIGURE_6 = Preset(
     title=_TITLE_6,
     about=ABOUT,
     build=lambda: spec("thesis-fig6", _TITLE_6, metrics=True),
-    charts=("slack",),
+    charts=(charts.slack,),
     conclusions=(
         Conclusion(
             id="partitioned-least-slack",

@@ -16,7 +16,9 @@ from deadbeat import (
     StudySpec,
     SweepCell,
     compare_strata,
+    study_curves,
 )
+from deadbeat_papers.thesis.charts import critical
 from deadbeat_papers.thesis.telling import falling, ordered
 
 #: U from 0.6 m to 0.99 m in thousandths of m: nine values.
@@ -212,7 +214,7 @@ def _preset(name: str, title: str, processors: Sequence[int], ties: Sequence[str
         f"{sets}; exponential utilisations, T in [10, 250], LCM below 100,000, implicit deadlines,"
         f" synchronous. {rule}",
         build=lambda: spec(name, f"{title}, simulation beside equation (1)", processors, ties),
-        charts=("critical", "curves"),
+        charts=(critical, study_curves),
         conclusions=CONCLUSIONS,
     )
 

@@ -16,8 +16,10 @@ from deadbeat import (
     StudyResults,
     StudySpec,
     SweepCell,
+    study_curves,
 )
 from deadbeat import compare_shares as compare
+from deadbeat_papers.thesis.charts import utilisations
 from deadbeat_papers.thesis.grid import LOADS, SOURCE, heavy_tasks
 
 _M = 8
@@ -97,8 +99,10 @@ FIGURE_1 = Preset(
     " [0.1, 0.5], uniform in [0, 0.7], and exponential. n = U / mean (0.3, 0.35 and 0.3: the thesis"
     " is silent), and again with the same n for all three; periods as in Figures 2 and 3.",
     build=_build,
-    charts=("utilisations", "curves"),
-    cases=case_masks,
+    charts=(
+        lambda results: utilisations(results, case_masks(results)),
+        study_curves,
+    ),
     conclusions=(
         Conclusion(
             id="distribution-matters",

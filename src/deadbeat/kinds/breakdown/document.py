@@ -18,7 +18,6 @@ from deadbeat.kinds.breakdown.results import (
     summarise,
 )
 from deadbeat.kinds.breakdown.spec import SearchCell
-from deadbeat.report import facts
 from deadbeat.report.canvas import Words
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Panel, curve
 from deadbeat.report.document import (
@@ -29,6 +28,7 @@ from deadbeat.report.document import (
     Section,
     Sentence,
     Table,
+    flatten,
     said,
 )
 from deadbeat.report.files import write_charts, write_page
@@ -246,13 +246,13 @@ def breakdown_document(found: Breakdown) -> Document:
             Section("answer", "Up to which utilisation deadlines are met", answer, "Answer"),
             Section("figures", "Figures", (Figures(drawn),)),
             Section("table", "Table", (cells_table(found),)),
-            Section("parameters", "Parameters", (FactList([*facts.flatten(found.spec)]),)),
+            Section("parameters", "Parameters", (FactList([*flatten(found.spec)]),)),
             Section("glossary", "How to read this", (FactList(terms("breakdown"), terms=True),)),
         ),
     )
 
 
-def summary_dict(found: Breakdown) -> dict[str, Any]:
+def summary_dict(found: Breakdown) -> dict[str, object]:
     """JSON values: the answer in words, then everything it rests on."""
     plain = attrs.asdict(found, filter=lambda field, _: field.name not in ("cells", "sets"))
     return {

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from deadbeat.kinds.contention.facts import factor_of, factors, number
 from deadbeat.kinds.contention.samples import Row, SetSample, samples
 from deadbeat.kinds.contention.stress_rows import miss_shares
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import COLOURS
-from deadbeat.report.facts import factor_of, factors, number
 
 #: Parameter and column of a task set, and what it is called.
 _LISTED = {"sync_share": "ρ", "contended_ratio": "α"}

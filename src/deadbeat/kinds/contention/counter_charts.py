@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 
 from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.configurations import groups
+from deadbeat.kinds.contention.facts import number
 from deadbeat.kinds.contention.samples import Row, SetSample, samples
 from deadbeat.kinds.contention.stress_charts import SCATTER_CAPTION, scatter
 from deadbeat.model.jobs import COUNTER_EVENTS
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import Note, Sentence
-from deadbeat.report.facts import number
 
 COUNTED = "counted"
 

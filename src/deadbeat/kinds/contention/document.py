@@ -11,7 +11,7 @@ from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 
-from deadbeat.kinds.contention import predicted
+from deadbeat.kinds.contention import facts, predicted
 from deadbeat.kinds.contention.cause_charts import split_charts, worst_jobs
 from deadbeat.kinds.contention.counter_charts import counter_charts, counters_note
 from deadbeat.kinds.contention.headline import headline
@@ -32,7 +32,6 @@ from deadbeat.kinds.contention.tables import (
     sets_note,
 )
 from deadbeat.model.results import Summary
-from deadbeat.report import facts
 from deadbeat.report.canvas import FORMATS
 from deadbeat.report.document import (
     Document,
@@ -47,6 +46,7 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    flatten,
     said,
 )
 from deadbeat.report.embed import asset, encode
@@ -210,7 +210,7 @@ def _circumstances(summary: Summary) -> tuple[Part, ...]:
         Subsection("Calibration", (FactList(facts.calibration(summary)),)),
         Subsection("Environment before and after", sessions or (FactList(()),)),
         Subsection("Failed runs", (failed,)),
-        Subsection("Platform", (FactList([*facts.flatten(facts.platform(summary))]),)),
+        Subsection("Platform", (FactList([*flatten(facts.platform(summary))]),)),
         Subsection("Parameters", (FactList(facts.parameters(summary)),)),
     )
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from attrs import frozen
 
+from deadbeat.kinds.contention.facts import NoiseFloor, factor_of, factors, multiple, number
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import ABSENT, SHOWN, UNDECIDED, Heat, HeatCell, heat, nice_step
-from deadbeat.report.facts import NoiseFloor, factor_of, factors, multiple, number, percent
+from deadbeat.report.document import percent
 
 Row = Mapping[str, Any]
 

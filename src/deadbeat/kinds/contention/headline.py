@@ -13,10 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
-from deadbeat.kinds.contention.grids import axis_of
-from deadbeat.kinds.contention.stress_words import stress_sentence
-from deadbeat.model.results import Summary
-from deadbeat.report.facts import (
+from deadbeat.kinds.contention.facts import (
     deadline_words,
     factor_of,
     factors,
@@ -28,8 +25,11 @@ from deadbeat.report.facts import (
     multiple,
     noise_floor,
     number,
-    percent,
 )
+from deadbeat.kinds.contention.grids import axis_of
+from deadbeat.kinds.contention.stress_words import stress_sentence
+from deadbeat.model.results import Summary
+from deadbeat.report.document import percent
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]

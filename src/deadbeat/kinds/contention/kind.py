@@ -11,6 +11,7 @@ import attrs
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.begin import begin
 from deadbeat.kinds.contention.document import campaign_document, write_figures, write_report
+from deadbeat.kinds.contention.facts import labels
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.late import WORST, late_of
 from deadbeat.kinds.contention.place import state_of
@@ -21,7 +22,6 @@ from deadbeat.model.finding import counts_text
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import PARTS, LateJob
 from deadbeat.report.document import Table, said
-from deadbeat.report.facts import labels
 from deadbeat.report.times import time_text
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.place import CAMPAIGN, REPORT_FILE

@@ -8,12 +8,11 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.kinds.contention import grids
+from deadbeat.kinds.contention import facts, grids
 from deadbeat.kinds.contention.configurations import groups
 from deadbeat.kinds.contention.samples import SetSample, distribution_charts
 from deadbeat.kinds.contention.stress_charts import interval_curve
 from deadbeat.model.results import Summary
-from deadbeat.report import facts
 from deadbeat.report.charts import Chart, Panel, spread
 
 _MISS = ("deadline_miss_ratio", "deadline_miss_ci_low", "deadline_miss_ci_high")

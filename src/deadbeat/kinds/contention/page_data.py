@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from deadbeat.kinds.contention import grids
+from deadbeat.kinds.contention import facts, grids
 from deadbeat.model.results import SUMMARY_COLUMNS, Summary
-from deadbeat.report import facts
 from deadbeat.report.charts import SHOWN
 from deadbeat.report.embed import plain
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
+from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention import profile_charts as profile
 from deadbeat.kinds.contention.cause_charts import split_charts
 from deadbeat.kinds.contention.counter_charts import counter_charts
 from deadbeat.kinds.contention.stress_charts import stress_charts
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
-from deadbeat.report import facts
-from deadbeat.report.canvas import FORMATS, Words, printable
+from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.charts import Chart, spread
 from deadbeat.report.charts_paper import draw_charts
 
@@ -76,6 +76,6 @@ def words_of(summary: Summary) -> Words:
         origin.append(f"preemption {str(machine['preemption']).split(':')[0]}")
     floor = facts.noise_floor(summary).text
     return Words(
-        labels=printable(", ".join(facts.labels(summary))),
-        caption=printable(f"{floor[0].upper()}{floor[1:]}.  {' · '.join(origin)}."),
+        labels=", ".join(facts.labels(summary)),
+        caption=f"{floor[0].upper()}{floor[1:]}.  {' · '.join(origin)}.",
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import attrs
 from attrs import frozen
@@ -37,7 +37,6 @@ from deadbeat.experiment.tasksets import (
 from deadbeat.kinds.contention.spec import CampaignSpec, LoadedSpec
 from deadbeat.kinds.contention.stress import (
     PRESETS,
-    CoreChoice,
     CoresRule,
     Group,
     SetDraw,
@@ -116,7 +115,8 @@ def _resolve_stress(
     stress, available = spec.stress, len(cpus)
     assert stress is not None
     counts = stress.cores
-    from_preset = counts == _preset_cores(spec.preset)
+    own = PRESETS.get(spec.preset, {}).get("stress", {}).get("cores")
+    from_preset = own is not None and counts == CoresRule().parse(own)
     where = names.get("stress.cores", "preset" if from_preset else "stress.cores")
     where = names.get(where, where)
     least = max(stress.critical_cores) + 1
@@ -138,11 +138,6 @@ def _resolve_stress(
         chosen = attrs.evolve(chosen, low=least, high=available)
     whole = attrs.evolve(spec, stress=attrs.evolve(stress, cores=chosen), cpus=cpus)
     return checked_again(whole, names), missing
-
-
-def _preset_cores(preset: str) -> CoreChoice | None:
-    cores = PRESETS.get(preset, {}).get("stress", {}).get("cores")
-    return None if cores is None else CoresRule().parse(cores)
 
 
 @lru_cache(maxsize=4)
@@ -235,25 +230,16 @@ def batches(keys: Sequence[RunKey], limit: int = BATCH_LIMIT) -> tuple[tuple[Run
     """``keys`` cut into programs of at most ``limit`` sets; only a longer block is cut itself."""
     found: list[tuple[RunKey, ...]] = []
     current: list[RunKey] = []
-    for block in _blocks(keys):
-        if current and len(current) + len(block) > limit:
+    for _, block in groupby(keys, key=_block_of):
+        new = list(block)
+        if current and len(current) + len(new) > limit:
             found.append(tuple(current))
             current = []
-        current += block
+        current += new
         while len(current) > limit:
             found.append(tuple(current[:limit]))
             current = current[limit:]
     return (*found, tuple(current)) if current else tuple(found)
-
-
-def _blocks(keys: Sequence[RunKey]) -> list[list[RunKey]]:
-    found: list[list[RunKey]] = []
-    for key in keys:
-        if found and _block_of(found[-1][-1]) == _block_of(key):
-            found[-1].append(key)
-        else:
-            found.append([key])
-    return found
 
 
 def _block_of(key: RunKey) -> tuple[int, int, int, int]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from attrs import frozen
 
+from deadbeat.kinds.contention.facts import factor_of, factors, labels, number
 from deadbeat.kinds.contention.headline import place
 from deadbeat.model.results import Summary
 from deadbeat.report.document import Part, Sentence, Table, said
-from deadbeat.report.facts import factor_of, factors, labels, number
 
 
 @frozen(kw_only=True)

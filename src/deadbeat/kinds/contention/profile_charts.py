@@ -8,6 +8,7 @@ from typing import Any
 from attrs import evolve
 
 from deadbeat.kinds.contention import predicted
+from deadbeat.kinds.contention.facts import factor_of, factors, labels, noise_floor
 from deadbeat.kinds.contention.grids import (
     METRICS,
     GridMetric,
@@ -32,7 +33,6 @@ from deadbeat.report.charts import (
     curve,
     spread,
 )
-from deadbeat.report.facts import factor_of, factors, labels, noise_floor
 
 #: Curves in one panel.
 _CURVES = 6

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from deadbeat.kinds.contention.facts import NoiseFloor, number
 from deadbeat.report.charts import (
     Bars,
     Chart,
@@ -18,7 +19,6 @@ from deadbeat.report.charts import (
     log_edges,
     percentiles,
 )
-from deadbeat.report.facts import NoiseFloor, number
 
 Row = Mapping[str, Any]
 

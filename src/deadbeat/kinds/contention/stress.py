@@ -373,39 +373,32 @@ class StressSpec:
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
-        return [*_shielded(self), *_per_task(self), *_too_many_groups(self)]
+        return [*self._wrong_groups(), *self._wrong_draws()]
+
+    def _wrong_groups(self) -> Iterator[Problem]:
+        most, counts = max(self.critical_cores), self.cores
+        bounds = [*(counts.fixed or ()), *([] if counts.low is None else [counts.low])]
+        if few := [count for count in bounds if count <= most]:
+            text = f"{leave_none(most)} of M = {few[0]} to be filled"
+            yield Problem("critical_cores", text, "fewer than M, or 0: nothing is shielded")
+        count = (len(counts.fixed or (1,)) + counts.drawn) * len(self.critical_cores)
+        if count > _GROUPS_MAX:
+            text = f"{count} groups are more than {_GROUPS_MAX}"
+            yield Problem("critical_cores", text, "fewer of them, or fewer core counts")
+
+    def _wrong_draws(self) -> Iterator[Problem]:
+        if self.per_task and self.sync_share.fixed and self.contended_ratio.fixed:
+            hint = "give rho or alpha a list or random:0.2..0.8, or drop it"
+            yield Problem("per_task", "rho and alpha are fixed: no task differs", hint)
 
     def per_core_of(self, group: Group) -> Drawn | None:
         """Where N / M of a group comes from; None: [tasks]."""
         return self.per_core if group.cores is not None else self.random_per_core or self.per_core
 
 
-def _shielded(stress: StressSpec) -> Iterator[Problem]:
-    most, counts = max(stress.critical_cores), stress.cores
-    bounds = [*(counts.fixed or ()), *([] if counts.low is None else [counts.low])]
-    for count in bounds:
-        if count <= most:
-            text = f"{leave_none(most)} of M = {count} to be filled"
-            yield Problem("critical_cores", text, "fewer than M, or 0: nothing is shielded")
-            return
-
-
 def leave_none(critical: int) -> str:
     """``1 critical core leaves none``."""
     return f"{critical} critical core{' leaves' if critical == 1 else 's leave'} none"
-
-
-def _per_task(stress: StressSpec) -> Iterator[Problem]:
-    if stress.per_task and stress.sync_share.fixed and stress.contended_ratio.fixed:
-        hint = "give rho or alpha a list or random:0.2..0.8, or drop it"
-        yield Problem("per_task", "rho and alpha are fixed: no task differs", hint)
-
-
-def _too_many_groups(stress: StressSpec) -> Iterator[Problem]:
-    count = (len(stress.cores.fixed or (1,)) + stress.cores.drawn) * len(stress.critical_cores)
-    if count > _GROUPS_MAX:
-        text = f"{count} groups are more than {_GROUPS_MAX}"
-        yield Problem("critical_cores", text, "fewer of them, or fewer core counts")
 
 
 @frozen(kw_only=True)

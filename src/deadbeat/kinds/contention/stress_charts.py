@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from deadbeat.kinds.contention.configurations import configuration_samples, factor_rows, groups
+from deadbeat.kinds.contention.facts import factor_of, factors, noise_floor, number
 from deadbeat.kinds.contention.samples import Row, SetSample, distribution_charts, samples, thinned
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve, spread
-from deadbeat.report.facts import factor_of, factors, noise_floor, number
 from deadbeat.stats.correlate import spearman
 
 #: Points of one panel of a scatter plot.

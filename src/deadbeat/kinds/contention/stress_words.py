@@ -7,8 +7,9 @@ from typing import Any
 
 from attrs import frozen
 
+from deadbeat.kinds.contention.facts import factor_of, holds_no_run, misses, noise_floor, number
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import factor_of, holds_no_run, misses, noise_floor, number, percent
+from deadbeat.report.document import percent
 
 Row = Mapping[str, Any]
 

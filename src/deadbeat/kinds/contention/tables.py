@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention.configurations import groups
+from deadbeat.kinds.contention.facts import factor_of, factors, misses, number, ratio
 from deadbeat.kinds.contention.grids import METRICS, GridMetric, cell_text, state_of
 from deadbeat.kinds.contention.headline import load_words, needed_text, place
 from deadbeat.kinds.contention.stress_charts import group_samples
 from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import Summary
-from deadbeat.report import facts
 from deadbeat.report.charts import SHOWN
 from deadbeat.report.document import Column, Table, said
 from deadbeat.report.embed import plain
-from deadbeat.report.facts import factor_of, factors, misses, number, ratio
 
 Row = Mapping[str, Any]
 

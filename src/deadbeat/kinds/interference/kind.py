@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-from deadbeat.experiment.folders import choose_folder, state_of_folder
+from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.kinds.interference.document import COLUMNS, load_document, summary_dict, write_load
 from deadbeat.kinds.interference.engine import LoadEngine
@@ -24,22 +23,21 @@ from deadbeat.kinds.interference.spec import (
 )
 from deadbeat.kinds.interference.summarise import summary_of
 from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.load import PLAIN, LoadCell, LoadKey, LoadSummary
+from deadbeat.model.load import PLAIN, LoadCell, LoadSummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.load import LoadStore
-from deadbeat.store.place import LOAD_TEST, REPORT_FILE, FolderState, Place
+from deadbeat.store.place import LOAD_TEST, REPORT_FILE, Place
 
-
-def state_of(path: Path) -> FolderState:
-    """State of the load test in ``path``; damage is a state, not an error. A run that failed is
-    measured again with the same command, so none counts as failed for good."""
-
-    def planned(store: LoadStore) -> tuple[Sequence[LoadKey], str]:
-        return planned_keys(store), read_spec(store.spec).form
-
-    return state_of_folder(path, LoadStore.open, planned)
+#: A run that failed is measured again with the same command: none counts as failed for good.
+FOLDERS = RunFolders(
+    kind=LOAD_TEST,
+    store=LoadStore,
+    read=read_spec,
+    planned=planned_keys,
+    asked_for=lambda spec: spec.form,
+)
 
 
 def choose(
@@ -61,19 +59,7 @@ def choose(
         if words:
             yield f"was begun where other remedies were possible: {'; '.join(words)}"
 
-    return choose_folder(
-        runs,
-        spec.name,
-        LOAD_TEST,
-        open_store=LoadStore.open,
-        state_of=state_of,
-        asked=plain_of(spec),
-        spec_of=lambda store: plain_of(read_spec(store.spec)),
-        platform=platform,
-        differs=differs,
-        fresh=fresh,
-        retry=retry,
-    )
+    return FOLDERS.choose(runs, spec, platform, differs=differs, fresh=fresh, retry=retry)
 
 
 def begin(asked: Begin) -> Begun:
@@ -126,7 +112,7 @@ def _specified(asked: Begin) -> LoadSpec:
     return specify(layer if named is None else preset(named, layer), asked.names)
 
 
-def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, Any]:
+def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, object]:
     failed = {key.text: why for key, why in store.failed().items()}
     path = store.path
     return summary_dict(summary, path=str(path), report=str(path / REPORT_FILE), failed=failed)
@@ -134,7 +120,7 @@ def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, Any]:
 
 def _show(path: Path) -> Shown:
     store = LoadStore.open(path)
-    summary, state = summary_of(store), state_of(path)
+    summary, state = summary_of(store), FOLDERS.state_of(path)
     return Shown(
         plain=_plain(summary, store),
         document=load_document(summary),
@@ -187,7 +173,7 @@ def _open(path: Path) -> Stored[LoadStore, LoadSummary]:
 KIND = ExperimentKind(
     name="load",
     folder=LOAD_TEST,
-    state_of=state_of,
+    state_of=FOLDERS.state_of,
     show=_show,
     report=_report,
     open=_open,

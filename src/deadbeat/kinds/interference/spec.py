@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import attrs
 from attrs import frozen
@@ -25,7 +25,7 @@ from deadbeat.model.rules import (
     items,
     refuse,
 )
-from deadbeat.model.specification import Option, checked
+from deadbeat.model.specification import Option, checked, keyed
 from deadbeat.model.words import nearest, shown
 
 _MS = 1_000_000
@@ -117,102 +117,84 @@ class LoadSpec:
         trace: One more run, counted nowhere, in which the kernel's events say who had the CPU.
     """
 
-    name: Annotated[str, Name(), Option("--name", "NAME", "Name of the folder.  [load]")] = "load"
-    seed: Annotated[
-        int,
-        Whole(0, 2**63 - 1),
-        Option("--seed", "N", "The order of the runs derives from it.  [1]"),
-    ] = 1
-    form: Annotated[
-        str,
+    name: str = keyed(Name(), "--name NAME", "Name of the folder.", default="load")
+    seed: int = keyed(
+        Whole(0, 2**63 - 1), "--seed N", "The order of the runs derives from it.", default=1
+    )
+    form: str = keyed(
         Choice(FORMS),
-        Option(
-            "--form",
-            "NAME",
-            "back-to-back (near 100 % of a CPU) or periodic (a budget every period)."
-            "  [back-to-back]",
-        ),
-    ] = "back-to-back"
-    normal: Annotated[
-        tuple[int, ...] | None,
+        "--form NAME",
+        "back-to-back (near 100 % of a CPU) or periodic (a budget every period).",
+        default="back-to-back",
+    )
+    normal: tuple[int, ...] | None = keyed(
         Counts(),
-        Option(
-            "--normal",
-            "LIST",
-            "Numbers of ordinary threads: 0..4, few, or all: 0 to twice the CPUs.  [all]",
-        ),
-    ] = None
-    cpus: Annotated[
-        tuple[int, ...] | None,
-        Cpus(),
-        Option("--cpus", "LIST", "CPUs that all threads may use: 0-3.  [all]"),
-    ] = None
-    seconds: Annotated[
-        float,
+        "--normal LIST",
+        "Numbers of ordinary threads: 0..4, few, or all: 0 to twice the CPUs.  [all]",
+        default=None,
+    )
+    cpus: tuple[int, ...] | None = keyed(
+        Cpus(), "--cpus LIST", "CPUs that all threads may use: 0-3.  [all]", default=None
+    )
+    seconds: float = keyed(
         Seconds("0.1", "600"),
-        Option("--seconds", "TIME", "Length of a run: 2, 500ms, 1min.  [2]"),
+        "--seconds TIME",
+        "Length of a run: 2, 500ms, 1min.",
         Option("--duration", "TIME", "The same."),
-    ] = 2.0
-    round: Annotated[
-        int | None,
+        default=2.0,
+    )
+    round: int | None = keyed(
         AutoDuration(_MS // 10, 60_000 * _MS),
-        Option("--round", "TIME", "Work of a round, as the time it takes undisturbed.  [10ms]"),
+        "--round TIME",
+        "Work of a round, as the time it takes undisturbed.  [10ms]",
         Option("--budget", "TIME", "The same of the periodic form."),
-    ] = None
-    additions: Annotated[int | None, OptionalWhole(100_000, 10**11)] = None
-    deadline: Annotated[
-        int | None,
+        default=None,
+    )
+    additions: int | None = keyed(
+        OptionalWhole(100_000, 10**11), "N", "Work of a round as it is, instead.", default=None
+    )
+    deadline: int | None = keyed(
         AutoDuration(_MS // 10, 600_000 * _MS),
-        Option("--deadline", "TIME", "Time a round may take.  [1.5 rounds, or the period]"),
-    ] = None
-    period: Annotated[
-        int | None,
+        "--deadline TIME",
+        "Time a round may take.  [1.5 rounds, or the period]",
+        default=None,
+    )
+    period: int | None = keyed(
         AutoDuration(_MS // 5, 600_000 * _MS),
-        Option("--period", "TIME", "Of the periodic form.  [twice the budget]"),
-    ] = None
-    priority: Annotated[
-        int,
-        Whole(1, PRIORITY_MAX),
-        Option("--priority", "N", "Of the real-time thread, 1 to 99.  [99]"),
-    ] = 99
-    policy: Annotated[
-        str,
+        "--period TIME",
+        "Of the periodic form.  [twice the budget]",
+        default=None,
+    )
+    priority: int = keyed(
+        Whole(1, PRIORITY_MAX), "--priority N", "Of the real-time thread, 1 to 99.", default=99
+    )
+    policy: str = keyed(
         Choice(("fifo", "other")),
-        Option("--policy", "fifo|other", "other needs no permission, marks every result.  [fifo]"),
-    ] = "fifo"
-    remedies: Annotated[
-        tuple[str, ...],
+        "--policy fifo|other",
+        "other needs no permission, marks every result.",
+        default="fifo",
+    )
+    remedies: tuple[str, ...] = keyed(
         Remedies(),
-        Option(
-            "--remedies",
-            "LIST",
-            "pin, smt, governor, preemption, rt-bandwidth; all or none.  [all]",
-        ),
-    ] = attrs.field(factory=lambda: tuple(REMEDIES))
-    repeats: Annotated[
-        int,
-        Whole(1, REPEATS_MAX),
-        Option("--repeats", "N", "Runs of every cell, all in random order.  [5]"),
-    ] = 5
-    remedy_repeats: Annotated[
-        int | None,
+        "--remedies LIST",
+        "pin, smt, governor, preemption, rt-bandwidth; all or none.  [all]",
+        default=attrs.Factory(lambda: tuple(REMEDIES)),
+    )
+    repeats: int = keyed(
+        Whole(1, REPEATS_MAX), "--repeats N", "Runs of every cell, all in random order.", default=5
+    )
+    remedy_repeats: int | None = keyed(
         OptionalWhole(1, 2 * REPEATS_MAX),
-        Option(
-            "--remedy-repeats",
-            "N",
-            "Of the cells with the most ordinary threads, where remedies are told apart.  [twice]",
-        ),
-    ] = None
-    trace: Annotated[
-        bool,
+        "--remedy-repeats N",
+        "Of the cells with the most ordinary threads, where remedies are told apart.  [twice]",
+        default=None,
+    )
+    trace: bool = keyed(
         Flag(),
-        Option(
-            "--trace/--no-trace",
-            "",
-            "Also one run, counted nowhere, in which the kernel's events say who had the CPU."
-            "  [yes]",
-        ),
-    ] = True
+        "--trace/--no-trace",
+        "Also one run, counted nowhere, in which the kernel's events say who had the CPU.  [yes]",
+        default=True,
+    )
 
     @property
     def round_ns(self) -> int:
@@ -252,7 +234,7 @@ def _ms(ns: int) -> str:
     return f"{ns / _MS:g} ms"
 
 
-def preset(name: str, layer: Mapping[str, Any]) -> dict[str, Any]:
+def preset(name: str, layer: Mapping[str, object]) -> dict[str, object]:
     """What a preset asks for, with what the person says otherwise.
 
     Raises:
@@ -261,7 +243,7 @@ def preset(name: str, layer: Mapping[str, Any]) -> dict[str, Any]:
     if name not in PRESETS:
         known = list(PRESETS)
         raise UsageError(f"--preset: {shown(name)} is none", f"use {', '.join(known)}")
-    found = {**PRESETS[name], **layer}
+    found: dict[str, object] = {**PRESETS[name], **layer}
     if "round" in layer:
         found.pop("additions", None)
     told_apart = "repeats" not in layer and layer.get("remedies") != "none"
@@ -270,12 +252,12 @@ def preset(name: str, layer: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def specify(values: Mapping[str, Any], names: Mapping[str, str] | None = None) -> LoadSpec:
+def specify(values: Mapping[str, object], names: Mapping[str, str] | None = None) -> LoadSpec:
     """The specification of ``values`` (as typed, or canonical); ``names`` as `checked`."""
     return checked(LoadSpec, dict(values), names)
 
 
-def read_spec(plain: Mapping[str, Any]) -> LoadSpec:
+def read_spec(plain: Mapping[str, object]) -> LoadSpec:
     """The specification of its canonical form. DataError where it is none."""
     try:
         return specify(plain)

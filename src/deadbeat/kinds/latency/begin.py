@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from deadbeat.experiment.base import FolderExperiment, Watcher
+from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
@@ -25,6 +26,7 @@ from deadbeat.kinds.latency.spec import (
     estimate,
     keys,
     load_word,
+    read_spec,
     resolve,
     spec_dict,
     specify,
@@ -43,7 +45,7 @@ from deadbeat.settings.standing import with_tuning
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.files import read_bytes
 from deadbeat.store.latency import LatencyStore
-from deadbeat.store.place import Place, family, numbered
+from deadbeat.store.place import MATRIX, family, numbered
 from deadbeat.targets.base import Target
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
@@ -53,12 +55,18 @@ _NOT_KNOWN = "unknown: read from a file"
 _TELLING = ("name", "interval", "duration", "priority", "deadlines")
 
 
-def begin(asked: Begin, choose: Callable[..., Place]) -> Begun:
-    """As `ExperimentKind.begin`.
+FOLDERS = RunFolders(
+    kind=MATRIX,
+    store=LatencyStore,
+    read=read_spec,
+    planned=lambda store: keys(read_spec(store.spec)),
+    asked_for=lambda spec: spec.preset,
+    plain=spec_dict,
+)
 
-    Args:
-        choose: Finds the folder of a specification.
-    """
+
+def begin(asked: Begin) -> Begun:
+    """Makes the folder of a matrix, or finds the one to continue."""
     if asked.given.get("imports"):
         return Begun(experiment=_imported(asked))
     made: Target = FakeTarget() if asked.simulated else LocalTarget()
@@ -66,7 +74,7 @@ def begin(asked: Begin, choose: Callable[..., Place]) -> Begun:
     machine, spec, platform = _fit(asked, target)
     retry_invalid = asked.retry_invalid
     retry = asked.retry_failed or retry_invalid
-    place = choose(asked.runs, spec, platform, fresh=asked.fresh, retry=retry)
+    place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=retry)
     store = LatencyStore.open(place.path) if place.resumed else None
     runs = keys(spec)
     left = len(store.lacking(runs, retry_invalid=retry_invalid)) if store else len(runs)

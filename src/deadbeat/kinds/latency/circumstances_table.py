@@ -9,9 +9,7 @@ from typing import Any
 
 from deadbeat.kinds.latency.words import load_order, load_words
 from deadbeat.model.latency import LatencyRun, LoadPoint
-from deadbeat.report import facts
-from deadbeat.report.document import FactList, Part, Subsection, Table, said
-from deadbeat.report.facts import percent
+from deadbeat.report.document import FactList, Part, Subsection, Table, flatten, percent, said
 
 #: Texts of one kind that are shown; there may be a line of the kernel's log for every run.
 _TEXTS = 4
@@ -91,8 +89,8 @@ def circumstances(
         Subsection("Beside the runs", (FactList(machine_pairs(runs)),)),
         *((Subsection("What could not be read", (FactList(missing),)),) if missing else ()),
         *((Subsection("Interrupts in a run", (FactList(interrupts),)),) if interrupts else ()),
-        Subsection("Platform", (FactList([*facts.flatten(platform)]),)),
-        Subsection("Parameters", (FactList([*facts.flatten(parameters)]),)),
+        Subsection("Platform", (FactList([*flatten(platform)]),)),
+        Subsection("Parameters", (FactList([*flatten(parameters)]),)),
     )
 
 

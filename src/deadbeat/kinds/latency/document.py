@@ -28,7 +28,7 @@ from deadbeat.model.latency_summary import (
     TailGate,
     TailStatement,
 )
-from deadbeat.report.canvas import Words, printable
+from deadbeat.report.canvas import Words
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
     Column,
@@ -43,9 +43,9 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    percent,
     said,
 )
-from deadbeat.report.facts import percent
 from deadbeat.report.files import write_charts, write_page
 from deadbeat.report.glossary import terms
 from deadbeat.report.plain import csv_of
@@ -437,4 +437,4 @@ def write_latency(
 def paper_words(summary: LatencySummary, *, kernel: str = "") -> Words:
     """Labels and caption of every figure on paper."""
     origin = words.rests(summary) + (f"; {kernel_text(kernel)}" if kernel else "")
-    return Words(labels=printable(", ".join(labels_of(summary))), caption=printable(f"{origin}."))
+    return Words(labels=", ".join(labels_of(summary)), caption=f"{origin}.")

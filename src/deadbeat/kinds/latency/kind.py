@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import attrs
 from attrs import evolve
 
-from deadbeat.experiment.folders import choose_folder, state_of_folder
 from deadbeat.kinds.base import ExperimentKind, Shown, Stored
 from deadbeat.kinds.latency import words
-from deadbeat.kinds.latency.begin import begin
+from deadbeat.kinds.latency.begin import FOLDERS, begin
 from deadbeat.kinds.latency.document import (
     latency_document,
     problems_of,
     write_latency,
 )
-from deadbeat.kinds.latency.spec import LatencySpec, keys, read_spec, spec_dict
+from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.split import (
     cause_line,
     causes_table,
@@ -33,40 +30,11 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import counts_text
 from deadbeat.model.latency import PATH_PARTS
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
-from deadbeat.model.platform import Platform
 from deadbeat.store.latency import LatencyStore
-from deadbeat.store.place import MATRIX, REPORT_FILE, FolderState, Place
+from deadbeat.store.place import MATRIX, REPORT_FILE
 
 #: Runs without a result that are named; the folder has all of them.
 _TOLD = 5
-
-
-def state_of(path: Path) -> FolderState:
-    """State of the matrix in ``path``; damage is a state, not an error."""
-
-    def plan(store: LatencyStore) -> tuple[Sequence[Any], str]:
-        spec = read_spec(store.spec)
-        return keys(spec), spec.preset
-
-    return state_of_folder(path, LatencyStore.open, plan)
-
-
-def choose(
-    runs: Path, spec: LatencySpec, platform: Platform, *, fresh: bool = False, retry: bool = False
-) -> Place:
-    """Where ``spec`` (resolved) is to be measured on ``platform``; as `choose_place`."""
-    return choose_folder(
-        runs,
-        spec.name,
-        MATRIX,
-        open_store=LatencyStore.open,
-        state_of=state_of,
-        asked=spec_dict(spec),
-        spec_of=lambda store: spec_dict(read_spec(store.spec)),
-        platform=platform,
-        fresh=fresh,
-        retry=retry,
-    )
 
 
 def read(path: Path) -> LatencySummary:
@@ -78,7 +46,7 @@ def read(path: Path) -> LatencySummary:
 
 def plain(store: LatencyStore, summary: LatencySummary) -> dict[str, object]:
     """What ``--json`` prints of a matrix."""
-    state = state_of(store.path)
+    state = FOLDERS.state_of(store.path)
     report = store.path / REPORT_FILE
     return {
         "kind": "latency",
@@ -105,7 +73,7 @@ def plain(store: LatencyStore, summary: LatencySummary) -> dict[str, object]:
 
 
 def _show(path: Path) -> Shown:
-    store, summary, state = LatencyStore.open(path), read(path), state_of(path)
+    store, summary, state = LatencyStore.open(path), read(path), FOLDERS.state_of(path)
     failed = [f"no result: {key.text}: {why}" for key, why in store.failed().items()]
     stand = (
         f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed,"
@@ -183,10 +151,10 @@ def _open(path: Path) -> Stored[LatencyStore, LatencySummary]:
 KIND = ExperimentKind(
     name="latency",
     folder=MATRIX,
-    state_of=state_of,
+    state_of=FOLDERS.state_of,
     show=_show,
     report=_report,
     why=_why,
     open=_open,
-    begin=partial(begin, choose=choose),
+    begin=begin,
 )

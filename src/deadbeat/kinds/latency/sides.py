@@ -14,7 +14,7 @@ from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.model.words import nearest
 from deadbeat.report.charts import Chart, Curve, Panel
-from deadbeat.report.facts import UNKNOWN
+from deadbeat.report.document import UNKNOWN
 from deadbeat.report.times import seconds_text, time_text
 
 #: Curves that can be told apart.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from attrs import frozen
 
@@ -158,22 +158,16 @@ class LatencySpec:
         default=None,
     )
     cpus: tuple[int, ...] | None = keyed(
-        rules.Cpus(),
-        "--cpus LIST",
-        "CPUs to measure, a thread on each: 0-3.  [all]",
-        default=None,
+        rules.Cpus(), "--cpus LIST", "CPUs to measure, a thread on each: 0-3.  [all]", default=None
     )
-    duration: Annotated[
-        float,
+    duration: float = keyed(
         rules.Seconds("0.1", str(30 * 86400)),
-        Option(
-            "--duration",
-            "TIME",
-            "Of each load, engine and repeat: 10s, 5min, 6h, 3d; a number is seconds; long ones in"
-            " pieces.  [2s]",
-        ),
+        "--duration TIME",
+        "Of each load, engine and repeat: 10s, 5min, 6h, 3d; a number is seconds; long ones in"
+        " pieces.  [2s]",
         Option("--seconds", "TIME", "The same."),
-    ] = 2.0
+        default=2.0,
+    )
     repeats: int = keyed(
         rules.Whole(1, 9999),
         "--repeats N",

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import CpuLatency, LatencyRun
 from deadbeat.model.latency_summary import TailStatement
-from deadbeat.report.facts import counted
+from deadbeat.report.document import counted
 from deadbeat.stats.binomial import (
     ALPHA,
     chi_squared_low,

@@ -13,7 +13,7 @@ from deadbeat.model.latency_summary import (
     MatrixFacts,
     Quantity,
 )
-from deadbeat.report.facts import UNKNOWN, counted
+from deadbeat.report.document import UNKNOWN, counted
 from deadbeat.report.times import seconds_text, time_text
 
 #: What a made-up machine has for a kernel.

@@ -109,22 +109,32 @@ def compute(
         batches.append(_draw(spec, part, here))
         at += part.count
     batch = TaskBatch.concatenate(batches)
-    if len(batch):
-        there = np.flatnonzero(rows["generated"])
-        for k, scheduler in enumerate(spec.contenders.values()):
-            if not wanted():
-                raise StoppedError
-            found = simulate_batch(
-                batch, scheduler, model=_model(spec), budget=spec.budget, metrics=spec.metrics
-            )
-            rows[f"s{k}.answer"][there] = found["answer"]
-            rows[f"s{k}.placed"][there] = found["placed"]
-            for name in (*_COUNTS, *_MEANS) if spec.metrics else ():
-                rows[f"s{k}.{name}"][there] = found[name]
-        if spec.tests:
-            if not wanted():
-                raise StoppedError
-            _test(spec, batch, rows, there)
+    if not len(batch):
+        return rows
+    there = np.flatnonzero(rows["generated"])
+    offsets = any(source.offsets != "zero" for source in spec.sources.values())
+    model: Model = "periodic-offset" if offsets else "periodic-sync"
+    names = ("answer", "placed", *((*_COUNTS, *_MEANS) if spec.metrics else ()))
+    for k, scheduler in enumerate(spec.contenders.values()):
+        if not wanted():
+            raise StoppedError
+        found = simulate_batch(
+            batch, scheduler, model=model, budget=spec.budget, metrics=spec.metrics
+        )
+        for name in names:
+            rows[f"s{k}.{name}"][there] = found[name]
+    if spec.tests:
+        if not wanted():
+            raise StoppedError
+        answers = test_batch(
+            batch,
+            spec.tests,
+            priorities=spec.priorities,
+            partition=spec.partition,
+            order=spec.order,
+        )
+        for k in range(len(spec.tests)):
+            rows[f"t{k}"][there] = answers[:, k]
     return rows
 
 
@@ -136,10 +146,7 @@ def compute_chunk(
 
 def _draw(spec: StudySpec, part: Piece, rows: Rows) -> TaskBatch:
     cell = spec.cells[part.cell]
-    recipe = spec.sources[cell.source].recipe(
-        processors=cell.processors, tasks=cell.tasks, utilisation=cell.utilisation
-    )
-    seed = cell_seed(spec, cell)
+    recipe, seed = spec.sources[cell.source].recipe(cell), cell_seed(spec, cell)
     try:
         batch = generate(recipe, seed=seed, count=part.count, first=part.first)
         rows["generated"] = True
@@ -173,20 +180,3 @@ def _describe(batch: TaskBatch, tasks: int, rows: Rows) -> None:
     counts = np.zeros((len(batch), BINS), dtype=np.uint16)
     np.add.at(counts, (np.arange(len(batch))[:, None], bins), 1)
     rows["bins"][there] = counts
-
-
-def _model(spec: StudySpec) -> Model:
-    offsets = any(source.offsets != "zero" for source in spec.sources.values())
-    return "periodic-offset" if offsets else "periodic-sync"
-
-
-def _test(spec: StudySpec, batch: TaskBatch, rows: Rows, there: NDArray[np.int64]) -> None:
-    answers = test_batch(
-        batch,
-        spec.tests,
-        priorities=spec.priorities,
-        partition=spec.partition,
-        order=spec.order,
-    )
-    for k in range(len(spec.tests)):
-        rows[f"t{k}"][there] = answers[:, k]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -13,11 +12,11 @@ from attrs import frozen
 
 from deadbeat.kinds.study.charts import charts
 from deadbeat.kinds.study.preset import presets
-from deadbeat.kinds.study.results import StudyResults, table
+from deadbeat.kinds.study.results import Answered, StudyResults, answered, columns_of
 from deadbeat.kinds.study.runner import load
-from deadbeat.kinds.study.spec import StudySpec, read_spec
+from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell, read_spec
 from deadbeat.model.conclusion import Judgement, judge
-from deadbeat.report.canvas import Words, printable
+from deadbeat.report.canvas import Words
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
     Document,
@@ -35,8 +34,11 @@ from deadbeat.report.document import (
     said,
 )
 from deadbeat.report.files import write_charts, write_page
-from deadbeat.sched import policies
+from deadbeat.report.plain import csv_of
+from deadbeat.sched import Scheduler, policies
 from deadbeat.sched import tests as test_facts
+from deadbeat.store.files import atomic_write, write_json
+from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.study import StudyStore
 
 LABEL = "SIMULATED"
@@ -82,7 +84,12 @@ def study_document(
                 "answers",
                 "Answers of the whole study",
                 (
-                    answers_table(results),
+                    Table(
+                        name="answers-table",
+                        columns=_ANSWERS,
+                        rows=_whole(results),
+                        terminal=True,
+                    ),
                     Lines(opened),
                     Lines([f"open: {text}" for text in opened], terminal=True, page=False),
                     Lines([told(each) for each in judgements], terminal=True, page=False),
@@ -175,60 +182,51 @@ def _sweep(spec: StudySpec) -> str:
 
 def _facts(results: StudyResults) -> tuple[tuple[str, str], ...]:
     spec = results.spec
+    offsets = any(source.offsets != "zero" for source in spec.sources.values())
     return (
         ("Title", spec.title),
         ("Task sets", f"{int(results.generated.sum())} of {spec.total} asked for"),
         ("Cells", f"{len(spec.cells)}, {spec.sets} sets each"),
         ("Seed", str(spec.seed)),
         ("Ties", ", ".join(dict.fromkeys(it.ties for it in spec.contenders.values())) or "–"),
-        ("Arrivals", _arrivals(spec)),
+        ("Arrivals", "periodic with offsets" if offsets else "synchronous periodic"),
     )
 
 
-def _arrivals(spec: StudySpec) -> str:
-    if any(source.offsets != "zero" for source in spec.sources.values()):
-        return "periodic with offsets"
-    return "synchronous periodic"
+def _whole(results: StudyResults) -> list[Answered]:
+    """The answers of every scheduler and test over all cells."""
+    return [Answered(results.spec.cells[0], label, results) for label in results.labels()]
 
 
-def answers_table(results: StudyResults) -> Table:
-    """A row per scheduler and test over all cells."""
-
-    def share(label: str) -> str | None:
-        count = results.count(label, results.everything)
-        low, high = count.interval
-        text = f"{100 * count.share:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
-        return text if count.total else None
-
-    def unplaced(label: str) -> int | None:
-        if results.is_test(label):
-            return None
-        if not policies()[results.spec.contenders[label].policy].partitions:
-            return None
-        return int(np.sum(results.generated & ~results.placed(label)))
-
-    return Table(
-        name="answers-table",
-        columns=(
-            said("scheduler or test", lambda x: f"test {x}" if results.is_test(x) else x),
-            said("sets", lambda x: results.count(x, results.everything).total, format=str),
-            said("schedulable", lambda x: results.count(x, results.everything).yes, format=str),
-            said("share [95 %]", share),
-            said("weighted", lambda x: _weighted(results, x)),
-            said("undecided", lambda x: int(results.undecided(x).sum()), format=str),
-            said("not placed", unplaced, format=str),
-        ),
-        rows=list(results.labels()),
-        terminal=True,
-    )
+def _shares(row: Answered) -> str | None:
+    low, high = row.count.interval
+    text = f"{100 * row.count.share:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
+    return text if row.count.total else None
 
 
-def _weighted(results: StudyResults, label: str) -> str | None:
-    inside = results.decided(label)
-    whole = float(results.rows["utilisation"][inside].sum())
-    if not whole:
-        return None
-    return f"{float(results.rows['utilisation'][inside & results.yes(label)].sum()) / whole:.3f}"
+def _weighted(row: Answered) -> str | None:
+    results = row.results
+    inside, utilisation = results.decided(row.label), results.rows["utilisation"]
+    whole = float(utilisation[inside].sum())
+    part = float(utilisation[inside & results.yes(row.label)].sum())
+    return f"{part / whole:.3f}" if whole else None
+
+
+def _unplaced(row: Answered) -> int | None:
+    scheduler = row.scheduler
+    return row.not_placed if scheduler and policies()[scheduler.policy].partitions else None
+
+
+#: Of the whole study: a row per scheduler and test.
+_ANSWERS = (
+    said("scheduler or test", lambda row: row.label if row.scheduler else f"test {row.label}"),
+    said("sets", attrgetter("count.total"), format=str),
+    said("schedulable", attrgetter("count.yes"), format=str),
+    said("share [95 %]", _shares),
+    said("weighted", _weighted),
+    said("undecided", attrgetter("undecided"), format=str),
+    said("not placed", _unplaced, format=str),
+)
 
 
 def open_cases(results: StudyResults) -> tuple[str, ...]:
@@ -257,39 +255,45 @@ def open_cases(results: StudyResults) -> tuple[str, ...]:
 
 
 def _parameters(spec: StudySpec) -> tuple[tuple[str, str], ...]:
-    pairs = [
+    def values(of: Callable[[SweepCell], float]) -> str:
+        return ", ".join(f"{value:g}" for value in sorted(set(map(of, spec.cells))))
+
+    def fields(it: Source | Scheduler) -> str:
+        return ", ".join(f"{name} = {value}" for name, value in attrs.asdict(it).items())
+
+    facts = {name: test_facts()[name] for name in spec.tests}
+    return (
         ("preset", spec.preset or "none"),
         ("seed", str(spec.seed)),
         ("sets per cell", str(spec.sets)),
         ("budget per verdict", f"{spec.budget} scheduling points"),
-        ("processors m", _values(cell.processors for cell in spec.cells)),
-        ("tasks n", _values(cell.tasks for cell in spec.cells)),
-        ("U by processor", _values(cell.load / 1000 for cell in spec.cells)),
-    ]
-    for label, source in spec.sources.items():
-        pairs.append((f"source {label}", _fields(attrs.asdict(source))))
-    for label, scheduler in spec.contenders.items():
-        pairs.append((f"scheduler {label}", _fields(attrs.asdict(scheduler))))
-    for name in spec.tests:
-        facts = test_facts()[name]
-        pairs.append((f"test {name}", f"{facts.title}; {facts.reference}"))
-    return tuple(pairs)
+        ("processors m", values(attrgetter("processors"))),
+        ("tasks n", values(attrgetter("tasks"))),
+        ("U by processor", values(lambda cell: cell.load / 1000)),
+        *((f"source {label}", fields(source)) for label, source in spec.sources.items()),
+        *((f"scheduler {label}", fields(it)) for label, it in spec.contenders.items()),
+        *((f"test {name}", f"{fact.title}; {fact.reference}") for name, fact in facts.items()),
+    )
 
 
-def _values(values: Any) -> str:
-    return ", ".join(f"{value:g}" for value in sorted(set(values)))
-
-
-def _fields(plain: dict[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in plain.items())
-
-
-def summary_dict(results: StudyResults, judgements: tuple[Judgement, ...]) -> dict[str, Any]:
+def summary_dict(results: StudyResults, judgements: Sequence[Judgement]) -> dict[str, object]:
     """Counts and conclusions as plain values."""
     return {
         "sets": results.spec.total,
         "generated": int(results.generated.sum()),
-        "answers": [_answer(results, label) for label in results.labels()],
+        "answers": [
+            {
+                "label": row.label,
+                "kind": "simulation" if row.scheduler else "test",
+                "decided": row.count.total,
+                "schedulable": row.count.yes,
+                "share": row.count.share if row.count.total else None,
+                "low": row.count.interval.low,
+                "high": row.count.interval.high,
+                "undecided": row.undecided,
+            }
+            for row in _whole(results)
+        ],
         "conclusions": [
             {
                 "id": item.conclusion.id,
@@ -305,21 +309,6 @@ def summary_dict(results: StudyResults, judgements: tuple[Judgement, ...]) -> di
             for item in judgements
         ],
         "open": list(open_cases(results)),
-    }
-
-
-def _answer(results: StudyResults, label: str) -> dict[str, Any]:
-    count = results.count(label, results.everything)
-    low, high = count.interval
-    return {
-        "label": label,
-        "kind": "test" if results.is_test(label) else "simulation",
-        "decided": count.total,
-        "schedulable": count.yes,
-        "share": None if math.isnan(count.share) else count.share,
-        "low": low,
-        "high": high,
-        "undecided": int(results.undecided(label).sum()),
     }
 
 
@@ -361,13 +350,14 @@ def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
         DeadbeatError: Something cannot be written.
     """
     report = study_report(store)
-    store.write_cells(*table(report.results))
-    store.write_summary(report.summary)
+    results = report.results
     with store.lock():
+        cells = csv_of(columns_of(results.spec), answered(results))
+        atomic_write(store.path / "cells.csv", cells)
+        write_json(store.path / "summary.json", report.summary)
         if figures:
-            seed = report.results.spec.seed
-            origin = f"{store.path.name} · seed {seed} · study {store.digest[:12]}"
-            stamp = Words(labels=LABEL, caption=printable(origin))
+            origin = f"{store.path.name} · seed {results.spec.seed} · study {store.digest[:12]}"
+            stamp = Words(labels=LABEL, caption=origin)
             write_charts(store.path / "figures", report.charts, stamp)
-        write_page(store.path / "report.html", report.document)
+        write_page(store.path / REPORT_FILE, report.document)
     return report

@@ -8,13 +8,13 @@ from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.cluster import Cluster
 from deadbeat.kinds.study.document import LABEL, StudyReport, study_report, write_study
-from deadbeat.kinds.study.place import choose, open_store
-from deadbeat.kinds.study.results import StudyResults, table
-from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads, load
+from deadbeat.kinds.study.preset import specify
+from deadbeat.kinds.study.results import StudyResults, answered, columns_of
+from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads, choose, load, open_store
 from deadbeat.kinds.study.spec import read_spec
-from deadbeat.kinds.study.sweep import specify
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.words import count_of
+from deadbeat.report.plain import records
 from deadbeat.store.place import REPORT_FILE, STUDY, FolderState, stage
 from deadbeat.store.study import StudyStore
 
@@ -73,8 +73,7 @@ def begin(asked: Begin) -> Begun:
             "deadbeat sched study --list shows the presets; a sweep needs --processors, --tasks,"
             " --utilisation and a --policy or --test",
         )
-    layers = (asked.written, layer) if asked.written else (layer,)
-    spec = specify(*layers, names=asked.names)
+    spec = specify(asked.written, layer, names=asked.names)
     scheduler = asked.given.get("scheduler")
     computer: Computer = Cluster(scheduler) if scheduler else Threads(asked.given.get("workers"))
     place = choose(asked.runs, spec, fresh=asked.fresh)
@@ -98,7 +97,8 @@ def _open(path: Path) -> Stored[StudyStore, StudyResults]:
     store = StudyStore.open(path)
     spec = read_spec(store.spec)
     results = StudyResults(spec, load(spec, store))
-    return Stored(store=store, summary=results, rows=table(results)[1])
+    rows = list(records(columns_of(spec), answered(results)))
+    return Stored(store=store, summary=results, rows=rows)
 
 
 KIND = ExperimentKind(

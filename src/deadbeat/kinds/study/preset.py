@@ -1,19 +1,34 @@
-"""Named studies, with the conclusions that they check."""
+"""Named studies, with the conclusions that they check; and studies as a person asks for them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from typing import Any
 
+import attrs
 from attrs import frozen
+from cattrs import Converter
 
-from deadbeat.kinds.study.results import Mask, StudyResults
-from deadbeat.kinds.study.spec import StudySpec
+from deadbeat.kinds.study.results import StudyResults
+from deadbeat.kinds.study.spec import BUDGET, Source, StudySpec, SweepCell
+from deadbeat.kinds.study.sweep import Sweep, Written
 from deadbeat.model.conclusion import Conclusion
+from deadbeat.model.errors import UsageError
+from deadbeat.model.rules import Problem, RefusedError, refuse
+from deadbeat.model.specification import checked, renamed, usage
+from deadbeat.model.words import nearest, shown
+from deadbeat.report.charts import Chart
+from deadbeat.sched import Costs, Scheduler
 
 #: Where presets come from: modules with a tuple PRESETS, imported when one is asked for.
 SOURCES = ("deadbeat_papers.thesis",)
+#: Keys that may be given beside a preset; everything else makes a sweep of its own.
+PRESET_KEYS = ("preset", "name", "seed", "sets", "ties", "budget")
+_COSTS = Converter(forbid_extra_keys=True)
+ChartBuilder = Callable[[StudyResults], Iterator[Chart]]
 
 
 @frozen(kw_only=True)
@@ -24,18 +39,16 @@ class Preset:
         title: One line.
         about: What is varied, how many task sets, and what was chosen where the source is silent.
         build: Makes the specification.
-        charts: Which figures are drawn: names of `kinds.study.charts`.
+        charts: Its figures.
         conclusions: What is checked.
-        cases: For the chart of utilisations: name of a rule, and the sets of each case under it.
     """
 
     name: str
     title: str
     about: str
     build: Callable[[], StudySpec]
-    charts: tuple[str, ...]
+    charts: tuple[ChartBuilder, ...]
     conclusions: tuple[Conclusion[StudyResults], ...] = ()
-    cases: Callable[[StudyResults], Iterator[tuple[str, dict[str, Mask]]]] | None = None
 
 
 @cache
@@ -43,3 +56,138 @@ def presets() -> Mapping[str, Preset]:
     """Every preset by name."""
     found: list[Preset] = [each for name in SOURCES for each in import_module(name).PRESETS]
     return {preset.name: preset for preset in sorted(found, key=lambda preset: preset.name)}
+
+
+# ---------- from what a person wrote ----------
+
+
+def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> StudySpec:
+    """The study that the layers describe, later ones winning key by key.
+
+    Args:
+        names: What a key is called where it was written (``tasks`` -> ``--tasks``).
+
+    Raises:
+        UsageError: Naming every problem.
+    """
+    asked: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            old = asked.get(key)
+            both = isinstance(value, Mapping) and isinstance(old, Mapping)
+            asked[key] = {**old, **value} if both else value  # type: ignore[dict-item]
+    name, called = asked.pop("preset", None), names or {}
+    if name is not None:
+        return _changed(find_preset(str(name)), asked, called).checked()
+    try:
+        return _swept(checked(Sweep, asked, called)).checked()
+    except RefusedError as error:
+        raise usage([renamed(problem, called) for problem in error.problems]) from None
+
+
+def find_preset(name: str) -> Preset:
+    """Raises UsageError with the nearest name."""
+    if name not in presets():
+        raise UsageError(f'there is no preset "{name}"', nearest(name, list(presets())))
+    return presets()[name]
+
+
+def _swept(sweep: Sweep) -> StudySpec:
+    drawn = _fields("generator", sweep.generator or {}, Source)
+    how = {"randfixedsum": {}} if sweep.distribution is None else sweep.distribution
+    sources = {
+        label: Source(**{**drawn, **_fields("distribution", own, Source)})
+        for label, own in how.items()
+    }
+    return StudySpec(
+        name=sweep.name or "study",
+        title="Sweep",
+        seed=sweep.seed,
+        sets=sweep.sets or 100,
+        sources=sources,
+        cells=tuple(
+            SweepCell(m, n, load, source)
+            for source in sources
+            for m in sweep.processors
+            for n in sweep.tasks
+            for load in sweep.utilisation
+        ),
+        contenders=_contenders(sweep),
+        tests=sweep.tests,
+        metrics=sweep.metrics,
+        budget=sweep.budget or BUDGET,
+    )
+
+
+def _contenders(sweep: Sweep) -> dict[str, Scheduler]:
+    """Every scheduler under every tie rule, unless it names its own."""
+    common, made = _fields("scheduler", sweep.scheduler or {}, Scheduler), {}
+    for label, own in (sweep.policies or {}).items():
+        scheduler = Scheduler(**{**common, **_fields("policies", own, Scheduler)})
+        if "ties" in own:
+            made[label] = scheduler
+            continue
+        for rule in sweep.ties:
+            name = f"{label} ({rule})" if len(sweep.ties) > 1 else label
+            made[name] = attrs.evolve(scheduler, ties=rule)
+    return made
+
+
+def _fields(key: str, written: Written, kind: type) -> Written:
+    """Fields of ``kind`` in the types of their defaults; raises RefusedError."""
+    declared, found = attrs.fields_dict(kind), {}
+    for name, value in written.items():
+        if name not in declared:
+            hint = nearest(str(name), list(declared))
+            raise refuse(f"unknown key {shown(name)}", hint, key)
+        try:
+            found[name] = _as(value, declared[name].default)
+        except (ValueError, TypeError):
+            text = f"{name} = {shown(value)} is not a value of it"
+            raise refuse(text, "see the reference", key) from None
+    return found
+
+
+def _as(value: Any, default: Any) -> Any:
+    if default is None:
+        numerator, slash, denominator = str(value).partition("/")
+        return (int(numerator), int(denominator)) if slash else float(value)
+    if isinstance(default, int | float):
+        number = float(value)
+        if isinstance(default, int) and not number.is_integer():
+            raise ValueError
+        return type(default)(number)
+    if isinstance(default, str):
+        if not isinstance(value, str):
+            raise TypeError
+        return value
+    return _COSTS.structure(value, Costs)
+
+
+def _changed(preset: Preset, asked: Mapping[str, object], names: Mapping[str, str]) -> StudySpec:
+    """The study of a preset, with what may be said beside it."""
+    hint = "leave out the one or the other"
+    strange = [
+        renamed(Problem(key, f"cannot change the preset {preset.name}", hint), names)
+        for key in asked
+        if key not in PRESET_KEYS
+    ]
+    if strange:
+        raise usage(strange)
+    grid = {"processors": 1, "tasks": 1, "utilisation": 1}
+    sweep, spec = checked(Sweep, {**grid, **asked}, names), preset.build()
+    changes = {key: getattr(sweep, key) for key in asked if key != "ties"}
+    if "ties" in asked:
+        changes["contenders"] = _other_ties(spec, sweep.ties)
+    return attrs.evolve(spec, **changes)
+
+
+def _other_ties(spec: StudySpec, rules: tuple[str, ...]) -> dict[str, Scheduler]:
+    """The preset's contenders, each under every rule instead of its own."""
+    plain = {attrs.evolve(it, ties=""): re.sub(r" \([^)]*\)$", "", label)
+             for label, it in reversed(list(spec.contenders.items()))}  # fmt: skip
+    return {
+        base if len(rules) == 1 else f"{base} ({rule})": attrs.evolve(it, ties=rule)
+        for it, base in reversed(plain.items())
+        for rule in rules
+    }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.kinds.study.chunks import (
@@ -20,6 +22,8 @@ from deadbeat.kinds.study.chunks import (
     Rows,
 )
 from deadbeat.kinds.study.spec import StudySpec, SweepCell
+from deadbeat.report.document import Column
+from deadbeat.sched import Scheduler
 from deadbeat.sched import tests as test_facts
 from deadbeat.stats.proportions import Count, Mean
 
@@ -139,97 +143,95 @@ class StudyResults:
         return self.spec.cells
 
 
-def table(results: StudyResults) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """Columns and rows of ``cells.csv``: one per cell and contender or test."""
-    spec = results.spec
-    columns = (*_COLUMNS, *(_METRICS if spec.metrics else ()))
-    made = []
-    # Rows are in the order of cells, ``spec.sets`` each.
-    for at, cell in enumerate(spec.cells):
-        inside = np.zeros(len(results.rows), dtype=np.bool_)
-        inside[at * spec.sets : (at + 1) * spec.sets] = True
-        small = StudyResults(spec, results.rows[at * spec.sets : (at + 1) * spec.sets])
-        for label in small.labels():
-            made.append(_row(small, cell, label, columns))
-    return columns, made
+@frozen
+class Answered:
+    """The answers of a scheduler or test on the sets of a cell."""
+
+    cell: SweepCell
+    label: str
+    results: StudyResults
+
+    @cached_property
+    def count(self) -> Count:
+        return self.results.count(self.label, self.results.everything)
+
+    @property
+    def scheduler(self) -> Scheduler | None:
+        return self.results.spec.contenders.get(self.label)
+
+    @property
+    def undecided(self) -> int:
+        return int(self.results.undecided(self.label).sum())
+
+    @property
+    def not_placed(self) -> int | None:
+        small = self.results
+        if self.scheduler is None:
+            return None
+        return int(np.sum(small.generated & ~small.placed(self.label)))
+
+    def total(self, name: str) -> int | None:
+        """Of a figure over the schedulable sets."""
+        good = self.results.yes(self.label)
+        return int(self.results.figure(self.label, name)[good].sum()) if self._known else None
+
+    def mean(self, name: str) -> float | None:
+        small = self.results
+        return small.mean(self.label, name, small.everything).value if self._known else None
+
+    def per_job(self, name: str) -> float | None:
+        small = self.results
+        return small.per_job(self.label, name, small.everything).value if self._known else None
+
+    @property
+    def _known(self) -> bool:
+        return self.scheduler is not None and self.count.yes > 0
 
 
-_COLUMNS = (
-    "processors",
-    "tasks",
-    "utilisation_per_processor",
-    "source",
-    "kind",
-    "label",
-    "policy",
-    "ties",
-    "sets",
-    "not_generated",
-    "undecided",
-    "not_placed",
-    "decided",
-    "schedulable",
-    "share",
-    "share_low",
-    "share_high",
+def _figure(key: str, value: Callable[[Answered], Any]) -> Column:
+    return Column(key=key, value=value)
+
+
+#: Of ``cells.csv``: a row per cell and contender or test.
+COLUMNS = (
+    *(_figure(key, attrgetter(f"cell.{key}")) for key in ("processors", "tasks")),
+    _figure("utilisation_per_processor", lambda row: row.cell.load / 1000),
+    _figure("source", attrgetter("cell.source")),
+    _figure("kind", lambda row: "simulation" if row.scheduler else "test"),
+    Column(key="label"),
+    _figure("policy", lambda row: row.scheduler and row.scheduler.policy),
+    _figure("ties", lambda row: row.scheduler and row.scheduler.ties),
+    _figure("sets", lambda row: len(row.results.rows)),
+    _figure("not_generated", lambda row: int(np.sum(~row.results.generated))),
+    Column(key="undecided"),
+    Column(key="not_placed"),
+    _figure("decided", attrgetter("count.total")),
+    _figure("schedulable", attrgetter("count.yes")),
+    _figure("share", lambda row: row.count.share if row.count.total else None),
+    _figure("share_low", attrgetter("count.interval.low")),
+    _figure("share_high", attrgetter("count.interval.high")),
 )
 _METRICS = (
-    "jobs",
-    "migrations",
-    "migrations_per_schedulable_set",
-    "migrations_per_1000_jobs",
-    "task_migrations_per_1000_jobs",
-    "preemptions_per_1000_jobs",
-    "slack_mean",
-    "slack_share_mean",
+    _figure("jobs", lambda row: row.total("jobs")),
+    _figure("migrations", lambda row: row.total("migrations")),
+    _figure("migrations_per_schedulable_set", lambda row: row.mean("migrations")),
+    *(
+        _figure(f"{name}_per_1000_jobs", methodcaller("per_job", name))
+        for name in ("migrations", "task_migrations", "preemptions")
+    ),
+    *(_figure(name, methodcaller("mean", name)) for name in ("slack_mean", "slack_share_mean")),
 )
 
 
-def _row(
-    small: StudyResults, cell: SweepCell, label: str, columns: Iterable[str]
-) -> dict[str, Any]:
-    everything = small.everything
-    count = small.count(label, everything)
-    low, high = count.interval
-    row: dict[str, Any] = dict.fromkeys(columns)
-    row |= {
-        "processors": cell.processors,
-        "tasks": cell.tasks,
-        "utilisation_per_processor": cell.load / 1000,
-        "source": cell.source,
-        "kind": "test" if small.is_test(label) else "simulation",
-        "label": label,
-        "sets": len(small.rows),
-        "not_generated": int(np.sum(~small.generated)),
-        "undecided": int(np.sum(small.undecided(label))),
-        "decided": count.total,
-        "schedulable": count.yes,
-        "share": count.share if count.total else None,
-        "share_low": low,
-        "share_high": high,
-    }
-    if small.is_test(label):
-        return row
-    scheduler = small.spec.contenders[label]
-    row |= {
-        "policy": scheduler.policy,
-        "ties": scheduler.ties,
-        "not_placed": int(np.sum(small.generated & ~small.placed(label))),
-    }
-    if small.spec.metrics and count.yes:
-        row |= _means(small, label)
-    return row
+def columns_of(spec: StudySpec) -> tuple[Column, ...]:
+    return (*COLUMNS, *(_METRICS if spec.metrics else ()))
 
 
-def _means(small: StudyResults, label: str) -> Mapping[str, Any]:
-    good, everything = small.yes(label), small.everything
-    return {
-        "jobs": int(small.figure(label, "jobs")[good].sum()),
-        "migrations": int(small.figure(label, "migrations")[good].sum()),
-        "migrations_per_schedulable_set": small.mean(label, "migrations", everything).value,
-        "migrations_per_1000_jobs": small.per_job(label, "migrations", everything).value,
-        "task_migrations_per_1000_jobs": small.per_job(label, "task_migrations", everything).value,
-        "preemptions_per_1000_jobs": small.per_job(label, "preemptions", everything).value,
-        "slack_mean": small.mean(label, "slack_mean", everything).value,
-        "slack_share_mean": small.mean(label, "slack_share_mean", everything).value,
-    }
+def answered(results: StudyResults) -> Iterator[Answered]:
+    """The rows of ``cells.csv``."""
+    spec = results.spec
+    # Rows are in the order of cells, ``spec.sets`` each.
+    for at, cell in enumerate(spec.cells):
+        small = StudyResults(spec, results.rows[at * spec.sets : (at + 1) * spec.sets])
+        for label in small.labels():
+            yield Answered(cell, label, small)

@@ -1,12 +1,17 @@
-"""Runs what a study still lacks. What is stored is never computed again."""
+"""Runs what a study still lacks, in the folder it lives in. What is stored is never computed again.
+
+The studies of one name are ``NAME``, ``NAME-2``, ...: one with the same specification is continued,
+or shown when it is complete; another specification begins the next once the last is complete.
+"""
 
 from __future__ import annotations
 
 import os
-import queue
 import threading
 from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -14,13 +19,15 @@ import numpy as np
 from deadbeat.experiment.base import Experiment, Kept, Todo, Watcher
 from deadbeat.kinds.study.chunks import (
     Rows,
-    StoppedError,
     chunk_count,
     compute_chunk,
     pieces,
     row_type,
 )
-from deadbeat.kinds.study.spec import StudySpec
+from deadbeat.kinds.study.spec import StudySpec, digest, identity, read_spec, spec_dict
+from deadbeat.model.errors import DataError, UsageError
+from deadbeat.store.files import tool_version
+from deadbeat.store.place import CONTINUE_HINT, STUDY, Place, family, numbered, other_parameters
 from deadbeat.store.study import StudyStore
 
 
@@ -48,56 +55,19 @@ class Threads:
         self._workers = workers or local_workers()
 
     def chunks(self, spec: StudySpec, numbers: Sequence[int]) -> Generator[tuple[int, Rows]]:
-        todo: queue.SimpleQueue[int] = queue.SimpleQueue()
-        done: queue.SimpleQueue[tuple[int, Rows | BaseException]] = queue.SimpleQueue()
         stop = threading.Event()
-        for number in numbers:
-            todo.put(number)
+        pool = ThreadPoolExecutor(self._workers)
 
-        def work() -> None:
-            while not stop.is_set():
-                try:
-                    number = todo.get_nowait()
-                except queue.Empty:
-                    return
-                try:
-                    done.put(
-                        (number, compute_chunk(spec, number, wanted=lambda: not stop.is_set()))
-                    )
-                except StoppedError:
-                    return
-                except BaseException as error:  # to be raised where somebody listens
-                    done.put((number, error))
-                    return
+        def wanted() -> bool:
+            return not stop.is_set()
 
-        threads = [
-            threading.Thread(target=work, daemon=True)
-            for _ in range(min(self._workers, len(numbers)))
-        ]
         try:
-            for thread in threads:
-                thread.start()
-            for _ in numbers:
-                number, found = _next(done)
-                if isinstance(found, BaseException):
-                    raise found
-                yield number, found
+            work = {pool.submit(compute_chunk, spec, n, wanted=wanted): n for n in numbers}
+            for future in as_completed(list(work)):
+                yield work.pop(future), future.result()
         finally:
             stop.set()
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
-
-
-def _next(
-    done: queue.SimpleQueue[tuple[int, Rows | BaseException]],
-) -> tuple[int, Rows | BaseException]:
-    """Waits in steps: a signal is only handled between them."""
-    while True:
-        try:
-            return done.get(timeout=0.2)
-        except queue.Empty:
-            continue
+            pool.shutdown(cancel_futures=True)
 
 
 class StudyExperiment(Experiment[int, tuple[int, Rows]]):
@@ -146,3 +116,46 @@ def load(spec: StudySpec, store: StudyStore) -> Rows:
     """
     kind = row_type(spec)
     return np.concatenate([store.rows(i, kind) for i in range(chunk_count(spec))])
+
+
+def choose(runs: Path, spec: StudySpec, *, fresh: bool = False) -> Place:
+    """Where ``spec`` is to be run.
+
+    Raises:
+        UsageError: The last of its name is unfinished and was begun with another specification, or
+            by another version.
+        DataError: The last of its name is no study, or damaged.
+    """
+    known, asked = family(runs, spec.name), spec_dict(spec)
+    last = max(known, default=0)
+    begin = Place(path=runs / numbered(spec.name, last + 1), resumed=False)
+    for number in () if fresh else sorted(known, reverse=True):
+        if number != last and not STUDY.holds(known[number]):
+            continue
+        store = StudyStore.open(known[number])
+        if store.digest == digest(asked) and store.tool == tool_version():
+            return Place(path=known[number], resumed=True)
+        if number == last and len(store.finished()) < chunk_count(read_spec(store.spec)):
+            why = [f"of deadbeat {store.tool}"]
+            if store.tool == tool_version():
+                why = list(other_parameters(identity(store.spec), identity(asked)))
+            raise UsageError(f"{store.path} is unfinished and {''.join(why)}", CONTINUE_HINT)
+    return begin
+
+
+def open_store(place: Place, spec: StudySpec) -> StudyStore:
+    """The store at ``place``, made when it is new.
+
+    Raises:
+        DataError: Its specification is not what its digest says.
+    """
+    if not place.resumed:
+        plain = spec_dict(spec)
+        return StudyStore.create(place.path, plain, digest(plain))
+    store = StudyStore.open(place.path)
+    if digest(store.spec) != store.digest:
+        raise DataError(
+            f"{place.path / 'study.json'} is damaged: its digest is not that of its specification",
+            "restore it from a backup, or begin anew with --fresh",
+        )
+    return store

@@ -15,22 +15,28 @@ import attrs
 from attrs import frozen
 from cattrs import Converter
 
+from deadbeat.kinds.study.sweep import SETS_MAX
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import usage
 from deadbeat.model.words import nearest
-from deadbeat.sched import Costs, Scheduler, policies, tie_rules
+from deadbeat.sched import Scheduler, policies, tie_rules
 from deadbeat.sched.analysis import tests as known_tests
 from deadbeat.sched.generators import Recipe
 from deadbeat.sched.simulator import option_words
 
-#: Task systems of one study: a hundred times the thesis's.
-SETS_MAX = 2_000_000
 #: Bins of the histogram of task utilisations: twentieths of 1.
 BINS = 20
+#: Scheduling points of a verdict.
+BUDGET = 5_000_000
 
 #: Different refusals of the generator that are named at once.
 _TOLD_MAX = 5
+_CONVERTER = Converter(forbid_extra_keys=True)
+_CONVERTER.register_structure_hook(
+    tuple[int, int] | None,
+    lambda value, _: None if value is None else (int(value[0]), int(value[1])),
+)
 
 
 @frozen(kw_only=True)
@@ -55,10 +61,13 @@ class Source:
     tolerance: float | None = None
     attempts: int = 100_000
 
-    def recipe(self, *, processors: int, tasks: int, utilisation: float) -> Recipe:
+    def recipe(self, cell: SweepCell) -> Recipe:
         """The whole recipe of a cell."""
         return Recipe(
-            processors=processors, tasks=tasks, utilisation=utilisation, **attrs.asdict(self)
+            processors=cell.processors,
+            tasks=cell.tasks,
+            utilisation=cell.utilisation,
+            **attrs.asdict(self),
         )
 
 
@@ -107,7 +116,7 @@ class StudySpec:
     order: str = "utilisation-desc"
     priorities: str = "rm"
     metrics: bool = False
-    budget: int = 5_000_000
+    budget: int = BUDGET
 
     @property
     def total(self) -> int:
@@ -115,10 +124,9 @@ class StudySpec:
         return len(self.cells) * self.sets
 
     def problems(self) -> list[Problem]:
-        """Everything wrong with it; empty when it can be run."""
+        """Everything wrong between values that are each right."""
         return [
             *_scope(self),
-            *_cells(self),
             *_sources(self),
             *(p for label, it in self.contenders.items() for p in _contender(label, it, self)),
             *_tests(self),
@@ -132,38 +140,38 @@ class StudySpec:
         return self
 
 
-def spec_dict(spec: StudySpec) -> dict[str, Any]:
+def spec_dict(spec: StudySpec) -> dict[str, object]:
     """The canonical plain form: ``read_spec(spec_dict(spec)) == spec``."""
-    plain = attrs.asdict(spec, recurse=False)
-    plain["sources"] = {label: attrs.asdict(source) for label, source in spec.sources.items()}
-    plain["cells"] = [list(attrs.astuple(cell)) for cell in spec.cells]
-    plain["contenders"] = {label: attrs.asdict(it) for label, it in spec.contenders.items()}
-    for scheduler in plain["contenders"].values():
+    contenders = {label: attrs.asdict(it) for label, it in spec.contenders.items()}
+    for scheduler in contenders.values():
         scheduler["threshold"] = scheduler["threshold"] and list(scheduler["threshold"])
-    plain["tests"] = list(spec.tests)
-    # JSON objects are unordered; the order of contenders is that of columns and legends.
-    plain["contender_order"] = list(spec.contenders)
-    plain["source_order"] = list(spec.sources)
-    return plain
+    return {
+        **attrs.asdict(spec, recurse=False),
+        "sources": {label: attrs.asdict(source) for label, source in spec.sources.items()},
+        "cells": [list(attrs.astuple(cell)) for cell in spec.cells],
+        "contenders": contenders,
+        "tests": list(spec.tests),
+        # JSON objects are unordered; the order of contenders is that of columns and legends.
+        "contender_order": list(spec.contenders),
+        "source_order": list(spec.sources),
+    }
 
 
-def read_spec(plain: Mapping[str, Any]) -> StudySpec:
+def read_spec(plain: Mapping[str, object]) -> StudySpec:
     """The specification of its canonical plain form.
 
     Raises:
         DataError: It is not one.
     """
-    values = dict(plain)
+    values: dict[str, Any] = dict(plain)
     try:
-        contenders, sources = values.pop("contender_order"), values.pop("source_order")
+        for key, order, kind in (
+            ("contenders", "contender_order", Scheduler),
+            ("sources", "source_order", Source),
+        ):
+            given, labels = values[key], values.pop(order)
+            values[key] = {label: _CONVERTER.structure(given[label], kind) for label in labels}
         values["cells"] = tuple(SweepCell(*cell) for cell in values["cells"])
-        values["contenders"] = {
-            label: _CONVERTER.structure(values["contenders"][label], Scheduler)
-            for label in contenders
-        }
-        values["sources"] = {
-            label: _CONVERTER.structure(values["sources"][label], Source) for label in sources
-        }
         values["tests"] = tuple(values["tests"])
         return StudySpec(**values)
     except Exception as error:  # whatever a damaged value raises
@@ -173,10 +181,14 @@ def read_spec(plain: Mapping[str, Any]) -> StudySpec:
         ) from error
 
 
-def digest(plain: Mapping[str, Any]) -> str:
-    """What identifies a specification in its plain form; its name and title do not count."""
-    counted = {key: value for key, value in plain.items() if key not in ("name", "title")}
-    text = json.dumps(counted, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+def identity(plain: Mapping[str, object]) -> dict[str, object]:
+    """What of a specification in its plain form its results depend on."""
+    return {key: value for key, value in plain.items() if key not in ("name", "title")}
+
+
+def digest(plain: Mapping[str, object]) -> str:
+    """What identifies a specification in its plain form."""
+    text = json.dumps(identity(plain), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -188,49 +200,27 @@ def cell_seed(spec: StudySpec, cell: SweepCell) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
 
-_CONVERTER = Converter(forbid_extra_keys=True)
-_CONVERTER.register_structure_hook(
-    tuple[int, int] | None,
-    lambda value, _: None if value is None else (int(value[0]), int(value[1])),
-)
-
-
 def _scope(spec: StudySpec) -> Iterator[Problem]:
     if not spec.cells:
         yield Problem("cells", "there is none", "name processors, tasks and utilisation")
     if not spec.contenders and not spec.tests:
         yield Problem("policies", "neither a policy nor a test", "name one, for example g-edf")
-    if not 1 <= spec.sets <= SETS_MAX:
-        yield Problem("sets", f"{spec.sets} is out of range", f"from 1 to {SETS_MAX}")
-    elif spec.total > SETS_MAX:
-        yield Problem(
-            "sets",
-            f"{len(spec.cells)} cells of {spec.sets} are more than {SETS_MAX} task sets",
-            "fewer sets or a coarser grid",
-        )
-    if not 0 <= spec.seed < 2**63:
-        yield Problem("seed", f"{spec.seed} is out of range", "from 0 to 2^63 - 1")
-    if spec.budget < 1:
-        yield Problem("budget", f"{spec.budget} is out of range", "1 scheduling point or more")
-    if len(set(spec.cells)) != len(spec.cells):
-        yield Problem("cells", "the same cell occurs twice", "list each value once")
+    if spec.total > SETS_MAX:
+        found = f"{len(spec.cells)} cells of {spec.sets} are more than {SETS_MAX} task sets"
+        yield Problem("sets", found, "fewer sets or a coarser grid")
 
 
 def _sources(spec: StudySpec) -> Iterator[Problem]:
     """What the generator refuses of any cell; the same words once."""
-    told: set[tuple[str, str]] = set()
+    told: dict[tuple[str, str], Problem] = {}
     for cell in spec.cells:
-        if cell.source not in spec.sources:
-            continue
         try:
-            spec.sources[cell.source].recipe(
-                processors=cell.processors, tasks=cell.tasks, utilisation=cell.utilisation
-            )
+            spec.sources[cell.source].recipe(cell)
         except UsageError as error:
             text = error.message.removeprefix("recipe: ")
-            if (cell.source, text) not in told and len(told) < _TOLD_MAX:
-                told.add((cell.source, text))
-                yield Problem(f"source {cell.source}", text, error.hint)
+            problem = Problem(f"source {cell.source}", text, error.hint)
+            told.setdefault((cell.source, text), problem)
+    yield from list(told.values())[:_TOLD_MAX]
 
 
 def _choices(where: str, value: Any, keys: tuple[str, ...]) -> Iterator[Problem]:
@@ -241,59 +231,27 @@ def _choices(where: str, value: Any, keys: tuple[str, ...]) -> Iterator[Problem]
             yield Problem(f"{where}: {key}", f'"{word}" is not a choice', hint)
 
 
-def _cells(spec: StudySpec) -> Iterator[Problem]:
-    for key, low, high in (("processors", 1, 1024), ("tasks", 1, 10_000), ("load", 1, 1000)):
-        wrong = sorted(
-            {getattr(cell, key) for cell in spec.cells if not low <= getattr(cell, key) <= high}
-        )
-        if wrong:
-            yield Problem(
-                key if key != "load" else "utilisation",
-                f"{wrong[0] if key != 'load' else wrong[0] / 1000:g} is out of range",
-                f"from {low} to {high}" if key != "load" else "per processor: 0.001 to 1",
-            )
-    for label in sorted({cell.source for cell in spec.cells} - set(spec.sources)):
-        yield Problem("cells", f"there is no source {label}", nearest(label, list(spec.sources)))
-
-
 def _contender(label: str, it: Scheduler, spec: StudySpec) -> Iterator[Problem]:
-    where = f"policy {label}"
-    facts = policies().get(it.policy)
+    where, facts = f"policy {label}", policies().get(it.policy)
     if facts is None:
-        yield Problem(
-            where, f'there is no policy "{it.policy}"', nearest(it.policy, list(policies()))
-        )
+        hint = nearest(it.policy, list(policies()))
+        yield Problem(where, f'there is no policy "{it.policy}"', hint)
     if it.ties not in tie_rules():
-        yield Problem(
-            f"{where}: ties",
-            f'there is no tie rule "{it.ties}"',
-            nearest(it.ties, list(tie_rules())),
-        )
-    yield from _choices(
-        where, it, ("partition", "order", "priorities", "admission", "unplaced", "balance")
-    )
+        hint = nearest(it.ties, list(tie_rules()))
+        yield Problem(f"{where}: ties", f'there is no tie rule "{it.ties}"', hint)
+    keys = ("partition", "order", "priorities", "admission", "unplaced", "balance")
+    yield from _choices(where, it, keys)
     if facts and facts.clusters:
-        odd = sorted(
-            {
-                c.processors
-                for c in spec.cells
-                if it.cluster_size < 1 or c.processors % it.cluster_size
-            }
-        )
+        counts = sorted({cell.processors for cell in spec.cells})
+        odd = [m for m in counts if it.cluster_size < 1 or m % it.cluster_size]
         if odd:
-            yield Problem(
-                f"{where}: cluster_size",
-                f"{it.cluster_size} does not divide {odd[0]} processors",
-                "clusters are of equal size",
-            )
+            found = f"{it.cluster_size} does not divide {odd[0]} processors"
+            yield Problem(f"{where}: cluster_size", found, "clusters are of equal size")
     if facts and facts.implicit_only:
-        for name in sorted({c.source for c in spec.cells}):
-            if name in spec.sources and spec.sources[name].deadlines != "implicit":
-                yield Problem(
-                    where,
-                    f"takes implicit deadlines only, source {name} has others",
-                    "leave one out",
-                )
+        for name in sorted({cell.source for cell in spec.cells}):
+            if spec.sources[name].deadlines != "implicit":
+                found = f"takes implicit deadlines only, source {name} has others"
+                yield Problem(where, found, "leave one out")
     if min(attrs.astuple(it.costs)) < 0:
         yield Problem(f"{where}: costs", "a cost is below 0", "0 or more")
 
@@ -304,20 +262,4 @@ def _tests(spec: StudySpec) -> Iterator[Problem]:
             yield Problem("tests", f'there is no test "{name}"', nearest(name, list(known_tests())))
         elif known_tests()[name].kind == "bound":
             yield Problem("tests", f"{name} gives bounds, no verdict", "leave it out")
-    if len(set(spec.tests)) != len(spec.tests):
-        yield Problem("tests", "a test is listed twice", "list each once")
     yield from _choices("tests", spec, ("partition", "order", "priorities"))
-
-
-__all__ = [
-    "BINS",
-    "SETS_MAX",
-    "Costs",
-    "Source",
-    "StudySpec",
-    "SweepCell",
-    "cell_seed",
-    "digest",
-    "read_spec",
-    "spec_dict",
-]

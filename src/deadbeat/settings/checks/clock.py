@@ -8,8 +8,7 @@ from deadbeat.host.judgements import slow_clock
 from deadbeat.host.values import UnreadError
 from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
-from deadbeat.settings.reading_cpus import cpu_flags
-from deadbeat.settings.reading_values import few
+from deadbeat.settings.reading import cpu_flags, few
 from deadbeat.settings.reading_window import tasks
 
 _SOURCES = "/sys/devices/system/clocksource/clocksource0"
@@ -145,11 +144,3 @@ def steps(facts: Facts) -> CheckVerdict:
     if found and int(found[1]) < 0:
         return failed(found[0].strip(), "chronyd may step the clock at any time")
     return passed(found[0].strip() if found else "chronyd without makestep")
-
-
-@check("clock.timer-slack")
-def timer_slack(facts: Facts) -> CheckVerdict:
-    value = facts.integer(_SLACK)
-    if value <= _SLACK_DEFAULT_NS:
-        return passed(f"{value} ns", "recorded; it concerns ordinary tasks alone")
-    return failed(f"{value} ns", "programs started from here wake up that much late")

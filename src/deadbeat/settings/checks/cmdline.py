@@ -8,17 +8,20 @@ from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError, cpus_text
 from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
-from deadbeat.settings.reading_cpus import (
+from deadbeat.settings.reading import (
     argument_cpus,
     cpu_flags,
+    few,
+    housekeeping,
     isolated,
+    lacking,
     meant,
     offloaded,
     online,
+    realtime,
+    release,
     tickless,
 )
-from deadbeat.settings.reading_options import lacking, realtime
-from deadbeat.settings.reading_values import few, housekeeping, release
 
 _CMDLINE = "/proc/cmdline"
 _IDLE_DRIVER = "/sys/devices/system/cpu/cpuidle/current_driver"
@@ -278,14 +281,6 @@ def rcu_patience(facts: Facts) -> CheckVerdict:
     if value >= 1000:
         return passed(f"{value} ms")
     return failed(f"{value} ms", "RCU interrupts computing on CPUs without a tick")
-
-
-@check("cmdline.rcu-priority")
-def rcu_priority(facts: Facts) -> CheckVerdict:
-    value = facts.integer(_RCU_PRIORITY)
-    if value <= _RCU_PRIORITY_MOST:
-        return passed(value)
-    return failed(value, "RCU callbacks preempt real-time tasks below that priority")
 
 
 @check("cmdline.serial-console")

@@ -33,7 +33,7 @@ def _made(option: Hardening) -> Check:
         severity=option.severity,
         source=option.source,
         wanted="off, or its cost measured and accepted",
-        reads=(CONFIG, "/proc/cmdline", *option.reads),
+        reads=(CONFIG, "/proc/cmdline", *option.files),
         cure=f"{_MEASURE}; off: {option.how}",
         why="Hardening costs time somewhere; whether a real-time task pays it is to be measured.",
         body=body,

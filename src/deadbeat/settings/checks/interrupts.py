@@ -9,9 +9,7 @@ from deadbeat.host.proc import Interrupt
 from deadbeat.host.values import UnreadError, cpu_set, cpus_text, mask_cpus
 from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
-from deadbeat.settings.reading_interrupts import COMMANDS as IRQ_COMMANDS
-from deadbeat.settings.reading_interrupts import managed_by_name, read_only
-from deadbeat.settings.reading_values import few, housekeeping, shared
+from deadbeat.settings.reading import few, housekeeping, managed_by_name, read_only, shared
 from deadbeat.settings.reading_window import (
     places,
     realtime_tasks,
@@ -31,7 +29,6 @@ THREADED = "/sys/class/net/*/threaded"
 COMPLETION = "/sys/block/*/queue/rq_affinity"
 UNHANDLED = "/sys/module/spurious/parameters/noirqdebug"
 
-COMMANDS = IRQ_COMMANDS
 #: Softirqs that go with a device's work; the others go with the tick.
 _DEVICE_SOFTIRQS = ("HI", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET")
 #: Interrupts between CPUs, by what /proc/interrupts calls them.
@@ -101,12 +98,6 @@ def balancing(facts: Facts) -> CheckVerdict:
     )
 
 
-@check("interrupts.default-placement")
-def default_placement(facts: Facts) -> CheckVerdict:
-    housekeeping(facts)
-    return _kept_out(facts, mask_cpus(facts.text("/proc/irq/default_smp_affinity")))
-
-
 @check("interrupts.thread-priority")
 def thread_priority(facts: Facts) -> CheckVerdict:
     threads = [task for task in tasks(facts) if task.kernel and task.name.startswith("irq/")]
@@ -120,18 +111,6 @@ def thread_priority(facts: Facts) -> CheckVerdict:
     if below:
         return failed(few(below), f"interrupt threads at {top} come before these tasks")
     return passed(f"{len(threads)} interrupt threads at most at {top}")
-
-
-@check("interrupts.workqueues")
-def workqueues(facts: Facts) -> CheckVerdict:
-    housekeeping(facts)
-    return _kept_out(facts, mask_cpus(facts.text(WORKQUEUES)))
-
-
-@check("interrupts.writeback")
-def writeback(facts: Facts) -> CheckVerdict:
-    housekeeping(facts)
-    return _kept_out(facts, mask_cpus(facts.text(WRITEBACK)))
 
 
 @check("interrupts.kernel-threads")

@@ -6,11 +6,17 @@ import re
 
 from deadbeat.host.kernel import kernel_release, preemption_model
 from deadbeat.host.values import Unknown, cpus_text, mask_cpus
-from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
+from deadbeat.settings.check import (
+    CheckVerdict,
+    built,
+    check,
+    failed,
+    having,
+    passed,
+    unknown,
+)
 from deadbeat.settings.facts import CONFIG, DMESG, Facts
-from deadbeat.settings.reading_cpus import meant
-from deadbeat.settings.reading_options import built, having, lacking, realtime, without
-from deadbeat.settings.reading_values import ONLINE, lockdown
+from deadbeat.settings.reading import ONLINE, lacking, lockdown, meant, realtime
 
 COMMANDS = {
     "timer-resolution": r"sed -n '/\.resolution/{p;q;}' /proc/timer_list",
@@ -101,11 +107,6 @@ def high_res_timers(facts: Facts) -> CheckVerdict:
     return passed(verdict.found, f"as built; /proc/timer_list does not tell ({why})")
 
 
-@check("kernel.cpu-freq")
-def cpu_freq(facts: Facts) -> CheckVerdict:
-    return having(facts, "CPU_FREQ", "the clock stays what the boot loader made it")
-
-
 @check("kernel.default-governor")
 def default_governor(facts: Facts) -> CheckVerdict:
     others = [n for n in facts.config() if n.startswith("CPU_FREQ_DEFAULT_GOV_")]
@@ -122,11 +123,6 @@ def other_governors(facts: Facts) -> CheckVerdict:
         return passed("none")
     worst = "; ondemand follows the load and harms most" if "ondemand" in there else ""
     return failed(", ".join(there), f"any program with the right can switch to them{worst}")
-
-
-@check("kernel.cpu-idle")
-def cpu_idle(facts: Facts) -> CheckVerdict:
-    return having(facts, "CPU_IDLE", "heat and wear, where a cap at C1 would do for latency")
 
 
 _TICK_SOURCES = "cpu-isolation: computing wants NO_HZ_FULL; periodic loops a steady tick"
@@ -164,23 +160,6 @@ def lockup_detector(facts: Facts) -> CheckVerdict:
     if on & set(facts.rt_cpus):
         return failed(f"on, CPUs {cpus_text(on)}", f"its timers fire on {meant(facts)}")
     return passed(f"on, CPUs {cpus_text(on)}", f"not on {meant(facts)}")
-
-
-@check("kernel.lockdep")
-def lockdep(facts: Facts) -> CheckVerdict:
-    names = ("PROVE_LOCKING", "LOCKDEP", "LOCK_STAT", "DEBUG_LOCK_ALLOC")
-    return without(facts, names, "every lock taken is recorded and searched")
-
-
-@check("kernel.latency-tracers")
-def latency_tracers(facts: Facts) -> CheckVerdict:
-    names = ("IRQSOFF_TRACER", "PREEMPT_TRACER")
-    return without(facts, names, "they cost latency also while nothing is traced")
-
-
-@check("kernel.tracing")
-def tracing(facts: Facts) -> CheckVerdict:
-    return having(facts, "TRACING", "no late wake-up can be explained on this kernel")
 
 
 @check("kernel.noise-tracers")
@@ -241,36 +220,11 @@ def rt_group_sched(facts: Facts) -> CheckVerdict:
     return failed("CONFIG_RT_GROUP_SCHED=y", "each control group needs its own real-time budget")
 
 
-@check("kernel.rcu-nocb")
-def rcu_nocb(facts: Facts) -> CheckVerdict:
-    return having(facts, "RCU_NOCB_CPU", "callbacks run on the CPU that queued them")
-
-
 @check("kernel.rcu-boost")
 def rcu_boost(facts: Facts) -> CheckVerdict:
     if facts.option("PREEMPT_RCU") == "n":
         return passed("CONFIG_PREEMPT_RCU is not set", "readers are not preempted")
     return having(facts, "RCU_BOOST", "a reader below real-time priority can hold RCU up")
-
-
-@check("kernel.cpu-isolation")
-def cpu_isolation(facts: Facts) -> CheckVerdict:
-    return having(facts, "CPU_ISOLATION", "isolcpus= has no effect on this kernel")
-
-
-@check("kernel.cpusets")
-def cpusets(facts: Facts) -> CheckVerdict:
-    return having(facts, "CPUSETS", "CPUs cannot be isolated at run time")
-
-
-@check("kernel.sanitizers")
-def sanitizers(facts: Facts) -> CheckVerdict:
-    return without(facts, _SANITIZERS, "every memory access or branch is checked or counted")
-
-
-@check("kernel.debug")
-def debug(facts: Facts) -> CheckVerdict:
-    return without(facts, _DEBUG, "they add to the worst case at every use")
 
 
 @check("kernel.hz")

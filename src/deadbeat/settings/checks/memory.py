@@ -6,7 +6,7 @@ from deadbeat.host.proc import MEMINFO, TaskState, colon_fields, limit, status_f
 from deadbeat.host.values import Unknown, UnreadError, chosen
 from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, unknown
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading_values import ONLINE, absent, few
+from deadbeat.settings.reading import ONLINE, absent, few
 from deadbeat.settings.reading_window import (
     places,
     realtime_tasks,
@@ -41,26 +41,6 @@ def swap(facts: Facts) -> CheckVerdict:
     if value <= 10:
         return passed(found, "swap is there, and hardly used")
     return failed(found, "pages of tasks that do not lock them are swapped out")
-
-
-@check("memory.huge-pages")
-def huge_pages(facts: Facts) -> CheckVerdict:
-    if _no_huge_pages(facts):
-        return passed("CONFIG_TRANSPARENT_HUGEPAGE is not set")
-    found = chosen(facts.text(f"{HUGE}/enabled"))
-    if found in ("never", "madvise"):
-        return passed(found)
-    return failed(found, "any page fault may clear, and first gather, 2 MB")
-
-
-@check("memory.huge-page-defrag")
-def huge_page_defrag(facts: Facts) -> CheckVerdict:
-    if _no_huge_pages(facts):
-        return passed("CONFIG_TRANSPARENT_HUGEPAGE is not set")
-    found = chosen(facts.text(f"{HUGE}/defrag"))
-    if found in ("never", "madvise", "defer"):
-        return passed(found)
-    return failed(found, "page faults wait until other pages were moved")
 
 
 @check("memory.khugepaged")

@@ -10,10 +10,16 @@ from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
 from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading_cooling import cooling_of_cpus
-from deadbeat.settings.reading_cpus import is_x86, isolated, meant, online
-from deadbeat.settings.reading_options import numbers
-from deadbeat.settings.reading_values import ONLINE, few
+from deadbeat.settings.reading import (
+    ONLINE,
+    cooling_of_cpus,
+    few,
+    is_x86,
+    isolated,
+    meant,
+    numbers,
+    online,
+)
 
 _CPU = "/sys/devices/system/cpu"
 _EACH = f"{_CPU}/cpu[0-9]*"

@@ -9,19 +9,9 @@ from deadbeat.host.kernel import VERSION
 from deadbeat.host.proc import DEADLINE, cpu_cgroup
 from deadbeat.host.realtime import ROOT_GROUP, controlling_group
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, shut, unknown
 from deadbeat.settings.facts import DMESG, Facts
-from deadbeat.settings.reading_domains import COMMANDS as DOMAINS_COMMANDS
-from deadbeat.settings.reading_domains import root_domains
-from deadbeat.settings.reading_values import (
-    ONLINE,
-    few,
-    housekeeping,
-    release,
-    shared,
-    shut,
-)
-from deadbeat.settings.reading_window import COMMANDS as WINDOW_COMMANDS
+from deadbeat.settings.reading import ONLINE, few, housekeeping, release, root_domains, shared
 from deadbeat.settings.reading_window import places, realtime_tasks, tasks
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
@@ -32,8 +22,6 @@ GROUP = "command:group-rt-runtime"
 RESERVED = "command:deadline-tasks"
 
 COMMANDS = {
-    **WINDOW_COMMANDS,
-    **DOMAINS_COMMANDS,
     # The group of this process in the hierarchy of the cpu controller (cgroup v1). In a container
     # the mount may begin at the group itself. Without one: what `controlling_group` reads.
     "group-rt-runtime": r"""

@@ -9,7 +9,7 @@ from deadbeat.host.realtime import permission
 from deadbeat.host.values import Unknown, cpus_text
 from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading_values import few, housekeeping, shared
+from deadbeat.settings.reading import few, housekeeping, shared
 from deadbeat.settings.reading_window import (
     places,
     realtime_tasks,

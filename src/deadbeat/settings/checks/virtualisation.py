@@ -10,7 +10,7 @@ from deadbeat.host.proc import CPUINFO, STAT, colon_fields
 from deadbeat.host.values import Unknown, UnreadError
 from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
-from deadbeat.settings.reading_values import LOCKDOWN, few, lockdown
+from deadbeat.settings.reading import LOCKDOWN, few, lockdown
 from deadbeat.settings.reading_window import gaps, window
 
 QUOTA = "command:cpu-quota"

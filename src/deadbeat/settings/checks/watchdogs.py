@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterator
 
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed
+from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, without
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading_cpus import is_x86, meant
-from deadbeat.settings.reading_options import lacking, numbers, without
-from deadbeat.settings.reading_values import absent, few
+from deadbeat.settings.reading import absent, few, is_x86, lacking, meant, numbers
 from deadbeat.settings.reading_window import tasks
 
 _KERNEL = "/proc/sys/kernel"
@@ -65,33 +63,6 @@ def soft_lockup(facts: Facts) -> CheckVerdict:
             f"on, CPUs {cpus_text(on)}", f"it stops real-time tasks on {meant(facts, struck)}"
         )
     return passed(f"on, CPUs {cpus_text(on)}")
-
-
-@check("watchdogs.nmi")
-def nmi(facts: Facts) -> CheckVerdict:
-    if lacking(facts, _NMI):
-        return passed("not built")
-    if facts.integer(_NMI) == 0:
-        return passed("0")
-    return failed(facts.text(_NMI), "non-maskable interrupts on every CPU")
-
-
-@check("watchdogs.hung-task")
-def hung_task(facts: Facts) -> CheckVerdict:
-    if lacking(facts, _HUNG):
-        return passed("not built")
-    value = facts.integer(_HUNG)
-    if value == 0 or value >= 600:
-        return passed(f"{value} s")
-    return failed(f"{value} s", "it walks the list of all tasks that often")
-
-
-@check("watchdogs.stat-interval")
-def stat_interval(facts: Facts) -> CheckVerdict:
-    value = facts.integer(_STAT)
-    if value >= 10:
-        return passed(f"{value} s")
-    return failed(f"{value} s", "a worker runs that often on every CPU that counted something")
 
 
 @check("watchdogs.rcu-stall")
@@ -149,13 +120,6 @@ def bpf(facts: Facts) -> CheckVerdict:
     counts = {kind: found.count(kind) for kind in dict.fromkeys(found)}
     words = ", ".join(f"{n} {kind}" for kind, n in counts.items())
     return failed(words, "they run at events of the kernel, in whichever task")
-
-
-@check("watchdogs.bpf-statistics")
-def bpf_statistics(facts: Facts) -> CheckVerdict:
-    if lacking(facts, _BPF_STATS):
-        return passed("not built")
-    return passed("0") if facts.integer(_BPF_STATS) == 0 else failed("1", "each run is timed")
 
 
 @check("watchdogs.profilers")

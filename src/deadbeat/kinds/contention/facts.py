@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
 
 from deadbeat.model.results import Summary
-
-#: Shown for a fact the summary does not hold.
-UNKNOWN = "not recorded"
+from deadbeat.report.document import UNKNOWN, counted, flatten, percent
 
 
 @frozen(kw_only=True)
@@ -57,15 +55,6 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return None
     return float(value) if math.isfinite(value) else None
-
-
-def percent(share: float) -> str:
-    """A share as text in percent with two significant digits: 0.0123 -> ``1.2 %``."""
-    value = 100 * share
-    if value == 0:
-        return "0 %"
-    decimals = max(0, 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{decimals}f} %"
 
 
 def factor_of(row: Mapping[str, object]) -> float:
@@ -214,11 +203,6 @@ def _rows_are(summary: Summary) -> str:
     return f"{counted(several, 'group')} at {levels} deadline factors{each}"
 
 
-def counted(count: int, noun: str) -> str:
-    """``1 point``, ``2 points``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def labels(summary: Summary) -> tuple[str, ...]:
     """The labels that must show on every figure, the platform's kind among them unless hardware."""
     kind = str(platform(summary).get("kind") or "")
@@ -284,30 +268,6 @@ def holds_no_run(summary: Summary) -> bool:
 def parameters(summary: Summary) -> tuple[tuple[str, str], ...]:
     """The campaign's parameters as ``path``, text."""
     return tuple(flatten(summary.meta.get("parameters")))
-
-
-def flatten(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Leaves of nested plain values as ``a.b.c``, text; a list of scalars is one leaf."""
-    if isinstance(value, Mapping):
-        for key in value:
-            yield from flatten(value[key], f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list | tuple) and any(
-        isinstance(item, Mapping | list | tuple) for item in value
-    ):
-        for position, item in enumerate(value):
-            yield from flatten(item, f"{path}[{position}]")
-    elif isinstance(value, list | tuple):
-        yield path, ", ".join(_leaf(item) for item in value)
-    elif path:
-        yield path, _leaf(value)
-
-
-def _leaf(value: Any) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _mapping(value: Any) -> Mapping[str, object]:

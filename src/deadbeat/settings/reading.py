@@ -1,0 +1,299 @@
+"""What checks and knobs ask of `Facts`: values, CPUs, build options, interrupts, root domains."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from deadbeat.host import kernel
+from deadbeat.host.kernel import CMDLINE, VERSION, release_of
+from deadbeat.host.proc import CPUINFO, Interrupt, colon_fields
+from deadbeat.host.snapshot import SLOWS_CPUS
+from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
+from deadbeat.settings.facts import CONFIG, DMESG, Facts
+from deadbeat.targets.readings import MISSING
+
+# -- values
+
+
+ONLINE = "/sys/devices/system/cpu/online"
+LOCKDOWN = "/sys/kernel/security/lockdown"
+
+
+def absent(facts: Facts, path: str) -> bool:
+    """Whether ``path`` does not exist; what was refused may."""
+    return facts.reading(path).reason == MISSING
+
+
+def housekeeping(facts: Facts) -> tuple[int, ...]:
+    """CPUs that are online and not meant for real-time tasks.
+
+    UnreadError where none is left: nothing could go elsewhere."""
+    left = tuple(cpu for cpu in facts.cpu_list(ONLINE) if cpu not in facts.rt_cpus)
+    if not left:
+        raise UnreadError(
+            f"every CPU ({cpus_text(facts.rt_cpus)}) is meant for real-time tasks: none is left"
+            " for the rest; name fewer with --rt-cpus"
+        )
+    return left
+
+
+def shared(facts: Facts, cpus: Iterable[int]) -> list[int]:
+    """Those of ``cpus`` that are meant for real-time tasks."""
+    return sorted(set(cpus) & set(facts.rt_cpus))
+
+
+def few(names: Sequence[str], *, most: int = 4) -> str:
+    """``a, b, c and 12 more``."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def release(facts: Facts) -> tuple[int, int]:
+    """Major and minor number of the kernel. UnreadError where it is not known."""
+    found = release_of(facts.text(VERSION))
+    if found == (0, 0):
+        raise UnreadError(f"{VERSION} names no release")
+    return found
+
+
+def lockdown(facts: Facts) -> str | None:
+    """``none``, ``integrity`` or ``confidentiality``; "on" where only the log tells; None: unknown.
+
+    Whoever asks reads LOCKDOWN and the log: securityfs need not be mounted."""
+    mode = facts.get(LOCKDOWN)
+    if mode is not None:
+        return chosen(mode)
+    log = facts.get(DMESG)
+    return "on" if log is not None and "Kernel is locked down" in log else None
+
+
+# -- CPUs
+
+
+#: Files that `isolated` reads.
+ISOLATED = ("/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated")
+#: Files that `tickless` reads.
+TICKLESS = ("/sys/devices/system/cpu/nohz_full", CMDLINE, ONLINE)
+
+
+def meant(facts: Facts, cpus: Iterable[int] | None = None) -> str:
+    """CPUs for real-time tasks in words, ``CPUs 2-3``; ``assumed`` where nobody named them.
+
+    Args:
+        cpus: Those of them that are spoken of; None: all.
+    """
+    chosen = sorted(facts.rt_cpus if cpus is None else cpus)
+    assumed = "" if facts.asked_cpus else " (assumed)"
+    return f"{'CPU' if len(chosen) == 1 else 'CPUs'} {cpus_text(chosen)}{assumed}"
+
+
+def from_boot(text: str, last: int) -> set[int]:
+    """CPUs of a list on the kernel's command line (kernel-parameters, "cpu lists").
+
+    Words that are no CPUs (``managed_irq``) are left out; ``N`` is the last CPU, ``a-b:used/group``
+    the first ``used`` of each ``group``.
+    """
+    found: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d+|N)(?:-(\d+|N)(?::(\d+)/(\d+))?)?", part.strip())
+        if part.strip() == "all":
+            found |= set(range(last + 1))
+        elif match is not None:
+            first, end = (_number(each, last) for each in (match[1], match[2] or match[1]))
+            used, group = int(match[3] or 1), int(match[4] or 1) or 1
+            found |= {cpu for cpu in range(first, end + 1) if (cpu - first) % group < used}
+    return found
+
+
+def _number(text: str, last: int) -> int:
+    return last if text == "N" else int(text)
+
+
+def cpu_flags(facts: Facts) -> set[str]:
+    """What the first CPU can do, as /proc/cpuinfo of x86 lists it; none on other processors."""
+    fields = colon_fields(facts.text(CPUINFO))
+    names = {name.partition(" ")[0] for name in fields}
+    if not names & {"processor", "vendor_id", "flags", "Features", "isa", "cpu"}:
+        raise UnreadError(f"{CPUINFO} describes no processor")
+    return set(fields.get("flags", "").split())
+
+
+def is_x86(facts: Facts) -> bool:
+    """Whether this is an x86 processor; needs CPUINFO among what is read. As `cpu_flags`."""
+    cpu_flags(facts)
+    return bool({"vendor_id", "flags"} & colon_fields(facts.text(CPUINFO)).keys())
+
+
+def online(facts: Facts) -> set[int]:
+    """CPUs that are online. UnreadError where none is: then nothing was read."""
+    found = set(facts.cpu_list(ONLINE))
+    if not found:
+        raise UnreadError(f"{ONLINE} names no CPU")
+    return found
+
+
+def argument_cpus(facts: Facts, name: str) -> set[int]:
+    """CPUs that a word of the command line names; none where it is not there."""
+    last = max(online(facts))
+    return from_boot(facts.argument(name) or "", last)
+
+
+def isolated(facts: Facts) -> set[int]:
+    """CPUs outside the scheduler's balancing: at boot, or by an isolated partition.
+
+    UnreadError where the kernel does not say."""
+    at_boot = set(facts.cpu_list(ISOLATED[0]))
+    partitions = facts.get(ISOLATED[1])
+    return at_boot | set(facts.cpu_list(ISOLATED[1]) if partitions else ())
+
+
+def tickless(facts: Facts) -> set[int]:
+    """CPUs whose tick stops beside a single task. A kernel without NO_HZ_FULL has none."""
+    if facts.get(TICKLESS[0]) is None:
+        facts.text(CMDLINE)
+        online(facts)  # without sysfs nothing is known
+        return set()
+    return set(facts.cpu_list(TICKLESS[0]))
+
+
+def offloaded(facts: Facts) -> set[int]:
+    """CPUs whose RCU callbacks run elsewhere: rcu_nocbs=, those without a tick, or all by default.
+
+    A kernel without RCU_NOCB_CPU ignores the word. Where its configuration cannot be read the
+    word is believed.
+    """
+    asked = argument_cpus(facts, "rcu_nocbs") | tickless(facts)
+    if facts.get(CONFIG) is None:
+        return asked
+    if facts.option("RCU_NOCB_CPU") == "n":
+        return set()
+    by_default = facts.option("RCU_NOCB_CPU_DEFAULT_ALL") == "y"
+    named = facts.argument("rcu_nocbs") is not None or tickless(facts)
+    return online(facts) if by_default and not named else asked
+
+
+# -- build options, files that may not be there
+
+
+def lacking(facts: Facts, path: str) -> bool:
+    """Whether a file does not exist. One that is refused does.
+
+    UnreadError where /proc itself is not there, and so nothing says anything."""
+    facts.text("/proc/cmdline")
+    return absent(facts, path)
+
+
+def numbers(facts: Facts, pattern: str) -> dict[str, int]:
+    """Path -> the number in it. UnreadError where one holds none."""
+    found = {}
+    for path, text in facts.texts(pattern).items():
+        if not re.fullmatch(r"-?\d+", text):
+            raise UnreadError(f"{path} holds {text[:40]!r}, not a number")
+        found[path] = int(text)
+    return found
+
+
+def realtime(facts: Facts) -> bool:
+    """Whether this is a PREEMPT_RT kernel; needs REALTIME among what is read."""
+    return bool(
+        facts.get(REALTIME[0]) == "1"
+        or re.search(r"\bPREEMPT[_ ]RT\b", facts.get(REALTIME[1]) or "")
+    )
+
+
+#: Files that `realtime` reads.
+REALTIME = (kernel.REALTIME, kernel.VERSION)
+
+
+# -- interrupts that the kernel places by itself
+
+
+MODES = "command:irq-modes"
+#: Queues of drivers whose interrupts the kernel places by itself (irq_affinity of their driver).
+_MANAGED = re.compile(r"nvme\d+q[1-9]|virtio\d+-req\.\d|mpt\d|megasas|hpsa|hisi_sas|qla2xxx")
+
+
+def read_only(facts: Facts) -> set[str] | None:
+    """Numbers of those whose file nobody may write; None: ls shows none. As `Facts.text`."""
+    modes = re.findall(r"^(\S+) .*?/proc/irq/(\d+)/smp_affinity$", facts.text(MODES), re.M)
+    return {number for mode, number in modes if "w" not in mode} if modes else None
+
+
+def managed_by_name(rows: Mapping[str, Interrupt]) -> set[str]:
+    """Numbers of those that belong to a driver which has them placed."""
+    return {number for number, row in rows.items() if _MANAGED.search(row.about)}
+
+
+# -- what slows CPUs down because they are hot
+
+
+#: Files that `cooling_of_cpus` reads.
+COOLING = (
+    "/sys/class/thermal/cooling_device[0-9]*/type",
+    "/sys/class/thermal/cooling_device[0-9]*/cur_state",
+)
+
+
+def cooling_of_cpus(facts: Facts) -> list[tuple[str, int]]:
+    """What slows CPUs down (not fans), with how much of it is in use; 0: nothing.
+
+    UnreadError where one does not tell."""
+    states = []
+    for path, reading in facts.matches(COOLING[0]).items():
+        name = (reading.text or "").strip()
+        if not SLOWS_CPUS.match(name):
+            continue
+        state = path.replace("/type", "/cur_state")
+        text = facts.matches(COOLING[1]).get(state, reading).text or ""
+        if re.fullmatch(r"-?\d+\s*", text) is None:
+            raise UnreadError(f"{state} holds {text[:40]!r}, not a number")
+        states.append((name, int(text)))
+    return states
+
+
+# -- root domains
+
+
+PARTITIONS = "command:cpuset-partitions"
+#: Only groups below the machine's top have it.
+_BELOW_TOP = "/sys/fs/cgroup/cgroup.type"
+#: Of the top group of version 1.
+_BALANCED = "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
+#: What `root_domains` reads.
+DOMAINS = (*ISOLATED, ONLINE, PARTITIONS, _BELOW_TOP, _BALANCED)
+
+COMMANDS = {
+    "irq-modes": "ls -l /proc/irq/*/smp_affinity",
+    # Valid ones only: "root invalid (...)" has more words.
+    "cpuset-partitions": r"""
+[ -d /sys/fs/cgroup ] || exit 0
+command -v find > /dev/null || exit 127
+find /sys/fs/cgroup -name cpuset.cpus.partition | while read -r file; do
+    read -r kind rest < "$file" || continue
+    case "$kind $rest" in 'root ' | 'isolated ') ;; *) continue ;; esac
+    read -r cpus < "${file%/*}/cpuset.cpus.effective" && echo "$kind $cpus"
+done; :""",
+}
+
+
+def root_domains(facts: Facts) -> list[set[int]]:
+    """CPUs that are online, by the domain that they belong to.
+
+    All that are isolated, at boot or by partitions, share the kernel's default one.
+
+    Raises:
+        UnreadError: Something that may divide them is out of sight.
+    """
+    every = online(facts)
+    if facts.get(_BELOW_TOP) is not None:
+        raise UnreadError("a container's view: partitions of the machine are out of sight")
+    if facts.get(_BALANCED) == "0":
+        raise UnreadError("cpusets of version 1 divide the CPUs, and this does not follow them")
+    rows = re.findall(r"^(root|isolated) ([\d,-]+)$", facts.text(PARTITIONS), re.M)
+    apart = isolated(facts)
+    for kind, cpus in rows:
+        apart |= cpu_set(cpus) if kind == "isolated" else set()
+    parts = [cpu_set(cpus) - apart for kind, cpus in rows if kind == "root"]
+    rest = every.difference(apart, *parts)
+    return [found & every for found in (apart, *parts, rest) if found & every]
