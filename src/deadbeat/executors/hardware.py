@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Any
 
 from attrs import frozen
 
@@ -117,7 +116,7 @@ class HardwareExecutor:
             name=self._target.name,
         )
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> dict[str, object]:
         """State of the machine now."""
         more = {
             "hardening": states_of(self._target),

@@ -50,7 +50,7 @@ class LoadStore(RunFolder[LoadKey, LoadRun]):
         return dict(self.facts["changes"])
 
     @classmethod
-    def has_facts(cls, plain: Mapping[str, Any]) -> bool:
+    def has_facts(cls, plain: Mapping[str, object]) -> bool:
         unit_ps = plain.get("unit_ps")
         told = all(are_words(plain.get(name)) for name in ("changes", "impossible"))
         return told and isinstance(unit_ps, int) and 1 <= unit_ps <= UNIT_MAX_PS

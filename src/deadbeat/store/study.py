@@ -10,6 +10,7 @@ import io
 import json
 import re
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ class StudyStore(OwnedFolder):
 
     NOUN, HEAD, FOLDERS = "study", STUDY_FILE, (CHUNKS,)
 
-    def __init__(self, path: Path, *, spec: dict[str, Any], digest: str, tool: str) -> None:
+    def __init__(self, path: Path, *, spec: Mapping[str, object], digest: str, tool: str) -> None:
         super().__init__(path)
         self.spec = spec
         self.digest = digest
@@ -50,7 +51,7 @@ class StudyStore(OwnedFolder):
         self.tool = tool
 
     @classmethod
-    def create(cls, path: Path, spec: dict[str, Any], digest: str) -> StudyStore:
+    def create(cls, path: Path, spec: Mapping[str, object], digest: str) -> StudyStore:
         """Begins a study in ``path``, which must be missing, empty, or begun and killed.
 
         Args:

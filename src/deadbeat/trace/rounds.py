@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from attrs import field, frozen
 
@@ -29,13 +28,6 @@ class Takers:
     waited_ns: dict[str, int] = field(factory=dict)
     interrupted_ns: dict[str, int] = field(factory=dict)
     switches: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "waited_ns": dict(self.waited_ns),
-            "interrupted_ns": dict(self.interrupted_ns),
-            "switches": self.switches,
-        }
 
 
 def takers_of(text: str) -> Takers:

@@ -300,10 +300,10 @@ def power_lines(summary: LoadSummary) -> list[str]:
 # ---------- files ----------
 
 
-def summary_dict(summary: LoadSummary, **more: Any) -> dict[str, Any]:
+def summary_dict(summary: LoadSummary, **more: object) -> dict[str, object]:
     """JSON values of a summary; histograms as `model.histogram` writes them."""
 
-    def plain(_owner: object, _field: object, value: Any) -> Any:
+    def plain(_owner: object, _field: object, value: object) -> object:
         return histogram.to_json(value) if isinstance(value, Histogram) else value
 
     return {**attrs.asdict(summary, value_serializer=plain), **more}

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from attrs import evolve
+from attrs import asdict, evolve
 
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.kinds.interference.engine import LoadEngine, LoadRequest, parse
@@ -102,7 +101,7 @@ class HardwareLoad(LoadEngine):
             self._target.run(("rm", "-f", out))
             return evolve(parse(path.read_text()), trace=trace)
 
-    def _traced(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, Any]:
+    def _traced(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, object]:
         """One run under event tracing; who had the CPU, or why that is not known."""
         with Tracer(self._target, cpus=ask.cpus) as tracer:
             tracer.start()
@@ -111,9 +110,9 @@ class HardwareLoad(LoadEngine):
             text = tracer.text()
             if tracer.unavailable:
                 return {"unavailable": tracer.unavailable}
-            return {**takers_of(text).to_json(), "lost_events": tracer.lost}
+            return {**asdict(takers_of(text)), "lost_events": tracer.lost}
 
-    def _converse(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, Any]:
+    def _converse(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, object]:
         tail_s = (_TAIL_ROUNDS + ask.normal) * ask.units * ask.unit_ps / 1e12
         timeout = ask.seconds + tail_s + _PATIENCE_S
         for line in self._executor.converse("rounds", ask.policy, options, timeout=timeout):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
@@ -113,7 +112,7 @@ def _specified(asked: Begin) -> LoadSpec:
     return specify(layer if named is None else preset(named, layer), asked.names)
 
 
-def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, Any]:
+def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, object]:
     failed = {key.text: why for key, why in store.failed().items()}
     path = store.path
     return summary_dict(summary, path=str(path), report=str(path / REPORT_FILE), failed=failed)

@@ -15,6 +15,7 @@ import numpy as np
 from attrs import field, frozen
 
 from deadbeat.experiment.beside import beside_load
+from deadbeat.kinds.interference.charts import overlay_charts
 from deadbeat.kinds.interference.plan import block_of, planned_keys
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec
 from deadbeat.kinds.interference.summarise import LoadFigures, figures_of, summary_of
@@ -151,7 +152,7 @@ def load_test_of(
     )
 
 
-def _settings(spec: LoadSpec) -> dict[str, Any]:
+def _settings(spec: LoadSpec) -> dict[str, object]:
     """What makes a failure what it is, of a resolved specification."""
     additions = spec.additions
     return {
@@ -287,12 +288,6 @@ def _other_cpus(tests: Sequence[LoadTest]) -> Iterator[str]:
             yield f"{prefix}CPUs of the threads: {one} | {two}"
 
 
-def _overlays(subjects: Sequence[LoadTest], _levels: int | None) -> list[Any]:
-    from deadbeat.kinds.interference.charts import overlay_charts  # noqa: PLC0415  heavy
-
-    return overlay_charts([subject.summary for subject in subjects])
-
-
 COMPARABLE = Comparable(
     of="load",
     file=LOAD_FILE,
@@ -301,5 +296,5 @@ COMPARABLE = Comparable(
     metrics=METRICS,
     read=read_load,
     align=align,
-    overlays=_overlays,
+    overlays=lambda tests, _: overlay_charts([test.summary for test in tests]),
 )

@@ -234,7 +234,7 @@ def _ms(ns: int) -> str:
     return f"{ns / _MS:g} ms"
 
 
-def preset(name: str, layer: Mapping[str, Any]) -> dict[str, Any]:
+def preset(name: str, layer: Mapping[str, object]) -> dict[str, object]:
     """What a preset asks for, with what the person says otherwise.
 
     Raises:
@@ -243,7 +243,7 @@ def preset(name: str, layer: Mapping[str, Any]) -> dict[str, Any]:
     if name not in PRESETS:
         known = list(PRESETS)
         raise UsageError(f"--preset: {shown(name)} is none", f"use {', '.join(known)}")
-    found = {**PRESETS[name], **layer}
+    found: dict[str, object] = {**PRESETS[name], **layer}
     if "round" in layer:
         found.pop("additions", None)
     told_apart = "repeats" not in layer and layer.get("remedies") != "none"
@@ -252,12 +252,12 @@ def preset(name: str, layer: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def specify(values: Mapping[str, Any], names: Mapping[str, str] | None = None) -> LoadSpec:
+def specify(values: Mapping[str, object], names: Mapping[str, str] | None = None) -> LoadSpec:
     """The specification of ``values`` (as typed, or canonical); ``names`` as `checked`."""
     return checked(LoadSpec, dict(values), names)
 
 
-def read_spec(plain: Mapping[str, Any]) -> LoadSpec:
+def read_spec(plain: Mapping[str, object]) -> LoadSpec:
     """The specification of its canonical form. DataError where it is none."""
     try:
         return specify(plain)

@@ -124,7 +124,7 @@ def fingerprint(spec: StudySpec) -> str:
     return hashlib.sha256(compute(spec, [Piece(0, 0, 1)]).tobytes()).hexdigest()
 
 
-def chunk_there(plain: Mapping[str, Any], number: int, wanted: tuple[str, str]) -> Rows:
+def chunk_there(plain: Mapping[str, object], number: int, wanted: tuple[str, str]) -> Rows:
     """A chunk, on a worker.
 
     Raises:

@@ -276,7 +276,7 @@ def _parameters(spec: StudySpec) -> tuple[tuple[str, str], ...]:
     )
 
 
-def summary_dict(results: StudyResults, judgements: Sequence[Judgement]) -> dict[str, Any]:
+def summary_dict(results: StudyResults, judgements: Sequence[Judgement]) -> dict[str, object]:
     """Counts and conclusions as plain values."""
     return {
         "sets": results.spec.total,

@@ -164,7 +164,7 @@ def _as(value: Any, default: Any) -> Any:
     return _COSTS.structure(value, Costs)
 
 
-def _changed(preset: Preset, asked: Mapping[str, Any], names: Mapping[str, str]) -> StudySpec:
+def _changed(preset: Preset, asked: Mapping[str, object], names: Mapping[str, str]) -> StudySpec:
     """The study of a preset, with what may be said beside it."""
     hint = "leave out the one or the other"
     strange = [

@@ -140,28 +140,30 @@ class StudySpec:
         return self
 
 
-def spec_dict(spec: StudySpec) -> dict[str, Any]:
+def spec_dict(spec: StudySpec) -> dict[str, object]:
     """The canonical plain form: ``read_spec(spec_dict(spec)) == spec``."""
-    plain = attrs.asdict(spec, recurse=False)
-    plain["sources"] = {label: attrs.asdict(source) for label, source in spec.sources.items()}
-    plain["cells"] = [list(attrs.astuple(cell)) for cell in spec.cells]
-    plain["contenders"] = {label: attrs.asdict(it) for label, it in spec.contenders.items()}
-    for scheduler in plain["contenders"].values():
+    contenders = {label: attrs.asdict(it) for label, it in spec.contenders.items()}
+    for scheduler in contenders.values():
         scheduler["threshold"] = scheduler["threshold"] and list(scheduler["threshold"])
-    plain["tests"] = list(spec.tests)
-    # JSON objects are unordered; the order of contenders is that of columns and legends.
-    plain["contender_order"] = list(spec.contenders)
-    plain["source_order"] = list(spec.sources)
-    return plain
+    return {
+        **attrs.asdict(spec, recurse=False),
+        "sources": {label: attrs.asdict(source) for label, source in spec.sources.items()},
+        "cells": [list(attrs.astuple(cell)) for cell in spec.cells],
+        "contenders": contenders,
+        "tests": list(spec.tests),
+        # JSON objects are unordered; the order of contenders is that of columns and legends.
+        "contender_order": list(spec.contenders),
+        "source_order": list(spec.sources),
+    }
 
 
-def read_spec(plain: Mapping[str, Any]) -> StudySpec:
+def read_spec(plain: Mapping[str, object]) -> StudySpec:
     """The specification of its canonical plain form.
 
     Raises:
         DataError: It is not one.
     """
-    values = dict(plain)
+    values: dict[str, Any] = dict(plain)
     try:
         for key, order, kind in (
             ("contenders", "contender_order", Scheduler),
@@ -179,12 +181,12 @@ def read_spec(plain: Mapping[str, Any]) -> StudySpec:
         ) from error
 
 
-def identity(plain: Mapping[str, Any]) -> dict[str, Any]:
+def identity(plain: Mapping[str, object]) -> dict[str, object]:
     """What of a specification in its plain form its results depend on."""
     return {key: value for key, value in plain.items() if key not in ("name", "title")}
 
 
-def digest(plain: Mapping[str, Any]) -> str:
+def digest(plain: Mapping[str, object]) -> str:
     """What identifies a specification in its plain form."""
     text = json.dumps(identity(plain), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
