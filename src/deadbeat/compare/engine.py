@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from deadbeat.compare.gate import STILL, Drift, Gate, gate_of
 from deadbeat.compare.pairs import MeanDifference, PairedRuns, by_cell, cut_off, if_rare, over_cells
-from deadbeat.compare.words import needs, overall, place_text
+from deadbeat.compare.words import cell_text, needs, overall
 from deadbeat.model.comparison import (
     CellComparison,
     ComparedEffect,
@@ -149,7 +149,7 @@ def _hidden(sample: PairedRuns, chosen: NDArray[np.bool_], options: CompareOptio
         gone = sorted(set(cell[had]) - set(cell[had & ran[theirs] & (lost[theirs] < 1)]))
         lacking = int((had & ~ran[theirs]).sum())
         if gone:
-            names = "; ".join(place_text(sample.cells[n]) for n in gone[:_CELLS_NAMED])
+            names = "; ".join(cell_text(sample.cells[n]) for n in gone[:_CELLS_NAMED])
             more = "; ..." if len(gone) > _CELLS_NAMED else ""
             lines[side].append(
                 f"{len(gone)} of {len(set(cell[had]))} cells of {beside} have no result in {name}"

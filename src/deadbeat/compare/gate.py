@@ -13,7 +13,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.compare.pairs import PairedRuns
-from deadbeat.compare.words import place_text
+from deadbeat.compare.words import cell_text
 from deadbeat.model.observations import Floats
 from deadbeat.stats.intervals import t_quantile
 
@@ -189,7 +189,7 @@ def _lacking_text(sample: PairedRuns) -> str:
     for name, planned in zip(sample.repeats, sample.planned[1:], strict=False):
         lacking = [sample.cells[n] for n in np.flatnonzero(~planned)]
         if lacking:
-            some = ", ".join(place_text(cell) for cell in lacking[:2])
+            some = ", ".join(cell_text(cell) for cell in lacking[:2])
             more = ", ..." if len(lacking) > 2 else ""
             told.append(f"{name} lacks {len(lacking)} of {len(planned)} cells ({some}{more})")
     return "; ".join(told)

@@ -210,23 +210,13 @@ def p_text(value: float | None) -> str:
     return f"{value:.2g}" if value >= 1e-6 else "< 1e-06"
 
 
-def place_text(cell: Cell) -> str:
-    """`cell_text` of a cell that has no comparison."""
-    shares = [None if share < 0 else share for share in (cell.sync_share, cell.contended_ratio)]
-    return _place(cell, shares, factor=False)
-
-
-def cell_text(cell: CellComparison, *, factor: bool = False) -> str:
+def cell_text(cell: Cell | CellComparison, *, factor: bool = False) -> str:
     """``M = 2, rho = 0.5, alpha = 1``, with what applies; ``factor``: and the deadline factor."""
-    return _place(cell, [cell.sync_share, cell.contended_ratio], factor=factor)
-
-
-def _place(cell: Cell | CellComparison, shares: Sequence[float | None], *, factor: bool) -> str:
     parts = [cell.group] if cell.group else []
     if cell.cores > 0 and not cell.group:
         parts.append(f"M = {cell.cores}")
-    for name, value in zip(("rho", "alpha"), shares, strict=True):
-        if value is not None:
+    for name, value in (("rho", cell.sync_share), ("alpha", cell.contended_ratio)):
+        if value is not None and value >= 0:
             parts.append(f"{name} = {value:g}")
     if factor:
         parts.append(f"D = {cell.deadline_factor:g} C")
