@@ -17,7 +17,7 @@ from deadbeat.kinds.interference.hardware import HardwareLoad
 from deadbeat.model.errors import TargetError
 from deadbeat.model.load import LoadKey, Seen
 from deadbeat.model.tuning import Setting
-from deadbeat.settings.standing import refuse_unsettled
+from deadbeat.settings.tune import refuse_unsettled
 from deadbeat.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deadbeat.settings.bootline import merged
+from deadbeat.settings.tuning_plan import merged
 
 
 def test_words_come_after_what_is_there_and_before_what_is_for_the_first_process() -> None:

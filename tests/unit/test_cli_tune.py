@@ -13,8 +13,7 @@ from helpers.trees import BOOT_ID, grow, held
 from deadbeat.cli.main import main
 from deadbeat.model.tuning import Setting
 from deadbeat.settings.journal import Journal
-from deadbeat.settings.owner import Owner, owner_of
-from deadbeat.settings.tune import applied
+from deadbeat.settings.tune import Holder, applied, holder_of
 from deadbeat.targets.local import LocalTarget
 
 VM = "/proc/sys/vm"
@@ -311,7 +310,9 @@ def test_what_a_killed_measurement_left_is_put_back(tune: Tool) -> None:
 
 
 def test_a_change_that_is_meant_to_last_has_no_owner() -> None:
-    assert owner_of("deadbeat tune apply realtime") == Owner(reason="deadbeat tune apply realtime")
+    assert holder_of("deadbeat tune apply realtime") == Holder(
+        reason="deadbeat tune apply realtime"
+    )
 
 
 def test_a_knob_given_twice_is_refused(tune: Tool) -> None:

@@ -18,7 +18,7 @@ from deadbeat.cli.main import main
 from deadbeat.model.readiness import SEVERITIES
 from deadbeat.report import html
 from deadbeat.report.doctor_page import doctor_document, write_doctor
-from deadbeat.settings import doctor_words as words
+from deadbeat.settings import doctor_summary as words
 from deadbeat.settings.check import all_checks
 from deadbeat.settings.doctor import DoctorReport, examine, families, of_families
 from deadbeat.targets.fake import FakeTarget
@@ -41,7 +41,7 @@ def test_every_check_is_asked_once() -> None:
     found = diagnose()
     assert [result.id for result in found.results] == [check.id for check in all_checks()]
     assert len(found.results) >= 100
-    assert found.patient.rt_cpus == (1,) and not found.patient.asked_cpus
+    assert found.target.rt_cpus == (1,) and not found.target.asked_cpus
     assert {item.name for item in found.inventory} >= {"processes", "packages", "boot", "image"}
 
 
@@ -71,9 +71,9 @@ def test_the_sentence_counts_what_is_grave_and_what_is_unknown() -> None:
     told = words.sentence(found)
     assert told.startswith("Not ready for real-time work: 1 fatal")
     assert "could not be told" in told
-    nothing = DoctorReport(results=(), facts=found.facts, patient=found.patient)
+    nothing = DoctorReport(results=(), facts=found.facts, target=found.target)
     assert words.sentence(nothing) == "Ready: nothing fatal or high fails."
-    some = DoctorReport(results=(), facts=found.facts, patient=found.patient, partial=True)
+    some = DoctorReport(results=(), facts=found.facts, target=found.target, partial=True)
     assert "the others were not asked" in words.sentence(some)
     assert "In these families nothing" in words.sentence(diagnose(("hardening",)))
 
@@ -127,17 +127,17 @@ def test_the_page_is_whole_escaped_and_opens_no_connection(tmp_path: Path) -> No
 NOBODY = """
 import json, os
 from deadbeat.settings.doctor import examine
-from deadbeat.settings import doctor_words
+from deadbeat.settings import doctor_summary
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 # Everything is imported while the interpreter's files can still be read.
-doctor_words.as_json(examine(FakeTarget()))
+doctor_summary.as_json(examine(FakeTarget()))
 if os.geteuid() == 0:
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)
     os.setresuid(65534, 65534, 65534)
 with LocalTarget() as target:
-    print(json.dumps(doctor_words.as_json(examine(target))))
+    print(json.dumps(doctor_summary.as_json(examine(target))))
 """
 
 

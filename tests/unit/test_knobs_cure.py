@@ -10,8 +10,8 @@ import test_knobs as t
 
 from deadbeat.model.tuning import Setting
 from deadbeat.settings.check import all_checks
-from deadbeat.settings.cures import Advice, advised
 from deadbeat.settings.doctor import examine
+from deadbeat.settings.doctor_summary import Advice, advised
 from deadbeat.settings.knob import all_knobs
 from deadbeat.settings.profile import turns
 from deadbeat.settings.tuning_plan import plan

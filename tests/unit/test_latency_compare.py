@@ -104,20 +104,6 @@ def test_a_run_has_the_quantiles_of_all_its_cpus() -> None:
         assert table.of_metric(name)["value"].tolist() == [value]
 
 
-def test_measured_matrices_decide_nothing_without_a_repeat() -> None:
-    a, b = matrix("a", 1, measured=True), matrix("b", 2, measured=True, scale=2.0)
-    result = compared(a, b)
-    assert result.verdict == "undecided"
-    assert "another --name" in result.comparisons[0].reason
-    assert "no-aa-repeat" in {finding.id for finding in result.findings}
-    repeats = (matrix("a2", 3, measured=True), matrix("a3", 4, measured=True))
-    gated = compared(a, b, aa=repeats)
-    assert gated.verdict == "worse"
-    assert gated.comparisons[0].metrics[0].gate_basis.startswith("A/A: 2 repeats")
-    ungated = compared(a, b, ungated=True)
-    assert ungated.verdict == "worse" and "ungated: no A/A repeats" in ungated.labels
-
-
 def late_and_labelled(one: Matrix, *, scale: int) -> Matrix:
     """With other work beside two of three repeats, and all that was measured so much later."""
 
@@ -173,25 +159,6 @@ REFUSED: dict[str, tuple[Callable[[], tuple[Matrix, ...]], str]] = {
         lambda: (matrix("a", 1, repeats=1), matrix("b", 2, repeats=1, cpus=(0,))),
         "measured on 2 CPUs",
     ),
-    "twice": (lambda: (matrix("a", 1, repeats=1),) * 2, "named twice"),
-    "kind": (
-        lambda: (matrix("a", 1, repeats=1), matrix("b", 2, repeats=1, measured=True)),
-        "a is simulated",
-    ),
-    "unfinished": (
-        lambda: (
-            matrix("a", 1, repeats=2),
-            evolve(matrix("b", 2, repeats=1), left="3 of 6 runs are missing"),
-        ),
-        "b is unfinished: 3 of 6 runs",
-    ),
-    "empty": (
-        lambda: (
-            matrix("a", 1, repeats=1),
-            of_runs("b", [evolve(r, problems=INVALID) for r in matrix("b", 2, repeats=1).runs]),
-        ),
-        "no run that counts",
-    ),
 }
 
 
@@ -200,20 +167,6 @@ def test_what_cannot_be_compared_is_refused(name: str) -> None:
     make, words = REFUSED[name]
     with pytest.raises(UsageError, match=words):
         compared(*make())
-
-
-def test_a_repeat_elsewhere_is_no_repeat() -> None:
-    other = evolve(matrix("c", 3), platform={"kernel": "6.2", "fingerprint": "f"})
-    with pytest.raises(UsageError, match="another kernel, another preemption"):
-        compared(matrix("a", 1), matrix("b", 2), aa=(other,))
-
-
-def test_unfinished_and_mixed_are_labelled_where_they_are_allowed() -> None:
-    a = matrix("a", 1)
-    half = evolve(matrix("b", 2, repeats=3), left="9 of 18 runs are missing")
-    assert "partial: b unfinished" in compared(a, half, partial=True).labels
-    mixed = compared(a, matrix("c", 2, measured=True), allow_mixed=True)
-    assert "simulated beside measured" in mixed.labels
 
 
 def test_loads_of_one_side_only_are_told_and_left_out() -> None:
@@ -225,14 +178,6 @@ def test_loads_of_one_side_only_are_told_and_left_out() -> None:
 def invalid_at(one: Matrix, load: str) -> Matrix:
     runs = [evolve(r, problems=INVALID) if r.key.load.text == load else r for r in one.runs]
     return of_runs(one.name, runs)
-
-
-def test_a_load_that_the_other_never_bore_is_not_hidden() -> None:
-    """Where every run of the heaviest load is invalid the rest may look better: it is no proof."""
-    result = compared(matrix("a", 1), invalid_at(matrix("b", 2, scale=0.7), "cpu-100"))
-    assert result.verdict == "undecided"
-    assert "cells of the baseline have no result" in result.comparisons[0].reason
-    assert "latency-invalid-runs" in {finding.id for finding in result.findings}
 
 
 def blind(run: LatencyRun, missed: int) -> LatencyRun:

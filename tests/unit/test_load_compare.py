@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import attrs
 import numpy as np
 import pytest
 from aa import RunFigure, Side
@@ -157,23 +156,6 @@ def test_threads_may_do_more_beside_it_and_the_interval_still_holds_the_effect()
     assert metric.low < -0.02 < metric.high < 0
 
 
-def test_measured_load_tests_decide_nothing_without_a_repeat() -> None:
-    a, b = (
-        load_test(name, seed, measured=True, misses=misses)
-        for name, seed, misses in (("a", 1, 0.0), ("b", 2, 0.2))
-    )
-    result = compared(a, b)
-    assert result.verdict == "undecided"
-    assert set(verdicts(result).values()) == {"undecided"}
-    assert "another --name" in result.comparisons[0].reason
-    assert "no-aa-repeat" in {finding.id for finding in result.findings}
-    repeats = (load_test("a2", 3, measured=True), load_test("a3", 4, measured=True))
-    gated = compared(a, b, aa=repeats)
-    assert gated.verdict == "worse"
-    ungated = compared(a, b, ungated=True)
-    assert ungated.verdict == "worse" and "ungated: no A/A repeats" in ungated.labels
-
-
 ONE = {"repeats": 1}
 REFUSED: dict[str, tuple[Callable[[], tuple[LoadTest, ...]], str]] = {
     "form": (lambda: (load_test("a", 1, **ONE), load_test("b", 2, form="periodic", **ONE)),
@@ -194,20 +176,7 @@ REFUSED: dict[str, tuple[Callable[[], tuple[LoadTest, ...]], str]] = {
                "normal: 0, 4, 8 .a. . 0, 4 .b."),
     "length": (lambda: (load_test("a", 1, **ONE), load_test("b", 2, seconds=2.0, **ONE)),
                "seconds: 1.0 .a. . 2.0 .b."),
-    "twice": (lambda: (load_test("a", 1, **ONE),) * 2, "a load test compared with itself"),
-    "kind": (lambda: (load_test("a", 1, **ONE), load_test("b", 2, measured=True, **ONE)),
-             "a is simulated, the other load test is measured"),
-    "unfinished": (lambda: (load_test("a", 1), lacking("b", 2)), "b is unfinished: 5 of 30 runs"),
-    "empty": (lambda: (load_test("a", 1, **ONE), doubted(load_test("b", 2, **ONE), lambda r: True)),
-              "b has no run that counts"),
 }  # fmt: skip
-
-
-def lacking(name: str, seed: int) -> LoadTest:
-    """Without the last repeat of every cell."""
-    whole = load_test(name, seed)
-    runs = [run for run in whole.every if run.key.repeat < 6]
-    return of_runs(name, runs, asked(seed=seed))
 
 
 def doubted(test: LoadTest, chosen: Callable[[LoadRun], bool]) -> LoadTest:
@@ -224,28 +193,6 @@ def test_what_asked_something_else_is_refused_with_what_differs(name: str) -> No
     told = "\n".join([str(caught.value), *caught.value.details])
     assert caught.value.hint
     assert re.search(words, told), told
-
-
-def test_a_repeat_elsewhere_is_no_repeat() -> None:
-    other = evolve(load_test("c", 3), platform={"kernel": "6.13", "fingerprint": "f"})
-    with pytest.raises(UsageError, match="--aa c is no repeat of a: another kernel, another pree"):
-        compared(load_test("a", 1), load_test("b", 2), aa=(other,))
-
-
-def test_unfinished_and_mixed_are_labelled_where_they_are_allowed() -> None:
-    a = load_test("a", 1)
-    assert "partial: b unfinished" in compared(a, lacking("b", 2), partial=True).labels
-    mixed = compared(a, load_test("c", 2, measured=True), allow_mixed=True)
-    assert "simulated beside measured" in mixed.labels
-
-
-def test_a_number_of_threads_that_the_other_never_bore_is_not_hidden() -> None:
-    broken = doubted(load_test("b", 2, scale=0.8), lambda run: run.key.normal == 8)
-    result = compared(load_test("a", 1), broken)
-    assert result.verdict == "undecided"
-    assert "8 ordinary threads" in result.comparisons[0].reason
-    assert "left out as invalid: 6 of 18 runs of b" in result.comparisons[0].reason
-    assert "load-invalid-runs" in {finding.id for finding in result.findings}
 
 
 def test_who_skips_releases_is_not_better_by_the_rounds_that_are_left() -> None:
@@ -405,8 +352,3 @@ def test_every_difference_of_two_questions_is_listed(
     for name in ("form", "period", "deadline", "priority", "normal", "seconds"):
         assert f"{name}: " in told
     assert "the figures depend on each of these settings" in told
-
-
-def test_plain_values_of_a_comparison_are_json() -> None:
-    result = compared(load_test("a", 1, **ONE), load_test("b", 2, **ONE))
-    assert json.loads(json.dumps(attrs.asdict(result)))["parameters"]["of"] == "load"

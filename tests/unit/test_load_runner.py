@@ -23,8 +23,8 @@ from deadbeat.model.errors import DataError, DeadbeatError, RunError, TargetErro
 from deadbeat.model.load import LoadKey, Seen
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
-from deadbeat.model.tuning import Setting, Stand, Standing
-from deadbeat.settings.standing import refuse_unsettled, tuned
+from deadbeat.model.tuning import JournalEntry, Setting, Stand
+from deadbeat.settings.tune import refuse_unsettled, tuned
 from deadbeat.store.load import LoadStore
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Readings
@@ -138,13 +138,13 @@ def test_what_the_machine_refuses_is_not_possible_and_says_why() -> None:
 class Left(SimulatedLoad):
     """A machine on which a load test was killed: no process has the number 0."""
 
-    def standing(self) -> tuple[Standing, ...]:
+    def standing(self) -> tuple[JournalEntry, ...]:
         reason = "deadbeat load, n004.rt-bandwidth.0001 [process 0, started at tick 1]"
         return (change(reason=reason),)
 
 
-def change(*, reason: str, stand: Stand = "applied") -> Standing:
-    return Standing(
+def change(*, reason: str, stand: Stand = "applied") -> JournalEntry:
+    return JournalEntry(
         path="/proc/sys/kernel/sched_rt_runtime_us", stand=stand, old="950000", now="-1",
         wanted="-1", reason=reason, session="a", time="", root="",
     )  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 from machines import RT_KERNEL, SYS_NICE, VIRTUAL_MACHINE, changed, limits, replaced, status
 
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.host.realtime import diagnose_realtime
+from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.targets.fake import FakeTarget
 
 GROUP = "/sys/fs/cgroup/cpu/job"
@@ -27,7 +27,7 @@ CAPABLE_V2 = replaced(
 
 
 def diagnose(files, priority=90):
-    return diagnose_realtime(files.get, priority=priority)
+    return refusal_of_realtime(files.get, priority=priority)
 
 
 @pytest.mark.parametrize(

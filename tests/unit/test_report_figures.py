@@ -15,12 +15,12 @@ from matplotlib.image import imread
 
 from deadbeat.kinds.contention.cause_charts import split_charts
 from deadbeat.kinds.contention.document import write_figures
-from deadbeat.kinds.contention.facts import head_facts
-from deadbeat.kinds.contention.paper_figures import draw_figures
+from deadbeat.kinds.contention.facts import grid_of, head_facts
+from deadbeat.kinds.contention.paper_figures import _charts, draw_figures, words_of
 from deadbeat.kinds.contention.predicted import predicted_parts
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import PART_COLUMNS, Summary
-from deadbeat.report.charts_paper import _uncrowded, log_ticks
+from deadbeat.report.charts_paper import _uncrowded, draw_charts, log_ticks
 
 SMALL = {"cores": (1, 2), "steps": 2, "sets_per_point": 2}
 
@@ -30,6 +30,12 @@ def svg_words(content: bytes) -> str:
     return "\n".join(
         "".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")
     )
+
+
+def figures(summary: Summary, kind: str, *starts: str) -> dict[str, bytes]:
+    """Of all that `draw_figures` draws those whose names begin so."""
+    charts = [chart for chart in _charts(grid_of(summary)) if chart.name.startswith(starts)]
+    return dict(draw_charts(charts, words_of(summary), (kind,)))
 
 
 @pytest.fixture(scope="module")
@@ -61,49 +67,52 @@ def test_axes_carry_quantities_and_units(svgs):
 
 
 def test_measured_values_are_in_their_cells_and_missing_ones_are_named():
-    figures = draw_figures(demo_summary(cores=(4,)), ("svg",))
-    content = next(content for name, content in figures if name == "slowdown-m004.svg")
+    (content,) = figures(demo_summary(cores=(4,)), "svg", "slowdown-m004").values()
     words = svg_words(content).split("\n")
     assert "1.84" in words
     assert words.count("n.m.") == 1
     assert words.count("?") == 1
 
 
-def test_files_are_of_their_kind_and_are_written_into_figures(tmp_path):
-    paths = write_figures(demo_summary(cores=(1,), steps=1), tmp_path, ("png", "pdf"))
+def test_files_are_of_their_kind_are_written_into_figures_and_are_the_same_again(tmp_path):
+    base = demo_summary(cores=(1,), steps=1)
+    rows = tuple(row | dict.fromkeys(PART_COLUMNS) for row in base.rows if not row["sync_share"])
+    summary = Summary(rows=rows[:1], sets=())
+    paths = write_figures(summary, tmp_path, ("png", "pdf"))
     assert {path.parent for path in paths} == {tmp_path / "figures"}
-    assert len(paths) == len(set(paths)) == 22
+    assert len(paths) == len(set(paths)) == 16
     for path in paths:
         magic = {".png": b"\x89PNG\r\n", ".pdf": b"%PDF-"}[path.suffix]
         assert path.read_bytes().startswith(magic)
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {p.name for p in paths}
+    for kind in ("png", "pdf"):
+        again = figures(summary, kind, "slowdown-m001", "overview-slowdown")
+        assert len(again) == 2
+        for name, content in again.items():
+            assert (tmp_path / "figures" / name).read_bytes() == content
 
 
-def test_a_png_shows_colours_on_white(tmp_path):
-    figures = draw_figures(demo_summary(cores=(4,)), ("png",))
-    name, content = next(item for item in figures if item[0] == "slowdown-m004.png")
+def test_a_png_shows_colours_on_white():
+    (content,) = figures(demo_summary(cores=(4,)), "png", "slowdown-m004").values()
     image = imread(io.BytesIO(content))[..., :3]
-    assert image.shape[:2] == (724, 1365), name
+    assert image.shape[:2] == (724, 1365)
     np.testing.assert_allclose(image[2, 2], 1.0)
     # Ends of viridis: dark violet and yellow.
     for colour in ((0.267, 0.005, 0.329), (0.993, 0.906, 0.144)):
         assert (np.abs(image - colour).max(axis=-1) < 0.02).sum() > 1000
 
 
-def test_the_same_summary_gives_the_same_bytes():
-    summary = demo_summary(cores=(2,), steps=1, sets_per_point=1)
-    first, again = (dict(draw_figures(summary, ("svg",))) for _ in range(2))
-    assert first == again
-    # Each kind of picture stands in the first: a surface, and the same as a heat map.
-    first, again = (dict(islice(draw_figures(summary, ("png", "pdf")), 2)) for _ in range(2))
-    assert first == again
+def test_the_same_summary_gives_the_same_bytes(svgs):
+    again = dict(islice(draw_figures(demo_summary(**SMALL), ("svg",)), 4))
+    again |= figures(demo_summary(**SMALL), "svg", "deadline_needed-m002", "predicted")
+    assert len(again) == 6
+    assert again.items() <= svgs.items()
 
 
 def test_names_from_outside_are_neither_formulas_nor_markup():
     name = "a$_x$ </text><script>x</script> \x07 & \ud800"
     summary = demo_summary(cores=(1,), steps=1, sets_per_point=1, name=name)
-    figures = draw_figures(summary, ("svg",))
-    content = next(content for name, content in figures if name == "slowdown-m001.svg")
+    (content,) = figures(summary, "svg", "slowdown-m001").values()
     assert "a$_x$ </text><script>x</script> � & �" in svg_words(content)
     assert not re.search(rb"<script", content)
 
@@ -139,9 +148,9 @@ def test_a_simulated_campaign_calls_nothing_measured_beside_its_predictions() ->
 
 def test_several_deadline_factors_have_figures_of_their_own() -> None:
     base = demo_summary(cores=(2,), steps=1, sets_per_point=1, holes=False)
-    names = set(dict(draw_figures(with_factors(base, (2.0, 3.0, 4.0, 10.0)), ("svg",))))
-    assert "deadline-factor-m002.svg" in names
-    shown = {name[-11:-4] for name in names if name.startswith("deadline_miss_ratio-m002")}
+    names = {chart.name for chart in _charts(grid_of(with_factors(base, (2.0, 3.0, 4.0, 10.0))))}
+    assert "deadline-factor-m002" in names
+    shown = {name[-7:] for name in names if name.startswith("deadline_miss_ratio-m002")}
     assert shown == {"d002000", "d004000", "d010000"}, "first, last and one between"
 
 
@@ -173,8 +182,7 @@ def test_a_surface_has_the_colours_of_its_heights() -> None:
         row | {"slowdown_mean": 1.0 + 8.0 * (row["sync_share"] * row["contended_ratio"] == 1)}
         for row in base.rows
     )
-    pictures = draw_figures(evolve(base, rows=rows), ("png",))
-    content = next(content for name, content in pictures if name == "slowdown-m002.png")
+    (content,) = figures(evolve(base, rows=rows), "png", "slowdown-m002").values()
     picture = imread(io.BytesIO(content))[..., :3]
     left = picture[:, : int(picture.shape[1] * 0.42)].reshape(-1, 3)
     for share in (0.02, 0.25, 0.5, 0.75, 0.95):
@@ -194,12 +202,8 @@ def test_the_whole_origin_stands_on_narrow_figures() -> None:
         **base.meta["platform"], "soc": "A processor of many words (family 6 model 167)",
         "kernel": "6.18.44-a-long-release-name #1 SMP PREEMPT_DYNAMIC", "preemption": "lazy",
     }  # fmt: skip
-    words = {
-        name: svg_words(content)
-        for name, content in draw_figures(
-            evolve(base, meta={**base.meta, "platform": platform}), ("svg",)
-        )
-        if name.startswith(("overview", "predicted", "distributions"))
-    }
-    assert words
+    told = evolve(base, meta={**base.meta, "platform": platform})
+    drawn = figures(told, "svg", "overview-slowdown", "predicted", "distributions-m002")
+    words = {name: svg_words(content) for name, content in drawn.items()}
+    assert len(words) == 3
     assert all("preemption lazy" in text.replace("\n", " ") for text in words.values())

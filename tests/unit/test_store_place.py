@@ -12,7 +12,7 @@ from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.rules import duration_words
 from deadbeat.model.specification import differences
-from deadbeat.settings.standing import elsewhere
+from deadbeat.settings.tune import elsewhere
 from deadbeat.store.place import (
     CAMPAIGN,
     LOAD_TEST,

@@ -26,7 +26,7 @@ from deadbeat.model.readiness import SEVERITIES, WORKLOADS, CheckResult, Severit
 from deadbeat.model.words import nearest, shown
 from deadbeat.report.doctor_page import write_doctor
 from deadbeat.report.terminal import finding_line, print_part
-from deadbeat.settings import doctor_words as words
+from deadbeat.settings import doctor_summary as summary
 from deadbeat.settings.doctor import DoctorReport, examine, families, of_families
 from deadbeat.settings.facts import gather
 from deadbeat.settings.reading import ONLINE
@@ -74,12 +74,12 @@ def doctor(
     _require_folder(out)
     with LocalTarget() as target:
         _require_online(target, asked)
-        diagnosis = examine(target, workload=kind, rt_cpus=asked, checks=checks)
-    page = write_doctor(diagnosis, out or Path("doctor.html")) if html or out else None
+        report = examine(target, workload=kind, rt_cpus=asked, checks=checks)
+    page = write_doctor(report, out or Path("doctor.html")) if html or out else None
     return Shown(
-        plain={**words.as_json(diagnosis), "page": str(page) if page else None},
-        parts=[*_parts(diagnosis, every=show_all), *([f"report: {page}"] if page else [])],
-        status=_status(diagnosis, least),
+        plain={**summary.as_json(report), "page": str(page) if page else None},
+        parts=[*_parts(report, every=show_all), *([f"report: {page}"] if page else [])],
+        status=_status(report, least),
     )
 
 
@@ -114,41 +114,42 @@ def _require_online(target: Target, asked: Sequence[int] | None) -> None:
         )
 
 
-def _status(diagnosis: DoctorReport, least: Severity | None) -> int:
+def _status(report: DoctorReport, least: Severity | None) -> int:
     if least is None:
         return 0
-    failing, unknown = diagnosis.failing(least), diagnosis.unknown(least)
+    failing, unknown = report.failing(least), report.unknown(least)
     if unknown:
-        say(f"--fail-on {least}: {words.severities(unknown)} could not be told: they do not fail")
+        say(f"--fail-on {least}: {summary.severities(unknown)} could not be told: they do not fail")
     if failing:
         grave = min(failing, key=lambda result: SEVERITIES.index(result.severity))
-        say(f"--fail-on {least}: {words.severities(failing)} fail; {grave.id}: {words.told(grave)}")
+        fail = f"{summary.severities(failing)} fail"
+        say(f"--fail-on {least}: {fail}; {grave.id}: {summary.told(grave)}")
     return 1 if failing else 0
 
 
-def _parts(diagnosis: DoctorReport, *, every: bool) -> Iterator[Part]:
-    yield from words.labels(diagnosis)
-    yield from (f"{name + ':':<17}{value}" for name, value in words.facts(diagnosis))
+def _parts(report: DoctorReport, *, every: bool) -> Iterator[Part]:
+    yield from summary.labels(report)
+    yield from (f"{name + ':':<17}{value}" for name, value in summary.facts(report))
     yield ""
-    for group in words.groups(diagnosis.results):
+    for group in summary.groups(report.results):
         yield f"{group.title} ({group.name}): {group.counts}"
         for result in group.results:
             if every or result.status != "pass":
                 yield from _lines(result)
         yield ""
-    if diagnosis.inventory:
-        columns = words.INVENTORY_COLUMNS
-        rows = words.inventory_rows(diagnosis)
+    if report.inventory:
+        columns = summary.INVENTORY_COLUMNS
+        rows = summary.inventory_rows(report)
         yield table(columns, rows, title="Inventory", numeric=columns[1:2])
-    on = [option for option, state in diagnosis.hardening if state.on]
+    on = [option for option, state in report.hardening if state.on]
     if on:
         yield table(
             ("hardening that is on", "cost lands on", "expected"),
             [(option.title, option.lands, option.expected) for option in on],
         )
         yield "What it does cost here: deadbeat doctor --hardening-cost WITHOUT WITH"
-    yield words.sentence(diagnosis)
-    if tuning := words.tuning(diagnosis):
+    yield summary.sentence(report)
+    if tuning := summary.tuning(report):
         yield " ".join(tuning)
 
 
@@ -156,9 +157,9 @@ def _lines(result: CheckResult) -> Iterator[str]:
     """A line, and for what fails the cure below it; wrapped on a terminal."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
     status = {"fail": "FAIL", "pass": "pass", "unknown": "?"}[result.status]
-    head = f"  {status:<5}{result.severity:<7} {result.id}  {words.told(result)}"
+    head = f"  {status:<5}{result.severity:<7} {result.id}  {summary.told(result)}"
     yield from textwrap.wrap(head, width, subsequent_indent=" " * 15) or [head]
-    if cure := words.cure(result):
+    if cure := summary.cure(result):
         indent = " " * 15
         text = f"{indent}do: {cure}"
         yield from textwrap.wrap(text, width, subsequent_indent=f"{indent}    ")

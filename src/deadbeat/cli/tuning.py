@@ -17,8 +17,8 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.tuning import Applied
 from deadbeat.settings.journal import STATE_FOLDER, Journal
 from deadbeat.settings.knob import all_knobs
-from deadbeat.settings.owner import owner_of, refuse_held
 from deadbeat.settings.profile import all_profiles, find_profile, turns
+from deadbeat.settings.tune import holder_of, refuse_held
 from deadbeat.settings.tuning_plan import Plan, plan, preview
 from deadbeat.targets.base import Target
 from deadbeat.targets.local import LocalTarget
@@ -70,7 +70,7 @@ def listed() -> Shown:
 def status(root: Path | None) -> Shown:
     with _opened(root) as (_, journal):
         standing = journal.status()
-    owned = [(each, owner_of(each.reason)) for each in standing]
+    owned = [(each, holder_of(each.reason)) for each in standing]
     changes = [
         {
             **attrs.asdict(each),
@@ -169,7 +169,7 @@ def _summary(done: Applied) -> str:
     return f"{text}; nothing was changed"
 
 
-def _plain(planned: Plan, done: Applied, *, dry_run: bool) -> dict[str, Any]:
+def _plain(planned: Plan, done: Applied, *, dry_run: bool) -> dict[str, object]:
     rows = [{"knob": planned.knob_of(each.path), **attrs.asdict(each)} for each in done.changes]
     return {
         "session": None if dry_run else done.session,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from attrs import field, frozen
 
@@ -214,7 +214,7 @@ class Executor(Protocol):
     def describe(self) -> Platform:
         """The platform; ``kind`` tells hardware from simulation."""
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> dict[str, object]:
         """State of the machine now, JSON values; recorded before and after every session."""
 
     def unavailable(

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Any
 
 from attrs import frozen
 
@@ -31,7 +30,7 @@ from deadbeat.executors.calibration import (
 )
 from deadbeat.executors.session import HardwareSession
 from deadbeat.host.environment import core_kinds, environment_of, platform_from_environment
-from deadbeat.host.realtime import diagnose_realtime
+from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.platform import Platform
@@ -117,7 +116,7 @@ class HardwareExecutor:
             name=self._target.name,
         )
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> dict[str, object]:
         """State of the machine now."""
         more = {
             "hardening": states_of(self._target),
@@ -314,7 +313,7 @@ class HardwareExecutor:
                 "wait for it to end; two at once would measure each other",
             )
         if code == "realtime-refused":
-            diagnosis = diagnose_realtime(self._target.read_text, priority=guardian_of(priority))
+            diagnosis = refusal_of_realtime(self._target.read_text, priority=guardian_of(priority))
             return TargetError(
                 f"SCHED_FIFO was refused: {diagnosis.cause}",
                 f"{diagnosis.cure}; or measure without it: --policy other marks every result",

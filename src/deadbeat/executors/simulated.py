@@ -114,7 +114,7 @@ class FakeExecutor:
             fingerprint=f"simulated:{self.name}:{self.cores}",
         )
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> dict[str, object]:
         return {"simulated": True, "hostname": self.name, "cpus_online": list(range(self.cores))}
 
     def unavailable(
@@ -424,7 +424,7 @@ class SimExecutor(FakeExecutor):
             fingerprint=f"simulated:{self.policy}:{self.cores}",
         )
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> dict[str, object]:
         return {**super().environment(), "hostname": f"simulated-{self.policy}"}
 
     def jobs(self, task_set: TaskSet, settings: RunSettings, period_ppm: int) -> JobTable:

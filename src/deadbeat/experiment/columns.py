@@ -19,7 +19,7 @@ class Columns(Mapping[str, NDArray[Any]]):
         self._columns = columns
 
     @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Columns:
+    def of(cls, rows: Iterable[Mapping[str, object]]) -> Columns:
         """The columns of rows that have the same keys."""
         listed = list(rows)
         return cls(

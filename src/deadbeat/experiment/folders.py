@@ -11,7 +11,7 @@ from attrs import frozen
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
-from deadbeat.settings.standing import elsewhere
+from deadbeat.settings.tune import elsewhere
 from deadbeat.store.place import (
     FolderKind,
     FolderState,

@@ -13,14 +13,14 @@ _SECCOMP_FILTER = "2"  # proc_pid_status(5)
 
 
 @frozen
-class Diagnosis:
+class RealtimeRefusal:
     """The most likely cause of a refusal and its cure, a line each."""
 
     cause: str
     cure: str
 
 
-def diagnose_realtime(read: Read, *, priority: int = 90) -> Diagnosis:
+def refusal_of_realtime(read: Read, *, priority: int = 90) -> RealtimeRefusal:
     """Why ``sched_setscheduler(SCHED_FIFO, priority)`` gives EPERM to the process behind ``read``.
 
     The order is the kernel's own (kernel/sched/syscalls.c): permission of the process first, then
@@ -30,14 +30,14 @@ def diagnose_realtime(read: Read, *, priority: int = 90) -> Diagnosis:
         permission(read, priority)
         or _bandwidth(read)
         or _seccomp(read)
-        or Diagnosis(
+        or RealtimeRefusal(
             "SCHED_FIFO was refused although permission, control group and RT bandwidth allow it",
             "ask the kernel's log (dmesg) or a security module; --policy other measures without it",
         )
     )
 
 
-def permission(read: Read, priority: int) -> Diagnosis | None:
+def permission(read: Read, priority: int) -> RealtimeRefusal | None:
     """What of capabilities and limits forbids ``priority``; None: nothing does."""
     capable = int(status_field(read, "CapEff") or "0", 16) >> _CAP_SYS_NICE & 1
     # The kernel asks for the capability in the first user namespace; a nested one does not count.
@@ -50,21 +50,21 @@ def permission(read: Read, priority: int) -> Diagnosis | None:
     if (capable and not nested) or _allows(rtprio["soft"], priority):
         return None
     if capable:
-        return Diagnosis(
+        return RealtimeRefusal(
             "CAP_SYS_NICE of a user namespace (a rootless container) does not allow SCHED_FIFO",
             f"run outside of it as root, or with RLIMIT_RTPRIO: --ulimit rtprio={priority}",
         )
     if _allows(rtprio["hard"], priority):
-        return Diagnosis(
+        return RealtimeRefusal(
             f"RLIMIT_RTPRIO is {rtprio['soft']}, below {priority}, and CAP_SYS_NICE is missing",
             f"the hard limit allows it; type: ulimit -r {priority}",
         )
     if (status_field(read, "Uid") or "").split()[:1] == ["0"]:
-        return Diagnosis(
+        return RealtimeRefusal(
             "root has no CAP_SYS_NICE here: a container or service manager took it away",
             "start the container with --cap-add=SYS_NICE, or the service with that capability",
         )
-    return Diagnosis(
+    return RealtimeRefusal(
         f"CAP_SYS_NICE is missing and RLIMIT_RTPRIO is {rtprio['soft']}, below {priority}",
         f"run with sudo, or put 'YOU - rtprio {priority}' into /etc/security/limits.d/realtime.conf"
         " and log in again",
@@ -75,9 +75,9 @@ def _allows(rtprio: int | Unknown, priority: int) -> bool:
     return isinstance(rtprio, int) and (rtprio == -1 or rtprio >= priority)
 
 
-def _bandwidth(read: Read) -> Diagnosis | None:
+def _bandwidth(read: Read) -> RealtimeRefusal | None:
     if integer(read, RT_RUNTIME) == 0:
-        return Diagnosis(
+        return RealtimeRefusal(
             "kernel.sched_rt_runtime_us is 0: no time is granted to real-time tasks",
             "type: sysctl -w kernel.sched_rt_runtime_us=950000",
         )
@@ -87,18 +87,18 @@ def _bandwidth(read: Read) -> Diagnosis | None:
     return _bandwidth_v1(read, group) if group.version == 1 else _bandwidth_v2(read, group)
 
 
-def _bandwidth_v1(read: Read, group: Cgroup) -> Diagnosis | None:
+def _bandwidth_v1(read: Read, group: Cgroup) -> RealtimeRefusal | None:
     file = f"{group.folder}/cpu.rt_runtime_us"
     if integer(read, file) != 0:
         return None
-    return Diagnosis(
+    return RealtimeRefusal(
         f"the control group {group.path} has no RT bandwidth ({file} is 0)",
         f"type: echo $$ > {group.mount}/tasks (the root group), or: echo 100000 > {file}"
         " (its parents first)",
     )
 
 
-def _bandwidth_v2(read: Read, group: Cgroup) -> Diagnosis | None:
+def _bandwidth_v2(read: Read, group: Cgroup) -> RealtimeRefusal | None:
     found = controlling_group(read, group)
     if found == ROOT_GROUP or not _groups_realtime(read):
         return None
@@ -108,7 +108,7 @@ def _bandwidth_v2(read: Read, group: Cgroup) -> Diagnosis | None:
         else f"perhaps a control group above {group.mount} (v2), which cannot be seen from here, no"
         " RT bandwidth"
     )
-    return Diagnosis(
+    return RealtimeRefusal(
         f"the kernel has RT_GROUP_SCHED and {lacks}",
         f"type: echo $$ > {group.mount}/cgroup.procs, or boot with rt_group_sched=0 (Linux 6.16)",
     )
@@ -146,10 +146,10 @@ def _groups_realtime(read: Read) -> bool:
     return config.get("RT_GROUP_SCHED") == "y" and [default, *asked][-1] == "1"
 
 
-def _seccomp(read: Read) -> Diagnosis | None:
+def _seccomp(read: Read) -> RealtimeRefusal | None:
     if status_field(read, "Seccomp") != _SECCOMP_FILTER:
         return None
-    return Diagnosis(
+    return RealtimeRefusal(
         "a seccomp filter (a container's) is likely to refuse sched_setscheduler",
         "start the container with --cap-add=SYS_NICE or --security-opt seccomp=unconfined",
     )

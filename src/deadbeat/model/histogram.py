@@ -25,7 +25,6 @@ else:
 
 #: Buckets of a power of two, as a power of two.
 SUB_BITS = 10
-_SUB = 1 << SUB_BITS
 
 
 def bucket_of(value_ns: int) -> int:

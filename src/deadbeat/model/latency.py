@@ -8,7 +8,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 
-#: Load profiles; each is a file of ``latency/loads``. ``cpu`` at 0 % is the idle machine.
+#: Load profiles (`deadbeat.kinds.latency.loads`). ``cpu`` at 0 % is the idle machine.
 PROFILES = ("cpu", "memory", "io", "timer", "scheduler", "mixed")
 #: Quantiles that are shown everywhere, in millionths.
 QUANTILES_PPM = {

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import QUANTILES_PPM, LatencyKey, LateWakeUp, LoadPoint, PathSplit
+from deadbeat.model.latency import QUANTILES_PPM, LatencyKey, LoadPoint, PathSplit
 
 #: Quantities of a distribution, in order. ``max_of_a_run``: geometric mean of the maxima of the
 #: runs, which has an interval; ``max`` is one sample, however long was measured, and has none.
@@ -172,15 +172,6 @@ class Extrapolation:
 
 
 @frozen(kw_only=True)
-class WorstWakeUp:
-    """One of the latest wake-ups of a cell: where and when."""
-
-    key: LatencyKey
-    cpu: int
-    late: LateWakeUp
-
-
-@frozen(kw_only=True)
 class LatencyRow:
     """One CPU of a cell, or all of them.
 
@@ -194,7 +185,6 @@ class LatencyRow:
         max_cpu, max_run: Where the maximum was; None of nothing.
         tail: Statements on the tail: of the observed maximum first, then of the deadlines.
         extrapolations: Extreme-value models, or why there are none; of all CPUs only.
-        worst: The latest wake-ups, the latest first.
     """
 
     cpu: int | None
@@ -209,7 +199,6 @@ class LatencyRow:
     max_run: LatencyKey | None = None
     tail: tuple[TailStatement, ...] = ()
     extrapolations: tuple[Extrapolation, ...] = ()
-    worst: tuple[WorstWakeUp, ...] = ()
 
     @property
     def unaccounted(self) -> int:

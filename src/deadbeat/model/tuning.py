@@ -115,7 +115,7 @@ class Returned:
 
 
 @frozen(kw_only=True)
-class Standing:
+class JournalEntry:
     """A change of the journal as it stands now.
 
     Attributes:

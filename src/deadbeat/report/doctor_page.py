@@ -19,12 +19,12 @@ from deadbeat.report.document import (
 from deadbeat.report.embed import asset
 from deadbeat.report.files import write_page
 from deadbeat.report.html import text
-from deadbeat.settings import doctor_words as words
+from deadbeat.settings import doctor_summary as summary
 from deadbeat.settings.doctor import DoctorReport
 from deadbeat.store.files import storing
 
 
-def write_doctor(diagnosis: DoctorReport, path: Path) -> Path:
+def write_doctor(report: DoctorReport, path: Path) -> Path:
     """Writes the page to ``path`` and returns it.
 
     Raises:
@@ -33,33 +33,33 @@ def write_doctor(diagnosis: DoctorReport, path: Path) -> Path:
     """
     with storing(path.parent):
         path.parent.mkdir(exist_ok=True)
-    return write_page(path, doctor_document(diagnosis))
+    return write_page(path, doctor_document(report))
 
 
-def doctor_document(diagnosis: DoctorReport) -> Document:
-    """What the doctor found; the same diagnosis gives the same page."""
-    families = "".join(map(_family, words.groups(diagnosis.results)))
+def doctor_document(report: DoctorReport) -> Document:
+    """What the doctor found; the same report gives the same page."""
+    families = "".join(map(_family, summary.groups(report.results)))
     sections = (
         Section(
             "answer",
             "Is it ready",
             (
-                Sentence(words.sentence(diagnosis), answer=True),
-                _overview(diagnosis),
-                *_tuning(diagnosis),
+                Sentence(summary.sentence(report), answer=True),
+                _overview(report),
+                *_tuning(report),
             ),
             "Answer",
         ),
         Section("checks", "Checks", (Markup(asset("checks.html") + families),)),
-        *_inventory(diagnosis),
+        *_inventory(report),
         Section("reading", "How to read this", (FactList(_TERMS, terms=True),)),
     )
     return Document(
-        title=diagnosis.patient.name,
+        title=report.target.name,
         kind="doctor",
         product="deadbeat doctor",
-        labels=words.labels(diagnosis),
-        head=words.facts(diagnosis),
+        labels=summary.labels(report),
+        head=summary.facts(report),
         sections=sections,
         styles=("doctor.css",),
         scripts=("doctor.js",),
@@ -79,25 +79,25 @@ _TERMS = (
 )  # fmt: skip
 
 
-def _overview(diagnosis: DoctorReport) -> Table:
+def _overview(report: DoctorReport) -> Table:
     """A line per severity."""
     rows = []
     for severity in SEVERITIES:
-        own = [result for result in diagnosis.results if result.severity == severity]
+        own = [result for result in report.results if result.severity == severity]
         counts = [sum(r.status == status for r in own) for status in ("fail", "unknown", "pass")]
         rows.append((severity, *map(str, counts)))
     return texts_table("overview-table", ("severity", "fail", "unknown", "pass"), rows)
 
 
-def _tuning(diagnosis: DoctorReport) -> tuple[Markup, ...]:
-    tuning = words.tuning(diagnosis)
+def _tuning(report: DoctorReport) -> tuple[Markup, ...]:
+    tuning = summary.tuning(report)
     if tuning is None:
         return ()
     command, does = tuning
     return (Markup(f'<p class="tuning"><code>{escape(command)}</code> {escape(does)}.</p>'),)
 
 
-def _family(group: words.CheckGroup) -> str:
+def _family(group: summary.CheckGroup) -> str:
     items = "".join(map(_item, group.results))
     return (
         f'<div class="family" id="family-{escape(group.name)}"><h3>{escape(group.title)}'
@@ -108,7 +108,7 @@ def _family(group: words.CheckGroup) -> str:
 
 
 def _item(result: CheckResult) -> str:
-    line = words.cure(result)
+    line = summary.cure(result)
     cure = f'<p class="cure">What to do: <code>{escape(line)}</code></p>' if line else ""
     details = "".join(
         f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>"
@@ -121,20 +121,20 @@ def _item(result: CheckResult) -> str:
         f'<span class="status">{result.status}, {result.severity}</span><div>'
         f"<p><strong>{escape(result.title)}</strong>"
         f' <span class="id">{escape(result.id)}</span></p>'
-        f"<p>{text(words.told(result))}</p>"
+        f"<p>{text(summary.told(result))}</p>"
         f"{cure}"
         f"<details><summary>wanted, read, source</summary><dl>{details}</dl></details></div></li>"
     )
 
 
-def _inventory(diagnosis: DoctorReport) -> tuple[Section, ...]:
-    if not diagnosis.inventory:
+def _inventory(report: DoctorReport) -> tuple[Section, ...]:
+    if not report.inventory:
         return ()
     counted = texts_table(
-        "inventory-table", words.INVENTORY_COLUMNS, words.inventory_rows(diagnosis)
+        "inventory-table", summary.INVENTORY_COLUMNS, summary.inventory_rows(report)
     )
     hardening = texts_table(
-        "hardening-table", words.HARDENING_COLUMNS, words.hardening_rows(diagnosis.hardening)
+        "hardening-table", summary.HARDENING_COLUMNS, summary.hardening_rows(report.hardening)
     )
     hint = Note(
         "What is expected is expectation, from the sources. What hardening costs on this machine:"

@@ -218,37 +218,23 @@ def _lanes(picture: Picture, frame: _Frame) -> Iterator[str]:
         )
 
 
-def _job_end(picture: Picture, row: tuple[int, ...]) -> int:
-    """Completion of a job, or the end of what was simulated."""
-    return row[4] if row[4] >= 0 else max(picture.until, row[2])
-
-
-def _rows(picture: Picture) -> list[tuple[int, ...]]:
-    return [tuple(map(int, row)) for row in picture.jobs]
-
-
-def _missed(picture: Picture, row: tuple[int, ...]) -> bool:
-    finish, deadline = row[4], row[5]
-    return finish > deadline or (finish < 0 and deadline <= picture.until)
-
-
 def _waiting(picture: Picture, frame: _Frame) -> Iterator[str]:
     """A thin line from the release to the completion joins the pieces of a job."""
-    for row in _rows(picture):
-        task, _, release = row[:3]
-        low, high = max(release, frame.start), min(_job_end(picture, row), frame.end)
+    for job in picture.drawn_jobs:
+        end = job.finish if job.finish >= 0 else max(picture.until, job.release)
+        low, high = max(job.release, frame.start), min(end, frame.end)
         if high <= low:
             continue
-        y = frame.task_y(task) + _TASK - _BAR / 2
+        y = frame.task_y(job.task) + _TASK - _BAR / 2
         yield (
             f'<line x1="{frame.x(low):.2f}" x2="{frame.x(high):.2f}" y1="{y:g}" y2="{y:g}"'
-            f' stroke="{colour(task)}" stroke-width="2" stroke-dasharray="2 2"'
+            f' stroke="{colour(job.task)}" stroke-width="2" stroke-dasharray="2 2"'
             f" {frame.at(low, high)}/>"
         )
 
 
 def _segments(picture: Picture, frame: _Frame) -> Iterator[str]:
-    deadlines = {(row[0], row[1]): row[5] for row in _rows(picture)}
+    deadlines = {(each.task, each.job): each.deadline for each in picture.drawn_jobs}
     for task, job, processor, start, end in (tuple(map(int, row)) for row in picture.segments):
         low, high = max(start, frame.start), min(end, frame.end)
         name = picture.system.label(task)
@@ -291,18 +277,20 @@ def _bar(
 
 
 def _arrows(picture: Picture, frame: _Frame) -> Iterator[str]:
-    for row in _rows(picture):
-        task, job, release, _, finish, deadline = row
-        name = f"{picture.system.label(task)}, job {job}"
-        top, base = frame.task_y(task), frame.task_y(task) + _TASK
+    for each in picture.drawn_jobs:
+        release, deadline = each.release, each.deadline
+        name = f"{picture.system.label(each.task)}, job {each.job}"
+        top = frame.task_y(each.task)
+        base = top + _TASK
         if frame.start <= release <= frame.end:
             tip = f"{name}: released at {shown_time(release)}"
             yield _arrow(frame, release, y_from=base, y_to=top + 3, stroke=_INK, tip=tip)
         if frame.start <= deadline <= frame.end:
-            missed = _missed(picture, row)
+            missed = picture.missed(each)
             tip = f"{name}: deadline {shown_time(deadline)}"
             if missed:
-                end = f"completed at {shown_time(finish)}" if finish >= 0 else "not complete"
+                complete = each.finish >= 0
+                end = f"completed at {shown_time(each.finish)}" if complete else "not complete"
                 tip += f", missed, {end}"
             stroke = _MISS if missed else _SOFT
             yield _arrow(frame, deadline, y_from=top + 1, y_to=base - 1, stroke=stroke, tip=tip)
@@ -333,7 +321,7 @@ def _first_miss(picture: Picture, frame: _Frame) -> Iterator[str]:
     verdict = picture.verdict
     miss = verdict.first_miss
     # A proof without a schedule names a miss that these releases need not lead to.
-    late = {row[5] for row in _rows(picture) if _missed(picture, row)}
+    late = {job.deadline for job in picture.drawn_jobs if picture.missed(job)}
     if miss is None or miss not in late or not frame.start <= miss <= frame.end:
         return
     yield (

@@ -108,12 +108,12 @@ def _pieces(picture: Picture, scale: Fraction) -> Iterator[Event]:
 
 
 def _instants(picture: Picture, scale: Fraction) -> Iterator[Event]:
-    for task, job, release, _, finish, deadline in (tuple(map(int, row)) for row in picture.jobs):
-        about: dict[str, object] = {"job": job, "simulated": True}
-        missed = finish > deadline or (finish < 0 and deadline <= picture.until)
-        late = {**about, "completed": finish if finish >= 0 else "no"} if missed else about
-        word = "deadline missed" if missed else "deadline"
-        for name, time, args in (("release", release, about), (word, deadline, late)):
+    for each in picture.drawn_jobs:
+        about: dict[str, object] = {"job": each.job, "simulated": True}
+        missed = picture.missed(each)
+        late = {**about, "completed": each.finish if each.finish >= 0 else "no"}
+        word, told = ("deadline missed", late) if missed else ("deadline", about)
+        for name, time, args in (("release", each.release, about), (word, each.deadline, told)):
             if picture.start <= time <= picture.end:
                 at = _time(time, scale)
-                yield _event("i", _TASKS, task, name, s="t", ts=at, cat=name, args=args)
+                yield _event("i", _TASKS, each.task, name, s="t", ts=at, cat=name, args=args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -17,6 +18,17 @@ from deadbeat.sched.simulator import Verdict, core_options
 JOBS_READABLE = 120
 JOBS_TRACED = 20_000
 _WORDS_LONGEST = 100
+
+
+class DrawnJob(NamedTuple):
+    """A job, in the order of JOB_FIELDS; -1 for what did not happen."""
+
+    task: int
+    job: int
+    release: int
+    start: int
+    finish: int
+    deadline: int
 
 
 @frozen(kw_only=True)
@@ -41,6 +53,16 @@ class Picture:
     jobs: NDArray[np.int64] = field(eq=False, repr=False)
     note: str = ""
     releases: str = ""
+
+    @property
+    def drawn_jobs(self) -> list[DrawnJob]:
+        """``jobs``, each by its names."""
+        return [DrawnJob(*map(int, row)) for row in self.jobs]
+
+    def missed(self, job: DrawnJob) -> bool:
+        """Whether it completed late, or not at all although its deadline was simulated."""
+        late = job.finish > job.deadline
+        return late or (job.finish < 0 and job.deadline <= self.until)
 
 
 def window(system: TaskSystem, verdict: Verdict, *, jobs: int = JOBS_READABLE) -> tuple[int, int]:

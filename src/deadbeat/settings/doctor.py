@@ -20,7 +20,7 @@ _ABOUT = (_HOST, _RELEASE, _VERSION)
 
 
 @frozen(kw_only=True)
-class Patient:
+class ExaminedTarget:
     """What was examined.
 
     Attributes:
@@ -47,7 +47,7 @@ class DoctorReport:
     Attributes:
         results: One per check, in their order.
         facts: What they rest on.
-        patient: What was examined.
+        target: What was examined.
         inventory: What the system consists of; empty where only some families were asked.
         hardening: Every option with its state; likewise.
         partial: Whether only some checks were asked: nothing is said of the whole machine then.
@@ -55,7 +55,7 @@ class DoctorReport:
 
     results: tuple[CheckResult, ...]
     facts: Facts
-    patient: Patient
+    target: ExaminedTarget
     inventory: tuple[inventory.Item, ...] = ()
     hardening: tuple[tuple[Hardening, HardeningState], ...] = ()
     partial: bool = False
@@ -112,22 +112,22 @@ def examine(
         commands={**all_commands(), **inventory.COMMANDS},
     )
     results = tuple(check.run(facts) for check in chosen)
-    patient = _patient(target, facts)
+    examined = _examined(target, facts)
     if checks is not None:
-        return DoctorReport(results=results, facts=facts, patient=patient, partial=True)
+        return DoctorReport(results=results, facts=facts, target=examined, partial=True)
     sight = sight_of_facts(facts)
     return DoctorReport(
         results=results,
         facts=facts,
-        patient=patient,
+        target=examined,
         inventory=inventory.inventory(facts),
         hardening=tuple((option, option.state(sight)) for option in OPTIONS),
     )
 
 
-def _patient(target: Target, facts: Facts) -> Patient:
+def _examined(target: Target, facts: Facts) -> ExaminedTarget:
     kernel = " ".join(filter(None, (facts.get(_RELEASE), facts.get(_VERSION))))
-    return Patient(
+    return ExaminedTarget(
         name=facts.get(_HOST) or target.name,
         kind=target.kind,
         kernel=kernel or "not known",

@@ -22,12 +22,12 @@ from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.tuning import (
     Applied,
     Change,
+    JournalEntry,
     Outcome,
     Return,
     Returned,
     Setting,
     Stand,
-    Standing,
 )
 from deadbeat.targets.base import Target
 from deadbeat.targets.keeper import keeping
@@ -115,7 +115,7 @@ class Journal:
         words = ("journal.sh", "revert", self.folder, "-", session)
         return keeping(self._target, f"exec >/dev/null 2>&1\n{_script()}", *words)
 
-    def status(self) -> tuple[Standing, ...]:
+    def status(self) -> tuple[JournalEntry, ...]:
         """Changes that have not been put back, in their order, as they stand now."""
         found = [_standing(_fields(line, 9)) for line in self._run("status")]
         last = {(each.root, each.path): number for number, each in enumerate(found)}
@@ -158,9 +158,9 @@ def _fields(line: str, count: int) -> list[str]:
     return [*fields, *[""] * count][:count]
 
 
-def _standing(fields: list[str]) -> Standing:
+def _standing(fields: list[str]) -> JournalEntry:
     stand, path, old, now, reason, wanted, session, time, root = fields
-    return Standing(
+    return JournalEntry(
         path=path,
         stand=cast(Stand, stand),
         old=old,

@@ -1,15 +1,179 @@
-"""Settings of a machine for a while: applied, verified, and put back whatever happens."""
+"""Settings that hold for a while or for good: who changed them, who may measure beside them.
+
+A change that is meant to last (``deadbeat tune apply``) is recorded with the results. One that a
+process holds for a while (a mitigation of a load test) must not be measured by anybody else: its
+reason in the journal names the process, and the moment it was started, as numbers are used again.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import frozen
 
 from deadbeat.model.errors import TargetError
-from deadbeat.model.tuning import Applied, Returned, Setting
+from deadbeat.model.platform import Platform
+from deadbeat.model.tuning import Applied, JournalEntry, Returned, Setting
 from deadbeat.settings.journal import Journal, new_session
-from deadbeat.settings.owner import signed
 from deadbeat.targets.base import Target
+
+_SIGNED = re.compile(r"(?P<reason>.*) \[process (?P<process>\d+), started at tick (?P<tick>\d+)\]")
+#: Of proc_pid_stat(5), counted from behind the name.
+_STATE, _START = 0, 19
+
+
+@frozen(kw_only=True)
+class Holder:
+    """Of a change in the journal.
+
+    Attributes:
+        reason: What for, without the process.
+        process: That holds the setting for a while; None: nobody, it is meant to last.
+        lives: Whether the process is still there.
+    """
+
+    reason: str
+    process: int | None = None
+    lives: bool = False
+
+    @property
+    def words(self) -> str:
+        """What for, and who."""
+        if self.process is None:
+            return self.reason
+        return f"{self.reason} (process {self.process}, {'running' if self.lives else 'ended'})"
+
+
+def signed(reason: str) -> str:
+    """``reason`` with the process that calls this."""
+    return f"{reason} [process {os.getpid()}, started at tick {_started(os.getpid())}]"
+
+
+def holder_of(reason: str) -> Holder:
+    """Whom a reason in the journal names; on this machine, whatever the target is."""
+    match = _SIGNED.fullmatch(reason)
+    if match is None:
+        return Holder(reason=reason)
+    process = int(match["process"])
+    lives = _started(process) == int(match["tick"])
+    return Holder(reason=match["reason"], process=process, lives=lives)
+
+
+def refuse_held(entries: Sequence[JournalEntry]) -> None:
+    """Lets nobody pull away a setting under a measurement that goes on.
+
+    Raises:
+        TargetError: A process that lives holds one of them.
+    """
+    holders = {each.path: holder_of(each.reason) for each in entries}
+    held = {path: holder for path, holder in holders.items() if holder.lives}
+    if not held:
+        return
+    first = next(iter(held.values()))
+    raise TargetError(
+        f"{first.reason} holds {len(held)} of these settings right now (process {first.process})",
+        "it puts them back itself when it ends; --force takes them away, and what it measures"
+        " meanwhile does not count",
+        tuple(held),
+    )
+
+
+def _started(process: int) -> int | None:
+    """Tick since boot at which a process was started; None: there is none, or it has ended."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    words = text.rpartition(") ")[2].split()
+    return None if words[_STATE] in "ZX" else int(words[_START])
+
+
+#: Key of a platform's details: what was tuned on purpose, or why that is not known.
+TUNED = "tuned"
+#: Nothing of such a change is left.
+_OVER = ("back", "reset")
+
+
+def refuse_unsettled(entries: Sequence[JournalEntry]) -> None:
+    """Lets nobody measure what another measurement has changed for itself.
+
+    Raises:
+        TargetError: One that was killed left a setting changed, or one holds it right now.
+    """
+    held = [
+        (each, holder)
+        for each in entries
+        for holder in (holder_of(each.reason),)
+        if holder.process is not None and each.stand not in _OVER
+    ]
+    if not held:
+        return
+    first, holder = next((pair for pair in held if pair[1].lives), held[0])
+    more = f" and {len(held) - 1} more" if len(held) > 1 else ""
+    if holder.lives:
+        raise TargetError(
+            f"{holder.reason} has changed {first.path}{more} for itself (process {holder.process})",
+            "wait for it to end",
+        )
+    raise TargetError(
+        f"{first.path}{more} was left changed by a measurement that was killed ({holder.reason}):"
+        f" {first.now}, and {first.old} before",
+        "deadbeat tune revert puts everything back",
+    )
+
+
+def tuned(entries: Sequence[JournalEntry]) -> list[str]:
+    """What is changed on purpose, in words."""
+    return sorted(
+        f"{each.path} = {each.now} (was {each.old}): {each.reason}"
+        for each in entries
+        if each.stand not in (*_OVER, "gone") and holder_of(each.reason).process is None
+    )
+
+
+def with_tuning(platform: Platform, target: Target) -> Platform:
+    """``platform`` with what was tuned on purpose.
+
+    Raises:
+        TargetError: See `refuse_unsettled`.
+    """
+    try:
+        entries = Journal(target).status()
+    except TargetError as error:
+        found: Any = f"unknown: {error}"
+    else:
+        refuse_unsettled(entries)
+        found = tuned(entries)
+    return attrs.evolve(platform, details={**platform.details, TUNED: found})
+
+
+def differently_tuned(then: Platform, now: Platform) -> str:
+    """What differs between what two platforms were tuned to, in words; "" where nothing does, or
+    where it is not known."""
+    before, after = then.details.get(TUNED), now.details.get(TUNED)
+    if not isinstance(before, list) or not isinstance(after, list) or before == after:
+        return ""
+    gone = [f"no longer {each}" for each in before if each not in after]
+    new = [f"now {each}" for each in after if each not in before]
+    return "; ".join([*gone, *new])
+
+
+def elsewhere(there: Platform, here: Platform) -> Iterator[str]:
+    """Why what was begun on one platform is not continued on another, as predicates; nothing where
+    it may be."""
+    begun = (there.name, there.machine, there.kernel)
+    if begun != (here.name, here.machine, here.kernel):
+        yield f"was begun on another machine or kernel: {there.name}, {there.kernel}"
+    elif there.fingerprint != here.fingerprint:
+        yield "was begun with other hardware, frequency policy or toolchain"
+    if tuning := differently_tuned(there, here):
+        yield f"was begun with other settings of the machine: {tuning}"
 
 
 @contextmanager

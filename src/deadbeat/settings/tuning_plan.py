@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from deadbeat.host.kernel import command_words
 from deadbeat.host.values import UnreadError
 from deadbeat.model.errors import UsageError
 from deadbeat.model.tuning import Applied, Change, Outcome, Setting
-from deadbeat.settings.bootline import BootLine, merged
 from deadbeat.settings.check import all_commands
 from deadbeat.settings.facts import Facts, gather
 from deadbeat.settings.knob import Knob
@@ -18,6 +18,57 @@ from deadbeat.settings.making import NotHereError
 from deadbeat.settings.profile import Turn
 from deadbeat.targets.base import Target
 from deadbeat.targets.readings import Reading
+
+#: Words that the boot loader adds by itself.
+_LOADERS = ("BOOT_IMAGE", "initrd")
+
+
+@frozen
+class BootLine:
+    """What is to be added to the command line, and what comes of it.
+
+    Attributes:
+        add: Words that are not there yet.
+        replaced: Words that are there now and go, because one of ``add`` says something else.
+        already: Words that are asked for and there.
+        whole: The whole line afterwards, without what the boot loader adds by itself; None: the
+            present one is not known.
+    """
+
+    add: tuple[str, ...]
+    replaced: tuple[str, ...]
+    already: tuple[str, ...]
+    whole: str | None
+
+
+def merged(present: str | None, words: Sequence[str]) -> BootLine:
+    """The command line ``present`` (None: it could not be read) with ``words``.
+
+    Of a name that ``words`` have, only that word stays; dashes and underscores of names are alike,
+    as to the kernel. What follows ``--`` is for the first process and stays at the end.
+    """
+    kernel, dashes, rest = _split_line(present or "")
+    wanted = list(dict.fromkeys(words))
+    names = {_name_of(word) for word in wanted}
+    kept = [word for word in kernel if word in wanted or _name_of(word) not in names]
+    add = [word for word in wanted if word not in kernel]
+    return BootLine(
+        add=tuple(add),
+        replaced=tuple(word for word in kernel if word not in kept),
+        already=tuple(word for word in wanted if word in kernel),
+        whole=None if present is None else " ".join([*kept, *add, *dashes, *rest]),
+    )
+
+
+def _split_line(present: str) -> tuple[list[str], list[str], list[str]]:
+    words = command_words(present)
+    end = words.index("--") if "--" in words else len(words)
+    kernel = [word for word in words[:end] if _name_of(word) not in _LOADERS]
+    return kernel, words[end : end + 1], words[end + 1 :]
+
+
+def _name_of(word: str) -> str:
+    return word.partition("=")[0].replace("-", "_")
 
 
 @frozen(kw_only=True)

@@ -64,7 +64,7 @@ class CampaignStore(OwnedFolder):
 
     NOUN, HEAD, FOLDERS, BESIDE = "campaign", CAMPAIGN_FILE, FOLDERS, (ORIGIN_FILE,)
 
-    def __init__(self, path: Path, *, spec: dict[str, Any], seed: int) -> None:
+    def __init__(self, path: Path, *, spec: dict[str, object], seed: int) -> None:
         """Use `create` or `open`."""
         super().__init__(path)
         self.spec = spec
@@ -160,7 +160,7 @@ class CampaignStore(OwnedFolder):
         """Number of the next invocation; the first is 1."""
         return max((number for number, _, _ in self._session_files()), default=0) + 1
 
-    def save_session(self, number: int, when: str, environment: dict[str, Any]) -> None:
+    def save_session(self, number: int, when: str, environment: dict[str, object]) -> None:
         """Record the environment ``when`` ("before" or "after") invocation ``number``."""
         with self.lock(), storing(self.path):
             (self.path / "sessions").mkdir(exist_ok=True)
@@ -187,7 +187,7 @@ class CampaignStore(OwnedFolder):
             if match := _SESSION_NAME.fullmatch(path.name):
                 yield int(match[1]), match[2], path
 
-    def _read_part(self, path: Path, name: str) -> dict[str, Any]:
+    def _read_part(self, path: Path, name: str) -> dict[str, object]:
         plain = read_json(path, what="file", hint=_DERIVED_HINT).get(name)
         if not isinstance(plain, dict):
             raise DataError(f"file {path} is damaged: no {name} in it", _DERIVED_HINT)
@@ -212,7 +212,7 @@ class CampaignStore(OwnedFolder):
                 found[key] = path
         return found
 
-    def failed(self) -> dict[RunKey, dict[str, Any]]:
+    def failed(self) -> dict[RunKey, dict[str, object]]:
         """Runs that failed and were not committed since: ``key``, ``reason``, ``attempt``.
 
         Raises:
@@ -298,7 +298,8 @@ class CampaignStore(OwnedFolder):
             path = self._failed_path(key)
             path.parent.mkdir(exist_ok=True)
             before = self._read_part(path, "failure") if path.exists() else {}
-            attempt = int(before.get("attempt", 0)) + 1
+            last = before.get("attempt")
+            attempt = (last if isinstance(last, int) else 0) + 1
             failure = {"key": key.text, "reason": reason, "attempt": attempt}
             write_json(path, {"failure": failure})
 

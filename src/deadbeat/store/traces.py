@@ -110,7 +110,7 @@ def _text(trace: RunTrace, severity: Severity) -> str:
     return json.dumps(plain, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def trace_from_plain(plain: Mapping[str, Any], path: Path) -> RunTrace:
+def trace_from_plain(plain: Mapping[str, object], path: Path) -> RunTrace:
     """The trace that was read of ``path``.
 
     Raises:
@@ -120,8 +120,9 @@ def trace_from_plain(plain: Mapping[str, Any], path: Path) -> RunTrace:
     if version not in (1, VERSION):
         raise DataError(f"trace {path} has version {version}, this deadbeat reads 1 and 2", _HINT)
     try:
-        threads = {int(thread): task for thread, task in plain["threads"].items()}
-        return _converter().structure({"threads": threads, "jobs": plain["jobs"]}, RunTrace)
+        threads = _converter().structure(plain["threads"], dict[str, int])
+        numbered = {int(thread): task for thread, task in threads.items()}
+        return _converter().structure({"threads": numbered, "jobs": plain["jobs"]}, RunTrace)
     except Exception as error:  # cattrs groups whatever its hooks raise
         reason = next(iter(transform_error(error, path="$")), repr(error))
         raise DataError(f"trace {path} is damaged: {reason}", _HINT) from error

@@ -252,7 +252,7 @@ def breakdown_document(found: Breakdown) -> Document:
     )
 
 
-def summary_dict(found: Breakdown) -> dict[str, Any]:
+def summary_dict(found: Breakdown) -> dict[str, object]:
     """JSON values: the answer in words, then everything it rests on."""
     plain = attrs.asdict(found, filter=lambda field, _: field.name not in ("cells", "sets"))
     return {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.experiment.programs import usable_calibration
@@ -93,7 +92,7 @@ def begin(asked: Begin) -> Begun:
     )
 
 
-def _plain(found: Breakdown, path: Path) -> dict[str, Any]:
+def _plain(found: Breakdown, path: Path) -> dict[str, object]:
     return {**summary_dict(found), "path": str(path), "report": str(path / REPORT_FILE)}
 
 

@@ -236,7 +236,7 @@ def columns(kind: type[CellResult | SetResult]) -> tuple[str, ...]:
     return (*(field.name for field in attrs.fields(SearchCell)), *names)
 
 
-def row(found: CellResult | SetResult) -> dict[str, Any]:
+def row(found: CellResult | SetResult) -> dict[str, object]:
     """Its values by `columns`."""
     plain = attrs.asdict(found)
     cell: dict[str, Any] = plain.pop("cell")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from attrs import frozen
 
@@ -14,6 +13,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.platform import differing_platforms, shortened
 from deadbeat.model.results import RunKey
+from deadbeat.model.specification import differing
 from deadbeat.store.programs import file_hash
 
 _KEYS_SHOWN, _PARAMETERS_SHOWN = 3, 8
@@ -79,7 +79,7 @@ def name_of(view: CampaignView) -> str:
     return view.store.path.resolve().name
 
 
-def platform_of(view: CampaignView) -> Mapping[str, Any]:
+def platform_of(view: CampaignView) -> Mapping[str, object]:
     """Where the campaign ran, as stored in its summary; empty if it is not known."""
     found = view.summary.meta.get("platform")
     return found if isinstance(found, Mapping) else {}
@@ -254,13 +254,7 @@ def _differing_specs(baseline: CampaignView, other: CampaignView) -> list[str]:
         {key: value for key, value in view.store.spec.items() if key not in _OWN}
         for view in (baseline, other)
     )
-    return list(_differing(mine, theirs, ""))
-
-
-def _differing(one: Mapping[str, Any], two: Mapping[str, Any], path: str) -> Iterator[str]:
-    for key in sorted(one.keys() | two.keys()):
-        a, b = one.get(key), two.get(key)
-        if isinstance(a, Mapping) and isinstance(b, Mapping):
-            yield from _differing(a, b, f"{path}{key}.")
-        elif a != b:
-            yield f"{path}{key}: {shortened(a, 'not set')} | {shortened(b, 'not set')}"
+    return [
+        f"{path}: {shortened(a, 'not set')} | {shortened(b, 'not set')}"
+        for path, a, b in differing(mine, theirs)
+    ]

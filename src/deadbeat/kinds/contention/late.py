@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import attrs
 
@@ -165,7 +164,7 @@ def run_of(store: CampaignStore, key: RunKey, trace: RunTrace | None) -> BlamedR
     )
 
 
-def late_facts(store: CampaignStore, worst: Worst) -> dict[str, Any]:
+def late_facts(store: CampaignStore, worst: Worst) -> dict[str, object]:
     """``causes``, ``causes_unavailable`` and ``causes_notes`` of a summary's meta; nothing where no
     response was split.
 

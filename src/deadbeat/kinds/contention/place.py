@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from attrs import frozen
 
@@ -45,7 +44,7 @@ class CampaignState(FolderState):
 
     programs_from: str = ""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {"programs_from": self.programs_from or None}
 
     def words(self, kind: str) -> str:

@@ -169,7 +169,7 @@ def _joined(parts: list[Floats]) -> Floats:
 # -- what shows without an effect
 
 
-def noise_floor(rows: Rows, sets: Rows) -> dict[str, Any]:
+def noise_floor(rows: Rows, sets: Rows) -> dict[str, object]:
     """The smallest slowdown effect that a point can show, from the campaign's own null sets.
 
     Sets of one core, or without a contended object (alpha 0), are parallel by construction if no

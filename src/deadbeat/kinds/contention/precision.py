@@ -291,7 +291,7 @@ def _over_sets(metric: str, above: Floats, below: Floats) -> Interval | None:
     return share_over_sets(above, below) if miss else mean_interval(above)
 
 
-def half_width(sets: Sequence[Mapping[str, Any]], metric: str) -> float | None:
+def half_width(sets: Sequence[Mapping[str, object]], metric: str) -> float | None:
     """Half the interval over sets, relative to the mean but for a miss ratio."""
     miss = metric == "deadline_miss_ratio"
     above = known(sets, "deadline_misses" if miss else f"{metric}_mean")

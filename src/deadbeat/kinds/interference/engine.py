@@ -11,7 +11,7 @@ from attrs import frozen
 from deadbeat.model.errors import DataError
 from deadbeat.model.load import Gaps, LoadKey, Rounds, Seen
 from deadbeat.model.platform import Platform
-from deadbeat.model.tuning import Setting, Standing
+from deadbeat.model.tuning import JournalEntry, Setting
 from deadbeat.targets.readings import Readings
 
 #: With it begins the reason of every setting that a load test changes.
@@ -99,7 +99,7 @@ class LoadEngine(ABC):
             TargetError: One is not possible here, or was not back at the end.
         """
 
-    def standing(self) -> tuple[Standing, ...]:
+    def standing(self) -> tuple[JournalEntry, ...]:
         """Changed settings that have not been put back, whoever changed them."""
         return ()
 

@@ -15,10 +15,9 @@ from deadbeat.kinds.interference.engine import LoadEngine, LoadRequest, parse
 from deadbeat.model.errors import RunError, TargetError
 from deadbeat.model.load import Seen
 from deadbeat.model.platform import Platform
-from deadbeat.model.tuning import Setting, Standing
+from deadbeat.model.tuning import JournalEntry, Setting
 from deadbeat.settings.journal import Journal
-from deadbeat.settings.standing import with_tuning
-from deadbeat.settings.tune import applied
+from deadbeat.settings.tune import applied, with_tuning
 from deadbeat.targets.base import Target
 from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import Readings
@@ -77,7 +76,7 @@ class HardwareLoad(LoadEngine):
         with applied(self._target, settings, reason=reason):
             yield {setting.path: setting.value for setting in settings}
 
-    def standing(self) -> tuple[Standing, ...]:
+    def standing(self) -> tuple[JournalEntry, ...]:
         return Journal(self._target).status()
 
     def run(self, ask: LoadRequest) -> Seen:

@@ -32,7 +32,7 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.load import ALL, LoadKey, LoadMachine, LoadRun, Seen
 from deadbeat.model.tuning import Setting
 from deadbeat.model.validity import LOAD_TOLERANCE, problem, rounds_inside
-from deadbeat.settings.standing import refuse_unsettled
+from deadbeat.settings.tune import refuse_unsettled
 from deadbeat.store.load import LoadStore
 
 #: So many threads that are ready before anything of the test runs are other work.

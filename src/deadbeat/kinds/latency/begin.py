@@ -39,9 +39,9 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.rules import RefusedError
 from deadbeat.model.words import count_of
 from deadbeat.settings.doctor import examine
-from deadbeat.settings.doctor_words import as_json
+from deadbeat.settings.doctor_summary import as_json
 from deadbeat.settings.hardening import states_of
-from deadbeat.settings.standing import with_tuning
+from deadbeat.settings.tune import with_tuning
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.files import read_bytes
 from deadbeat.store.latency import LatencyStore

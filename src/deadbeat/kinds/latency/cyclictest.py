@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from attrs import evolve, frozen
 
-from deadbeat.host.realtime import diagnose_realtime
+from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import cpu_set
 from deadbeat.kinds.latency.engines import Measured, Request, unsplit
 from deadbeat.kinds.latency.guarded import failure_of, guarded, put_runtime
@@ -93,7 +93,7 @@ class CyclictestEngine:
             if request.policy == "other":
                 text = "cyclictest wants the permission for SCHED_FIFO also for policy other"
                 raise TargetError(text, "--engine prober does without")
-            diagnosis = diagnose_realtime(target.read_text, priority=request.priority)
+            diagnosis = refusal_of_realtime(target.read_text, priority=request.priority)
             raise TargetError(
                 f"SCHED_FIFO was refused: {diagnosis.cause}",
                 f"{diagnosis.cure}; or measure without it: --policy other marks every result",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
-from pathlib import Path
 from typing import Any
 
 from attrs import asdict, frozen
@@ -412,17 +411,9 @@ def _answer(summary: LatencySummary) -> tuple[Part, ...]:
 # ---------- files ----------
 
 
-@frozen(kw_only=True)
-class LatencyReport:
-    """What was written, and what it says."""
-
-    page: Path
-    summary: LatencySummary
-
-
 def write_latency(
     store: LatencyStore, *, deadlines_ns: Sequence[int] = (), figures: bool = True
-) -> LatencyReport:
+) -> LatencySummary:
     """``latency.csv``, the figures, and the page, last: everything that derives from the runs.
 
     Raises:
@@ -431,17 +422,16 @@ def write_latency(
     """
     runs = tuple(store.runs())
     summary = summarise_latency(runs, name=store.path.name, deadlines_ns=deadlines_ns)
-    path = store.path / REPORT_FILE
     with store.lock():
         atomic_write(store.path / CSV_FILE, csv_of(LATENCY_COLUMNS, lines_of(summary)))
         if figures:
             captions = paper_words(summary, kernel=store.platform.kernel)
             write_charts(store.path / "figures", latency_charts(summary, runs), captions)
         write_page(
-            path,
+            store.path / REPORT_FILE,
             latency_document(summary, runs, platform=asdict(store.platform), parameters=store.spec),
         )
-    return LatencyReport(page=path, summary=summary)
+    return summary
 
 
 def paper_words(summary: LatencySummary, *, kernel: str = "") -> Words:

@@ -90,12 +90,11 @@ def _show(path: Path) -> Shown:
 def _report(path: Path, figures: bool) -> Shown:
     store = LatencyStore.open(path)
     deadlines = read_spec(store.spec).deadlines
-    report = write_latency(store, deadlines_ns=deadlines, figures=figures)
-    summary = report.summary
+    summary = write_latency(store, deadlines_ns=deadlines, figures=figures)
     return Shown(
         plain=plain(store, summary),
         document=latency_document(summary),
-        lines=(f"findings: {counts_text(summary.findings)}", f"report: {report.page}"),
+        lines=(f"findings: {counts_text(summary.findings)}", f"report: {path / REPORT_FILE}"),
         empty=summary.runs == summary.invalid_runs,
         invalid=summary.invalid_runs,
         fails=frozenset({"invalid"} if summary.invalid_runs else ()),

@@ -11,6 +11,8 @@ from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import LoadPoint, LoadReport
 from deadbeat.targets.base import Target
 
+#: What they are made of, and Debian's package of it.
+PROGRAM = "stress-ng"
 #: Percent and CPUs -> the commands (argv) that make the load; at 0 % there is none.
 Commands = Callable[[int, tuple[int, ...]], tuple[tuple[str, ...], ...]]
 
@@ -20,8 +22,6 @@ class LoadProfile:
     """One kind of load.
 
     Attributes:
-        title: A few words.
-        stresses: Which part of the kernel it keeps busy, and so what it can show.
         commands: What is started.
         kinds: Of stress-ng's workers (``--vm N`` begins N of kind ``vm``): each must work.
         judged: Whether its share of CPU time is what was asked for, so that it can be missed.
@@ -29,18 +29,13 @@ class LoadProfile:
         least: What its workers together must do a second, for each of them, else it is no such
             load: name of a rate of ``throughput`` -> least value per worker. Far below what the
             slowest board does: it tells a load from none.
-        program, package: What it needs, and Debian's name of what brings it.
     """
 
-    title: str
-    stresses: str
     commands: Commands
     kinds: tuple[str, ...]
     judged: bool = False
     computes: bool = False
     least: Mapping[str, float] = field(factory=dict)
-    program: str = "stress-ng"
-    package: str = "stress-ng"
 
 
 class RunningLoad(Protocol):
@@ -73,7 +68,7 @@ class Loads(Protocol):
 def _on_each(percent: int, cpus: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
     """One a CPU, pinned: two workers that share two CPUs may leave one idle."""
     return tuple(
-        ("stress-ng", "--taskset", str(cpu), "--cpu", "1", "--cpu-load", str(percent))
+        (PROGRAM, "--taskset", str(cpu), "--cpu", "1", "--cpu-load", str(percent))
         for cpu in cpus
         if percent
     )
@@ -88,7 +83,7 @@ def _on_all(words: str) -> Commands:
     def commands(percent: int, cpus: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
         count = str(len(cpus) * percent // 100)
         options = (count if word == "N" else word for word in words.split())
-        return (("stress-ng", "--taskset", ",".join(map(str, cpus)), *options),)
+        return ((PROGRAM, "--taskset", ",".join(map(str, cpus)), *options),)
 
     return commands
 
@@ -96,46 +91,34 @@ def _on_all(words: str) -> Commands:
 #: Every profile by its name, as in `LoadPoint`.
 LOADS = {
     "cpu": LoadProfile(
-        title="Computing",
-        stresses="the scheduler's switch to the woken task, caches, frequency and heat",
         commands=_on_each,
         kinds=("cpu",),
         judged=True,
     ),
     "memory": LoadProfile(
-        title="Memory",
-        stresses="page faults, reclaim, TLB shoot-downs, caches and the memory bus",
         commands=_on_all("--vm N --vm-bytes 64m --stream N"),
         kinds=("vm", "stream"),
         computes=True,
     ),
     "io": LoadProfile(
-        title="Files and disk",
-        stresses="block and file system paths, their interrupts, soft interrupts and work queues",
         commands=_on_all("--hdd N --hdd-bytes 32m --iomix N --iomix-bytes 32m"),
         kinds=("hdd", "iomix"),
         # Nothing goes to a disk where the files are in memory (tmpfs).
         least={"hdd written B/s": 4096.0},
     ),
     "timer": LoadProfile(
-        title="Timers",
-        stresses="timer interrupts and signals, on the path that the measured task itself takes",
         commands=_on_all("--timer N --timer-freq 5000 --timerfd N --itimer N"),
         kinds=("timer", "timerfd", "itimer"),
         # A tenth of --timer-freq.
         least={"timer switches/s": 500.0},
     ),
     "scheduler": LoadProfile(
-        title="Scheduler",
-        stresses="run queue locks, wake-ups across CPUs, creation and end of tasks",
         commands=_on_all("--switch N --futex N --fork N --yield N"),
         kinds=("switch", "futex", "fork", "yield"),
         computes=True,
         least={"switch switches/s": 100.0, "futex switches/s": 100.0},
     ),
     "mixed": LoadProfile(
-        title="Mixed",
-        stresses="all of the above at once, as a busy system does",
         commands=_on_all(
             "--cpu N --cpu-load 50 --vm N --vm-bytes 32m --hdd N --hdd-bytes 16m"
             " --timer N --timer-freq 1000 --switch N"

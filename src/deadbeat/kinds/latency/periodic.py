@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.kinds.latency.tail import Part, complete_above, episodes_above
+from deadbeat.stats import special
 
 #: Beats that machines have, ms, the slowest first: it counts, because its harmonics show too.
 BEATS_MS = (1000, 500, 250, 200, 100, 50, 40, 25, 20, 10, 5, 4)
@@ -71,7 +72,8 @@ def _surprise(
         total += abs(complex(np.exp(1j * phases).sum())) ** 2 / len(phases)
         counted += 1
         every += len(phases)
-    return _erlang_tail(total, counted) if every >= _PHASES_ALL_MIN else 1.0
+    # A sum of exponential values of mean 1.
+    return float(special.gammaincc(counted, total)) if every >= _PHASES_ALL_MIN else 1.0
 
 
 def _phases(
@@ -84,12 +86,3 @@ def _phases(
     order = np.lexsort((-latencies, cycles))
     first = np.concatenate([[True], np.diff(cycles[order]) > 0])
     return np.asarray(angles[order[first]], dtype=np.float64)
-
-
-def _erlang_tail(value: float, shape: int) -> float:
-    """Probability that a sum of ``shape`` exponential values of mean 1 exceeds ``value``."""
-    term, total = 1.0, 0.0
-    for number in range(shape):
-        total += term
-        term *= value / (number + 1)
-    return math.exp(-value) * total if shape else 1.0

@@ -8,7 +8,6 @@ so that what drifts slowly falls on all alike.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal
@@ -30,34 +29,6 @@ SEGMENT_S = 300
 #: Below, a mean is no mean.
 _PERIODS_MIN = 100
 _RUNS_MAX = 100_000
-_UNITS_S = {
-    "": Fraction(1), "ms": Fraction(1, 1000), "s": Fraction(1), "m": Fraction(60),
-    "min": Fraction(60), "h": Fraction(3600), "d": Fraction(86400),
-}  # fmt: skip
-_SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([a-z]{0,3})")
-
-
-@frozen
-class SpanRule:
-    """A length of time in seconds: ``10s``, ``5min``, ``2h``, ``3d``, ``600ms`` or a number."""
-
-    low_s: Fraction
-    high_s: Fraction
-
-    def parse(self, value: Any) -> float:
-        example = "write it like 10s, 5min, 2h or 3d"
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        text = repr(value) if number else value.strip() if isinstance(value, str) else ""
-        match = _SPAN.fullmatch(text)
-        if match is None or match[2] not in _UNITS_S:
-            raise refuse(f"{shown(value)} is not a length of time", example)
-        seconds = Fraction(match[1]) * _UNITS_S[match[2]]
-        if not self.low_s <= seconds <= self.high_s:
-            raise refuse(
-                f"{shown(value)} is out of range",
-                f"from {float(self.low_s):g}s to {float(self.high_s) / 86400:g}d",
-            )
-        return float(seconds)
 
 
 @frozen
@@ -190,7 +161,7 @@ class LatencySpec:
         rules.Cpus(), "--cpus LIST", "CPUs to measure, a thread on each: 0-3.  [all]", default=None
     )
     duration: float = keyed(
-        SpanRule(Fraction(1, 10), Fraction(30 * 86400)),
+        rules.Seconds("0.1", str(30 * 86400)),
         "--duration TIME",
         "Of each load, engine and repeat: 10s, 5min, 6h, 3d; a number is seconds; long ones in"
         " pieces.  [2s]",

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from signal import Signals
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from deadbeat.host.proc import STAT, UPTIME, task_of, uptime_of
 from deadbeat.host.snapshot import Snapshot, diff, parse
 from deadbeat.kinds.latency.circumstances import rounded
 from deadbeat.kinds.latency.guarded import SIGNALLED, guarded, put_runtime
-from deadbeat.kinds.latency.loads import LOADS, LoadProfile
+from deadbeat.kinds.latency.loads import LOADS, PROGRAM, LoadProfile
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import LoadPoint, LoadReport
 from deadbeat.targets.base import Process, Target
@@ -71,12 +71,9 @@ class StressLoads:
 
     def unavailable(self, target: Target, point: LoadPoint) -> str:
         """Whether its program is installed; the idle machine needs none."""
-        profile = LOADS[point.profile]
-        if point.percent == 0:
+        if point.percent == 0 or not target.run(("sh", "-c", f"command -v {PROGRAM}")).returncode:
             return ""
-        if target.run(("sh", "-c", f"command -v {profile.program}")).returncode == 0:
-            return ""
-        return f"{profile.program} is not installed (Debian: apt-get install {profile.package})"
+        return f"{PROGRAM} is not installed (Debian: apt-get install {PROGRAM})"
 
     def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningStress:
         """Starts its commands and waits until it has settled; see the protocol."""
@@ -99,26 +96,22 @@ class StressLoads:
         return running
 
 
+@define
 class RunningStress:
     """A load that runs; see `deadbeat.kinds.latency.loads.RunningLoad`."""
 
-    def __init__(
-        self,
-        target: Target,
-        point: LoadPoint,
-        profile: LoadProfile,
-        commands: Sequence[Sequence[str]],
-        cpus: tuple[int, ...],
-    ) -> None:
-        self._target = target
-        self._point = point
-        self._profile = profile
-        self._commands = commands
-        self._cpus = cpus
-        self._processes: list[Process] = []
-        self._words = ""
-        self._asked = asked_of(commands, profile.kinds)
-        self._before = (Snapshot(), Look())
+    _target: Target
+    _point: LoadPoint
+    _profile: LoadProfile
+    _commands: Sequence[Sequence[str]]
+    _cpus: tuple[int, ...]
+    _processes: list[Process] = field(factory=list)
+    _words: str = ""
+    _before: tuple[Snapshot, Look] | None = None
+
+    @property
+    def _asked(self) -> dict[str, int]:
+        return asked_of(self._commands, self._profile.kinds)
 
     def add(self, argv: Sequence[str]) -> None:
         """Starts one of its commands."""
@@ -130,7 +123,10 @@ class RunningStress:
         self._before = self._look()
 
     def end(self) -> LoadReport:
-        (busy, working), (now_busy, now_working) = self._before, self._look()
+        (busy, working), (now_busy, now_working) = (
+            self._before or (Snapshot(), Look()),
+            self._look(),
+        )
         least = self._profile.least
         workers, throughput = did(self._asked, working, now_working, least=least)
         return LoadReport(
@@ -162,7 +158,7 @@ class RunningStress:
         for process in () if self._words else tuple(self._processes):
             if _ended(process):
                 self._processes.remove(process)
-                self._words = _ending(process, self._profile.program)
+                self._words = _ending(process)
                 break
         return self._words
 
@@ -175,7 +171,7 @@ class RunningStress:
         return busy, look_of(readings, self._target.folder)
 
 
-def _ending(process: Process, program: str) -> str:
+def _ending(process: Process) -> str:
     """How a command that writes no more has ended: by which signal, else what it said last."""
     try:
         status = process.close(_END_S).returncode
@@ -183,7 +179,7 @@ def _ending(process: Process, program: str) -> str:
         status = 0  # it was killed for not ending: that says nothing about it
     if status < 0 or status > SIGNALLED:
         number = -status if status < 0 else status - SIGNALLED
-        who = "its guard" if status < 0 else program
+        who = "its guard" if status < 0 else PROGRAM
         return f"{who} was killed by {_signal_name(number)}"
     lines = process.stderr().strip().splitlines()
     said = [line for line in lines if not line.startswith(_GUARD)]

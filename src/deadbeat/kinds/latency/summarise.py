@@ -36,14 +36,11 @@ from deadbeat.model.latency_summary import (
     LatencyRow,
     LatencySummary,
     MatrixFacts,
-    WorstWakeUp,
 )
 from deadbeat.report.document import Column
 from deadbeat.report.plain import records
 from deadbeat.stats.seeds import seed_of
 
-#: Wake-ups that are named one by one, for each row.
-WORST = 20
 #: Runs at least so long keep so many stretches at most.
 _LONG_S, _LONG_STRETCHES = 60.0, 512
 
@@ -174,7 +171,6 @@ def _row(
     parts = _parts((run for run in runs if run.valid), cpu)
     tail = tuple(tail_statements(parts, deadlines_ns))
     cpus = [each for part in parts for each in part.cpus]
-    worst = worst_wake_ups(parts)
     top_cpu, top_run = _where_largest(parts)
     return LatencyRow(
         cpu=cpu,
@@ -189,7 +185,6 @@ def _row(
         max_run=top_run,
         tail=tail,
         extrapolations=extrapolations(parts, seed=seed) if cpu is None else (),
-        worst=tuple(worst[:WORST]),
     )
 
 
@@ -215,17 +210,6 @@ def _where_largest(parts: Sequence[Part]) -> tuple[int | None, LatencyKey | None
         return None, None
     _, cpu, key = max(found, key=lambda item: item[0])
     return cpu.cpu, key
-
-
-def worst_wake_ups(parts: Sequence[Part]) -> list[WorstWakeUp]:
-    """All that the rings kept, the latest first."""
-    found = [
-        WorstWakeUp(key=part.run.key, cpu=each.cpu, late=late)
-        for part in parts
-        for each in part.cpus
-        for late in each.worst
-    ]
-    return sorted(found, key=lambda worst: -worst.late.latency_ns)
 
 
 def _splits(runs: Sequence[LatencyRun]) -> tuple[PathSplit, ...]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import attrs
 from attrs import frozen
 
 from deadbeat.host.values import cpus_text
 from deadbeat.model.readiness import SEVERITIES, CheckResult
-from deadbeat.settings.cures import Advice, advised
 from deadbeat.settings.doctor import DoctorReport
 from deadbeat.settings.hardening import Hardening, HardeningState
 from deadbeat.settings.knob import Knob, all_knobs
+from deadbeat.settings.profile import all_profiles, turns
 
 #: Families by title, where the name alone says too little; a family without one has its name.
 _TITLES = {
@@ -82,47 +81,47 @@ def severities(results: Iterable[CheckResult]) -> str:
     return ", ".join(f"{count[name]} {name}" for name in SEVERITIES if count[name])
 
 
-def sentence(diagnosis: DoctorReport) -> str:
+def sentence(report: DoctorReport) -> str:
     """The answer; of some checks alone it is never that the machine is ready."""
-    grave = diagnosis.failing("high")
-    unknown = len(diagnosis.unknown("high"))
+    grave = report.failing("high")
+    unknown = len(report.unknown("high"))
     open_ = f"; {unknown} more of that weight could not be told" if unknown else ""
     if grave:
         return f"Not ready for real-time work: {severities(grave)} checks fail{open_}."
-    only = "In these families nothing" if diagnosis.partial else "Nothing"
+    only = "In these families nothing" if report.partial else "Nothing"
     if unknown:
         return f"{only} fatal or high fails, but {unknown} such checks could not be told."
-    if diagnosis.partial:
+    if report.partial:
         return f"{only} fatal or high fails; the others were not asked."
     return "Ready: nothing fatal or high fails."
 
 
-def counts(diagnosis: DoctorReport) -> str:
+def counts(report: DoctorReport) -> str:
     """``167 checks: 40 fail (1 fatal, ...), 20 unknown, 107 pass``."""
-    by = Counter(result.status for result in diagnosis.results)
-    failed = severities(result for result in diagnosis.results if result.status == "fail")
+    by = Counter(result.status for result in report.results)
+    failed = severities(result for result in report.results if result.status == "fail")
     return (
-        f"{len(diagnosis.results)} checks: {by['fail']} fail{f' ({failed})' if failed else ''},"
+        f"{len(report.results)} checks: {by['fail']} fail{f' ({failed})' if failed else ''},"
         f" {by['unknown']} unknown, {by['pass']} pass"
     )
 
 
-def facts(diagnosis: DoctorReport) -> list[tuple[str, str]]:
+def facts(report: DoctorReport) -> list[tuple[str, str]]:
     """What was examined, and for what."""
-    patient = diagnosis.patient
-    assumed = "" if patient.asked_cpus else " (assumed; --rt-cpus names them)"
+    target = report.target
+    assumed = "" if target.asked_cpus else " (assumed; --rt-cpus names them)"
     return [
-        ("machine", patient.name),
-        ("kernel", patient.kernel),
-        ("workload", patient.workload),
-        ("real-time CPUs", f"{cpus_text(patient.rt_cpus)}{assumed}"),
-        ("result", counts(diagnosis)),
+        ("machine", target.name),
+        ("kernel", target.kernel),
+        ("workload", target.workload),
+        ("real-time CPUs", f"{cpus_text(target.rt_cpus)}{assumed}"),
+        ("result", counts(report)),
     ]
 
 
-def labels(diagnosis: DoctorReport) -> tuple[str, ...]:
+def labels(report: DoctorReport) -> tuple[str, ...]:
     """What must show on everything: a machine that is not a real one."""
-    kind = diagnosis.patient.kind
+    kind = report.target.kind
     return () if kind == "hardware" else (kind.upper(),)
 
 
@@ -146,27 +145,61 @@ def cure(result: CheckResult) -> str:
     return f"{result.cure} (knob {' or '.join(names)})" if names else result.cure
 
 
-def advice(diagnosis: DoctorReport) -> Advice | None:
+@frozen(kw_only=True)
+class Advice:
+    """A profile, and what of it would help.
+
+    Attributes:
+        profile: Its name.
+        knobs: Those that turn while the machine runs and cure one of the checks.
+        checks: Those that they cure, in the order in which they failed.
+    """
+
+    profile: str
+    knobs: tuple[str, ...]
+    checks: tuple[str, ...]
+
+
+def advised(failing: Iterable[str], *, workload: str) -> Advice | None:
+    """The profile for ``workload`` against the checks of the ids ``failing``; None: it has no cure.
+
+    Only what comes back exactly: profiles have nothing else, and boot words are left out.
+    """
+    name = "compute" if workload == "compute" else "realtime"
+    wrong = list(failing)
+    knobs = [turn.knob for turn in turns(all_profiles()[name].words) if turn.knob.settings]
+    helping = [knob for knob in knobs if set(knob.cures) & set(wrong)]
+    if not helping:
+        return None
+    cured = {id for knob in helping for id in knob.cures}
+    return Advice(
+        profile=name,
+        knobs=tuple(knob.name for knob in helping),
+        checks=tuple(id for id in wrong if id in cured),
+    )
+
+
+def advice(report: DoctorReport) -> Advice | None:
     """The profile of `deadbeat tune` that cures some of what fails; None: none does."""
-    failing = (result.id for result in diagnosis.results if result.status == "fail")
-    return advised(failing, workload=diagnosis.facts.workload)
+    failing = (result.id for result in report.results if result.status == "fail")
+    return advised(failing, workload=report.facts.workload)
 
 
-def tuning(diagnosis: DoctorReport) -> tuple[str, str] | None:
+def tuning(report: DoctorReport) -> tuple[str, str] | None:
     """What to type to change at once what can be changed and put back, and what that cures."""
-    found = advice(diagnosis)
+    found = advice(report)
     if found is None:
         return None
-    patient = diagnosis.patient
-    cpus = f" --rt-cpus {cpus_text(patient.rt_cpus)}" if patient.asked_cpus else ""
+    target = report.target
+    cpus = f" --rt-cpus {cpus_text(target.rt_cpus)}" if target.asked_cpus else ""
     return (
         f"deadbeat tune apply {found.profile}{cpus}",
         f"cures {len(found.checks)} of what fails, and can be put back",
     )
 
 
-def inventory_rows(diagnosis: DoctorReport) -> list[tuple[str, str, str]]:
-    return [(item.title, item.text, item.basis) for item in diagnosis.inventory]
+def inventory_rows(report: DoctorReport) -> list[tuple[str, str, str]]:
+    return [(item.title, item.text, item.basis) for item in report.inventory]
 
 
 def hardening_rows(states: Iterable[tuple[Hardening, HardeningState]]) -> list[tuple[str, ...]]:
@@ -178,17 +211,17 @@ def hardening_rows(states: Iterable[tuple[Hardening, HardeningState]]) -> list[t
     ]
 
 
-def as_json(diagnosis: DoctorReport) -> dict[str, Any]:
+def as_json(report: DoctorReport) -> dict[str, object]:
     """What ``--json`` prints: docs/reference/doctor.md."""
     by_severity: dict[str, Mapping[str, int]] = {
-        severity: dict(Counter(r.status for r in diagnosis.results if r.severity == severity))
+        severity: dict(Counter(r.status for r in report.results if r.severity == severity))
         for severity in SEVERITIES
     }
     return {
-        "target": attrs.asdict(diagnosis.patient),
+        "target": attrs.asdict(report.target),
         "summary": {
-            "sentence": sentence(diagnosis),
-            **{s: sum(r.status == s for r in diagnosis.results) for s in _STATUSES},
+            "sentence": sentence(report),
+            **{s: sum(r.status == s for r in report.results) for s in _STATUSES},
             "severities": {
                 severity: {status: found.get(status, 0) for status in _STATUSES}
                 for severity, found in by_severity.items()
@@ -196,15 +229,15 @@ def as_json(diagnosis: DoctorReport) -> dict[str, Any]:
         },
         "checks": [
             {**attrs.asdict(result), "knobs": [knob.name for knob in knobs_for(result)]}
-            for result in diagnosis.results
+            for result in report.results
         ],
-        "tune": None if (found := advice(diagnosis)) is None else attrs.asdict(found),
-        "inventory": [{**attrs.asdict(item), "text": item.text} for item in diagnosis.inventory],
-        "hardening": [_plain(option, state) for option, state in diagnosis.hardening],
+        "tune": None if (found := advice(report)) is None else attrs.asdict(found),
+        "inventory": [{**attrs.asdict(item), "text": item.text} for item in report.inventory],
+        "hardening": [_plain(option, state) for option, state in report.hardening],
     }
 
 
-def _plain(option: Hardening, state: HardeningState) -> dict[str, Any]:
+def _plain(option: Hardening, state: HardeningState) -> dict[str, object]:
     names = ("name", "title", "when", "lands", "expected", "source", "how")
     return {
         **{name: getattr(option, name) for name in names},
