@@ -433,32 +433,6 @@ def test_what_is_too_rare_could_have_shown_nothing_that_is_known(runs: Path) -> 
     assert {misses.smallest_effect, *(cell.smallest_effect for cell in misses.cells)} == {None}
 
 
-def test_json_keeps_its_shape(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert answer(runs, "a", "worse", "--json") == 0
-    plain = json.loads(capsys.readouterr().out)
-    assert plain["verdict"] == "worse"
-    assert set(plain) == {
-        *("campaigns", "comparisons", "differences", "findings", "labels", "parameters"),
-        *("remedies", "report", "verdict"),
-    }
-    (comparison,) = plain["comparisons"]
-    assert set(comparison) == {
-        *("baseline", "metrics", "needs", "other", "reason", "rests_on", "undecided", "verdict")
-    }
-    assert [metric["metric"] for metric in comparison["metrics"]] == [
-        *("slowdown", "delay_ratio", "deadline_miss_ratio")
-    ]
-    assert set(comparison["metrics"][0]) == {
-        *("cells", "effect", "gate", "gate_basis", "high", "low", "metric", "minimum", "no_worse"),
-        *("p", "p_holm", "smallest_effect", "told", "verdict", "vote", "capped"),
-    }
-    assert set(comparison["metrics"][0]["cells"][0]) == {
-        *("baseline", "contended_ratio", "cores", "deadline_factor", "effect", "group", "high"),
-        *("low", "metric", "other", "p", "p_holm", "pairs", "smallest_effect", "sync_share"),
-        *("test", "verdict"),
-    }
-
-
 def test_a_repeat_is_asked_for_by_the_verb_of_the_baseline(tmp_path: Path) -> None:
     quick = ("stress", "--quick", "--executor", "fake", "--no-figures", "--runs", str(tmp_path))
     for name in ("a", "b"):

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import attrs
 import numpy as np
 import pytest
 from aa import RunFigure, Side
@@ -353,8 +352,3 @@ def test_every_difference_of_two_questions_is_listed(
     for name in ("form", "period", "deadline", "priority", "normal", "seconds"):
         assert f"{name}: " in told
     assert "the figures depend on each of these settings" in told
-
-
-def test_plain_values_of_a_comparison_are_json() -> None:
-    result = compared(load_test("a", 1, **ONE), load_test("b", 2, **ONE))
-    assert json.loads(json.dumps(attrs.asdict(result)))["parameters"]["of"] == "load"

@@ -76,7 +76,7 @@ def _known(runs: Path, file: Path | None) -> tuple[Calibration, Path] | None:
     return None if path is None else (read_calibration(path), path)
 
 
-def _facts(fragment: Fragment) -> dict[str, Any]:
+def _facts(fragment: Fragment) -> dict[str, object]:
     names = ("name", "summary", "resource_class", "size_unit", "blocking", "parallel")
     lists = ("sizes", "quick", "requires", "modes")
     return {

@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
 
 import attrs
 from attrs import frozen
@@ -234,7 +233,7 @@ def _shown_labels(answer: Answer) -> list[str]:
     ]
 
 
-def _plain(answer: Answer) -> dict[str, Any]:
+def _plain(answer: Answer) -> dict[str, object]:
     observation, judgement = answer.observation, answer.judgement
     (found,) = judgement.evidence
     return {

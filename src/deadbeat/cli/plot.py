@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -132,7 +131,7 @@ def _parts(made: Plot) -> Iterator[Part]:
     yield f"page: {made.page}"
 
 
-def _plain(made: Plot) -> dict[str, Any]:
+def _plain(made: Plot) -> dict[str, object]:
     return {
         "preset": made.preset.name,
         "results": [side.name for side in made.asked.sides],

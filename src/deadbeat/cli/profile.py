@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import click
 
@@ -31,7 +30,7 @@ def name_precision(layer: Layer) -> None:
         layer[1].setdefault("precision.target", "--precision")
 
 
-def _both_axes(layer: Layer, options: Mapping[str, Any]) -> None:
+def _both_axes(layer: Layer, options: Mapping[str, object]) -> None:
     values, names = layer
     for axis in ("grid.sync_share", "grid.contended_ratio") if options["step"] is not None else ():
         if axis not in names:

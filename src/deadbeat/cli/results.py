@@ -6,7 +6,6 @@ import platform
 from functools import partial
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -61,7 +60,7 @@ def runs(runs: Path) -> Shown:
     return Shown(plain=plain, parts=[table(columns, rows, numeric=columns[3:])])
 
 
-def _plain(kind: str, state: FolderState, latest: str) -> dict[str, Any]:
+def _plain(kind: str, state: FolderState, latest: str) -> dict[str, object]:
     """What all kinds have."""
     names = ("name", "state", "preset", "planned", "done", "failed", "problem")
     return {

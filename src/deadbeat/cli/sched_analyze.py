@@ -95,7 +95,7 @@ def _simulated(system: TaskSystem, analysis: Analysis, model: Model | None) -> d
     return found
 
 
-def _plain(analysis: Analysis, verdicts: dict[str, Verdict]) -> dict[str, Any]:
+def _plain(analysis: Analysis, verdicts: dict[str, Verdict]) -> dict[str, object]:
     return {
         "name": analysis.system.name,
         "processors": analysis.system.processors,
@@ -118,7 +118,7 @@ def _plain(analysis: Analysis, verdicts: dict[str, Verdict]) -> dict[str, Any]:
     }
 
 
-def _plain_result(result: TestResult) -> dict[str, Any]:
+def _plain_result(result: TestResult) -> dict[str, object]:
 
     facts = asdict(result.facts)
     return {
@@ -132,7 +132,7 @@ def _plain_result(result: TestResult) -> dict[str, Any]:
     }
 
 
-def _plain_verdict(verdict: Verdict) -> dict[str, Any]:
+def _plain_verdict(verdict: Verdict) -> dict[str, object]:
     return {
         "schedulable": verdict.schedulable,
         "proved": verdict.proved,

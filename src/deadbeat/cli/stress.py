@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from deadbeat.cli._measuring import Layer, measuring
 from deadbeat.cli._options import MACHINE
@@ -12,7 +11,7 @@ from deadbeat.kinds.contention.spec import CampaignSpec
 from deadbeat.model.specification import options_of
 
 
-def _mode(layer: Layer, options: Mapping[str, Any]) -> None:
+def _mode(layer: Layer, options: Mapping[str, object]) -> None:
     layer[0]["mode"] = "stress"
     name_precision(layer)
 

@@ -169,7 +169,7 @@ def _summary(done: Applied) -> str:
     return f"{text}; nothing was changed"
 
 
-def _plain(planned: Plan, done: Applied, *, dry_run: bool) -> dict[str, Any]:
+def _plain(planned: Plan, done: Applied, *, dry_run: bool) -> dict[str, object]:
     rows = [{"knob": planned.knob_of(each.path), **attrs.asdict(each)} for each in done.changes]
     return {
         "session": None if dry_run else done.session,

@@ -52,7 +52,7 @@ _DETAILS = (
 _TUNED_SHOWN, _TEXT_MAX = 12, 100
 
 
-def differing_platforms(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
+def differing_platforms(one: Mapping[str, object], two: Mapping[str, object]) -> list[str]:
     """``what: A's value | B's value`` for what two platforms, as JSON values, differ in."""
     details = [_mapping(side.get("details")) for side in (one, two)]
     rows = [(key, one.get(key), two.get(key)) for key in _COMPARED]
@@ -85,7 +85,7 @@ def _tuned_differently(one: Any, two: Any) -> list[str]:
     return [*lines, f"tuned: and {more} more settings"] if more else lines
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: Any) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 

@@ -217,7 +217,7 @@ def _parse_csv(text: str, source: str, processors: int | None) -> TaskSystem:
     )
 
 
-def _comments(lines: list[str], document: dict[str, Any]) -> int:
+def _comments(lines: list[str], document: dict[str, object]) -> int:
     """Reads ``# processors: 4`` and the like above the header; how many lines that takes."""
     for index, line in enumerate(lines):
         text = line.rstrip("\r")

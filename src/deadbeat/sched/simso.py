@@ -39,7 +39,7 @@ class _Found:
 
 def read_simso(
     text: str, *, source: str, whole_cycles: bool = False
-) -> tuple[dict[str, Any], tuple[str, ...], Place]:
+) -> tuple[dict[str, object], tuple[str, ...], Place]:
     """A document for `documents.build`, remarks, and how places of the document are called.
 
     Raises:

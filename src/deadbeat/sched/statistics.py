@@ -142,7 +142,7 @@ def looked_at(facts: PolicyFacts) -> list[str]:
     return [name for name in POLICY_OPTIONS if used[name]]
 
 
-def relevant_options(verdict: Verdict) -> dict[str, Any]:
+def relevant_options(verdict: Verdict) -> dict[str, object]:
     """Options of the scheduler that the policy looks at, by name."""
     scheduler = verdict.scheduler
     chosen = {name: getattr(scheduler, name) for name in looked_at(verdict.facts)}

@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from attrs import frozen
 
@@ -75,7 +74,7 @@ def find_profile(text: str) -> Profile:
     return known[text]
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     try:
         with path.open("rb") as stream:
             data = stream.read(_SIZE_LIMIT + 1)
@@ -90,7 +89,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise UsageError(text, "docs/howto/tune-a-machine.md shows one") from None
 
 
-def _profile(name: str, table: Mapping[str, Any]) -> Profile:
+def _profile(name: str, table: Mapping[str, object]) -> Profile:
     faults = [
         f"{shown(key)} is unknown: {nearest(key, _KEYS)}" for key in table if key not in _KEYS
     ]

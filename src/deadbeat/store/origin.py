@@ -75,7 +75,7 @@ def read_origin(path: Path) -> Origin:
     )
 
 
-def origin_facts(origin: Origin) -> dict[str, Any]:
+def origin_facts(origin: Origin) -> dict[str, object]:
     """What a summary tells of it: all but the hashes of each batch."""
     return {
         "from": origin.name,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from attrs import frozen
 
@@ -146,7 +146,7 @@ class FolderState:
     problem: str = ""
     cure: str = ""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """What ``deadbeat runs --json`` tells of this kind alone."""
         return {"invalid": self.invalid}
 
@@ -235,7 +235,7 @@ def choose_place(
     return begin
 
 
-def other_parameters(there: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def other_parameters(there: Mapping[str, object], now: Mapping[str, object]) -> Iterator[str]:
     """How two canonical specifications differ, as a predicate; nothing where they do not."""
     if changed := differences(there, now):
         yield f"was begun with other parameters: {', '.join(changed)}"

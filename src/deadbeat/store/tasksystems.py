@@ -62,7 +62,7 @@ def csv_text(system: TaskSystem) -> str:
     return out.getvalue()
 
 
-def _entry(task: TimedTask) -> dict[str, Any]:
+def _entry(task: TimedTask) -> dict[str, object]:
     entry: dict[str, Any] = {
         "wcet": task.wcet,
         "period": task.period,

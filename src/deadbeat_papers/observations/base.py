@@ -29,7 +29,7 @@ class Campaign:
         return self.summary.mode
 
     @property
-    def platform(self) -> Mapping[str, Any]:
+    def platform(self) -> Mapping[str, object]:
         found = self.summary.meta.get("platform")
         return found if isinstance(found, Mapping) else {}
 

@@ -179,7 +179,7 @@ def _source(runs: Path, text: str, mode: str) -> CampaignStore:
     return store
 
 
-def _given(layer: Mapping[str, Any], key: str, rule: Any) -> Any:
+def _given(layer: Mapping[str, object], key: str, rule: Any) -> Any:
     if layer.get(key) is None:
         return None
     try:

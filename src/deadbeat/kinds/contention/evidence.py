@@ -73,7 +73,7 @@ class CampaignEvidence:
         return self.platform is not None and self.platform.kind == "simulated"
 
     @property
-    def last(self) -> Mapping[str, Any]:
+    def last(self) -> Mapping[str, object]:
         """The latest recorded environment; empty if none."""
         for record in reversed(self.sessions):
             found = record.after or record.before

@@ -186,7 +186,7 @@ def planned_cells(campaign: CampaignSubject) -> dict[RunKey, Cell]:
     return found
 
 
-def _block(row: Mapping[str, Any], key: RunKey) -> str:
+def _block(row: Mapping[str, object], key: RunKey) -> str:
     """Runs that were measured next to each other: all alphas, all levels of the deadline factor."""
     if row.get("group"):
         return f"{key.replica}"

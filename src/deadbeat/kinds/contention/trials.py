@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from time import monotonic
-from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -300,7 +299,7 @@ def _task(number: int, work: Work, repeat_ns: float) -> Task:
     )
 
 
-def outcome_facts(outcomes: Sequence[TrialOutcome]) -> list[dict[str, Any]]:
+def outcome_facts(outcomes: Sequence[TrialOutcome]) -> list[dict[str, object]]:
     """Outcomes as plain values, for JSON."""
     return [
         {
