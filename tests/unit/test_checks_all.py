@@ -44,9 +44,10 @@ def test_a_check_says_what_the_machine_shows(id: str, status: str) -> None:
 def test_a_check_describes_itself(check: Check) -> None:
     family, _, name = check.id.partition(".")
     assert family and name
-    assert check.title and check.source and check.wanted and check.cure and check.reads
-    assert check.severity in SEVERITIES
-    assert check.why, "why the setting matters"
+    row = check.row
+    assert row.title and row.source and row.wanted and row.fix and check.reads
+    assert row.severity in SEVERITIES
+    assert row.why, "why the setting matters"
     commands = {each.partition(":")[2] for each in check.reads if each.startswith("command:")}
     assert commands <= {*COMMANDS, *all_commands()}
 

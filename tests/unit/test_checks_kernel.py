@@ -193,5 +193,5 @@ DOCUMENTED = {
 
 @pytest.mark.parametrize("id", DOCUMENTED)
 def test_severities_are_those_of_the_kernels_documentation(id: str) -> None:
-    assert check_called(id).severity == DOCUMENTED[id]
+    assert check_called(id).row.severity == DOCUMENTED[id]
     assert outcome(id, CASES[id]["fail"]).severity == DOCUMENTED[id]

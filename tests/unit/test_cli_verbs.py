@@ -95,6 +95,20 @@ def test_json_of_profile_is_all_of_stdout(capsys: pytest.CaptureFixture[str]) ->
     assert found["report"] == "runs/tiny/report.html"
 
 
+def test_an_interrupt_while_it_is_summarised_says_how_to_continue(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("deadbeat.kinds.contention.kind.write", interrupt)
+        assert main(TINY_OPTIONS) == 130
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "interrupted: 8 of 8 runs are kept in runs/tiny; continue with: deadbeat profile" in last
+    assert main(TINY_OPTIONS) == 0
+
+
 def test_failed_runs_are_named_and_retried_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
     fault = ("--executor", f"fake:fail={KEY}*1")
     assert main((*TINY_OPTIONS, *fault)) == 0

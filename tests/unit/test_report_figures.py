@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import io
 import re
-import xml.etree.ElementTree as ET
 from itertools import islice
 
 import numpy as np
 import pytest
 from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
+from helpers.figures import chart_names, figures, svg_words
 from matplotlib.image import imread
 
 from deadbeat.kinds.contention.cause_charts import split_charts
 from deadbeat.kinds.contention.document import write_figures
-from deadbeat.kinds.contention.facts import grid_of, head_facts
-from deadbeat.kinds.contention.paper_figures import _charts, draw_figures, words_of
+from deadbeat.kinds.contention.facts import head_facts
+from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.predicted import predicted_parts
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import PART_COLUMNS, Summary
-from deadbeat.report.charts_paper import _uncrowded, draw_charts, log_ticks
+from deadbeat.report.charts_paper import _uncrowded, log_ticks
 
 SMALL = {"cores": (1, 2), "steps": 2, "sets_per_point": 2}
-
-
-def svg_words(content: bytes) -> str:
-    root = ET.fromstring(content)
-    return "\n".join(
-        "".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")
-    )
-
-
-def figures(summary: Summary, kind: str, *starts: str) -> dict[str, bytes]:
-    """Of all that `draw_figures` draws those whose names begin so."""
-    charts = [chart for chart in _charts(grid_of(summary)) if chart.name.startswith(starts)]
-    return dict(draw_charts(charts, words_of(summary), (kind,)))
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +135,7 @@ def test_a_simulated_campaign_calls_nothing_measured_beside_its_predictions() ->
 
 def test_several_deadline_factors_have_figures_of_their_own() -> None:
     base = demo_summary(cores=(2,), steps=1, sets_per_point=1, holes=False)
-    names = {chart.name for chart in _charts(grid_of(with_factors(base, (2.0, 3.0, 4.0, 10.0))))}
+    names = chart_names(with_factors(base, (2.0, 3.0, 4.0, 10.0)))
     assert "deadline-factor-m002" in names
     shown = {name[-7:] for name in names if name.startswith("deadline_miss_ratio-m002")}
     assert shown == {"d002000", "d004000", "d010000"}, "first, last and one between"

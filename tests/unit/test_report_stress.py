@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ET
 
 import pytest
 from attrs import evolve
 from helpers.demo_stress import demo_stress
+from helpers.figures import figures, svg_words
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.kinds.contention import cause_charts as causes
@@ -25,13 +25,6 @@ from deadbeat.report import html as html_of
 from deadbeat.report.times import time_text
 
 SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 30}
-
-
-def svg_words(content: bytes) -> str:
-    root = ET.fromstring(content)
-    return "\n".join(
-        "".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")
-    )
 
 
 @pytest.fixture(scope="module")
@@ -163,18 +156,15 @@ def test_bounds_have_an_entry_in_the_legend_of_the_figure():
     base = demo_stress(**SMALL, factors=(2.0, 4.0))
     calm = {"deadline_miss_ratio": 0.0, "deadline_miss_ci_low": 0.0, "deadline_miss_ci_high": 0.1}
     rows = tuple(row | calm if row["deadline_factor"] == 4.0 else row for row in base.rows)
-    found = {
-        name: svg_words(content)
-        for name, content in draw_figures(evolve(base, rows=rows), ("svg",))
-        if name == "deadline-factor.svg"
-    }
-    assert "95 % upper bound, none seen" in found["deadline-factor.svg"]
+    (content,) = figures(evolve(base, rows=rows), "svg", "deadline-factor").values()
+    assert "95 % upper bound, none seen" in svg_words(content)
 
 
 def test_a_figure_says_which_of_how_many_deadline_factors_it_shows():
     factors = (2.0, 3.0, 4.0, 5.0, 10.0)
     small = demo_stress(groups=("M=2",), sets_per_group=8, factors=factors, causes=False)
-    found = {name: svg_words(c) for name, c in draw_figures(small, ("svg",))}
+    names = ("distribution-misses-d004000", "deadline-factor")
+    found = {name: svg_words(c) for name, c in figures(small, "svg", *names).items()}
     words = "D/C 2, 4 and 10 of 5 levels"
     assert words in found["distribution-misses-d004000.svg"]
     assert words not in found["deadline-factor.svg"], "it shows all"

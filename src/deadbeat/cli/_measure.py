@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -78,9 +78,13 @@ def measure(
             begun, outcome = carried_out(
                 kind, begin, budget_s=None if budget is None else budget_seconds(budget)
             )
+        except Told:
+            return INTERRUPTED
+        try:
             say("summarise and draw")
             shown = report(kind, begun, options["figures"])
-        except Told:
+        except KeyboardInterrupt:
+            _say_kept(begun.experiment, words)
             return INTERRUPTED
     again, experiment = to_repeat(words), begun.experiment
     notes = list(_notes(outcome, shown, again, options))
@@ -113,13 +117,17 @@ def carried_out(
         with Watch(path.name, unit=experiment.unit) as watch:
             return begun, run(experiment, on_event=watch, budget_s=budget_s)
     except KeyboardInterrupt:
-        if experiment is None:
-            say("interrupted before anything was begun")
-        else:
-            again = to_repeat(begin.words, retrying=True)
-            kept = f"{experiment.kept()} are kept in {experiment.store.path}"
-            say(f"interrupted: {kept}; continue with: {again}")
+        _say_kept(experiment, begin.words)
         raise Told from None
+
+
+def _say_kept(experiment: Experiment[Any, Any] | None, words: Sequence[str]) -> None:
+    """Says what is kept of an interrupted experiment; None: it was not begun."""
+    if experiment is None:
+        say("interrupted before anything was begun")
+        return
+    kept = f"{experiment.kept()} are kept in {experiment.store.path}"
+    say(f"interrupted: {kept}; continue with: {to_repeat(words, retrying=True)}")
 
 
 def report(kind: ExperimentKind, begun: Begun, figures: bool) -> Shown:

@@ -81,7 +81,7 @@ _VULNERABILITIES = (
 
 
 def environment_of(
-    target: Target, *, now: datetime, more: Mapping[str, Any] | None = None
+    target: Target, *, now: datetime, more: Mapping[str, object] | None = None
 ) -> dict[str, Any]:
     """`read_environment` of a target, in few round trips.
 
@@ -92,7 +92,7 @@ def environment_of(
 
 
 def read_environment(
-    read: Read, *, now: datetime, more: Mapping[str, Any] | None = None
+    read: Read, *, now: datetime, more: Mapping[str, object] | None = None
 ) -> dict[str, Any]:
     """State of the machine behind ``read``, as values that JSON can hold.
 
@@ -286,7 +286,7 @@ def _cpus_allowed(read: Read) -> list[int] | Unknown:
     return parse_cpu_list(text)
 
 
-def _topology(read: Read, cpu: int) -> dict[str, Any]:
+def _topology(read: Read, cpu: int) -> dict[str, object]:
     folder = f"{CPU_FOLDER}/cpu{cpu}/topology"
     # Arm: cores of one chip differ; where they do not, these files say so too.
     kind = {"capacity": "cpu_capacity", "midr": "regs/identification/midr_el1"}
@@ -305,8 +305,8 @@ def _there(read: Read, folder: str, names: Mapping[str, str]) -> dict[str, str]:
     return {key: text for key, text in texts.items() if text is not None}
 
 
-def _caches(read: Read, cpu: int) -> list[dict[str, Any]] | Unknown:
-    caches: list[dict[str, Any]] = []
+def _caches(read: Read, cpu: int) -> list[dict[str, object]] | Unknown:
+    caches: list[dict[str, object]] = []
     for index in range(_CACHES_MAX):
         folder = f"{CPU_FOLDER}/cpu{cpu}/cache/index{index}"
         if read(f"{folder}/level") is None:
@@ -342,7 +342,7 @@ def _governor(read: Read, cpus: Sequence[int]) -> dict[str, str] | str | Unknown
     return {cpu: name or "none" for cpu, name in found.items()}
 
 
-def _frequency_policy(read: Read, cpus: Sequence[int]) -> dict[str, Any]:
+def _frequency_policy(read: Read, cpus: Sequence[int]) -> dict[str, object]:
     """What decides at which frequency a CPU runs; never a frequency of the moment."""
     files = ("scaling_driver", "scaling_governor", "scaling_min_freq", "scaling_max_freq")
     names = {name: f"cpufreq/{name}" for name in files}
@@ -376,9 +376,9 @@ def _throttle(read: Read, cpu: int) -> dict[str, int | Unknown]:
     return {part: integer(read, f"{folder}/{part}_throttle_count") for part in ("core", "package")}
 
 
-def _thermal(read: Read) -> list[dict[str, Any]] | Unknown:
+def _thermal(read: Read) -> list[dict[str, object]] | Unknown:
     folders = (f"/sys/class/thermal/thermal_zone{index}" for index in range(_THERMAL_ZONES_MAX))
-    zones = [
+    zones: list[dict[str, object]] = [
         {"zone": value(read, f"{each}/type"), "millidegrees": integer(read, f"{each}/temp")}
         for each in takewhile(lambda folder: read(f"{folder}/type") is not None, folders)
     ]
@@ -392,7 +392,7 @@ def _mitigations(read: Read) -> dict[str, str] | str | Unknown:
     )
 
 
-def _memory(read: Read) -> dict[str, Any]:
+def _memory(read: Read) -> dict[str, object]:
     fields = colon_fields(read(MEMINFO) or "")
 
     def kilobytes(name: str) -> int | Unknown:
@@ -415,11 +415,11 @@ def _loadavg(read: Read) -> list[float] | Unknown:
     return [float(word) for word in words]
 
 
-def _cgroup(read: Read) -> dict[str, Any] | Unknown:
+def _cgroup(read: Read) -> dict[str, object] | Unknown:
     group = cpu_cgroup(read)
     if group is None:
         return Unknown("/proc/self/cgroup and /proc/self/mountinfo show no group for CPU time")
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "version": group.version,
         "path": group.path,
         "folder": group.folder,

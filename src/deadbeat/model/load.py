@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from attrs import field, fields, frozen
 
@@ -167,6 +167,29 @@ class Seen:
     trace: dict[str, Any] = field(factory=dict)
 
 
+class LoadMachine(TypedDict, total=False):
+    """The machine before and after a run; None: not known. Versions before wrote fewer keys.
+
+    Attributes:
+        rt_runtime_before_us, rt_runtime_us, rt_period_us: The RT bandwidth; -1: no limit.
+        frequency_khz: CPU -> before and after. ``frequency_unknown``: why that is not known.
+        others_ready: Threads that were ready when the run had ended.
+        steal_ticks, steal_ticks_by_cpu, steal_share: What the host took.
+        foreign_cpus: Work that is no part of the test, in CPUs.
+    """
+
+    rt_runtime_before_us: int | None
+    rt_runtime_us: int | None
+    rt_period_us: int | None
+    frequency_khz: dict[str, list[int | None]] | None
+    frequency_unknown: str
+    others_ready: int | None
+    steal_ticks: int | None
+    steal_ticks_by_cpu: dict[str, int] | None
+    steal_share: float | None
+    foreign_cpus: float | None
+
+
 @frozen(kw_only=True)
 class LoadRun(Seen):
     """One run, with its circumstances.
@@ -184,7 +207,7 @@ class LoadRun(Seen):
     key: LoadKey
     started: str
     applied: dict[str, str] = field(factory=dict)
-    machine: dict[str, Any] = field(factory=dict)
+    machine: LoadMachine = field(factory=LoadMachine)
     problems: tuple[Finding, ...] = ()
     kind: str = "hardware"
     replaced: tuple[Replaced, ...] = ()

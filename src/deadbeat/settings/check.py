@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 
@@ -55,43 +56,40 @@ def unknown(reason: str, found: object = "") -> CheckVerdict:
 Body = Callable[[Facts], CheckVerdict]
 
 
-@frozen(kw_only=True)
+@frozen
 class Check:
-    """One check; the attributes are those of `CheckResult`.
+    """A row, and what judges the machine by it."""
 
-    Attributes:
-        reads: Paths, patterns, ``command:NAME`` (settings/facts.py).
-        why: Why the setting matters.
-        body: What judges the machine.
-    """
-
-    id: str
-    title: str
-    severity: Severity
-    source: str
-    wanted: str
-    cure: str
-    reads: tuple[str, ...]
-    why: str
+    row: Row
     body: Body
+
+    @property
+    def id(self) -> str:
+        return self.row.id
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Paths, patterns, ``command:NAME`` (settings/facts.py)."""
+        return self.row.files
 
     def run(self, facts: Facts) -> CheckResult:
         """What it finds; what it could not read makes it ``unknown``."""
+        row = self.row
         try:
             verdict = self.body(facts)
         except UnreadError as error:
             verdict = unknown(str(error))
         reason = verdict.reason or ("as wanted" if verdict.status == "pass" else "")
-        cure = self.cure if verdict.cure is None else verdict.cure
+        cure = row.fix if verdict.cure is None else verdict.cure
         return CheckResult(
-            id=self.id,
-            title=self.title,
+            id=row.id,
+            title=row.title,
             status=verdict.status,
             reason=_line(reason),
             found=_line(verdict.found),
-            wanted=self.wanted,
-            severity=verdict.severity or self.severity,
-            source=self.source,
+            wanted=row.wanted,
+            severity=verdict.severity or row.severity,
+            source=row.source,
             cure="" if verdict.status == "pass" else cure,
             read=", ".join(each.removeprefix("command:") for each in self.reads),
         )
@@ -117,21 +115,6 @@ def check(id: str) -> Callable[[Body], Body]:
         return body
 
     return keep
-
-
-def check_of(row: Row, body: Body | None = None) -> Check:
-    """The check of ``row``; without a ``body`` its number is compared."""
-    return Check(
-        id=row.id,
-        title=row.title,
-        severity=row.severity,
-        source=row.source,
-        wanted=row.wanted,
-        cure=row.fix,
-        reads=row.files,
-        why=row.why,
-        body=body or (lambda facts: _compared(row, facts)),
-    )
 
 
 def _compared(row: Row, facts: Facts) -> CheckVerdict:
@@ -239,7 +222,7 @@ def all_checks() -> tuple[Check, ...]:
             if (id := getattr(value, _PENDING, None)) and value.__module__ == family.__name__:
                 bodies[id] = value
     for row in rows().values():
-        family_name = row.id.partition(".")[0]
-        found.setdefault(family_name, []).append(check_of(row, bodies.pop(row.id, None)))
+        body = bodies.pop(row.id, partial(_compared, row))
+        found.setdefault(row.id.partition(".")[0], []).append(Check(row, body))
     assert not bodies, f"no row for {', '.join(bodies)}"
     return tuple(each for name in sorted(found) for each in found[name])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import attrs
 from attrs import frozen
@@ -212,7 +211,7 @@ def hardening_rows(states: Iterable[tuple[Hardening, HardeningState]]) -> list[t
     ]
 
 
-def as_json(report: DoctorReport) -> dict[str, Any]:
+def as_json(report: DoctorReport) -> dict[str, object]:
     """What ``--json`` prints: docs/reference/doctor.md."""
     by_severity: dict[str, Mapping[str, int]] = {
         severity: dict(Counter(r.status for r in report.results if r.severity == severity))
@@ -238,7 +237,7 @@ def as_json(report: DoctorReport) -> dict[str, Any]:
     }
 
 
-def _plain(option: Hardening, state: HardeningState) -> dict[str, Any]:
+def _plain(option: Hardening, state: HardeningState) -> dict[str, object]:
     names = ("name", "title", "when", "lands", "expected", "source", "how")
     return {
         **{name: getattr(option, name) for name in names},

@@ -16,6 +16,7 @@ from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import (
     MODES,
     ONLINE,
+    cpu_of,
     housekeeping,
     managed_by_name,
     read_only,
@@ -64,15 +65,10 @@ def _by_number(path: str) -> list[tuple[int, str]]:
 
 def of_cpus(facts: Facts, pattern: str) -> list[str]:
     """Paths that ``pattern`` matches of the CPUs meant for real-time tasks; else NotHereError."""
-    found = [each for each in present(facts, pattern) if _cpu_of(each) in facts.rt_cpus]
+    found = [each for each in present(facts, pattern) if cpu_of(each) in facts.rt_cpus]
     if not found:
         raise NotHereError(f"nothing of CPU {cpus_text(facts.rt_cpus)} is called {pattern}")
     return found
-
-
-def _cpu_of(path: str) -> int:
-    found = re.search(r"/cpu(\d+)(?:/|$)", path)
-    return int(found[1]) if found else -1
 
 
 def _number_beside(texts: Mapping[str, str | None], path: str, what: str) -> str:

@@ -125,6 +125,18 @@ def is_x86(facts: Facts) -> bool:
     return bool({"vendor_id", "flags"} & colon_fields(facts.text(CPUINFO)).keys())
 
 
+def cpu_of(path: str) -> int:
+    """CPU of a path with ``cpuN`` in it, or the like; -1 where none is."""
+    found = re.search(r"/(?:cpu|machinecheck)(\d+)(?:/|$)", path)
+    return int(found[1]) if found else -1
+
+
+def groups_realtime(facts: Facts) -> bool:
+    """Whether control groups bound real-time time: built with it, and not switched off at boot."""
+    default = "0" if facts.option("RT_GROUP_SCHED_DEFAULT_DISABLED") == "y" else "1"
+    return (facts.argument("rt_group_sched") or default) != "0"
+
+
 def online(facts: Facts) -> set[int]:
     """CPUs that are online. UnreadError where none is: then nothing was read."""
     found = set(facts.cpu_list(ONLINE))

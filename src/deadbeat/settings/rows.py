@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from attrs import evolve, frozen
 from cattrs import Converter, transform_error
@@ -194,7 +194,7 @@ def _read() -> Iterator[Row]:
             yield row_of(f"{family}.{name}", plain)
 
 
-def row_of(id: str, plain: Mapping[str, Any]) -> Row:
+def row_of(id: str, plain: Mapping[str, object]) -> Row:
     """The row ``id`` from its table. Raises ValueError where it is wrong."""
     try:
         row = _converter.structure({"id": id, **plain}, Row)

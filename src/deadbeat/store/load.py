@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deadbeat.model.load import Gaps, LoadKey, LoadRun, Rounds
+from deadbeat.model.load import Gaps, LoadKey, LoadMachine, LoadRun, Rounds
 from deadbeat.model.validity import judged_load
 from deadbeat.store.runfolder import RunFolder, run_converter
 from deadbeat.store.serial import are_numbers, is_number, require
@@ -67,6 +67,11 @@ def are_words(plain: Any) -> bool:
     return isinstance(plain, dict) and all(isinstance(each, str) for each in plain.values())
 
 
+# `LoadStore.judged` checks what is known of it.
+LoadStore.CONVERTER.register_structure_hook_func(
+    lambda kind: kind is LoadMachine, lambda plain, _: dict(plain)
+)
+LoadStore.CONVERTER.register_unstructure_hook_func(lambda kind: kind is LoadMachine, dict)
 for _columns in (Rounds, Gaps):
     LoadStore.CONVERTER.register_unstructure_hook(_columns, lambda columns: columns.to_json())
     LoadStore.CONVERTER.register_structure_hook(_columns, lambda plain, wanted: wanted(**plain))

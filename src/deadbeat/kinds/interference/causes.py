@@ -392,7 +392,7 @@ def _stopped(scene: Scene) -> Iterator[Cause]:
 
 def _stolen(run: LoadRun) -> int | None:
     """Stolen ticks of the CPUs that the thread was on; None: not read."""
-    by_cpu: dict[str, int] | None = run.machine.get("steal_ticks_by_cpu")
+    by_cpu = run.machine.get("steal_ticks_by_cpu")
     if by_cpu is None:
         whole = run.machine.get("steal_ticks")
         return whole if isinstance(whole, int) else None

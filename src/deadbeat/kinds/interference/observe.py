@@ -35,15 +35,8 @@ from deadbeat.store.serial import to_plain
 
 #: Of the rounds of a run without a remedy, and of the ordinary threads beside it.
 METRICS = (
-    Metric(
-        name="deadline_miss_ratio",
-        title="Deadline miss ratio",
-        text="miss ratio",
-        unit="share",
-        minimum=0.005,
-        log=False,
-        rare=True,
-    ),
+    Metric(name="deadline_miss_ratio", title="Deadline miss ratio", text="miss ratio",
+           unit="share", minimum=0.005, log=False, rare=True),
     *(
         Metric(name=name, title=title, text=text, unit="ns", shown="ms", minimum=0.05)
         for name, title, text in (
@@ -52,15 +45,9 @@ METRICS = (
             ("response_max", "Longest response time", "longest response"),
         )
     ),
-    Metric(
-        name="work_lost",
-        title="Work lost",
-        text="work lost",
-        unit="share",
-        minimum=0.05,
-        log=False,
-    ),
-)
+    Metric(name="work_lost", title="Work lost", text="work lost", unit="share", minimum=0.05,
+           log=False),
+)  # fmt: skip
 WORDS = Vocabulary(
     units="runs",
     results="load tests",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from attrs import field, fields, frozen
 
@@ -30,7 +29,7 @@ from deadbeat.kinds.interference.remedies import (
 from deadbeat.kinds.interference.spec import LoadSpec
 from deadbeat.model.errors import DataError, RunError, TargetError
 from deadbeat.model.finding import Finding
-from deadbeat.model.load import ALL, LoadKey, LoadRun, Seen
+from deadbeat.model.load import ALL, LoadKey, LoadMachine, LoadRun, Seen
 from deadbeat.model.tuning import Setting
 from deadbeat.model.validity import LOAD_TOLERANCE, problem, rounds_inside
 from deadbeat.settings.tune import refuse_unsettled
@@ -38,8 +37,6 @@ from deadbeat.store.load import LoadStore
 
 #: So many threads that are ready before anything of the test runs are other work.
 _OTHERS_MAX = 2
-#: What the machine did in a run: read before and after, None for what cannot be told.
-Machine = dict[str, Any]
 
 
 @frozen(kw_only=True)
@@ -154,11 +151,11 @@ class Beside:
         self._engine, self._cpus = engine, cpus
         self._before, self._own_before = self._read()
 
-    def ends(self) -> Machine:
+    def ends(self) -> LoadMachine:
         """What was stolen, what else ran, frequency, RT bandwidth; docs/reference/load.md."""
         before, (after, own_after) = self._before, self._read()
         frequencies = [given(each.frequency_khz) for each in (before, after)]
-        found: Machine = {
+        found: LoadMachine = {
             "rt_runtime_before_us": _or_none(before.rt_runtime_us),
             "rt_runtime_us": _or_none(after.rt_runtime_us),
             "rt_period_us": _or_none(after.rt_period_us),
@@ -173,7 +170,8 @@ class Beside:
         found["others_ready"] = None if ready is None else max(ready - 1, 0)
         known = self._own_before is not None and own_after is not None
         own = (own_after or 0) - (self._own_before or 0) if known else None
-        return found | self._spent(after, own)
+        found.update(self._spent(after, own))
+        return found
 
     def _read(self) -> tuple[Snapshot, int | None]:
         """The machine, and the CPU time of the engine's process with its children, in ticks."""
@@ -184,17 +182,21 @@ class Beside:
         task = task_of(reading.text) if reading is not None and reading.text else None
         return parse(readings), None if task is None else task.tree_ticks
 
-    def _spent(self, after: Snapshot, own: int | None) -> Machine:
+    def _spent(self, after: Snapshot, own: int | None) -> LoadMachine:
         """What the host took, and what ran beside a process that took ``own`` ticks."""
         ticks, cpus = diff(self._before, after).ticks, self._cpus
-        names = ("steal_ticks", "steal_ticks_by_cpu", "steal_share", "foreign_cpus")
         total = sum(ticks[cpu].total for cpu in cpus if cpu in ticks)
-        if not set(cpus) <= ticks.keys() or total <= 0:
-            return dict.fromkeys(names)
-        by_cpu = {str(cpu): ticks[cpu].steal for cpu in cpus}
-        busy, taken = sum(ticks[cpu].busy for cpu in cpus), sum(by_cpu.values())
-        foreign = None if own is None else max(busy - own, 0) * len(cpus) / total
-        return dict(zip(names, (taken, by_cpu, taken / total, foreign), strict=True))
+        spent = LoadMachine(
+            steal_ticks=None, steal_ticks_by_cpu=None, steal_share=None, foreign_cpus=None
+        )
+        if set(cpus) <= ticks.keys() and total > 0:
+            spent["steal_ticks_by_cpu"] = {str(cpu): ticks[cpu].steal for cpu in cpus}
+            spent["steal_ticks"] = taken = sum(ticks[cpu].steal for cpu in cpus)
+            spent["steal_share"] = taken / total
+            busy = sum(ticks[cpu].busy for cpu in cpus)
+            if own is not None:
+                spent["foreign_cpus"] = max(busy - own, 0) * len(cpus) / total
+        return spent
 
 
 def _or_none(value: int | Unknown) -> int | None:
@@ -204,12 +206,12 @@ def _or_none(value: int | Unknown) -> int | None:
 # ---------- whether a run is what it says it is ----------
 
 
-def problems(ask: LoadRequest, seen: Seen, machine: Machine) -> tuple[Finding, ...]:
+def problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> tuple[Finding, ...]:
     """Everything wrong with a run, and its labels."""
     return tuple(_problems(ask, seen, machine))
 
 
-def _problems(ask: LoadRequest, seen: Seen, machine: Machine) -> Iterator[Finding]:
+def _problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> Iterator[Finding]:
     if ask.real_time:
         yield from _placed(ask, seen)
     if ask.normal and not any(seen.normal_units) and not _starved(ask):

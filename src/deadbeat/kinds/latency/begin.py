@@ -8,7 +8,6 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -204,7 +203,9 @@ class ImportedExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         yield from ()
 
 
-def _spec(runs: Sequence[LatencyRun], platform: Platform, layer: Mapping[str, Any]) -> LatencySpec:
+def _spec(
+    runs: Sequence[LatencyRun], platform: Platform, layer: Mapping[str, object]
+) -> LatencySpec:
     """What would have been asked to get these runs."""
     first = runs[0]
     return specify(

@@ -268,7 +268,7 @@ class LatencySpec:
         return found
 
 
-def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> LatencySpec:
+def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = None) -> LatencySpec:
     """The specification the layers describe over their preset, by `deadbeat.model.specification`.
 
     Raises:
@@ -280,12 +280,12 @@ def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) 
     return read(LatencySpec, given, *layers, names=names)
 
 
-def read_spec(values: Mapping[str, Any]) -> LatencySpec:
+def read_spec(values: Mapping[str, object]) -> LatencySpec:
     """A stored specification; raises UsageError naming every problem."""
     return checked(LatencySpec, values)
 
 
-def spec_dict(spec: LatencySpec) -> dict[str, Any]:
+def spec_dict(spec: LatencySpec) -> dict[str, object]:
     """The canonical plain form: read_spec(spec_dict(s)) == s."""
     times = {name: duration_text(getattr(spec, name)) for name in ("interval", "keep_above")}
     return plain_of(spec) | times

@@ -9,6 +9,7 @@ from deadbeat.host.values import is_unknown
 from deadbeat.settings.check import Check, CheckVerdict, failed, passed, unknown
 from deadbeat.settings.facts import CONFIG, Facts
 from deadbeat.settings.hardening import OPTIONS, Hardening, sight_of_facts
+from deadbeat.settings.rows import Row
 
 _MEASURE = "keep it unless it costs too much: deadbeat doctor --hardening-cost WITHOUT WITH"
 
@@ -27,17 +28,17 @@ def _made(option: Hardening) -> Check:
             )
         return passed(state.words)
 
-    return Check(
+    row = Row(
         id=f"hardening.{option.name}",
         title=option.title,
         severity=option.severity,
         source=option.source,
         wanted="off, or its cost measured and accepted",
         reads=(CONFIG, "/proc/cmdline", *option.files),
-        cure=f"{_MEASURE}; off: {option.how}",
+        fix=f"{_MEASURE}; off: {option.how}",
         why="Hardening costs time somewhere; whether a real-time task pays it is to be measured.",
-        body=body,
     )
+    return Check(row, body)
 
 
 CHECKS = tuple(_made(option) for option in OPTIONS if option.severity is not None)

@@ -16,7 +16,7 @@ from deadbeat.settings.check import (
     unknown,
 )
 from deadbeat.settings.facts import CONFIG, DMESG, Facts
-from deadbeat.settings.reading import ONLINE, lacking, lockdown, meant, realtime
+from deadbeat.settings.reading import ONLINE, groups_realtime, lacking, lockdown, meant, realtime
 
 COMMANDS = {
     "timer-resolution": r"sed -n '/\.resolution/{p;q;}' /proc/timer_list",
@@ -214,8 +214,7 @@ def slub_partial(facts: Facts) -> CheckVerdict:
 def rt_group_sched(facts: Facts) -> CheckVerdict:
     if facts.option("RT_GROUP_SCHED") == "n":
         return passed("not set")
-    default = "0" if facts.option("RT_GROUP_SCHED_DEFAULT_DISABLED") == "y" else "1"
-    if (facts.argument("rt_group_sched") or default) == "0":
+    if not groups_realtime(facts):
         return passed("rt_group_sched=0", "built, and switched off at boot")
     return failed("CONFIG_RT_GROUP_SCHED=y", "each control group needs its own real-time budget")
 

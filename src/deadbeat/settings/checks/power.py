@@ -13,6 +13,7 @@ from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import (
     ONLINE,
     cooling_of_cpus,
+    cpu_of,
     few,
     is_x86,
     isolated,
@@ -74,12 +75,7 @@ _NO_DRIVER = "no frequency driver: firmware or a host decides, and does not say 
 def _by_cpu(facts: Facts, pattern: str) -> dict[int, str]:
     """CPU -> text of its file. UnreadError as `Facts.texts`."""
     texts = facts.texts(pattern)
-    return {_cpu(path): text for path, text in sorted(texts.items(), key=lambda t: _cpu(t[0]))}
-
-
-def _cpu(path: str) -> int:
-    found = re.search(r"/cpu(\d+)/", path)
-    return int(found[1]) if found else -1
+    return {cpu_of(path): text for path, text in sorted(texts.items(), key=lambda t: cpu_of(t[0]))}
 
 
 def _grouped(values: dict[int, str]) -> str:
@@ -112,7 +108,7 @@ def fixed_frequency(facts: Facts) -> CheckVerdict:
         return unknown(_NO_DRIVER)
     lowest, highest = numbers(facts, _LOWEST), numbers(facts, _HIGHEST)
     ranges = {
-        _cpu(path): f"{low // 1000}-{highest[top] // 1000} MHz"
+        cpu_of(path): f"{low // 1000}-{highest[top] // 1000} MHz"
         for path, low in lowest.items()
         if (top := path.replace("_min_", "_max_")) in highest and low != highest[top]
     }
@@ -152,12 +148,12 @@ def idle_states(facts: Facts) -> CheckVerdict:
     deep = {
         path: us
         for path, us in exits.items()
-        if _cpu(path) in facts.rt_cpus
-        and BUDGET_US < us <= _limit_us(facts, _cpu(path))
+        if cpu_of(path) in facts.rt_cpus
+        and BUDGET_US < us <= _limit_us(facts, cpu_of(path))
         and not disabled.get(path.replace("/latency", "/disable"), 0)
     }
     if deep:
-        cpus = {_cpu(path) for path in deep}
+        cpus = {cpu_of(path) for path in deep}
         states = " ".join(sorted({path.split("/")[-2] for path in deep}))
         return failed(
             f"up to {max(deep.values())} us on {meant(facts, cpus)}",
@@ -178,7 +174,7 @@ def _words(cpus: Iterable[int]) -> str:
 def _limit_us(facts: Facts, cpu: int) -> int:
     """Longest exit that somebody's latency limit allows on ``cpu`` (cpuidle, PM QoS)."""
     held = _held_us(facts)
-    own = next((r.text for p, r in facts.matches(_RESUME).items() if _cpu(p) == cpu), None)
+    own = next((r.text for p, r in facts.matches(_RESUME).items() if cpu_of(p) == cpu), None)
     limits = [_NO_LIMIT_US if held is None else held]
     word = (own or "").strip()
     limits.append(0 if word == "n/a" else int(word) if word.isdigit() and int(word) else limits[0])
@@ -211,7 +207,7 @@ def resume_latency(facts: Facts) -> CheckVerdict:
     if not values or not all(re.fullmatch(r"n/a|\d+", v) for v in values.values()):
         raise UnreadError(f"{_RESUME} tells no limit for {meant(facts)}")
     exits = _numbers_or_none(facts, _EXITS)
-    if all(_cpu(p) not in facts.rt_cpus or us <= BUDGET_US for p, us in exits.items()):
+    if all(cpu_of(p) not in facts.rt_cpus or us <= BUDGET_US for p, us in exits.items()):
         return passed(_grouped(values), "recorded; there is no deeper state to keep out of")
     bare = [
         cpu for cpu, v in values.items() if v != "n/a" and int(v) not in range(1, BUDGET_US + 1)
@@ -272,7 +268,7 @@ def shared_cache(facts: Facts) -> CheckVerdict:
     shared: dict[str, set[int]] = {}
     for path, level in levels.items():
         there = cpu_set(sharing.get(path.replace("/level", "/shared_cpu_list"), ""))
-        if _cpu(path) in facts.rt_cpus and others & there:
+        if cpu_of(path) in facts.rt_cpus and others & there:
             shared.setdefault(f"L{level}", set()).update(others & there)
     if not shared:
         return passed("none")
@@ -325,7 +321,7 @@ def throttling(facts: Facts) -> CheckVerdict:
     hot = {path: count for path, count in counts.items() if count}
     if hot:
         worst = max(hot, key=lambda path: hot[path])
-        where = f"cpu{_cpu(worst)} {worst.rpartition('/')[2]}"
+        where = f"cpu{cpu_of(worst)} {worst.rpartition('/')[2]}"
         return failed(f"{where} = {hot[worst]}", "it was slowed down since the boot")
     return passed(f"0 in {len(counts)} counters")
 
@@ -377,7 +373,7 @@ def all_online(facts: Facts) -> CheckVerdict:
 
 @check("power.capacity")
 def capacity(facts: Facts) -> CheckVerdict:
-    every = {_cpu(path): str(value) for path, value in numbers(facts, _CAPACITIES).items()}
+    every = {cpu_of(path): str(value) for path, value in numbers(facts, _CAPACITIES).items()}
     found = {cpu: text for cpu, text in every.items() if cpu in facts.rt_cpus}
     if not found:
         raise UnreadError(f"no capacity of {meant(facts)}")

@@ -11,7 +11,16 @@ from deadbeat.host.realtime import ROOT_GROUP, controlling_group
 from deadbeat.host.values import UnreadError, cpus_text
 from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, shut, unknown
 from deadbeat.settings.facts import DMESG, Facts
-from deadbeat.settings.reading import ONLINE, few, housekeeping, release, root_domains, shared
+from deadbeat.settings.reading import (
+    ONLINE,
+    cpu_of,
+    few,
+    groups_realtime,
+    housekeeping,
+    release,
+    root_domains,
+    shared,
+)
 from deadbeat.settings.reading_window import places, realtime_tasks, tasks
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
@@ -120,7 +129,7 @@ def fair_server(facts: Facts) -> CheckVerdict:
     if release(facts) < (6, 12):
         return passed("none before Linux 6.12")
     found = facts.matches(FAIR_SERVER)
-    texts = {_cpu_of(path): reading.text for path, reading in found.items()}
+    texts = {cpu_of(path): reading.text for path, reading in found.items()}
     if not texts or None in texts.values():
         return shut(facts, FAIR_SERVER, f"assume that {_FAIR_DEFAULT}")
     serving = {c: int(t or 0) for c, t in texts.items() if int(t or 0) and c in facts.rt_cpus}
@@ -150,8 +159,7 @@ def group_rt_runtime(facts: Facts) -> CheckVerdict:
         return passed(told)
     if facts.option("RT_GROUP_SCHED") != "y":
         return passed("RT_GROUP_SCHED is not set", "no control group has such a limit")
-    default = "0" if facts.option("RT_GROUP_SCHED_DEFAULT_DISABLED") == "y" else "1"
-    if (facts.argument("rt_group_sched") or default) == "0":
+    if not groups_realtime(facts):
         return passed("rt_group_sched=0", "built, and switched off at boot")
     return _of_version_2(facts, told)
 
@@ -282,8 +290,3 @@ def hrtick_deadline(facts: Facts) -> CheckVerdict:
 def _features(facts: Facts) -> set[str] | None:
     text = facts.get(FEATURES)
     return None if text is None else set(text.split())
-
-
-def _cpu_of(path: str) -> int:
-    found = re.search(r"/cpu(\d+)/", path)
-    return int(found[1]) if found else -1

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from deadbeat.host.values import UnreadError, cpus_text
 from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, without
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading import absent, few, is_x86, lacking, meant, numbers
+from deadbeat.settings.reading import absent, cpu_of, few, is_x86, lacking, meant, numbers
 from deadbeat.settings.reading_window import tasks
 
 _KERNEL = "/proc/sys/kernel"
@@ -134,22 +134,17 @@ def machine_check(facts: Facts) -> CheckVerdict:
         return passed("not applicable", "only x86 polls for machine checks", severity="info")
     intervals, ignored = numbers(facts, _INTERVALS), facts.texts(_IGNORED)
     polled = {
-        _number(path): seconds
+        cpu_of(path): seconds
         for path, seconds in intervals.items()
-        if _number(path) in facts.rt_cpus
+        if cpu_of(path) in facts.rt_cpus
         and seconds
         and ignored.get(path.replace("check_interval", "ignore_ce")) != "1"
     }
     if polled:
         return failed(f"every {min(polled.values())} s", f"a timer polls {meant(facts, polled)}")
-    if not set(facts.rt_cpus) & {_number(path) for path in intervals}:
+    if not set(facts.rt_cpus) & {cpu_of(path) for path in intervals}:
         raise UnreadError(f"no machine check of {meant(facts)}")
     return passed("not polled")
-
-
-def _number(path: str) -> int:
-    found = re.search(r"machinecheck(\d+)/", path)
-    return int(found[1]) if found else -1
 
 
 @check("watchdogs.edac")

@@ -1,0 +1,28 @@
+"""Single figures of a campaign on paper, and the words that stand on them."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+from deadbeat.kinds.contention.facts import grid_of
+from deadbeat.kinds.contention.paper_figures import _charts, words_of
+from deadbeat.model.results import Summary
+from deadbeat.report.charts_paper import draw_charts
+
+
+def chart_names(summary: Summary) -> set[str]:
+    """Names of all figures of a campaign; none is drawn."""
+    return {chart.name for chart in _charts(grid_of(summary))}
+
+
+def figures(summary: Summary, kind: str, *starts: str) -> dict[str, bytes]:
+    """Of all that ``draw_figures`` draws those whose names begin so."""
+    charts = [chart for chart in _charts(grid_of(summary)) if chart.name.startswith(starts)]
+    return dict(draw_charts(charts, words_of(summary), (kind,)))
+
+
+def svg_words(content: bytes) -> str:
+    root = ET.fromstring(content)
+    return "\n".join(
+        "".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")
+    )
