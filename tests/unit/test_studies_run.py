@@ -251,7 +251,7 @@ def test_the_command_answers_in_json_and_continues(tmp_path: Path) -> None:
     assert Path(answer["report"]).is_file()
     again = runner.invoke(root, words, standalone_mode=False)
     assert json.loads(again.stdout) == answer
-    assert [path.name for path in tmp_path.iterdir()] == ["study"]
+    assert [path.name for path in tmp_path.iterdir()] == ["latest", "study"]
 
 
 def test_the_presets_are_listed(tmp_path: Path) -> None:

@@ -112,8 +112,7 @@ def carried_out(
         begun = kind.begin(begin)
         experiment = begun.experiment
         path = experiment.store.path
-        if kind.listed:
-            point_latest(path.parent, path.name)
+        point_latest(path.parent, path.name)
         with Watch(path.name, unit=experiment.unit) as watch:
             return begun, run(experiment, on_event=watch, budget_s=budget_s)
     except KeyboardInterrupt:

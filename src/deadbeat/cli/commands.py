@@ -315,8 +315,8 @@ add(
     root,
     "runs",
     "results:runs",
-    "List campaigns and how far they are.",
-    """List campaigns, latency matrices, load tests and searches for the breakdown utilisation.
+    "List results and how far they are.",
+    """List campaigns, latency matrices, load tests, breakdown searches and studies.
 
     Each is finished, measured (report missing), unfinished (resumable) or damaged; a folder that
     holds runs, but not the file that says whose, is damaged too.""",

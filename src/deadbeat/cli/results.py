@@ -43,7 +43,6 @@ def runs(runs: Path) -> Shown:
     found = [
         (kind.name, state)
         for kind in all_kinds()
-        if kind.listed
         for state in map(kind.state_of, kind.folder.folders(runs))
     ]
     plain = [{**_plain(kind, state, latest), **state.facts()} for kind, state in found]
@@ -54,7 +53,7 @@ def runs(runs: Path) -> Shown:
     if not rows:
         return Shown(
             plain=plain,
-            parts=[partial(say, f"no campaign in {runs} yet: deadbeat profile --quick")],
+            parts=[partial(say, f"nothing in {runs} yet: deadbeat latency --quick")],
         )
     columns = ["name", "state", "preset", "runs", "failed", "note"]
     return Shown(plain=plain, parts=[table(columns, rows, numeric=columns[3:])])

@@ -151,7 +151,6 @@ class ExperimentKind:
         show: Its results. ``report``: writes everything derived (with figures or without), and
             says where. ``why``: explains the worst so many; None: `show` does.
         open: Its results for whoever analyses them in Python.
-        listed: Whether ``deadbeat runs`` lists it.
         begin: Makes or continues a folder; whatever can be refused is refused before.
         spec: Of a kind whose command is made of this alone: the class of its specification, whose
             fields have options.
@@ -164,7 +163,6 @@ class ExperimentKind:
     report: Callable[[Path, bool], Shown]
     why: Callable[[Path, int], Shown] | None = None
     open: Callable[[Path], Any]
-    listed: bool = True
     begin: Callable[[Begin], Begun]
     spec: type[Any] | None = None
 

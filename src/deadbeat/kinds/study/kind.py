@@ -108,6 +108,5 @@ KIND = ExperimentKind(
     show=_show,
     report=_report,
     open=_open,
-    listed=False,
     begin=begin,
 )
