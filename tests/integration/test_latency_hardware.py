@@ -85,8 +85,9 @@ def test_a_worker_of_a_load_that_stands_still_is_seen() -> None:
             os.kill(still, signal.SIGCONT)
         finally:
             load.stop()
-    assert said["workers"]["timerfd"] == [1, 1, 0] and said["workers"]["timer"][:2] == [1, 1]
-    assert set(said["least"]) == {"timer switches/s"}
+    assert said.workers is not None
+    assert said.workers["timerfd"] == (1, 1, 0) and said.workers["timer"][:2] == (1, 1)
+    assert set(said.least) == {"timer switches/s"}
 
 
 def measuring(folder: Path) -> bool:
@@ -114,7 +115,7 @@ def test_kill_9_leaves_nothing_and_the_same_command_goes_on(tmp_path: Path) -> N
     assert run.kind == "hardware" and all(
         cpu.cycles + cpu.missed == cpu.expected for cpu in run.cpus
     )
-    assert set(run.load["achieved"]) == {str(cpu.cpu) for cpu in run.cpus}
+    assert set(run.load.achieved) == {str(cpu.cpu) for cpu in run.cpus}
     assert list(tmp_path.rglob("*.part")) == []
 
 
