@@ -38,6 +38,25 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def machine_facts(
+    platform: Mapping[str, object], *, cores: int = 0, kernel: str = ""
+) -> tuple[tuple[str, str], ...]:
+    """What stands under the title of every result: machine, kernel and preemption model.
+
+    Args:
+        platform: Of `deadbeat.model.platform.Platform`, as plain values.
+        cores: How many it ran on; 0: not told.
+        kernel: In place of the platform's.
+    """
+    host = [str(platform[key]) for key in ("name", "soc", "machine") if platform.get(key)]
+    host += [f"{cores} cores"] if cores else []
+    return (
+        ("Machine", " · ".join(host) or UNKNOWN),
+        ("Kernel", kernel or str(platform.get("kernel") or UNKNOWN)),
+        ("Preemption model", str(platform.get("preemption") or UNKNOWN)),
+    )
+
+
 def percent(share: float) -> str:
     """A share as text in percent with two significant digits: 0.0123 -> ``1.2 %``."""
     value = 100 * share

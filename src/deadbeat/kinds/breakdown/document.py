@@ -29,6 +29,7 @@ from deadbeat.report.document import (
     Sentence,
     Table,
     flatten,
+    machine_facts,
     said,
 )
 from deadbeat.report.files import write_charts, write_page
@@ -228,7 +229,6 @@ def _curves(cells: Sequence[CellResult], axis: str, other: str) -> Iterator[Curv
 
 def breakdown_document(found: Breakdown) -> Document:
     """What a search says: up to which utilisation deadlines are met."""
-    head = [(name.capitalize(), text) for name, text in found.platform.items()]
     drawn = charts(found) if found.cells else []
     answer = (
         Sentence(sentence(found), answer=True, terminal=True),
@@ -240,7 +240,7 @@ def breakdown_document(found: Breakdown) -> Document:
         product="deadbeat report · breakdown utilisation",
         source="the stored runs of this search",
         labels=found.labels,
-        head=[*head, ("Runs", f"{found.done} of {found.planned}")],
+        head=[*machine_facts(found.platform), ("Runs", f"{found.done} of {found.planned}")],
         data_files="summary.csv",
         sections=(
             Section("answer", "Up to which utilisation deadlines are met", answer, "Answer"),

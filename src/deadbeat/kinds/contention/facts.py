@@ -15,7 +15,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from deadbeat.model.results import Summary
-from deadbeat.report.document import UNKNOWN, counted, flatten, percent
+from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
 
 
 @frozen(kw_only=True)
@@ -172,15 +172,13 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     """Label and text of what stands under the title."""
     machine = platform(summary)
     cpus = machine.get("cpus")
-    cores = f" · {len(cpus)} cores" if isinstance(cpus, Sequence) and cpus else ""
-    host = " · ".join(str(machine[key]) for key in ("name", "soc", "machine") if machine.get(key))
+    host, *system = machine_facts(machine, cores=len(cpus) if isinstance(cpus, Sequence) else 0)
     jobs = sum(int(number(row.get("jobs")) or 0) for row in summary.rows)
     known = precision_text(summary)
     return (
-        ("Machine", (host + cores) or UNKNOWN),
+        host,
         *(("Programs", text) for text in (origin_text(summary),) if text),
-        ("Kernel", str(machine.get("kernel") or UNKNOWN)),
-        ("Preemption model", str(machine.get("preemption") or UNKNOWN)),
+        *system,
         ("Date", str(summary.meta.get("created_at") or UNKNOWN)),
         (
             "Simulated" if "SIMULATED" in labels(summary) else "Measured",

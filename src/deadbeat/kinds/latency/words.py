@@ -13,7 +13,7 @@ from deadbeat.model.latency_summary import (
     MatrixFacts,
     Quantity,
 )
-from deadbeat.report.document import UNKNOWN, counted
+from deadbeat.report.document import UNKNOWN, counted, machine_facts
 from deadbeat.report.times import seconds_text, time_text
 
 #: What a made-up machine has for a kernel.
@@ -176,14 +176,12 @@ def head_facts(
     summary: LatencySummary, platform: Mapping[str, object]
 ) -> tuple[tuple[str, str], ...]:
     """Label and text of what stands under the title."""
-    host = " · ".join(str(platform[key]) for key in ("name", "soc", "machine") if platform.get(key))
+    kernel = kernel_text(platform.get("kernel")).removeprefix("kernel ")
     started, engines = summary.meta.started, summary.meta.engines.items()
     invalid = f", {summary.invalid_runs} of them invalid" if summary.invalid_runs else ""
     simulated = any(label.lower() == "simulated" for label in summary.labels)
     return (
-        ("Machine", host or UNKNOWN),
-        ("Kernel", kernel_text(platform.get("kernel")).removeprefix("kernel ")),
-        ("Preemption model", str(platform.get("preemption") or UNKNOWN)),
+        *machine_facts(platform, kernel=kernel),
         ("Date", started[0] if started else UNKNOWN),
         ("How", how(summary)),
         ("Engines", ", ".join(_version(*each) for each in engines) or UNKNOWN),
