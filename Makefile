@@ -1,8 +1,8 @@
 # `make help` lists the commands; tools/setup does the work behind setup.
 
 PYTHON := .venv/bin/python
-# A worker for each CPU; tests that take the machine's lock all run in one.
-WORKERS := --numprocesses auto --dist loadgroup
+# One worker more than CPUs: some wait. Tests that take the machine's lock all run in one.
+WORKERS := --numprocesses $(shell expr $$(nproc) + 1) --dist loadgroup
 # Goldens are kept as the generator wrote them.
 C_FILES = $(shell find runtime fragments tests core \( -name '*.[ch]' -o -name '*.[ch]pp' \) ! -path 'tests/golden/*')
 

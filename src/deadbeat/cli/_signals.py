@@ -11,7 +11,17 @@ from contextlib import contextmanager
 from types import FrameType
 
 INTERRUPTED = 128 + signal.SIGINT
+#: By then a callback is over.
+_LATER_S = 0.01
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+class EndedError(KeyboardInterrupt):
+    """A signal ended the command.
+
+    A class of its own: where the other passes through the execution of a text (a named tuple is
+    made of one), Python ends itself by SIGINT at exit, whatever the status.
+    """
 
 
 class Caught:
@@ -19,6 +29,7 @@ class Caught:
 
     def __init__(self) -> None:
         self.number: int | None = None
+        self.unraisable = sys.unraisablehook
 
     def status(self, status: int) -> int:
         """The exit status of a command that would have ended with ``status``."""
@@ -30,7 +41,19 @@ class Caught:
         self.number = number
         if number == signal.SIGHUP:
             _leave_terminal()
-        raise KeyboardInterrupt
+        raise EndedError
+
+    def lost(self, what: sys.UnraisableHookArgs, /) -> None:
+        """Raises again, a moment later, where a callback that lets nothing through was hit."""
+        if not issubclass(what.exc_type, EndedError):
+            self.unraisable(what)
+            return
+        signal.signal(signal.SIGALRM, _raise)
+        signal.setitimer(signal.ITIMER_REAL, _LATER_S)
+
+
+def _raise(_number: int, _frame: FrameType | None) -> None:
+    raise EndedError
 
 
 def _leave_terminal() -> None:
@@ -61,8 +84,10 @@ def interruptible(*, last: bool = False) -> Iterator[Caught]:
     own = [number for number in _ENDING if before[number] is not signal.SIG_IGN]
     for number in own:
         signal.signal(number, caught)
+    sys.unraisablehook = caught.lost
     try:
         yield caught
     finally:
+        sys.unraisablehook = caught.unraisable
         for number in own:
             signal.signal(number, signal.SIG_IGN if last else before[number])
