@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from deadbeat.cli.main import main
+
 #: Python lets no exception out of a callback of a weak reference.
 IN_A_CALLBACK = """
 class Some: pass
@@ -21,6 +23,22 @@ for _ in range(200): time.sleep(0.01)
 """
 #: Python ends itself by SIGINT where an ordinary KeyboardInterrupt passed through a text's code.
 IN_A_TEXT = 'exec("os.kill(os.getpid(), number)\\nfor _ in range(1000): pass")'
+
+
+def test_one_that_strikes_while_a_class_is_made_interrupts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def strike(words: list[str]) -> int:
+        class Named:
+            def __set_name__(self, owner: type, name: str) -> None:
+                signal.raise_signal(signal.SIGTERM)
+
+        type("Owner", (), {"named": Named()})
+        return 0
+
+    monkeypatch.setattr("deadbeat.cli.main._run", strike)
+    assert main(["version"]) == 128 + signal.SIGTERM
+    assert capsys.readouterr().err == "deadbeat: interrupted\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -331,7 +331,7 @@ int port_run_foreign(const struct port_foreign *foreign, int *status)
     int result = error ? 256 + SIGKILL : port_reap(keeper);
     *status = result >= 256 ? 128 + result - 256 : result;
     int left = sweep();
-    if (!namespaced)
+    if (!namespaced || names_shared_memory(foreign->argv))
         remove_shared(*ties.program);
     if (error == ETIMEDOUT && asked)
         error = 0; /* it was asked to end, and did not in its time of grace: killed, as its status says */

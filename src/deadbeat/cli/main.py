@@ -54,9 +54,20 @@ def _guarded(words: list[str], *, debug: bool) -> int:
         click.echo("deadbeat: interrupted", err=True)
         return INTERRUPTED
     except Exception as error:  # the last resort: a defect must not print a traceback unasked
+        if _interrupted(error):
+            click.echo("deadbeat: interrupted", err=True)
+            return INTERRUPTED
         if debug:
             raise
         return _fail(*_unexpected(error))
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether a signal is behind it: one that strikes while a class is made comes out as another
+    error."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _run(words: list[str]) -> int:
