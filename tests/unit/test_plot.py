@@ -14,7 +14,7 @@ from helpers.latencies import made_up_runs
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.cli.main import main
-from deadbeat.compare.plot import labels_of, preset_of, presets, read_inventory, render_plot
+from deadbeat.compare.plot import labels_of, plot_document, preset_of, presets, read_inventory
 from deadbeat.kinds.latency.sides import Side, question
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import loads_of
@@ -22,6 +22,7 @@ from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import IDLE, LoadPoint
+from deadbeat.report.html import page as html_page
 from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
 from deadbeat_papers.figures.beside import effect_sentences, of_a_run
@@ -71,7 +72,7 @@ def test_every_preset_describes_itself_and_draws(name, slow, fast):
     drawn = preset.draw(asked)
     assert drawn.charts[0].name == name
     assert not any(panel.blank for chart in drawn.charts for panel in chart.panels)
-    page = Page(render_plot(preset, asked, drawn))
+    page = Page(html_page(plot_document(preset, asked, drawn)))
     assert page.text.count("SIMULATED") >= 2
     for sentence in drawn.sentences:
         assert sentence.replace(" %", "\xa0%").split()[0] in page.text
@@ -319,7 +320,7 @@ def test_names_are_text(fast):
     preset = preset_of("per-cpu")
     hostile = evolve(fast, name=HOSTILE)
     asked = question([hostile])
-    page = Page(render_plot(preset, asked, preset.draw(asked)))
+    page = Page(html_page(plot_document(preset, asked, preset.draw(asked))))
     assert len(page.scripts) == 3
     assert "hacked()" in page.text
     assert not any("onerror" in attributes for _, attributes in page.elements)

@@ -37,7 +37,6 @@ from deadbeat.report.document import (
 )
 from deadbeat.report.files import write_charts, write_page
 from deadbeat.report.glossary import terms
-from deadbeat.report.html import page as html_page
 from deadbeat.store.files import parse_json, read_bytes, storing
 from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
 
@@ -204,11 +203,6 @@ def plot_document(preset: PlotPreset, asked: Question, drawn: DrawnPlot) -> Docu
             Section("reading", "How to read this", [FactList(terms("latency"), terms=True)]),
         ),
     )
-
-
-def render_plot(preset: PlotPreset, asked: Question, drawn: DrawnPlot) -> str:
-    """The page as text; the same runs give the same page."""
-    return html_page(plot_document(preset, asked, drawn))
 
 
 def _table(table: SidesTable, number: int) -> Part:

@@ -40,11 +40,6 @@ def upper_bound(successes: int, values: float, *, alpha: float = ALPHA) -> float
     return float(special.betaincinv(successes + 1, whole - successes, 1 - alpha))
 
 
-def values_for(share: float, *, alpha: float = ALPHA) -> float:
-    """Values without a success that bound a share by ``share``: 2995 for 0.001 at 95 %."""
-    return math.log(alpha) / math.log1p(-share)
-
-
 def quantile_ranks(values: int, share: float) -> tuple[int | None, int | None]:
     """Ranks (from 1) of the order statistics between which the ``share`` quantile lies with 95 %.
 

@@ -114,21 +114,6 @@ def _until(rows: Sequence[Row]) -> str:
     return f"From D/C = {factor_of(after):g} on no set missed a deadline{_at_most(after)}."
 
 
-def interval_text(row: Row, column: str, ends: str = "", scale: float = 1.0) -> str:
-    """A value with its interval; ``undecided`` where sets were run and nothing is known."""
-    value = number(row.get(column))
-    if value is None:
-        return "undecided"
-    digits = 2 if scale == 100 else 3
-    low, high = (number(row.get(f"{ends}_{end}")) if ends else None for end in ("low", "high"))
-    text = f"{value * scale:.{digits}f}"
-    if low is None or high is None:
-        return text
-    if value == 0 and high:
-        return f"< {high * scale:.2g} (none seen)"
-    return f"{text} [{low * scale:.{digits}f}, {high * scale:.{digits}f}]"
-
-
 def stress_sentence(summary: Summary) -> str:
     """The answer: how slow and how late random task sets get, and how well critical ones fare."""
     decided = [row for row in summary.rows if number(row.get("slowdown_p50")) is not None]

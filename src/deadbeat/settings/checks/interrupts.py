@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from deadbeat.host.proc import Interrupt
 from deadbeat.host.values import UnreadError, cpu_set, cpus_text, mask_cpus
@@ -266,13 +265,6 @@ def unhandled(facts: Facts) -> CheckVerdict:
     if "Linux version " not in log:
         return unknown("none in the log, whose beginning is gone", found)
     return passed(found, "recorded; no line was switched off")
-
-
-def _kept_out(facts: Facts, cpus: Iterable[int]) -> CheckVerdict:
-    found = cpus_text(cpus)
-    if here := shared(facts, cpus):
-        return failed(f"CPU {found}", f"real-time CPU {cpus_text(here)} is among them")
-    return passed(f"CPU {found}")
 
 
 def _is_timer(label: str, row: Interrupt) -> bool:
