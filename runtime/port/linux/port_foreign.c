@@ -200,8 +200,8 @@ struct ties {
 
 static int tie(struct ties *ties)
 {
-    ties->program = mmap(NULL, sizeof *ties->program, PROT_READ | PROT_WRITE,
-                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ties->program =
+        mmap(NULL, sizeof *ties->program, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (ties->program == MAP_FAILED)
         return errno;
     return pipe2(ties->caller, O_CLOEXEC) == 0 && pipe2(ties->keeper, O_CLOEXEC) == 0 ? 0 : errno;
