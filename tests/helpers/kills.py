@@ -93,7 +93,8 @@ def end_at(
     before, stored = machine(), run_files(folder)
     environment = {**os.environ, TOKEN: token, "TMPDIR": str(work)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "deadbeat", *arguments],
+        # a signal that whoever started the tests ignores, as nohup does, is obeyed here
+        ["env", "--default-signal", sys.executable, "-m", "deadbeat", *arguments],
         cwd=folder,
         env=environment,
         stdout=subprocess.DEVNULL,

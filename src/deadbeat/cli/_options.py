@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
@@ -35,22 +35,37 @@ def arg(name: str, metavar: str, **more: Any) -> click.Argument:
 
 
 class OneOf(click.ParamType[str]):
-    """One of several words; refused with the nearest right one."""
+    """One of several words and those that ``known`` finds; else the nearest right one is named."""
 
     name = "choice"
 
-    def __init__(self, *words: str) -> None:
-        self.words = words
+    def __init__(self, *words: str, known: Callable[[], Iterable[str]] = tuple) -> None:
+        self.words, self.known = words, known
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> str:
-        return choice(param.opts[0] if param else "", value, self.words, "")
+        words = (*self.known(), *self.words)
+        if value in words:
+            return str(value)
+        option = param.opts[0] if param else ""
+        raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))
 
 
-def choice(option: str, value: str | None, words: tuple[str, ...], default: str) -> str:
-    """``value`` if it is one of ``words``; raises UsageError with the nearest right one."""
-    if value is None or value in words:
-        return value or default
-    raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))
+class CpuList(click.ParamType[tuple[int, ...]]):
+    """CPUs in ascending order."""
+
+    name = "cpus"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[int, ...]:
+        option = param.opts[0] if param else ""
+        rules = import_module("deadbeat.model.rules")
+        try:
+            found: set[int] = rules.Cpus().parse(value)
+        except rules.RefusedError as error:
+            problem = error.problems[0]
+            raise UsageError(f"{option}: {problem.found}", problem.hint) from None
+        if not found:
+            raise UsageError(f"{option} names no CPU", "write it like 2-3")
+        return tuple(sorted(found))
 
 
 JSON = opt("--json", "Print the answer as JSON on stdout, nothing else.", to="as_json")
@@ -89,6 +104,7 @@ CPUS = opt("--cpus LIST", "CPUs to use, in the order of the cores: 0-3.")
 RT_CPUS = opt(
     "--rt-cpus LIST",
     "CPUs meant for real-time tasks: 2-3.  [the isolated ones, else all but the first]",
+    type=CpuList(),
 )
 #: RUN of the commands that take a result.
 RUN = arg("run", "[RUN]", default="latest")
@@ -97,6 +113,10 @@ RUN = arg("run", "[RUN]", default="latest")
 def words_typed(command: str) -> list[str]:
     """The command as it was typed."""
     return list(click.get_current_context().find_root().obj or command.split())
+
+
+#: Where the commands that measure are made.
+MEASURING = "measuring:command"
 
 
 class Declared(click.Command):
@@ -157,7 +177,7 @@ class Verbs(click.Group):
     def later(self) -> dict[str, tuple[str, str]]:
         """Name -> where it is, or what makes it, and what lists say of it."""
         kinds = {name: line for name, (_, line) in self._kinds.items() if line}
-        made = {name: ("_measuring:command_of", line) for name, line in kinds.items()}
+        made = {name: (MEASURING, line) for name, line in kinds.items()}
         return {**self._later, **made}
 
     def _alone(self, **options: Any) -> None:

@@ -15,6 +15,7 @@ from deadbeat.cli._options import (
     FIGURES,
     JSON,
     MACHINE,
+    MEASURING,
     PATH,
     POLICY,
     RT_CPUS,
@@ -30,23 +31,11 @@ from deadbeat.kinds import KINDS
 
 root = Verbs(
     {
-        "breakdown": (
-            "breakdown:command",
-            "Find up to which utilisation task sets meet their deadlines.",
-        ),
-        "latency": (
-            "latency:command",
-            "Measure wake-up latency on every core, beside background loads.",
-        ),
-        "load": (
-            "load:command",
-            "Count missed deadlines of a real-time thread among ordinary threads.",
-        ),
-        "profile": (
-            "profile:command",
-            "Profile this machine: slowdown and misses over M, rho and alpha.",
-        ),
-        "stress": ("stress:command", "Stress this machine with random task sets."),
+        "breakdown": (MEASURING, "Find up to which utilisation task sets meet their deadlines."),
+        "latency": (MEASURING, "Measure wake-up latency on every core, beside background loads."),
+        "load": (MEASURING, "Count missed deadlines of a real-time thread among ordinary threads."),
+        "profile": (MEASURING, "Profile this machine: slowdown and misses over M, rho and alpha."),
+        "stress": (MEASURING, "Stress this machine with random task sets."),
         "sched": (
             "sched_commands:group",
             "Simulate and analyse schedulability; studies of random task systems.",
@@ -149,6 +138,7 @@ add(
         "--fail-on VERDICT",
         "Exit status 1 when the verdict is worse; different: worse or better; undecided:"
         " worse, or any metric undecided.",
+        type=OneOf("worse", "different", "undecided"),
         multiple=True,
     ),
     *(
@@ -179,7 +169,9 @@ add(
 
     With --hardening-cost nothing is checked: two matrices of deadbeat latency are compared.""",
     opt(
-        "--workload KIND", "periodic, compute or mixed: where the sources disagree by it.  [mixed]"
+        "--workload KIND",
+        "periodic, compute or mixed: where the sources disagree by it.  [mixed]",
+        type=OneOf("periodic", "compute", "mixed"),
     ),
     RT_CPUS,
     opt("--only FAMILY", "Only these checks: kernel, memory, ...; may be repeated.", multiple=True),
@@ -187,6 +179,7 @@ add(
     opt(
         "--fail-on SEVERITY",
         "Exit status 1 when a check of fatal, high, medium, low or info, or a graver one, fails.",
+        type=OneOf("fatal", "high", "medium", "low", "info"),
     ),
     opt("--html", "Also write a page."),
     opt(

@@ -10,7 +10,6 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.cli._options import choice
 from deadbeat.cli._output import Part, say
 from deadbeat.compare.kinds import all_found
 from deadbeat.compare.page import write_comparison
@@ -57,7 +56,7 @@ def compare(
     if per_cpu and not kind.per_cpu:
         raise UsageError("--per-cpu is of latency matrices", f"no cell of a {kind.noun} is a CPU")
     metrics = asked_metrics(kind, metric, minimum_effect, minimum_miss)
-    failing = failing_verdicts(fail_on)
+    failing = set[str]().union(*(FAIL_ON[word] for word in fail_on))
     if len(campaigns) < 2:
         several = kind.words.results
         raise UsageError(
@@ -123,10 +122,6 @@ def asked_metrics(
         for metric in kind.metrics
         if not names or metric.name in names
     )
-
-
-def failing_verdicts(words: Sequence[str]) -> set[str]:
-    return set().union(*(FAIL_ON[choice("--fail-on", word, tuple(FAIL_ON), "")] for word in words))
 
 
 def _failures(result: ComparisonResult, failing: set[str]) -> Iterator[str]:

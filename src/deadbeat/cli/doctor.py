@@ -8,11 +8,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from deadbeat.cli._options import choice
 from deadbeat.cli._output import Part, say, table
-from deadbeat.cli._rt_cpus import rt_cpus_of
 from deadbeat.compare.hardening_cost import HardeningCost
 from deadbeat.compare.hardening_cost import hardening_cost as hardening_cost_of
 from deadbeat.compare.kinds import found
@@ -22,7 +19,7 @@ from deadbeat.host.values import cpus_text
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.model.errors import UsageError
-from deadbeat.model.readiness import SEVERITIES, WORKLOADS, CheckResult, Severity
+from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
 from deadbeat.model.words import nearest, shown
 from deadbeat.report.doctor_page import write_doctor
 from deadbeat.report.terminal import finding_line, print_part
@@ -43,10 +40,10 @@ _ENDLESS = 10_000
 def doctor(
     *,
     workload: str | None,
-    rt_cpus: str | None,
+    rt_cpus: tuple[int, ...] | None,
     only: tuple[str, ...],
     show_all: bool,
-    fail_on: str | None,
+    fail_on: Severity | None,
     html: bool,
     out: Path | None,
     hardening_cost: tuple[str, str] | None,
@@ -67,19 +64,16 @@ def doctor(
                 f"--hardening-cost compares two matrices and checks nothing: leave out {beside[0]}"
             )
         return _cost(runs, hardening_cost)
-    kind = choice("--workload", workload, WORKLOADS, "mixed")
-    least: Any = choice("--fail-on", fail_on, SEVERITIES, "") or None
     checks = of_families(_families(only)) if only else None
-    asked = rt_cpus_of(rt_cpus)
     _require_folder(out)
     with LocalTarget() as target:
-        _require_online(target, asked)
-        report = examine(target, workload=kind, rt_cpus=asked, checks=checks)
+        _require_online(target, rt_cpus)
+        report = examine(target, workload=workload or "mixed", rt_cpus=rt_cpus, checks=checks)
     page = write_doctor(report, out or Path("doctor.html")) if html or out else None
     return Shown(
         plain={**summary.as_json(report), "page": str(page) if page else None},
         parts=[*_parts(report, every=show_all), *([f"report: {page}"] if page else [])],
-        status=_status(report, least),
+        status=_status(report, fail_on),
     )
 
 

@@ -2,82 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from attrs import asdict
 
-from deadbeat.cli._options import choice
 from deadbeat.cli._output import Part, table
 from deadbeat.cli.sched_systems import load, patiently
 from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched.analysis import (
-    ANY_SCHEDULER,
     Analysis,
     TestResult,
     require_agreement,
-    tests,
 )
 from deadbeat.sched.analysis import analyze as analyze_system
 from deadbeat.sched.simulator import (
-    MODELS,
     Model,
     Scheduler,
     Verdict,
-    option_words,
     policies,
     require_model,
     simulate,
-    tie_rules,
 )
 
 _WORDS = ("priorities", "partition", "order", "admission")
 
 
 def analyze(
-    file: Path, *, processors: int | None, simulate: bool, model: str | None, **options: Any
+    file: Path, *, processors: int | None, simulate: bool, model: Model | None, **options: Any
 ) -> Shown:
     """``options``: those of the tests."""
     system = load(file, processors).system
-    wanted: Any = choice("--model", model, MODELS, "") or None
-    if wanted is not None and not simulate:
+    if model is not None and not simulate:
         raise UsageError("--model is of the simulation", "add --simulate")
 
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+
     def work() -> tuple[Analysis, dict[str, Verdict]]:
-        analysis = _analyze(system, **options)
-        return analysis, _simulated(system, analysis, wanted) if simulate else {}
+        analysis = analyze_system(system, **given)
+        return analysis, _simulated(system, analysis, model) if simulate else {}
 
     analysis, verdicts = patiently(work, "analyzing")
     return Shown(plain=_plain(analysis, verdicts), parts=list(_parts(analysis, verdicts)))
-
-
-def _analyze(
-    system: TaskSystem,
-    *,
-    scheduler: str | None,
-    names: Sequence[str],
-    ties: str | None,
-    blocking: int,
-    budget: int,
-    **words: str | None,
-) -> Analysis:
-    defaults = Scheduler()
-    about = {facts.scheduler for facts in tests().values()} - {ANY_SCHEDULER}
-    return analyze_system(
-        system,
-        scheduler=choice("--scheduler", scheduler, tuple(sorted(about)), "") or None,
-        names=tuple(choice("--test", name, tuple(tests()), "") for name in names) or None,
-        ties=choice("--ties", ties, tie_rules(), "index"),
-        blocking=blocking,
-        budget=budget,
-        **{
-            name: choice(f"--{name}", words[name], option_words(name), getattr(defaults, name))
-            for name in _WORDS
-        },
-    )
 
 
 def _simulated(system: TaskSystem, analysis: Analysis, model: Model | None) -> dict[str, Verdict]:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
+from typing import cast
 
 import click
 
-from deadbeat.cli._options import JSON, PATH, RUN, RUNS, Verbs, add, arg, opt
+from deadbeat.cli._options import JSON, MEASURING, PATH, RUN, RUNS, OneOf, Verbs, add, arg, opt
 
 _TIME, _FROM_ONE = click.IntRange(0, 1 << 60), click.IntRange(1, 1 << 60)
+
+
+def _known(place: str, *given: str, more: tuple[str, ...] = ()) -> OneOf:
+    """One of the words that ``module:name`` below ``deadbeat.sched`` has or gives for ``given``."""
+
+    def words() -> Iterable[str]:
+        module, _, name = place.partition(":")
+        found = getattr(import_module(f"deadbeat.sched.{module}"), name)
+        return cast(Iterable[str], found(*given) if callable(found) else found)
+
+    return OneOf(*more, known=words)
+
+
 _FILE = arg("file", "FILE", type=PATH)
 _PROCESSORS = opt(
     "--processors M",
@@ -16,10 +32,23 @@ _PROCESSORS = opt(
     type=click.IntRange(1, 1024),
 )
 
+
+def _placing(**texts: str) -> list[click.Option]:
+    """Options that name how tasks are ordered and placed."""
+    return [
+        opt(
+            f"--{name} {'rm|dm|given' if name == 'priorities' else 'NAME'}",
+            text,
+            type=_known("simulator:option_words", name),
+        )
+        for name, text in texts.items()
+    ]
+
+
 group = Verbs(
     {
         "study": (
-            "study:command",
+            MEASURING,
             "Simulate and test thousands of random task systems; check conclusions.",
         )
     },
@@ -40,13 +69,25 @@ add(
     releases holds for periodic ones at any offsets.""",
     _FILE,
     _PROCESSORS,
-    opt("--scheduler NAME", "Only tests of this policy: g-edf, p-edf...  [all]"),
-    opt("--test NAME", "Only this test; repeatable.  [all]", to="names", multiple=True),
-    opt("--ties RULE", "Orders equal priorities.  [index]"),
-    opt("--priorities rm|dm|given", "Of fixed-priority tests.  [rm]"),
-    opt("--partition NAME", "Of partitioned tests.  [auto: first-fit]"),
-    opt("--order NAME", "Likewise.  [utilisation-desc]"),
-    opt("--admission NAME", "Likewise.  [utilisation]"),
+    opt(
+        "--scheduler NAME",
+        "Only tests of this policy: g-edf, p-edf...  [all]",
+        type=_known("analysis:schedulers"),
+    ),
+    opt(
+        "--test NAME",
+        "Only this test; repeatable.  [all]",
+        to="names",
+        type=_known("analysis:tests"),
+        multiple=True,
+    ),
+    opt("--ties RULE", "Orders equal priorities.  [index]", type=_known("simulator:tie_rules")),
+    *_placing(
+        priorities="Of fixed-priority tests.  [rm]",
+        partition="Of partitioned tests.  [auto: first-fit]",
+        order="Likewise.  [utilisation-desc]",
+        admission="Likewise.  [utilisation]",
+    ),
     opt(
         "--blocking TIME",
         "Longest non-preemptive section, of tests of one processor.  [0]",
@@ -64,6 +105,7 @@ add(
         "--model NAME",
         "Of the simulation: periodic-sync, periodic-offset or sporadic.  [periodic-sync;"
         " with offsets the second]",
+        type=_known("simulator:MODELS"),
     ),
     JSON,
 )
@@ -165,15 +207,23 @@ add(
     opt(
         "--policy NAME",
         "Scheduling policy; deadbeat sched policies lists them.  [g-edf]",
+        type=_known("simulator:policies"),
         default="g-edf",
     ),
-    opt("--ties RULE|all", "Who wins between equals.  [index]", default="index"),
-    opt("--priorities rm|dm|given", "Of fixed-priority policies.  [rm]"),
-    opt("--partition NAME", "first-, next-, best-, worst-fit or auto.  [auto]"),
-    opt("--order NAME", "In which tasks are placed.  [utilisation-desc]"),
-    opt("--admission NAME", "utilisation, density or exact.  [utilisation]"),
-    opt("--unplaced NAME", "A task that fits nowhere: reject or least-loaded."),
-    opt("--balance NAME", "Loose clustered: none, offline, pull, both, sticky..."),
+    opt(
+        "--ties RULE|all",
+        "Who wins between equals.  [index]",
+        type=_known("simulator:tie_rules", more=("all",)),
+        default="index",
+    ),
+    *_placing(
+        priorities="Of fixed-priority policies.  [rm]",
+        partition="first-, next-, best-, worst-fit or auto.  [auto]",
+        order="In which tasks are placed.  [utilisation-desc]",
+        admission="utilisation, density or exact.  [utilisation]",
+        unplaced="A task that fits nowhere: reject or least-loaded.",
+        balance="Loose clustered: none, offline, pull, both, sticky...",
+    ),
     opt("--cluster-size C", "Processors of a cluster.  [2]", type=click.IntRange(1, 1024)),
     opt("--threshold X", "EDF-US: tasks above it come first, like 1/2.  [m/(2m-1)]"),
     opt(
@@ -197,10 +247,13 @@ add(
     opt(
         "--model NAME",
         "periodic-sync, periodic-offset or sporadic.  [periodic-sync; with offsets the second]",
+        type=_known("simulator:MODELS"),
     ),
     opt(
         "--method exact|thesis",
         "thesis: two hyper-periods, states compared at their ends.  [exact]",
+        type=OneOf("exact", "thesis"),
+        default="exact",
     ),
     opt(
         "--horizon TIME",
@@ -218,6 +271,7 @@ add(
         "--fail-on WHAT",
         "Exit status 3 on: miss (the answer is no), undecided (no or undecided), not-proved"
         " (any but a proved yes).",
+        type=OneOf("miss", "undecided", "not-proved"),
     ),
     opt("--gantt FILE.svg", "Draw the schedule.", type=PATH),
     opt("--trace FILE.json", "Write a trace for ui.perfetto.dev or chrome://tracing.", type=PATH),

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deadbeat.cli._options import choice
 from deadbeat.cli._output import Part, say
 from deadbeat.cli.sched_systems import STANDARD, load, patiently
 from deadbeat.kinds.base import Shown
@@ -17,27 +16,23 @@ from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import shown
 from deadbeat.report.files import write_text
 from deadbeat.report.sched_gantt import gantt_svg
-from deadbeat.report.sched_page import render_schedule, tasks_table
+from deadbeat.report.sched_page import render_schedule, schedule_facts, tasks_table
 from deadbeat.report.sched_trace import trace_text
 from deadbeat.report.terminal import print_part
 from deadbeat.sched.answer import ScheduleAnswer, answer_of, responses_of, ties_answer
 from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, picture, window
 from deadbeat.sched.simulator import (
-    MODELS,
     Costs,
     Scheduler,
     TiesVerdict,
     Verdict,
-    option_words,
     policies,
     simulate_ties,
-    tie_rules,
 )
 from deadbeat.sched.simulator import simulate as simulate_system
 from deadbeat.sched.statistics import POLICY_OPTIONS, looked_at
 
 FAILED = 3
-_FAIL_ON = ("miss", "undecided", "not-proved")
 #: Kinds of files, in the order of writing.
 _WRITTEN = ("gantt", "trace", "report")
 
@@ -53,7 +48,6 @@ _EXECUTION = {
 
 
 def simulate(file: Path, *, processors: int | None, **options: Any) -> Shown:
-    wanted = choice("--fail-on", options["fail_on"], _FAIL_ON, "nothing")
     loaded = load(file, processors)
     system = loaded.system
     _check_outputs(file, options)
@@ -72,7 +66,7 @@ def simulate(file: Path, *, processors: int | None, **options: Any) -> Shown:
     return Shown(
         plain={**answer, "files": written},
         parts=list(_parts(system, answer, written)),
-        status=FAILED if _fails(answer, wanted) else 0,
+        status=FAILED if _fails(answer, options["fail_on"]) else 0,
     )
 
 
@@ -88,7 +82,7 @@ def _check_outputs(file: Path, options: Mapping[str, Any]) -> None:
         taken[path] = f"the file of --{kind} too"
 
 
-def _fails(answer: ScheduleAnswer, wanted: str) -> bool:
+def _fails(answer: ScheduleAnswer, wanted: str | None) -> bool:
     found = answer["schedulable"]
     if wanted == "not-proved":
         return not (found == "yes" and answer["proved"])
@@ -103,9 +97,7 @@ def _simulate(system: TaskSystem, options: Mapping[str, Any]) -> tuple[Verdict, 
     scheduler = scheduler_of(options)
     say_unused(scheduler, options)
     arguments: dict[str, Any] = {
-        "model": choice("--model", options["model"], MODELS, "") or None,
-        "method": choice("--method", options["method"], ("exact", "thesis"), "exact"),
-        **{name: options[name] for name in ("horizon", "budget", "run_on")},
+        name: options[name] for name in ("model", "method", "horizon", "budget", "run_on")
     }
     if scheduler.ties != ALL_TIES:
         return simulate_system(system, scheduler, **arguments), None
@@ -162,20 +154,12 @@ def _write(
 
 
 def scheduler_of(options: Mapping[str, Any]) -> Scheduler:
-    """The scheduler that the options describe, tie rule ALL_TIES included.
-
-    Raises:
-        UsageError: An unknown word, with the nearest right one.
-    """
-    defaults = Scheduler()
-    words = {
-        name: choice(f"--{name}", options[name], option_words(name), getattr(defaults, name))
-        for name in _WORDS
-    }
+    """The scheduler that the options describe, tie rule ALL_TIES included."""
+    names = (*_WORDS, "cluster_size")
+    words = {name: options[name] for name in names if options[name] is not None}
     return Scheduler(
-        policy=choice("--policy", options["policy"], tuple(policies()), ""),
-        ties=choice("--ties", options["ties"], (*tie_rules(), ALL_TIES), "index"),
-        cluster_size=options["cluster_size"] or defaults.cluster_size,
+        policy=options["policy"],
+        ties=options["ties"],
         threshold=threshold_of(options["threshold"]),
         costs=Costs(
             context_switch=options["cost_context_switch"],
@@ -222,8 +206,7 @@ def _parts(
 ) -> Iterator[Part]:
     """The verdict, what it rests on, what was simulated, and a row per task."""
     yield from verdict_lines(answer)
-    yield from circumstances(system, answer)
-    yield from (f"remark: {remark}" for remark in answer["remarks"])
+    yield from (f"{name}: {told}" for name, told in schedule_facts(answer))
     if answer["tasks"]:
         yield ""
         yield partial(print_part, tasks_table(system, answer))
@@ -250,55 +233,3 @@ def verdict_lines(answer: ScheduleAnswer) -> list[str]:
     if answer["pattern"] and answer["pattern"] not in answer["because"]:
         lines.append(f"releases that miss: {answer['pattern']}")
     return lines
-
-
-def circumstances(system: TaskSystem, answer: ScheduleAnswer) -> list[str]:
-    ties = answer["ties"]
-    if ties == "all":
-        ties = f"every rule; figures below: {answer['shown_ties']}"
-    options = "".join(
-        f", {name.replace('_', ' ')} {_option(value)}" for name, value in answer["options"].items()
-    )
-    unit = f" {answer['unit']}" if answer["unit"] else ""
-    lines = [
-        f"policy: {answer['policy_title']} ({answer['policy']}), ties by {ties}{options}",
-        f"model: {answer['model']}, method {answer['method']}, {_count(answer['processors'])},"
-        f" utilisation {answer['utilisation']:.4g}, hyper-period"
-        f" {short(answer['hyperperiod'])}{unit}",
-        f"reference: {answer['reference']}",
-    ]
-    if answer["jobs"] == 0:
-        lines.append("simulated: nothing, the answer needed no schedule")
-    else:
-        ratio = answer["miss_ratio"]
-        missed = f"{answer['misses']} of {answer['judged']} deadlines missed" + (
-            f" ({100 * ratio:.3f} %)" if ratio else ""
-        )
-        lines.append(
-            f"simulated: [0, {answer['until']}){unit}, {answer['jobs']} jobs, {missed},"
-            f" {answer['events']} scheduling points"
-        )
-        lines.append(
-            f"simulated: {answer['preemptions']} preemptions, {answer['migrations']} migrations"
-            f" of jobs ({answer['cross_cluster']} across clusters), {answer['task_migrations']}"
-            " of tasks"
-        )
-    return lines
-
-
-def _count(processors: int) -> str:
-    return "1 processor" if processors == 1 else f"{processors} processors"
-
-
-def _option(value: Any) -> str:
-    if isinstance(value, dict):
-        return " ".join(f"{name.replace('_', ' ')} {cost}" for name, cost in value.items())
-    return str(value)
-
-
-def short(value: int) -> str:
-    """An integer, or its size where nobody reads so many digits."""
-    # 2^80 has 25 digits; longer ones are not made into text at all, which is slow.
-    if value.bit_length() <= 80:
-        return str(value)
-    return f"of about {value.bit_length() * 0.30103:.0f} digits"

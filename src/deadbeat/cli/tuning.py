@@ -11,7 +11,6 @@ from typing import Any
 import attrs
 
 from deadbeat.cli._output import Part, say, table
-from deadbeat.cli._rt_cpus import rt_cpus_of
 from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
 from deadbeat.model.tuning import Applied
@@ -120,7 +119,7 @@ def apply(
     *,
     profile: str | None,
     knobs: tuple[str, ...],
-    rt_cpus: str | None,
+    rt_cpus: tuple[int, ...] | None,
     dry_run: bool,
     accept_irreversible: bool,
     root: Path | None,
@@ -131,9 +130,8 @@ def apply(
             f"profiles: {', '.join(all_profiles())}; deadbeat tune list names the knobs",
         )
     turned = turns(find_profile(profile).words if profile else (), knobs)
-    cpus = rt_cpus_of(rt_cpus)
     with _opened(root) as (target, journal):
-        planned = plan(target, turned, rt_cpus=cpus)
+        planned = plan(target, turned, rt_cpus=rt_cpus)
         if dry_run:
             done = preview(target, planned)
         else:

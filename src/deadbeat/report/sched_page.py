@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from operator import methodcaller
 from typing import Any
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,12 +26,11 @@ from deadbeat.report.document import (
     Section,
     Sentence,
     Table,
-    said,
     texts_table,
 )
 from deadbeat.report.embed import asset
 from deadbeat.report.html import page
-from deadbeat.report.sched_gantt import caption, colour, gantt_svg, shown_time
+from deadbeat.report.sched_gantt import caption, colour, gantt_svg, shown_time, tag
 from deadbeat.sched.answer import ScheduleAnswer
 from deadbeat.sched.picture import Picture
 
@@ -37,6 +38,17 @@ _BINS = 28
 #: Histograms on one page; a page with more is not read.
 _HISTOGRAMS = 60
 _PLOT_WIDTH, _PLOT_HEIGHT = 240, 78
+
+
+#: Headings of the tasks' table, and keys of its rows.
+_TASK_COLUMNS = (
+    *(("task", "name"), ("C", "wcet"), ("T", "period"), ("D", "deadline"), ("O", "offset")),
+    *(("jobs", "released"), ("missed", "missed")),
+    *(("R min", "response_min"), ("R mean", "response_mean")),
+    *(("R p50", "p50"), ("R p95", "p95"), ("R p99", "p99"), ("R max", "response_max")),
+    *(("tardy", "tardiness_max"), ("slack", "slack_min")),
+    *(("preempt", "preemptions"), ("migr", "migrations"), ("placed", "placed")),
+)
 
 
 def render_schedule(
@@ -52,7 +64,6 @@ def render_schedule(
         answer: As ``deadbeat.sched.answer.answer_of`` gives it.
         responses: Response times of each task, ascending; None where they were not recorded.
     """
-    unit = f" {answer['unit']}" if answer["unit"] else ""
     verdict = (
         f'<p class="sentence {answer["schedulable"]}" id="verdict-sentence">'
         f"{escape(_sentence(answer))}</p>"
@@ -84,7 +95,10 @@ def render_schedule(
                         Markup(verdict),
                         Sentence(f"{_capital(answer['because'])}."),
                         *_ties(answer),
-                        FactList(_facts(answer, unit), grid=True),
+                        FactList(
+                            [(_capital(name), told) for name, told in schedule_facts(answer)],
+                            grid=True,
+                        ),
                     ),
                 ),
                 Section(
@@ -121,35 +135,66 @@ def _sentence(answer: ScheduleAnswer) -> str:
     return words + "."
 
 
-def _facts(answer: ScheduleAnswer, unit: str) -> list[tuple[str, str]]:
-    length = answer["hyperperiod"].bit_length()
-    hyperperiod = shown_time(answer["hyperperiod"]) + unit if length <= 80 else f"2^{length - 1}.."
-    options = "; ".join(
-        f"{name.replace('_', ' ')}: {value}" for name, value in answer["options"].items()
-    )
-    return [
-        ("Policy", f"{answer['policy_title']} ({answer['policy']})"),
-        ("Defined in", answer["policy_reference"]),
-        ("Options", options or "none that it looks at"),
-        ("Ties", answer["ties"]),
-        ("Model", answer["model"]),
-        ("Holds for", f"execution {answer['execution']}"),
-        ("Method", answer["method"]),
-        ("Proof", f"{answer['proof'] or 'none'}; {answer['reference']}"),
-        ("Processors", str(answer["processors"])),
-        ("Utilisation", f"{answer['utilisation']:.4g}"),
-        ("Hyper-period", hyperperiod),
-        ("Simulated", f"[0, {shown_time(answer['until'])}){unit}"),
-        ("Jobs", f"{answer['jobs']}, {answer['misses']} of {answer['judged']} late"),
-        ("Scheduling points", f"{answer['events']}, the budget is {answer['budget']}"),
-        ("Preemptions", str(answer["preemptions"])),
+def schedule_facts(answer: ScheduleAnswer) -> list[tuple[str, str]]:
+    """What the verdict holds for, and what was simulated."""
+    unit = f" {answer['unit']}" if answer["unit"] else ""
+    many = f"{answer['processors']} processor{'s' * (answer['processors'] != 1)}"
+    ties = answer["ties"]
+    if ties == "all":
+        ties = f"every rule; figures below: {answer['shown_ties']}"
+    options = "".join(f", {_words(name)} {_option(x)}" for name, x in answer["options"].items())
+    facts = [
+        ("policy", f"{answer['policy_title']} ({answer['policy']}), ties by {ties}{options}"),
+        ("defined in", answer["policy_reference"]),
         (
-            "Migrations",
-            f"{answer['migrations']} of jobs ({answer['cross_cluster']} across clusters),"
-            f" {answer['task_migrations']} of tasks",
+            "model",
+            f"{answer['model']}, method {answer['method']}, execution {answer['execution']},"
+            f" {many}, utilisation {answer['utilisation']:.4g}, hyper-period"
+            f" {short(answer['hyperperiod'])}{unit}",
         ),
-        *(("Remark", remark) for remark in answer["remarks"]),
+        ("proof", answer["proof"] or "none"),
+        ("reference", answer["reference"]),
     ]
+    if not answer["jobs"]:
+        return [*facts, ("simulated", "nothing, the answer needed no schedule"), *_remarks(answer)]
+    ratio = f" ({100 * answer['miss_ratio']:.3f} %)" if answer["miss_ratio"] else ""
+    return [
+        *facts,
+        (
+            "simulated",
+            f"[0, {answer['until']}){unit}, {answer['jobs']} jobs, {answer['misses']} of"
+            f" {answer['judged']} deadlines missed{ratio}, {answer['events']} scheduling points"
+            f" (budget {answer['budget']})",
+        ),
+        (
+            "simulated",
+            f"{answer['preemptions']} preemptions, {answer['migrations']} migrations of jobs"
+            f" ({answer['cross_cluster']} across clusters), {answer['task_migrations']} of tasks",
+        ),
+        *_remarks(answer),
+    ]
+
+
+def _remarks(answer: ScheduleAnswer) -> list[tuple[str, str]]:
+    return [("remark", remark) for remark in answer["remarks"]]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _option(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{_words(name)} {cost}" for name, cost in value.items())
+    return str(value)
+
+
+def short(value: int) -> str:
+    """An integer, or its size where nobody reads so many digits."""
+    # 2^80 has 25 digits; longer ones are not made into text at all, which is slow.
+    if value.bit_length() <= 80:
+        return str(value)
+    return f"of about {value.bit_length() * 0.30103:.0f} digits"
 
 
 def _ties(answer: ScheduleAnswer) -> tuple[Part, ...]:
@@ -185,76 +230,62 @@ def _histogram(picture: Picture, index: int, values: NDArray[np.int64]) -> str:
     label = escape(picture.system.label(index))
     if not len(values):
         return f"<figure><figcaption>{label}: no job completed</figcaption></figure>"
-    top = max(task.deadline, int(values[-1]))
+    longest, high = int(values[-1]), _PLOT_HEIGHT
+    top = max(task.deadline, longest)
     counts, _ = np.histogram(values.astype(np.float64), bins=_BINS, range=(0.0, float(top)))
-    width, most = _PLOT_WIDTH / _BINS, int(counts.max())
-    bars = "".join(
-        f'<rect class="bar" x="{i * width:.2f}" width="{width - 0.6:.2f}" fill="{colour(index)}"'
-        f' y="{_PLOT_HEIGHT - h:.2f}" height="{h:.2f}"><title>{int(count)} jobs</title></rect>'
-        for i, count in enumerate(counts)
-        if (h := int(count) / most * (_PLOT_HEIGHT - 12)) > 0
-    )
+    step, scale = _PLOT_WIDTH / _BINS, (high - 12) / int(counts.max())
+    bars = [
+        tag("rect", tip=f"{count} jobs", class_="bar", x=i * step, width=step - 0.6,
+            fill=colour(index), y=high - count * scale, height=count * scale)
+        for i, count in enumerate(map(int, counts))
+        if count
+    ]  # fmt: skip
     x = task.deadline / top * _PLOT_WIDTH
-    words = (
-        f"{len(values)} jobs, longest {shown_time(int(values[-1]))}, D {shown_time(task.deadline)}"
-    )
-    return (
-        f'<figure><svg viewBox="-2 -2 {_PLOT_WIDTH + 4} {_PLOT_HEIGHT + 18}" role="img"'
-        f' aria-label="Response times of {label}, simulated: {words}">{bars}'
-        f'<line class="base" x1="0" x2="{_PLOT_WIDTH}" y1="{_PLOT_HEIGHT}" y2="{_PLOT_HEIGHT}"/>'
-        f'<line class="deadline" x1="{x:.2f}" x2="{x:.2f}" y1="0" y2="{_PLOT_HEIGHT}"/>'
-        f'<text x="0" y="{_PLOT_HEIGHT + 13}">0</text>'
-        f'<text x="{_PLOT_WIDTH}" y="{_PLOT_HEIGHT + 13}" text-anchor="end">{shown_time(top)}'
-        f"</text></svg><figcaption>{label}: {words}</figcaption></figure>"
-    )
+    words = f"{len(values)} jobs, longest {shown_time(longest)}, D {shown_time(task.deadline)}"
+    drawing = tag(
+        "svg", *bars,
+        tag("line", class_="base", x1=0, x2=_PLOT_WIDTH, y1=high, y2=high),
+        tag("line", class_="deadline", x1=x, x2=x, y1=0, y2=high),
+        tag("text", "0", x=0, y=high + 13),
+        tag("text", shown_time(top), x=_PLOT_WIDTH, y=high + 13, text_anchor="end"),
+        viewBox=f"-2 -2 {_PLOT_WIDTH + 4} {high + 18}", role="img",
+        aria_label=f"Response times of {picture.system.label(index)}, simulated: {words}",
+    )  # fmt: skip
+    return tag("figure", drawing, tag("figcaption", f"{label}: {words}"))
 
 
 def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
     """A row per task."""
-
-    def of_task(heading: str, name: str, **more: Any) -> Column:
-        return said(
-            heading, lambda row: getattr(system.tasks[row["task"]], name), format=_cell, **more
-        )
-
-    def rank(heading: str, name: str, **more: Any) -> Column:
-        return said(
-            heading,
-            lambda row: (row["response_percentiles"] or {}).get(name),
+    rows = []
+    for row in answer["tasks"]:
+        index = row["task"]
+        task, ranks = system.tasks[index], row["response_percentiles"] or {}
+        name = f"{index} {task.name}" if task.name else system.label(index)
+        rows.append({**attrs.asdict(task), **ranks, **row, "name": name})
+    printed = {
+        "offset": any(task.offset for task in system.tasks),
+        "p95": any(row["response_percentiles"] for row in answer["tasks"]),
+        "placed": bool(answer["placed"]),
+        **dict.fromkeys(("p50", "p99"), False),
+    }
+    columns = [
+        Column(
+            key=key,
+            heading=heading,
+            value=methodcaller("get", key),
             format=_cell,
-            **more,
+            terminal=printed.get(key, True),
+            markup=_swatch if key == "name" else None,
         )
-
-    def own(heading: str, key: str, **more: Any) -> Column:
-        return said(heading, lambda row: row[key], format=_cell, **more)
-
-    def called(task: int) -> str:
-        name = system.tasks[task].name
-        return f"{task} {name}" if name else system.label(task)
-
-    def swatch(task: int) -> str:
-        return f'<span class="swatch" style="background:{colour(task)}"></span>'
-
-    columns = (
-        said("task", lambda row: called(row["task"]), markup=lambda row: swatch(row["task"])),
-        of_task("C", "wcet"), of_task("T", "period"), of_task("D", "deadline"),
-        of_task("O", "offset", terminal=any(task.offset for task in system.tasks)),
-        own("jobs", "released"), own("missed", "missed"),
-        own("R min", "response_min"), own("R mean", "response_mean"),
-        rank("R p50", "p50", terminal=False),
-        rank("R p95", "p95", terminal=any(row["response_percentiles"] for row in answer["tasks"])),
-        rank("R p99", "p99", terminal=False),
-        own("R max", "response_max"), own("tardy", "tardiness_max"), own("slack", "slack_min"),
-        own("preempt", "preemptions"), own("migr", "migrations"),
-        own("placed", "placed", terminal=bool(answer["placed"])),
-    )  # fmt: skip
+        for heading, key in _TASK_COLUMNS
+    ]
     unit = answer["unit"] or "units"
     return Table(
         name="tasks-table",
         title=f"Simulated, per task, in {unit}; R: response time, tardy: most, slack: least,"
         " preempt, migr: how often",
         columns=columns,
-        rows=answer["tasks"],
+        rows=rows,
         differs=lambda row: row["missed"],
         dense=True,
         terminal=True,
@@ -265,5 +296,11 @@ def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
     )
 
 
+def _swatch(row: Any) -> str:
+    return f'<span class="swatch" style="background:{colour(row["task"])}"></span>'
+
+
 def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else shown_time(value)
+    if isinstance(value, int):
+        return shown_time(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -136,6 +136,11 @@ def tests() -> Mapping[str, TestFacts]:
     }
 
 
+def schedulers() -> list[str]:
+    """Policies that a test is about."""
+    return sorted({facts.scheduler for facts in tests().values()} - {ANY_SCHEDULER})
+
+
 def analyze(
     system: TaskSystem,
     *,
@@ -238,9 +243,9 @@ def _chosen(scheduler: str | None, names: Sequence[str] | None) -> list[TestFact
         known = [facts for facts in known if facts.name in wanted]
     if scheduler is None:
         return known
-    about = sorted({facts.scheduler for facts in tests().values()} - {ANY_SCHEDULER})
-    if scheduler not in about:
-        raise UsageError(f'no test is about the policy "{scheduler}"', "one of " + ", ".join(about))
+    if scheduler not in schedulers():
+        hint = "one of " + ", ".join(schedulers())
+        raise UsageError(f'no test is about the policy "{scheduler}"', hint)
     chosen = [facts for facts in known if facts.scheduler in (scheduler, ANY_SCHEDULER)]
     if not chosen:
         asked = ", ".join(facts.name for facts in known)

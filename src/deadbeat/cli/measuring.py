@@ -1,0 +1,361 @@
+"""Commands that measure: declared here, their options come from the fields of a specification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from inspect import cleandoc
+from typing import Any
+
+import click
+from attrs import frozen
+
+from deadbeat.cli._options import (
+    CALIBRATION,
+    FIGURES,
+    JSON,
+    MACHINE,
+    PATH,
+    RUNS,
+    SIMULATED,
+    OneOf,
+    arg,
+    opt,
+)
+from deadbeat.kinds import KINDS
+from deadbeat.model.errors import UsageError
+from deadbeat.model.specification import Row, options_of
+
+#: A layer of a specification, and what its paths are called.
+Layer = tuple[dict[str, Any], dict[str, str]]
+
+FILE = opt(
+    "--campaign FILE",
+    "Read the parameters from a TOML file; options win over it.",
+    to="file",
+    type=PATH,
+)
+RETRY_FAILED = opt("--retry-failed", "Measure again what failed before.")
+RETRY_INVALID = opt("--retry-invalid", "Measure again what is invalid.")
+
+
+@frozen(kw_only=True)
+class Measuring:
+    """A command that measures.
+
+    Attributes:
+        kind: Row of `KINDS`. ``spec``: ``module:class`` of its specification below ``kinds``, whose
+            options it has ``without`` some, those of the table ``first`` first; "": the kind's own.
+        text: Its help.
+        quick: Help of ``--quick``; ``presets``: of ``--preset``; "": there is none.
+        own: What it takes beside; the kind finds it in `Begin.given`.
+        budget: What ``--time-budget`` may be called too, where that word is free.
+        fail_on: What ``--fail-on`` may name, and when that is so.
+        adjust: Completes what was typed.
+    """
+
+    kind: str
+    spec: str = ""
+    without: Sequence[str] = ()
+    first: str = ""
+    text: str
+    quick: str = ""
+    presets: str = ""
+    own: Sequence[click.Parameter] = ()
+    file: click.Option = FILE
+    machine: Sequence[click.Option] = (SIMULATED,)
+    budget: str = "--budget"
+    fail_on: Mapping[str, str] = {}
+    adjust: Callable[[Layer, Mapping[str, Any]], None] = lambda layer, options: None
+
+    def values(self) -> tuple[Row, ...]:
+        """Options of the specification."""
+        if not self.spec:
+            return options_of(import_module(KINDS[self.kind][0]).KIND.spec)
+        module, _, name = self.spec.partition(":")
+        spec = getattr(import_module(f"deadbeat.kinds.{module}"), name)
+        return options_of(spec, without=self.without, first=self.first)
+
+
+def command(name: str) -> click.Command:
+    """The command ``name``: one of `COMMANDS`, or that of a kind that has none."""
+    own = COMMANDS.get(name) or Measuring(kind=name, text=KINDS[name][1])
+    values = own.values()
+    more = [opt("--quick", own.quick)] if own.quick else []
+    more += [opt("--preset NAME", own.presets)] if own.presets else []
+    when = ", ".join(f"{word} ({meaning})" for word, meaning in own.fail_on.items())
+    failing = opt(
+        f"--fail-on {'|'.join(own.fail_on)}",
+        f"Exit status 1 also on: {when}.",
+        type=OneOf(*own.fail_on),
+    )
+
+    def call(**options: Any) -> int:
+        asked = typed(values, options)
+        if options.get("quick") and options.get("preset") not in (None, "quick"):
+            text = f"--quick and --preset {options['preset']} exclude each other"
+            raise UsageError(text, "drop one")
+        preset = "quick" if options.get("quick") else options.get("preset")
+        if preset is not None:
+            asked[0]["preset"] = preset
+            asked[1]["preset"] = "--quick" if options.get("quick") else "--preset"
+        own.adjust(asked, options)
+        given = {option.name: options[option.name] for option in (*own.own, *own.machine)}
+        measure = import_module("deadbeat.cli._measure").measure
+        return int(measure(name, own.kind, asked, options, given))
+
+    return click.Command(
+        name,
+        callback=call,
+        help=cleandoc(own.text),
+        params=[
+            *more,
+            own.file,
+            *value_options(values),
+            *own.own,
+            *([failing] if own.fail_on else []),
+            *own.machine,
+            opt("--fresh", "Begin anew, also where one could be continued."),
+            click.Option(
+                [*filter(None, [own.budget]), "--time-budget", "time_budget"],
+                metavar="TIME",
+                help="Begin no further run after 30m or 2h; the same command continues.",
+            ),
+            FIGURES,
+            RUNS,
+            JSON,
+        ],
+    )
+
+
+def dest(option: str) -> str:
+    """Name of the parameter that ``option`` fills."""
+    return option.removeprefix("--").partition("/")[0].replace("-", "_")
+
+
+def value_options(values: Sequence[Row]) -> list[click.Option]:
+    """The options of ``values``, in their order; one without a metavar is a flag, and one that
+    stands for several keys is one."""
+    rows = {option: (metavar, text) for option, _, metavar, text in reversed(values)}
+    return [
+        opt(f"{option} {metavar}".rstrip(), text, default=None)
+        for option, (metavar, text) in reversed(rows.items())
+    ]
+
+
+def typed(values: Iterable[Row], options: Mapping[str, Any]) -> Layer:
+    """What was typed as a layer of a specification, and which option each path was typed with.
+
+    Args:
+        values: Several options may stand for one path, and an option for several paths.
+
+    Raises:
+        UsageError: Two options for the same path.
+    """
+    layer: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for option, path, _, _ in values:
+        value = options[dest(option)]
+        if value is None:
+            continue
+        if path in names:
+            raise UsageError(f"{names[path]} and {option} mean the same", "give one of them")
+        put(layer, path, value)
+        names[path] = option.partition("/")[2] if value is False else option
+    return layer, names
+
+
+def put(layer: dict[str, Any], path: str, value: Any) -> None:
+    """Sets ``path`` (``run.seconds``) of a layer."""
+    section, _, key = path.rpartition(".")
+    (layer.setdefault(section, {}) if section else layer)[key] = value
+
+
+def name_precision(layer: Layer) -> None:
+    """What is wrong with any key of a precision is wrong with the precision."""
+    if any(path.startswith("precision.") for path in layer[1]):
+        layer[1].setdefault("precision.target", "--precision")
+
+
+def _both_axes(layer: Layer, options: Mapping[str, object]) -> None:
+    values, names = layer
+    for axis in ("grid.sync_share", "grid.contended_ratio") if options["step"] is not None else ():
+        if axis not in names:
+            put(values, axis, {"step": options["step"]})
+            names[axis] = names[f"{axis}.step"] = "--step"
+    name_precision(layer)
+
+
+def _mode(layer: Layer, options: Mapping[str, object]) -> None:
+    layer[0]["mode"] = "stress"
+    name_precision(layer)
+
+
+def _study(layer: Layer, options: Mapping[str, Any]) -> None:
+    if options["as_list"]:
+        shown = import_module("deadbeat.cli.results").study_presets()
+        import_module("deadbeat.cli._output").print_shown(shown, as_json=options["as_json"])
+        raise click.exceptions.Exit(0)
+    names = layer[1]
+    names.pop("preset", None)
+    for option, path, _, _ in COMMANDS["study"].values():
+        names.setdefault(path, option)
+
+
+_OWN = (
+    opt("--worst K", "Jobs whose cause is named.  [20]", type=click.IntRange(1, 1000), default=20),
+    CALIBRATION,
+    opt(
+        "--programs-from RUN",
+        "Run the programs of campaign RUN unchanged: on another kernel, say.",
+    ),
+    RETRY_FAILED,
+)
+_QUICK = "Under three minutes: preset quick."
+
+COMMANDS = {
+    # T = D is what the search varies; a late job would not be judged like the others.
+    "breakdown": Measuring(
+        kind="breakdown",
+        spec="breakdown.spec:BreakdownSpec",
+        without=(
+            *("tasks.deadline_factor", "run.overrun"),
+            *("run.split", "run.causes", "run.counters"),
+        ),
+        first="breakdown",
+        text="""Find the breakdown utilisation: up to which utilisation task sets meet deadlines,
+    over cores, rho, alpha, tasks per core and priority rule.
+
+    Every task set is one program, whose T = D is shrunk between runs, by bisection, until it begins
+    to miss. Beside it: what the schedulability lab predicts for the same sets from their calibrated
+    C, and from C inflated by what their jobs really took.
+
+    Searches live in RUNS/NAME; the same command continues one that was interrupted, or lost a run.
+    """,
+        quick="Under five minutes: preset quick.",
+        presets="default or quick.",
+        own=(CALIBRATION,),
+        machine=MACHINE,
+    ),
+    "latency": Measuring(
+        kind="latency",
+        spec="latency.spec:LatencySpec",
+        text="""Measure wake-up latency: how late a periodic real-time task gets its CPU.
+
+    A thread on every CPU sleeps until a moment and looks how much later it is awake; that is
+    repeated beside every background load. Two engines take turns: deadbeat's own prober, and
+    cyclictest where it is installed (Debian: rt-tests). Loads are stress-ng's.
+
+    Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
+    (NAME-2, ...) once all is finished. A run beside which something else ran, or from which
+    the host took time, counts, and says so. One that did not measure what it claims (another
+    priority, a load that never ran) is kept, called invalid with the reason, and counted nowhere;
+    --retry-invalid measures such runs again.""",
+        quick="Under one minute: preset quick.",
+        own=(
+            opt(
+                "--import [LOAD=]FILE",
+                "Measure nothing: read results of cyclictest (JSON, text), jitterdebugger or"
+                " OSADL.",
+                to="imports",
+                multiple=True,
+            ),
+            RETRY_FAILED,
+            RETRY_INVALID,
+        ),
+        fail_on={"invalid": "a run is invalid"},
+    ),
+    "load": Measuring(
+        kind="load",
+        spec="interference.spec:LoadSpec",
+        text="""Count missed deadlines of a real-time thread among k ordinary, computing threads.
+
+    The real-time thread computes in rounds, SCHED_FIFO 99 by default; a round that takes longer
+    than its deadline is a failure. Shown are failures per second, response times, context switches,
+    moves between CPUs, the work that the ordinary threads lose, and what took the real-time
+    thread's time.
+
+    Remedies are then tried one at a time and all together: each is applied, verified, measured in
+    turn with runs without it, and put back (deadbeat tune status shows what a kill left behind).
+
+    Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
+    (NAME-2, ...) once all is finished. A run beside which something else ran, or from which
+    the host took time, counts, and says so. One that did not measure what it claims (another
+    priority, a remedy that no longer held) is called invalid with the reason, and counted nowhere;
+    --retry-invalid measures such runs again. Exit status 1 where no run without a remedy counts.
+    """,
+        quick="Fewer counts and repeats: under two minutes.",
+        presets="quick, or paper: the paper's own round (900 million additions) and limit (2 s).",
+        own=(RETRY_INVALID,),
+        budget="",
+        fail_on={
+            "misses": "a deadline was missed without a remedy",
+            "invalid": "a run is invalid or has no result",
+        },
+    ),
+    "profile": Measuring(
+        kind="campaign",
+        spec="contention.spec:CampaignSpec",
+        without=("stress",),
+        first="grid",
+        text="""Profile this machine: how delay and misses grow with cores, SY share and contention.
+
+    Campaigns live in RUNS/NAME. The same command continues a campaign that was interrupted or
+    lost a run, and begins a new one (NAME-2, NAME-3, ...) once all are finished; --fresh begins a
+    new one at once. Nothing is ever overwritten. Runs that failed are kept and named:
+    --retry-failed.
+
+    Keys of a campaign file are the options' long forms in sections: see examples/.""",
+        quick=_QUICK,
+        presets="default, quick or paper.",
+        own=(opt("--step X", "Step of both axes of the grid: 0.1."), *_OWN),
+        machine=MACHINE,
+        adjust=_both_axes,
+    ),
+    "stress": Measuring(
+        kind="campaign",
+        spec="contention.spec:CampaignSpec",
+        # What is said of all sets in a profile can be drawn for each set here.
+        without=("cores", "grid", "loaded"),
+        first="stress",
+        text="""Stress this machine with random task sets: how slowdown, delay and misses spread.
+
+    VALUES are a fixed value (0.5), a list of which each task set picks one (0,0.5,1), random, or a
+    range to draw from (random:0.2..0.8). The presets 2a and 2b are those of the paper's section
+    4.1; its section 3.4 names them the other way round.
+
+    Campaigns live in RUNS/NAME and are continued by the same command, as with deadbeat profile.""",
+        quick=_QUICK,
+        presets="random (2b), fixed-cores (2a), paper (both) or quick.  [random]",
+        own=_OWN,
+        machine=MACHINE,
+        adjust=_mode,
+    ),
+    "study": Measuring(
+        kind="study",
+        spec="study.sweep:Sweep",
+        text="""Simulate and test thousands of random task systems.
+
+    With PRESET, one of the thesis's experiments on its full grid, and its conclusions checked:
+    confirmed, not confirmed, or depends (and on what). Without, a sweep over processors, tasks and
+    utilisation.
+
+    Studies live in RUNS/NAME. The same command continues one that was interrupted, and shows one
+    that is complete; another study of the same name becomes NAME-2.""",
+        own=(
+            arg("preset", "[PRESET]", required=False),
+            opt("--list", "List the presets.", to="as_list"),
+            opt("--workers N", "Threads.  [all CPUs]", type=click.IntRange(1, 4096)),
+            opt("--scheduler tcp://HOST:PORT", "Compute on the Dask cluster of this scheduler."),
+        ),
+        file=opt(
+            "--study FILE",
+            "Read the sweep from a TOML file; options win over it.",
+            to="file",
+            type=PATH,
+        ),
+        machine=(),
+        budget="",
+        adjust=_study,
+    ),
+}
