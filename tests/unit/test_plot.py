@@ -335,7 +335,7 @@ def folder(tmp_path_factory):
     for name, scale in (("standard", 5.0), ("rt", 1.0)):
         store = LatencyStore.create(root / name, {"name": name}, example_platform())
         for run in made_up_runs(loads=(IDLE, HALF), scale=scale, repeats=3, seconds=0.3):
-            store.commit(run)
+            store.keep(run)
     (root / "rt" / "doctor.json").write_text(json.dumps({"inventory": INVENTORY}))
     return root
 
