@@ -28,7 +28,7 @@ from deadbeat.sched.spans import BoundTask, simulate_jobs
 POLICIES = sorted(reference.POLICIES)
 
 #: Systems per policy that are decided, and of those how many are also run on past misses.
-QUICK, QUICK_RUNS = 250, 90
+QUICK, QUICK_RUNS = 150, 60
 MANY = 100_000
 
 

@@ -10,16 +10,13 @@ from attrs import evolve
 from helpers.latency_series import cpu_of, part_of
 
 from deadbeat.kinds.latency.evt import (
-    BLOCKS,
     ENOUGH,
-    PEAKS,
+    METHOD,
     Series,
-    TailSample,
-    _extrapolate,
-    blocks_of,
     declustered,
     even_p,
-    extrapolations,
+    extrapolated,
+    extrapolation,
     peaks_of,
     rank_sum_p,
     series_of,
@@ -49,20 +46,14 @@ def runs(
     return [part_of(cpu_of(make(random, many)), repeat=n) for n in range(count)]
 
 
-def by_method(parts: list[Part]) -> dict[str, Extrapolation]:
-    return {each.method: each for each in extrapolations(parts)}
-
-
 def test_a_tail_that_keeps_its_law_is_extrapolated() -> None:
-    found = by_method(runs(1, tail))
-    for each in found.values():
-        assert each.refused == ""
-        assert all(gate.passed for gate in each.gates)
-        assert each.peaks >= ENOUGH
-        for step in each.levels:
-            assert step.low_ns is not None and step.high_ns is not None
-            assert step.low_ns <= step.value_ns <= step.high_ns
-    peaks = found[PEAKS]
+    peaks = extrapolation(runs(1, tail))
+    assert peaks.refused == ""
+    assert all(gate.passed for gate in peaks.gates)
+    assert peaks.peaks >= ENOUGH
+    for step in peaks.levels:
+        assert step.low_ns is not None and step.high_ns is not None
+        assert step.low_ns <= step.value_ns <= step.high_ns
     assert peaks.shape == pytest.approx(0.1, abs=0.15)
     assert [round(step.hours / peaks.hours) for step in peaks.levels] == [1, 10, 100]
     truth = level(1 / (18_000 * 10))
@@ -104,7 +95,7 @@ def test_what_breaks_a_condition_is_refused_with_it(
     make: Callable[[Random, int], np.ndarray], gates: set[str]
 ) -> None:
     for seed in range(3):
-        found = by_method(runs(seed, make))[PEAKS]
+        found = extrapolation(runs(seed, make))
         failed = [gate.name for gate in found.gates if gate.passed is False]
         assert failed and set(failed) <= gates, found.refused
         assert found.refused.startswith(f"{failed[0]}: ") and found.levels == ()
@@ -115,7 +106,7 @@ def test_a_run_unlike_the_others_is_not_stationary() -> None:
     random = np.random.default_rng(3)
     parts = runs(3, tail)
     parts[2] = part_of(cpu_of(tail(random, 3_000) + 15_000), repeat=2)
-    assert by_method(parts)[PEAKS].refused.startswith("stationary")
+    assert extrapolation(parts).refused.startswith("stationary")
 
 
 def test_the_second_half_must_come_as_predicted() -> None:
@@ -125,30 +116,28 @@ def test_the_second_half_must_come_as_predicted() -> None:
     values[100] = 3_000_000
     cpu = evolve(parts[4].cpus[0], block_maxima=tuple(values.tolist()))
     parts[4] = Part(run=evolve(parts[4].run, cpus=(cpu,)), cpus=(cpu,))
-    found = by_method(parts)[PEAKS]
+    found = extrapolation(parts)
     assert found.refused.split(":")[0] in {"hold-out", "threshold", "fit"}
 
 
 def test_too_little_is_refused_first() -> None:
-    found = by_method(runs(1, tail, many=40, count=2))
-    for each in found.values():
-        assert each.refused.startswith("enough") and str(ENOUGH) in each.refused
-        assert [gate.passed for gate in each.gates][2:] == [None] * 7
+    found = extrapolation(runs(1, tail, many=40, count=2))
+    assert found.refused.startswith("enough") and str(ENOUGH) in found.refused
+    assert [gate.passed for gate in found.gates][2:] == [None] * 7
 
 
 def test_without_an_order_nothing_is_fitted() -> None:
     cpu = evolve(cpu_of([5_000] * 1_000), block_ns=0, block_maxima=())
-    for each in extrapolations([part_of(cpu)]):
-        assert "keeps no maxima" in each.refused
-        assert [gate.passed for gate in each.gates] == [False, *[None] * 8]
-    assert "no run counts" in extrapolations([])[0].refused
+    found = extrapolation([part_of(cpu)])
+    assert "keeps no maxima" in found.refused
+    assert [gate.passed for gate in found.gates] == [False, *[None] * 8]
+    assert "no run counts" in extrapolation([]).refused
     mixed = [part_of(cpu_of([5_000] * 100)), part_of(cpu_of([5_000] * 100, block=2))]
-    assert "different lengths" in extrapolations(mixed)[0].refused
+    assert "different lengths" in extrapolation(mixed).refused
 
 
 def test_a_constant_is_refused_and_divides_nothing_by_zero() -> None:
-    for each in extrapolations([part_of(cpu_of([5_000] * 3_000), repeat=n) for n in range(3)]):
-        assert each.refused
+    assert extrapolation([part_of(cpu_of([5_000] * 3_000), repeat=n) for n in range(3)]).refused
 
 
 def test_a_cell_is_the_larger_of_its_cpus() -> None:
@@ -170,7 +159,7 @@ def test_stretches_that_nothing_is_known_of_are_no_small_values() -> None:
     assert series.hours == pytest.approx(4e-3 / 3600)
     nothing, _ = series_of([part_of(cpu_of([0, 0]))])
     assert nothing is not None
-    assert all(each.refused for each in extrapolations([part_of(cpu_of([0, 0]))]))
+    assert extrapolation([part_of(cpu_of([0, 0]))]).refused
 
 
 def test_whole_steps_are_dithered_within_a_step() -> None:
@@ -204,14 +193,6 @@ def test_a_cluster_never_spans_two_runs() -> None:
     assert series.values[places].tolist() == [9, 8]
 
 
-def test_blocks_are_of_whole_runs() -> None:
-    series = made(list(range(1, 1001)), run=[0] * 505 + [1] * 495)
-    sample = blocks_of(series)
-    assert sample.values.tolist()[:3] == [10, 20, 30]
-    assert len(sample.values) == 50 + 49
-    assert sample.late.tolist() == [0] * 26 + [1] * 24 + [0] * 25 + [1] * 24
-
-
 def test_uneven_counts_and_shifted_ranks_are_improbable() -> None:
     random = np.random.default_rng(9)
     assert even_p(np.array([10, 11, 9, 10]), random) > 0.5
@@ -223,17 +204,17 @@ def test_uneven_counts_and_shifted_ranks_are_improbable() -> None:
     assert rank_sum_p(values, values < 0) == 1.0
 
 
-def test_a_summary_has_both_of_all_cpus_and_the_same_each_time() -> None:
+def test_a_summary_has_one_of_all_cpus_and_the_same_each_time() -> None:
     every = [part.run for part in runs(1, tail)]
     one, two = (summarise_latency(every).cells[0] for _ in range(2))
-    assert [each.method for each in one.whole.extrapolations] == [PEAKS, BLOCKS]
+    assert [each.method for each in one.whole.extrapolations] == [METHOD]
     assert one.whole.extrapolations == two.whole.extrapolations
     assert all(row.extrapolations == () for row in one.cpus)
 
 
 def outcome(seed: int, shape: float) -> tuple[bool, bool]:
     """Whether ten times as long was extrapolated, and whether its interval holds the truth."""
-    found = by_method(runs(seed, lambda random, many: tail(random, many, shape)))[PEAKS]
+    found = extrapolation(runs(seed, lambda random, many: tail(random, many, shape)))
     if found.refused:
         return False, False
     step = found.levels[1]
@@ -278,8 +259,8 @@ def outlier(seed: int, times: float, *, run: int) -> Series:
     return series
 
 
-def accepted(series: Sequence[Series], make: Callable[[Series], TailSample]) -> list[Extrapolation]:
-    found = [_extrapolate(make(each), each, seed=seed) for seed, each in enumerate(series)]
+def accepted(series: Sequence[Series]) -> list[Extrapolation]:
+    found = [extrapolated(peaks_of(each), seed=seed) for seed, each in enumerate(series)]
     return [each for each in found if not each.refused]
 
 
@@ -301,37 +282,30 @@ def rare(expected: float, times: float) -> Callable[[Random, int], np.ndarray]:
     return make
 
 
-@pytest.mark.parametrize("make", [peaks_of, blocks_of])
 @pytest.mark.parametrize("run", [0, 4])
 def test_a_value_far_beyond_the_rest_is_refused_wherever_it_lies(
-    make: Callable[[Series], TailSample], run: int
+    run: int,
 ) -> None:
-    assert len(accepted([outlier(seed, 5, run=run) for seed in range(8)], make)) == 0
+    assert len(accepted([outlier(seed, 5, run=run) for seed in range(8)])) == 0
 
 
-@pytest.mark.parametrize("make", [peaks_of, blocks_of])
 @pytest.mark.parametrize("slow", [rising(0.3), restless(0.2)])
 def test_a_drift_within_runs_or_between_them_is_refused(
-    make: Callable[[Series], TailSample], slow: Callable[[Random, int], np.ndarray]
+    slow: Callable[[Random, int], np.ndarray],
 ) -> None:
-    found = [
-        _extrapolate(make(stretches(seed, slow)), stretches(seed, slow), seed=seed)
-        for seed in range(5)
-    ]
+    found = [extrapolated(peaks_of(stretches(seed, slow)), seed=seed) for seed in range(5)]
     assert sum(each.refused.startswith("stationary") for each in found) >= 4
 
 
-@pytest.mark.parametrize("make", [peaks_of, blocks_of])
-def test_stationary_runs_of_unequal_length_pass(make: Callable[[Series], TailSample]) -> None:
+def test_stationary_runs_of_unequal_length_pass() -> None:
     series = [stretches(seed, lengths=(256, 256, 256, 768, 768)) for seed in range(6)]
-    assert len(accepted(series, make)) >= 4
+    assert len(accepted(series)) >= 4
 
 
-@pytest.mark.parametrize("make", [peaks_of, blocks_of])
-def test_no_upper_end_lies_below_the_largest_seen(make: Callable[[Series], TailSample]) -> None:
+def test_no_upper_end_lies_below_the_largest_seen() -> None:
     series = [stretches(seed) for seed in range(12)]
     for one in series:
-        for found in accepted([one], make):
+        for found in accepted([one]):
             assert all((each.high_ns or 0) >= one.values.max() for each in found.levels)
 
 
@@ -343,7 +317,6 @@ def test_numbers_in_proportion_to_their_stretches_are_even() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("make", [peaks_of, blocks_of])
 @pytest.mark.parametrize(
     ("name", "series", "least", "most"),
     [
@@ -358,12 +331,11 @@ def test_numbers_in_proportion_to_their_stretches_are_even() -> None:
     ],
 )
 def test_the_gates_let_through_what_they_may(
-    make: Callable[[Series], TailSample],
     name: str,
     series: Callable[[int], Series],
     least: int,
     most: int,
 ) -> None:
     """Of 60 each; "rare" happens in 63 % of matrices, the other 37 % hold nothing of it."""
-    many = len(accepted([series(seed) for seed in range(60)], make))
+    many = len(accepted([series(seed) for seed in range(60)]))
     assert least <= many <= most, f"{name}: {many} of 60"

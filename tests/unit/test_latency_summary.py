@@ -180,7 +180,7 @@ def test_tails_are_json_and_name_their_cells() -> None:
         ("idle", 1),
     ]
     assert [each["kind"] for each in rows[0]["statements"]] == ["maximum", "deadline"]
-    assert [len(row["extrapolations"]) for row in rows] == [2, 0, 0]
+    assert [len(row["extrapolations"]) for row in rows] == [1, 0, 0]
     assert rows[0]["extrapolations"][0]["gates"][0]["name"] == "order"
 
 

@@ -150,12 +150,11 @@ class Extrapolation:
     """An extreme-value model of the tail, or why there is none.
 
     Attributes:
-        method: ``peaks over threshold`` (generalised Pareto) or ``block maxima`` (generalised
-            extreme value).
+        method: ``peaks over threshold``, fitted by a generalised Pareto distribution.
         refused: Why nothing is extrapolated; "" where it is.
         gates: Every condition, in the order in which they are looked at.
-        shape, scale_ns, location_ns: Of the fit (xi, sigma, and mu or the threshold); None: none.
-        peaks: Independent peaks (or blocks) the fit rests on.
+        shape, scale_ns, location_ns: Of the fit (xi, sigma, the threshold); None: none.
+        peaks: Independent peaks the fit rests on.
         hours: Measured.
         levels: What is exceeded once in some hours; empty where refused.
     """

@@ -156,11 +156,10 @@ def observe(campaign: CampaignSubject) -> Observations:
                     at=row["began_ns"] / 1e9 if row["began_ns"] else None,
                 )
 
-    return Observations.of(
-        campaign.name,
-        METRICS,
-        rows(),
-        planned=cells.values(),
+    return Observations(
+        name=campaign.name,
+        rows=rows(),
+        cells=cells.values(),
         unwanted=(key.text for key in campaign.standing.unwanted),
     )
 

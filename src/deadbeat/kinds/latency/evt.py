@@ -1,8 +1,8 @@
 """Extreme values of wake-up latency, behind gates: what is fitted, and why it is refused.
 
 From the maxima of equal stretches of every run, over all its CPUs, come independent peaks above a
-threshold (generalised Pareto; clusters as C. A. T. Ferro and J. Segers find them, J. Royal
-Statistical Society B 65, 2003), and maxima of longer blocks (generalised extreme value). Nothing is
+threshold, which are fitted by a generalised Pareto distribution (clusters as C. A. T. Ferro and J.
+Segers find them, J. Royal Statistical Society B 65, 2003). Nothing is
 extrapolated unless every gate holds; how each came to be is docs/explanation/extreme-values.md. A
 level is no worst case: it is what is exceeded once in so many hours if nothing changes.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import NormalDist
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from deadbeat.kinds.latency.tail import Part, intervals_estimator
 from deadbeat.model.latency_summary import Extrapolation, ReturnLevel, TailGate
@@ -23,8 +23,8 @@ from deadbeat.stats.correlate import ranks
 from deadbeat.stats.evt_fit import Fit, Floats, fit, fit_p
 from deadbeat.stats.seeds import seed_of
 
-PEAKS, BLOCKS = "peaks over threshold", "block maxima"
-#: Independent peaks, or blocks, without which nothing is fitted; and as many as are used.
+METHOD = "peaks over threshold"
+#: Independent peaks without which nothing is fitted; and as many as are used.
 ENOUGH, MOST = 50, 250
 #: Share of stretches above the threshold: what is aimed at, and the most.
 _SHARE, _SHARE_MOST = 0.1, 0.2
@@ -41,8 +41,8 @@ INDEX_MIN = 0.1
 MULTIPLES = (1.0, 10.0, 100.0)
 _DRAWS = 199
 _LARGEST_DRAWS = 499
-#: Stretches of a block, at least.
-_BLOCK_MIN = 10
+#: Stretches of a run, at least, for a trend to be seen.
+_TREND_MIN = 10
 
 
 @frozen(kw_only=True, eq=False)
@@ -54,7 +54,6 @@ class Series:
             are left out: they are neither early nor late.
         run: Number of the run each is of, ascending.
         stretch_ns: Length of each.
-        hours: Of all.
     """
 
     values: Floats
@@ -63,63 +62,59 @@ class Series:
 
     @property
     def hours(self) -> float:
+        """Of all stretches."""
         return len(self.values) * self.stretch_ns / 3.6e12
+
+    @property
+    def late(self) -> Floats:
+        """1 where a stretch lies in the second half of its run."""
+        first, last = (np.searchsorted(self.run, self.run, side=side) for side in ("left", "right"))
+        place = np.arange(len(self.run))
+        return np.asarray(2 * (place - first) >= last - first, dtype=np.float64)
 
 
 @frozen(kw_only=True, eq=False)
-class TailSample:
-    """What a family is fitted to.
+class Peaks:
+    """Independent peaks above a threshold.
 
     Attributes:
-        method: PEAKS or BLOCKS.
-        values: Excesses over ``threshold``, or block maxima; in the order of time.
-        late: Whether each lies in the second half of its run.
-        run: Number of its run.
-        stretches: Of each half of each run, how many stretches there are, in order.
-        drift: Probability of such a trend of all stretches within runs, and of runs so unlike,
-            by chance.
-        threshold: 0 of block maxima.
-        hours: Time that it stands for.
-        top: The largest of all stretches, on the scale of ``values``; blocks leave some out.
-        index: Extremal index at the threshold; None of block maxima.
-        others: The same of other thresholds or block lengths.
+        series: What they are taken from.
+        places: Where in it each is, in the order of time.
+        threshold: What they exceed.
+        index: Extremal index there.
     """
 
-    method: str
-    values: Floats
-    late: Floats
-    run: Floats
-    stretches: Floats
-    drift: tuple[float, float]
+    series: Series
+    places: np.ndarray
     threshold: float
-    hours: float
-    top: float
-    runs: int
-    index: float | None = None
-    others: tuple[Floats, ...] = field(factory=tuple)
+    index: float
 
     @property
-    def family(self) -> str:
-        return "pareto" if self.method == PEAKS else "extreme"
+    def values(self) -> Floats:
+        """Excesses over the threshold."""
+        return np.asarray(self.series.values[self.places] - self.threshold, np.float64)
 
-    def shape_of(self, values: Floats) -> float:
-        """Of the family's fit to some of the values."""
-        return fit(self.family, values).one()[0]
+    @property
+    def late(self) -> np.ndarray:
+        """Whether each lies in the second half of its run."""
+        return np.asarray(self.series.late[self.places] > 0)
+
+    @property
+    def run(self) -> Floats:
+        return np.asarray(self.series.run[self.places], np.float64)
+
+    @property
+    def runs(self) -> int:
+        return int(self.series.run.max(initial=-1)) + 1
 
 
-def extrapolations(parts: Sequence[Part], *, seed: int = 1) -> tuple[Extrapolation, ...]:
-    """Both methods on the runs of a cell; each fitted, or refused with the reason."""
+def extrapolation(parts: Sequence[Part], *, seed: int = 1) -> Extrapolation:
+    """Of the runs of a cell: fitted, or refused with the reason."""
     series, why = series_of(parts, seed=seed)
     if series is None:
         gate = TailGate(name="order", passed=False, text=why)
-        return tuple(
-            Extrapolation(method=method, refused=why, gates=(gate, *_unseen(_GATES)))
-            for method in (PEAKS, BLOCKS)
-        )
-    return tuple(
-        _extrapolate(make(series), series, seed=seed_of(seed, make.__name__))
-        for make in (peaks_of, blocks_of)
-    )
+        return Extrapolation(method=METHOD, refused=why, gates=(gate, *_unseen(_GATES)))
+    return extrapolated(peaks_of(series), seed=seed_of(seed, "peaks_of"))
 
 
 def series_of(parts: Sequence[Part], *, seed: int = 1) -> tuple[Series | None, str]:
@@ -146,35 +141,16 @@ def series_of(parts: Sequence[Part], *, seed: int = 1) -> tuple[Series | None, s
     return Series(values=values, run=runs, stretch_ns=lengths.pop()), ""
 
 
-# -- samples
+# -- peaks
 
 
-def peaks_of(series: Series) -> TailSample:
+def peaks_of(series: Series) -> Peaks:
     """Peaks of clusters above the threshold that a tenth of the stretches exceed."""
     many = len(series.values)
     wanted = min(max(_SHARE * many, 1.5 * ENOUGH), _SHARE_MOST * many, 2.0 * MOST)
     threshold = float(np.sort(series.values)[max(many - int(wanted) - 1, 0)]) if many else 0.0
     places, index = declustered(series, threshold)
-    values = series.values[places] - threshold
-    others = []
-    for share in (0.7, 0.5):
-        if len(values) * share >= ENOUGH / 2:
-            higher = float(np.quantile(values, 1 - share))
-            others.append(values[values > higher] - higher)
-    return TailSample(
-        method=PEAKS,
-        values=values,
-        late=_late(series, places),
-        run=series.run[places],
-        stretches=_halves(series),
-        drift=drift(series),
-        threshold=threshold,
-        hours=series.hours,
-        top=float(series.values.max(initial=0.0)) - threshold,
-        runs=_runs(series),
-        index=index,
-        others=tuple(others),
-    )
+    return Peaks(series=series, places=places, threshold=threshold, index=index)
 
 
 def declustered(series: Series, threshold: float) -> tuple[np.ndarray, float]:
@@ -200,58 +176,6 @@ def declustered(series: Series, threshold: float) -> tuple[np.ndarray, float]:
     return np.sort(places[order[first]]), index
 
 
-def blocks_of(series: Series) -> TailSample:
-    """Maxima of as many blocks of stretches as give twice ENOUGH, of whole runs.
-
-    A block has ten stretches at least: the largest of a few values is no extreme value.
-    """
-    lengths = np.bincount(series.run.astype(np.int64)) if len(series.run) else np.zeros(1, int)
-    size = max(_BLOCK_MIN, int(lengths.sum()) // (2 * ENOUGH))
-    values, places = _maxima(series, size)
-    double, _ = _maxima(series, 2 * size)
-    return TailSample(
-        method=BLOCKS,
-        values=values,
-        late=_late(series, places),
-        run=series.run[places],
-        stretches=_halves(series),
-        drift=drift(series),
-        threshold=0.0,
-        hours=len(values) * size * series.stretch_ns / 3.6e12,
-        top=float(series.values.max(initial=0.0)),
-        runs=_runs(series),
-        others=(double,) if len(double) >= ENOUGH / 2 else (),
-    )
-
-
-def _maxima(series: Series, size: int) -> tuple[Floats, np.ndarray]:
-    """Of every whole block of ``size`` stretches of each run, and where each begins."""
-    runs = np.unique(series.run, return_index=True, return_counts=True)[1:]
-    starts = [
-        first + np.arange(0, many - size + 1, size) for first, many in zip(*runs, strict=True)
-    ]
-    places = np.concatenate([np.zeros(0, np.int64), *starts])
-    return series.values[places[:, None] + np.arange(size)].max(axis=1, initial=0.0), places
-
-
-def _runs(series: Series) -> int:
-    return int(series.run.max()) + 1 if len(series.run) else 0
-
-
-def _late(series: Series, places: np.ndarray) -> Floats:
-    """1 where a place lies in the second half of its run; of a single run, of all."""
-    starts = np.searchsorted(series.run, series.run[places], side="left")
-    ends = np.searchsorted(series.run, series.run[places], side="right")
-    return np.asarray(2 * (places - starts) >= ends - starts, dtype=np.float64)
-
-
-def _halves(series: Series) -> Floats:
-    """Stretches of the first and the second half of each run."""
-    late = _late(series, np.arange(len(series.values))) > 0
-    numbers = np.bincount((2 * series.run + late).astype(np.int64), minlength=2 * _runs(series))
-    return numbers.astype(np.float64)
-
-
 def drift(series: Series) -> tuple[float, float]:
     """Probability of such a trend within runs, and of runs that differ so much, by chance.
 
@@ -262,7 +186,7 @@ def drift(series: Series) -> tuple[float, float]:
     J. Royal Statistical Society 98, 1935).
     """
     runs = np.split(series.values, np.flatnonzero(np.diff(series.run)) + 1)
-    mine = [values for values in runs if len(values) >= _BLOCK_MIN]
+    mine = [values for values in runs if len(values) >= _TREND_MIN]
     if not mine:
         return 1.0, 1.0
     within = [_ranks(values) for values in mine]
@@ -291,31 +215,26 @@ def _ranks(values: Floats) -> Floats:
 
 # -- gates: each a function of the sample that says whether it holds, and with which figures
 
-_Gate = Callable[[TailSample, int], tuple[bool, str]]
+_Gate = Callable[[Peaks, int], tuple[bool, str]]
 
 
-def _enough(sample: TailSample, seed: int) -> tuple[bool, str]:
-    what = "independent peaks" if sample.method == PEAKS else "blocks"
-    return len(sample.values) >= ENOUGH, f"{len(sample.values)} {what}, {ENOUGH} are needed"
+def _enough(sample: Peaks, seed: int) -> tuple[bool, str]:
+    many = len(sample.places)
+    return many >= ENOUGH, f"{many} independent peaks, {ENOUGH} are needed"
 
 
-def _stationary(sample: TailSample, seed: int) -> tuple[bool, str]:
+def _stationary(sample: Peaks, seed: int) -> tuple[bool, str]:
     """Numbers and sizes alike in all halves of all runs; no trend, and runs alike."""
     random = np.random.default_rng(seed_of(seed, "stationary"))
-    p_count = 1.0
-    if sample.method == PEAKS:
-        segment = (2 * sample.run + sample.late).astype(np.int64)
-        counts = np.bincount(segment, minlength=len(sample.stretches))
-        p_count = even_p(counts, random, weights=sample.stretches)
-    p_size = _sizes_p(sample)
-    trend, runs = sample.drift
-    text = (
-        f"halves of runs: sizes p = {p_size:.2g}; trend within runs p = {trend:.2g}, runs alike"
-        f" p = {runs:.2g}"
+    p_size, (trend, runs) = _sizes_p(sample), drift(sample.series)
+    halves = (2 * sample.series.run + sample.series.late).astype(np.int64)
+    stretches = np.bincount(halves, minlength=2 * sample.runs)
+    counts = np.bincount(halves[sample.places], minlength=len(stretches))
+    p_count = even_p(counts, random, weights=stretches.astype(np.float64))
+    return min(p_count, p_size, trend, runs) >= _ALPHA, (
+        f"numbers of peaks p = {p_count:.2g}, halves of runs: sizes p = {p_size:.2g}; trend within"
+        f" runs p = {trend:.2g}, runs alike p = {runs:.2g}"
     )
-    if sample.method == PEAKS:
-        text = f"numbers of peaks p = {p_count:.2g}, {text}"
-    return min(p_count, p_size, trend, runs) >= _ALPHA, text
 
 
 def even_p(
@@ -343,13 +262,13 @@ def even_p(
     return float((np.count_nonzero(others >= seen) + 1) / (draws + 1))
 
 
-def _sizes_p(sample: TailSample) -> float:
+def _sizes_p(sample: Peaks) -> float:
     """Smallest p of first against second halves, and of the first half of runs against the rest.
 
     Rank sums (H. B. Mann and D. R. Whitney, Annals of Mathematical Statistics 18, 1947), doubled
     for the two questions.
     """
-    groups = [sample.late > 0]
+    groups = [sample.late]
     if sample.runs > 1:
         groups.append(sample.run >= sample.runs / 2)
     return min(1.0, len(groups) * min(rank_sum_p(sample.values, group) for group in groups))
@@ -364,45 +283,49 @@ def rank_sum_p(values: Floats, group: np.ndarray) -> float:
     return math.erfc(abs(float(_ranks(values)[group].sum())) / error / math.sqrt(2))
 
 
-def _independent(sample: TailSample, seed: int) -> tuple[bool, str]:
+def _independent(sample: Peaks, seed: int) -> tuple[bool, str]:
     """Neighbours do not resemble each other, and clusters are not huge."""
     ranks = _ranks(sample.values)
     spread = float(ranks @ ranks)
     lag = float(ranks[:-1] @ ranks[1:]) / spread if spread else 1.0
-    fine = abs(lag) * math.sqrt(len(ranks)) < _Z
-    text = f"correlation of neighbours {lag:+.2f}"
-    if sample.index is None:
-        return fine, text
-    return fine and sample.index >= INDEX_MIN, f"extremal index {sample.index:.2f}, {text}"
+    fine = abs(lag) * math.sqrt(len(ranks)) < _Z and sample.index >= INDEX_MIN
+    return fine, f"extremal index {sample.index:.2f}, correlation of neighbours {lag:+.2f}"
 
 
-def _threshold(sample: TailSample, seed: int) -> tuple[bool, str]:
-    """The shape is the same at a higher threshold, or of longer blocks, as far as chance allows.
+def _threshold(sample: Peaks, seed: int) -> tuple[bool, str]:
+    """The shape is the same at higher thresholds, as far as chance allows.
 
     A part of a sample differs from the whole by the difference of their variances, which are
     (1 + xi)**2 / n (R. L. Smith, Biometrika 72, 1985).
     """
-    name = "thresholds" if sample.method == PEAKS else "block lengths"
-    shapes = [sample.shape_of(values) for values in (sample.values, *sample.others)]
-    if len(shapes) < 2:
-        return False, f"too few values for other {name}"
-    counts = [len(sample.values), *map(len, sample.others)]
-    text = f"shape {', '.join(f'{shape:+.2f}' for shape in shapes)} at other {name}"
-    for shape, count in zip(shapes[1:], counts[1:], strict=True):
-        spread = max(1 + shapes[0], 0.5) * math.sqrt(max(1 / count - 1 / counts[0], 1e-9))
-        if abs(shape - shapes[0]) > _Z * spread:
-            return False, text
-    return True, text
+    values = sample.values
+    many, shape = len(values), fit(values).one()[0]
+    higher = [
+        values[values > level] - level
+        for share in (0.7, 0.5)
+        if many * share >= ENOUGH / 2
+        for level in [float(np.quantile(values, 1 - share))]
+    ]
+    if not higher:
+        return False, "too few values for other thresholds"
+    others = [(fit(part).one()[0], len(part)) for part in higher]
+    told = ", ".join(f"{each:+.2f}" for each in (shape, *(each for each, _ in others)))
+    error = max(1 + shape, 0.5)
+    alike = all(
+        abs(each - shape) <= _Z * error * math.sqrt(max(1 / count - 1 / many, 1e-9))
+        for each, count in others
+    )
+    return alike, f"shape {told} at other thresholds"
 
 
-def _fits(sample: TailSample, seed: int) -> tuple[bool, str]:
+def _fits(sample: Peaks, seed: int) -> tuple[bool, str]:
     random = np.random.default_rng(seed_of(seed, "fit"))
-    p = fit_p(sample.family, sample.values, random=random, draws=_DRAWS)
+    p = fit_p(sample.values, random=random, draws=_DRAWS)
     return p >= _ALPHA_FIT, f"Anderson-Darling p = {p:.2g}, at least {_ALPHA_FIT:g} is needed"
 
 
-def _bounded_shape(sample: TailSample, seed: int) -> tuple[bool, str]:
-    shape = sample.shape_of(sample.values)
+def _bounded_shape(sample: Peaks, seed: int) -> tuple[bool, str]:
+    shape = fit(sample.values).one()[0]
     error = max(1 + shape, 0.5) / math.sqrt(len(sample.values))
     high = shape + NormalDist().inv_cdf(0.95) * error
     return shape <= SHAPE_MAX and high < 1, (
@@ -410,7 +333,7 @@ def _bounded_shape(sample: TailSample, seed: int) -> tuple[bool, str]:
     )
 
 
-def _largest(sample: TailSample, seed: int) -> tuple[bool, str]:
+def _largest(sample: Peaks, seed: int) -> tuple[bool, str]:
     """The largest value is no stranger to the fit of all others.
 
     Its probability under that fit, against the same of samples drawn from it: each loses its
@@ -421,27 +344,27 @@ def _largest(sample: TailSample, seed: int) -> tuple[bool, str]:
 
     def surprise(rows: Floats) -> Floats:
         ordered = np.sort(np.atleast_2d(rows), axis=1)
-        return fit(sample.family, ordered[:, :-1]).survival(ordered[:, -1:])[:, 0]
+        return fit(ordered[:, :-1]).survival(ordered[:, -1:])[:, 0]
 
     rest = np.sort(sample.values)[:-1]
-    seen = float(surprise(np.append(rest, sample.top))[0])
-    others = fit(sample.family, rest).draw(random, _LARGEST_DRAWS, many)
+    seen = float(surprise(sample.values)[0])
+    others = fit(rest).draw(random, _LARGEST_DRAWS, many)
     p = float((np.count_nonzero(surprise(others) <= seen) + 1) / (_LARGEST_DRAWS + 1))
-    top = (sample.threshold + sample.top) / 1000
+    top = float(sample.series.values.max()) / 1000
     return p >= _ALPHA_FIT, (
         f"the largest seen, {top:.1f} us, beside the fit of all others: p = {p:.2g}, at least"
         f" {_ALPHA_FIT:g} is needed"
     )
 
 
-def _hold_out(sample: TailSample, seed: int) -> tuple[bool, str]:
+def _hold_out(sample: Peaks, seed: int) -> tuple[bool, str]:
     """Each half predicts the largest of the other, within what chance allows."""
-    first = sample.run < sample.runs / 2 if sample.runs > 1 else sample.late < 1
+    first = sample.run < sample.runs / 2 if sample.runs > 1 else ~sample.late
     halves = sample.values[first], sample.values[~first]
     if len(halves[0]) < ENOUGH / 2 or min(map(len, halves)) < 5:
         return False, f"{len(halves[0])} and {len(halves[1])} values are too few for two halves"
     below = [
-        _below(sample.family, known, kept, seed_of(seed, "hold-out", number))
+        _below(known, kept, seed_of(seed, "hold-out", number))
         for number, (known, kept) in enumerate((halves, halves[::-1]))
         if len(known) >= ENOUGH / 2
     ]
@@ -455,12 +378,12 @@ def _hold_out(sample: TailSample, seed: int) -> tuple[bool, str]:
     return all(error <= share <= 1 - error for share in below), told
 
 
-def _below(family: str, known: Floats, kept: Floats, seed: int) -> float:
+def _below(known: Floats, kept: Floats, seed: int) -> float:
     """Probability, by the fit of ``known``, that as many as ``kept`` stay below its largest."""
     random = np.random.default_rng(seed)
-    fitted = fit(family, known)
+    fitted = fit(known)
     # The uncertainty of the fit is part of the prediction.
-    again = fit(family, fitted.draw(random, _DRAWS, len(known)))
+    again = fit(fitted.draw(random, _DRAWS, len(known)))
     above = again.survival(np.array([float(kept.max())]))[:, 0]
     return float(np.mean((1 - np.clip(above, 0, 1)) ** len(kept)))
 
@@ -481,27 +404,27 @@ def _unseen(names: Iterable[str]) -> Iterator[TailGate]:
     return (TailGate(name=name, passed=None, text="not looked at") for name in names)
 
 
-def _extrapolate(sample: TailSample, series: Series, *, seed: int) -> Extrapolation:
+def extrapolated(sample: Peaks, *, seed: int) -> Extrapolation:
+    """What a fit to the peaks says, or which gate refuses it."""
+    series = sample.series
     text = f"{len(series.values):,} stretches of {series.stretch_ns / 1e6:g} ms"
     gates = [TailGate(name="order", passed=True, text=text)]
     looked = iter(_GATES.items())
-    found = Extrapolation(
-        method=sample.method, refused="", peaks=len(sample.values), hours=sample.hours
-    )
+    found = Extrapolation(method=METHOD, refused="", peaks=len(sample.places), hours=series.hours)
     for name, gate in looked:
         passed, text = gate(sample, seed)
         gates.append(TailGate(name=name, passed=passed, text=text))
         if not passed:
             gates += _unseen(name for name, _ in looked)
             return evolve(found, refused=f"{name}: {text}", gates=tuple(gates))
-    law = fit(sample.family, sample.values)
-    shape, scale, location = law.one()
+    law = fit(sample.values)
+    shape, scale = law.one()
     return evolve(
         found,
         gates=tuple(gates),
         shape=shape,
         scale_ns=scale,
-        location_ns=location + sample.threshold,
+        location_ns=sample.threshold,
         levels=tuple(levels_of(sample, law, seed=seed)),
     )
 
@@ -509,21 +432,21 @@ def _extrapolate(sample: TailSample, series: Series, *, seed: int) -> Extrapolat
 # -- levels
 
 
-def levels_of(sample: TailSample, found: Fit, *, seed: int) -> Iterator[ReturnLevel]:
+def levels_of(sample: Peaks, found: Fit, *, seed: int) -> Iterator[ReturnLevel]:
     """What is exceeded once in multiples of the time measured, with 95 % intervals.
 
     By parametric bootstrap, the number of peaks drawn too (Poisson). No upper end is below what was
     seen.
     """
     random = np.random.default_rng(seed_of(seed, "levels"))
-    many, top = len(sample.values), sample.top
-    drawn = fit(sample.family, found.draw(random, _DRAWS, many))
-    rate = np.maximum(random.poisson(many, _DRAWS), 1) if sample.method == PEAKS else many
+    many, top = len(sample.values), float(sample.values.max())
+    drawn = fit(found.draw(random, _DRAWS, many))
+    rate = np.maximum(random.poisson(many, _DRAWS), 1)
     for multiple in MULTIPLES:
         value = found.exceeded_with(_once(many, multiple))[0]
         low, high = np.quantile(drawn.exceeded_with(_once(rate, multiple)), [0.025, 0.975])
         yield ReturnLevel(
-            hours=sample.hours * multiple,
+            hours=sample.series.hours * multiple,
             value_ns=float(value) + sample.threshold,
             low_ns=float(min(low, value)) + sample.threshold,
             # What was taken off and put on again may have been rounded down.

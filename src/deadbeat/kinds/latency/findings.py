@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from deadbeat.kinds.latency.periodic import beat_ms
 from deadbeat.kinds.latency.tail import Part, duration
 from deadbeat.model.finding import Finding, ordered
 from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity
+from deadbeat.report.document import counted
 from deadbeat.stats.binomial import quantile_ranks
 
 #: Matrices whose cells were measured for less are told so.
@@ -52,8 +54,7 @@ def _us(value: float | None) -> str:
 
 
 def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
-    empty = [cell for cell in summary.cells if not cell.whole.runs]
-    if empty:
+    if empty := [cell for cell in summary.cells if not cell.whole.runs]:
         yield Finding(
             id="latency-no-valid-run",
             severity="serious",
@@ -62,8 +63,7 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             cure="put right what is named, and repeat the command with --retry-invalid: these runs"
             " are measured again",
         )
-    some = [cell for cell in summary.cells if cell.invalid and cell.whole.runs]
-    if some:
+    if some := [cell for cell in summary.cells if cell.invalid and cell.whole.runs]:
         yield Finding(
             id="latency-invalid-runs",
             severity="warning",
@@ -72,42 +72,31 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             cure="what is named of each run tells what to put right; --retry-invalid measures these"
             " runs again",
         )
-    warnings = Counter[str]()
-    for cell in summary.cells:
-        warnings.update(cell.warnings)
-    if warnings:
-        told = ", ".join(f"{name} ({count})" for name, count in warnings.most_common())
+    if warnings := sum((Counter(cell.warnings) for cell in summary.cells), Counter[str]()):
         yield Finding(
             id="latency-run-warnings",
             severity="warning",
-            message=f"runs that count have remarks: {told}",
+            message=f"runs that count have remarks: {_counts(warnings)}",
             cure="each has its figures on the page; what came with them is in the intervals",
         )
 
 
 def _reasons(cells: Sequence[CellSummary]) -> str:
     """``throttled (3), load-not-reached (1)``."""
-    return _names(
-        problem
-        for cell in cells
-        for run in cell.invalid
-        for problem in run.problems
-        if problem.severity == "invalid"
-    )
+    runs = (run for cell in cells for run in cell.invalid)
+    return _counts(Counter(p.id for run in runs for p in run.problems if p.severity == "invalid"))
 
 
-def _names(problems: Iterable[Finding]) -> str:
-    names = Counter(problem.id for problem in problems)
+def _counts(names: Counter[str]) -> str:
     return ", ".join(f"{name} ({count})" for name, count in names.most_common())
 
 
 def _of_settings(summary: LatencySummary) -> Iterator[Finding]:
-    mixed = [
+    if mixed := [
         name
         for name in ("interval_ns", "priority", "policy", "kinds")
         if len(getattr(summary.meta, name)) > 1
-    ]
-    if mixed:
+    ]:
         words = ", ".join(name.removesuffix("_ns") for name in mixed)
         yield Finding(
             id="latency-settings-mixed",
@@ -128,8 +117,7 @@ def _of_settings(summary: LatencySummary) -> Iterator[Finding]:
 
 def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
     cells = [cell for cell in summary.cells if cell.whole.runs]
-    missed = [cell for cell in cells if cell.whole.missed]
-    if missed:
+    if missed := [cell for cell in cells if cell.whole.missed]:
         worst = max(missed, key=lambda cell: cell.whole.missed / max(cell.whole.expected, 1))
         row = worst.whole
         share = row.missed / max(row.expected, 1)
@@ -143,8 +131,7 @@ def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
             f" {told}",
             cure="read the corrected figures" + ("; the prober has them" if blind else ""),
         )
-    unknown = [cell for cell in cells if cell.whole.unaccounted]
-    if unknown:
+    if unknown := [cell for cell in cells if cell.whole.unaccounted]:
         worst = max(unknown, key=lambda cell: cell.whole.unaccounted / cell.whole.expected)
         row = worst.whole
         yield Finding(
@@ -156,8 +143,7 @@ def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
             cure="never compare its missed periods with those of an engine that tells; the prober"
             " accounts for each",
         )
-    overflowed = [cell for cell in cells if cell.whole.raw.histogram.overflow]
-    if overflowed:
+    if overflowed := [cell for cell in cells if cell.whole.raw.histogram.overflow]:
         yield Finding(
             id="latency-overflow",
             severity="serious",
@@ -165,8 +151,7 @@ def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
             " number and the largest are known, no more",
             cure="measure with the prober, which has no upper limit",
         )
-    coarse = [cell for cell in cells if _is_coarse(cell.whole)]
-    if coarse:
+    if coarse := [cell for cell in cells if _is_coarse(cell.whole)]:
         step = coarse[0].whole.raw.histogram.resolution_ns
         yield Finding(
             id="latency-resolution",
@@ -199,38 +184,36 @@ def _is_coarse(row: LatencyRow) -> bool:
 
 def _of_agreement(cells: Sequence[CellSummary]) -> Iterator[Finding]:
     """Engines that measured the same load."""
-    apart = [
-        (one, two)
-        for number, one in enumerate(cells)
-        for two in cells[number + 1 :]
-        if one.load == two.load and _apart(one, two)
-    ]
-    if apart:
+    if apart := [pair for pair in combinations(cells, 2) if _apart(*pair)]:
         one, two = apart[0]
         yield Finding(
             id="latency-engines-differ",
             severity="warning",
-            message=f"engines disagree beyond their intervals in {len(apart)}"
-            f" load{'s' if len(apart) > 1 else ''}: median {_us(one.whole.raw['p50'].value_ns)} by"
-            f" {one.engine}, {_us(two.whole.raw['p50'].value_ns)} by {two.engine} at"
-            f" {one.load.text}",
+            message=f"engines disagree beyond their intervals in {counted(len(apart), 'load')}:"
+            f" median {_us(one.whole.raw['p50'].value_ns)} by {one.engine},"
+            f" {_us(two.whole.raw['p50'].value_ns)} by {two.engine} at {one.load.text}",
             cure="never mix the two in one comparison; see what each does around its wake-up",
         )
 
 
 def _apart(one: CellSummary, two: CellSummary) -> bool:
-    """Beyond what the coarser engine cuts off."""
+    """Of one load, beyond what the coarser engine cuts off."""
+    if one.load != two.load:
+        return False
     step = max(cell.whole.raw.histogram.resolution_ns for cell in (one, two)) - 1
     return _disjoint(one.whole.raw["p50"], two.whole.raw["p50"], slack_ns=step)
 
 
 def _disjoint(one: Quantity, two: Quantity, *, slack_ns: int = 0) -> bool:
     """Whether two intervals do not meet; False where one is open."""
-    ends = (one.low_ns, one.high_ns, two.low_ns, two.high_ns)
-    if None in ends:
+    if None in (one.low_ns, one.high_ns, two.low_ns, two.high_ns):
         return False
-    low1, high1, low2, high2 = (float(end or 0.0) for end in ends)
-    return low1 > high2 + slack_ns or low2 > high1 + slack_ns
+    return _below(one, two, slack_ns) or _below(two, one, slack_ns)
+
+
+def _below(one: Quantity, two: Quantity, slack_ns: int = 0) -> bool:
+    high, low = one.high_ns, two.low_ns
+    return high is not None and low is not None and high + slack_ns < low
 
 
 # -- whether it was enough
@@ -238,8 +221,7 @@ def _disjoint(one: Quantity, two: Quantity, *, slack_ns: int = 0) -> bool:
 
 def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
     cells = [cell for cell in summary.cells if cell.whole.runs]
-    single = [cell for cell in cells if len(cell.whole.runs) < 3]
-    if single:
+    if single := [cell for cell in cells if len(cell.whole.runs) < 3]:
         yield Finding(
             id="latency-few-runs",
             severity="warning",
@@ -247,8 +229,7 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             f" ({_places(single)}): how far runs differ is hardly known",
             cure="more --repeats: shorter runs, more often",
         )
-    short = [cell for cell in cells if cell.whole.hours < _HOURS_MIN]
-    if short:
+    if short := [cell for cell in cells if cell.whole.hours < _HOURS_MIN]:
         least = min(cell.whole.hours for cell in short)
         yield Finding(
             id="latency-short",
@@ -257,8 +238,7 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             " time, not the worst case",
             cure="the tail statements say what is shown, and how much longer shows ten times more",
         )
-    thin = [cell for cell in cells if _is_thin(cell.whole)]
-    if thin:
+    if thin := [cell for cell in cells if _is_thin(cell.whole)]:
         yield Finding(
             id="latency-thin-quantile",
             severity="info",
@@ -266,8 +246,7 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             f" cells ({_places(thin)}): 36,887 at least",
             cure="a longer --duration",
         )
-    apart = [cell for cell in cells if len(cell.whole.runs) > 1 and _open(cell.whole)]
-    if apart:
+    if apart := [cell for cell in cells if len(cell.whole.runs) > 1 and _open(cell.whole)]:
         yield Finding(
             id="latency-runs-differ",
             severity="info",
@@ -276,8 +255,7 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             " late wake-ups",
             cure="more --repeats: how late the late runs are is told by their number",
         )
-    dependent = [cell for cell in cells if _dependence(cell.whole) > _DEPENDENT]
-    if dependent:
+    if dependent := [cell for cell in cells if _dependence(cell.whole) > _DEPENDENT]:
         worst = max(dependent, key=lambda cell: _dependence(cell.whole))
         yield Finding(
             id="latency-dependent",
@@ -288,14 +266,14 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
         )
 
 
-def _is_thin(row: LatencyRow) -> bool:
-    return quantile_ranks(row.honest.histogram.total, QUANTILES_PPM["p99.99"] / 1e6)[1] is None
+def _is_thin(row: LatencyRow, name: str = "p99.99") -> bool:
+    """Whether wake-ups are too few to bound a percentile from above."""
+    return quantile_ranks(row.honest.histogram.total, QUANTILES_PPM[name] / 1e6)[1] is None
 
 
 def _open(row: LatencyRow) -> bool:
     """Whether wake-ups could bound p99 from above, and the runs do not."""
-    enough = quantile_ranks(row.honest.histogram.total, QUANTILES_PPM["p99"] / 1e6)[1] is not None
-    return enough and row.honest["p99"].high_ns is None
+    return not _is_thin(row, "p99") and row.honest["p99"].high_ns is None
 
 
 def _dependence(row: LatencyRow) -> float:
@@ -309,14 +287,13 @@ def _dependence(row: LatencyRow) -> float:
 def _of_shape(summary: LatencySummary) -> Iterator[Finding]:
     cells = [cell for cell in summary.cells if cell.whole.runs]
     idle = {cell.engine: cell for cell in cells if cell.load.percent == 0}
-    better = [
+    if better := [
         cell
         for cell in cells
         if cell.engine in idle
         and cell.load.percent
-        and _below(cell.whole, idle[cell.engine].whole, "p99")
-    ]
-    if better:
+        and _below(cell.whole.honest["p99"], idle[cell.engine].whole.honest["p99"])
+    ]:
         first = better[0]
         before, after = (each.whole.honest["p99"].value_ns for each in (idle[first.engine], first))
         yield Finding(
@@ -327,8 +304,7 @@ def _of_shape(summary: LatencySummary) -> Iterator[Finding]:
             cure="idle states, the frequency or a shared host: deadbeat doctor; measure both, and"
             " never take idle for the best case",
         )
-    uneven = [cell for cell in cells if _uneven(cell)]
-    if uneven:
+    if uneven := [cell for cell in cells if _uneven(cell)]:
         cell = uneven[0]
         rows = sorted(cell.cpus, key=lambda row: row.honest["p99.9"].value_ns or 0.0)
         yield Finding(
@@ -341,15 +317,8 @@ def _of_shape(summary: LatencySummary) -> Iterator[Finding]:
         )
 
 
-def _below(one: LatencyRow, two: LatencyRow, name: str) -> bool:
-    high, low = one.honest[name].high_ns, two.honest[name].low_ns
-    return high is not None and low is not None and high < low
-
-
 def _uneven(cell: CellSummary) -> bool:
-    tails = [row.honest["p99.9"] for row in cell.cpus]
-    pairs = [(one, two) for number, one in enumerate(tails) for two in tails[number + 1 :]]
-    return any(_disjoint(one, two) for one, two in pairs)
+    return any(_disjoint(*pair) for pair in combinations((r.honest["p99.9"] for r in cell.cpus), 2))
 
 
 def _of_beats(runs: Sequence[LatencyRun]) -> Iterator[Finding]:
@@ -358,9 +327,7 @@ def _of_beats(runs: Sequence[LatencyRun]) -> Iterator[Finding]:
         if run.valid and run.cpus:
             name = f"{run.key.load.text} {run.key.engine}"
             cells.setdefault(name, []).append(Part(run=run, cpus=run.cpus))
-    beats = {name: beat_ms(parts) for name, parts in cells.items()}
-    found = {name: beat for name, beat in beats.items() if beat is not None}
-    if found:
+    if found := {name: beat for name, parts in cells.items() if (beat := beat_ms(parts))}:
         name, beat = next(iter(found.items()))
         yield Finding(
             id="latency-beat",

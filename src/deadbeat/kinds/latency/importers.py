@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from math import isclose
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, TypedDict
 
 from attrs import evolve, frozen
 
@@ -73,15 +72,7 @@ class Foreign:
 
 @frozen(kw_only=True)
 class Importer:
-    """A format.
-
-    Attributes:
-        name: Whose.
-        engine: Name of the engine in keys and tables.
-        fits: Whether a text looks like it.
-        read: The text -> what it says.
-        what, hint: What a damaged file is not, and how to write one that is.
-    """
+    """A format: ``what`` a damaged file is not, and a hint how to write one that is."""
 
     name: str
     engine: str
@@ -175,22 +166,15 @@ def as_run(
 
 def _refuse_other(foreign: Foreign, told: Missing, name: str) -> None:
     """What a file says is not said otherwise: nobody knows which of the two is right."""
-    pairs = (
-        ("--priority", told.priority, foreign.priority, ""),
-        ("--interval", told.interval_ns, foreign.interval_ns, "ns"),
-        ("--duration", told.seconds, foreign.seconds, " s"),
+    pairs: tuple[tuple[str, float | None, float | None, float, Callable[[float], str]], ...] = (
+        ("--priority", told.priority, foreign.priority, 0.0, "{:g}".format),
+        ("--interval", told.interval_ns, foreign.interval_ns, 0.0, lambda n: duration_text(int(n))),
+        ("--duration", told.seconds, foreign.seconds, 0.01, "{:g} s".format),
     )
-    for option, asked, said, unit in pairs:
-        near = 0.01 if unit == " s" else 0.0
+    for option, asked, said, near, text in pairs:
         if asked is not None and said is not None and not isclose(asked, said, rel_tol=near):
-            texts = [
-                duration_text(int(each)) if unit == "ns" else f"{each:g}{unit}"
-                for each in (asked, said)
-            ]
-            raise UsageError(
-                f"{option} {texts[0]}: {name} says {texts[1]}",
-                f"leave {option} out, or say the same",
-            )
+            message = f"{option} {text(asked)}: {name} says {text(said)}"
+            raise UsageError(message, f"leave {option} out, or say the same")
 
 
 def _cpu(cpu: CpuLatency, skips: bool, seconds: float | None, interval_ns: int) -> CpuLatency:
@@ -278,36 +262,23 @@ def _thread(
     return CpuLatency(cpu=number, expected=0, cycles=cycles, missed=0, raw=raw)
 
 
-class _Thread(TypedDict):
-    histogram: dict[str, int]
-    cpu: NotRequired[int]
-    cycles: NotRequired[int]
-    count: NotRequired[int]
-    min: int
-    max: int
-    avg: float
+def _thread_of_json(number: str, values: Any, cycles: str, step: int = 1000) -> CpuLatency:
+    """``cycles``: under which key it has the number of its values."""
+    if "histogram" not in values:
+        raise KeyError("no histogram (-h) in it")
+    return _thread(
+        int(values.get("cpu", number)),
+        {int(value): int(count) for value, count in values["histogram"].items()},
+        step=step,
+        cycles=int(values[cycles]),
+        least=int(values["min"]),
+        greatest=int(values["max"]),
+        mean=float(values["avg"]),
+    )
 
 
-def _threads_of_json(
-    plain: Mapping[str, _Thread], cycles: Literal["cycles", "count"], step: int
-) -> tuple[CpuLatency, ...]:
-    """A thread for each value of ``plain``; ``cycles``: under which key it has their number."""
-    found = []
-    for number, values in sorted(plain.items(), key=lambda item: int(item[0])):
-        if "histogram" not in values:
-            raise KeyError("no histogram (-h) in it")
-        found.append(
-            _thread(
-                int(values.get("cpu", number)),
-                {int(value): int(count) for value, count in values["histogram"].items()},
-                step=step,
-                cycles=int(values[cycles]),
-                least=int(values["min"]),
-                greatest=int(values["max"]),
-                mean=float(values["avg"]),
-            )
-        )
-    return tuple(found)
+def _in_order(threads: Mapping[str, object]) -> list[tuple[str, object]]:
+    return sorted(threads.items(), key=lambda item: int(item[0]))
 
 
 def _kernel(system: Mapping[str, object]) -> str:
@@ -323,12 +294,6 @@ class Called(TypedDict, total=False):
     seconds: float | None
 
 
-_OPTIONS = {
-    "interval": ("-i", "--interval"),
-    "priority": ("-p", "--priority"),
-    "duration": ("-D", "--duration"),
-    "policy": ("--policy",),
-}
 _UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 #: Of cyclictest itself: what it does unasked.
 _INTERVAL_US = 1000
@@ -342,43 +307,26 @@ def called(command: str, *, threads: int) -> Called:
     """
     if not command.strip():
         return {}
-    try:
-        line = shlex.split(command)
-    except ValueError:
-        line = command.split()
-    words = {
-        name: value
-        for name, options in _OPTIONS.items()
-        for place, word in enumerate(line)
-        for option in options
-        if (value := _value(option, word, line[place + 1 : place + 2])) is not None
-    }
-    interval = words.get("interval", "")
-    priority = words.get("priority", "")
+
+    def said(letter: str, name: str) -> str:
+        # Letters may stand together, the last with its value, glued or not: -mSp99.
+        option = rf"(?<!\S)(?:-[A-Za-z]*{letter}(?=[\s\d])\s*|--{name}[=\s]\s*)(\w+)"
+        return str((re.findall(option, command) or [""])[-1])
+
+    interval, priority = said("i", "interval"), said("p", "priority")
     number = int(priority) if priority.isdigit() else 0
-    policy = words.get("policy", "fifo" if priority.isdigit() else "other")
+    policy = said("(?!)", "policy") or ("fifo" if priority.isdigit() else "other")
     if policy not in ("fifo", "rr"):
         policy = "fifo" if number else "other"
     elif number == 0:
         number = threads + 1
-    match = re.fullmatch(r"(\d+)([smhd]?)", words.get("duration", ""))
+    match = re.fullmatch(r"(\d+)([smhd]?)", said("D", "duration"))
     return {
         "interval_ns": (int(interval) if interval.isdigit() else _INTERVAL_US) * 1000,
         "priority": number,
         "policy": policy,
         "seconds": float(int(match[1]) * _UNITS_S[match[2]]) if match else None,
     }
-
-
-def _value(option: str, word: str, following: Sequence[str]) -> str | None:
-    """What stands behind an option (``-i``, ``--interval``), glued or not."""
-    if option.startswith("--"):
-        if word.startswith(f"{option}="):
-            return word.removeprefix(f"{option}=")
-        return following[0] if word == option and following else None
-    # Letters may stand together, the last with its value: -mSp99.
-    match = re.fullmatch(rf"-[A-Za-z]*{option[1]}(\d\w*)?", word)
-    return match and (match[1] or (following[0] if following else None))
 
 
 # ---------- formats ----------
@@ -393,7 +341,8 @@ def _cyclictest(text: str) -> Foreign:
     def either(key: str) -> str:
         return str(plain.get(f"{key}:", plain.get(key, "")))
 
-    cpus = _threads_of_json(plain["thread"], "cycles", 1 if plain["resolution_in_ns"] else 1000)
+    step = 1 if plain["resolution_in_ns"] else 1000
+    cpus = tuple(_thread_of_json(*each, "cycles", step) for each in _in_order(plain["thread"]))
     system, started = plain.get("sysinfo", {}), str(plain.get("start_time", ""))
     with suppress(ValueError, TypeError):  # as it stands
         started = parsedate_to_datetime(started).isoformat(timespec="seconds")
@@ -427,24 +376,22 @@ def _text(text: str) -> Foreign:
         raise ValueError("it is cut off or changed")
     if any(len(found) < threads for found in (totals, greatest, averages)):
         raise ValueError(f"it lacks totals, maxima or averages of {threads} threads")
-    cpus = []
-    for thread in range(threads):
+
+    def column(thread: int) -> CpuLatency:
         counts = {value: row[thread] for value, row in rows if row[thread]}
         inside = sum(counts.values())
         if inside != totals[thread]:
             raise ValueError(f"{inside} values of thread {thread}, its total says {totals[thread]}")
-        beyond = overflows[thread] if len(overflows) > thread else 0
-        cpus.append(
-            _thread(
-                thread,
-                counts,
-                cycles=inside + beyond,
-                least=least[thread],
-                greatest=greatest[thread],
-                mean=float(averages[thread]),
-            )
+        return _thread(
+            thread,
+            counts,
+            cycles=inside + sum(overflows[thread : thread + 1]),
+            least=least[thread],
+            greatest=greatest[thread],
+            mean=float(averages[thread]),
         )
-    return Foreign(cpus=tuple(cpus), version="cyclictest")
+
+    return Foreign(cpus=tuple(map(column, range(threads))), version="cyclictest")
 
 
 def _jitterdebugger(text: str) -> Foreign:
@@ -452,7 +399,7 @@ def _jitterdebugger(text: str) -> Foreign:
     system = plain.get("sysinfo") or {}
     return Foreign(
         engine="jitterdebugger",
-        cpus=_threads_of_json(plain["cpu"], "count", 1000),
+        cpus=tuple(_thread_of_json(*each, "count") for each in _in_order(plain["cpu"])),
         # It sleeps anew after each wake-up, however late that was.
         skips=False,
         version=f"jitterdebugger, format {plain['version']}",

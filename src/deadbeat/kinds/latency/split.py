@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 
 from attrs import frozen
 
@@ -13,7 +13,7 @@ from deadbeat.kinds.latency.words import US, engines_of, load_words
 from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
 from deadbeat.report.charts import Chart, Panel, stacked
-from deadbeat.report.document import Lines, Part, Sentence, Subsection, Table, said
+from deadbeat.report.document import Column, Lines, Part, Sentence, Subsection, Table, said
 from deadbeat.report.times import time_text
 
 PART_WORDS: Mapping[str, str] = {
@@ -53,6 +53,32 @@ class TracedWakeUp:
         """Latency of the worst; 0 where none is kept."""
         return self.split.worst.total_ns
 
+    @property
+    def wake_ups(self) -> int:
+        """How many were split."""
+        return max((histogram.total for histogram in self.split.parts.values()), default=0)
+
+    def mean(self, part: str) -> float | None:
+        """Over all split wake-ups, also those without that part: so the means sum to the
+        latency's."""
+        if part not in self.split.parts or not self.wake_ups:
+            return None
+        return self.split.parts[part].sum_ns / self.wake_ups
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Of each part that is known."""
+        return {part: mean for part in PATH_PARTS if (mean := self.mean(part)) is not None}
+
+    def counted(self, name: str) -> float | None:
+        """A quantile of the CPU's wake-ups, those that were not traced among them."""
+        return next(row.raw[name].value_ns for row in self.cell.cpus if row.cpu == self.split.cpu)
+
+    def traced(self, name: str) -> float | None:
+        """The same of those that were."""
+        assert self.split.latency is not None
+        return self.split.latency.quantile(QUANTILES_PPM[name])
+
 
 def traced(cells: Iterable[CellSummary]) -> list[TracedWakeUp]:
     """CPUs of cells that have traced wake-ups, loads in order."""
@@ -77,49 +103,25 @@ def split_charts(cells: Sequence[CellSummary]) -> list[Chart]:
         return []
     several = len(engines_of(item.cell for item in every)) > 1
     names = [item.place + (f", {item.cell.engine}" if several else "") for item in every]
-    means = [
-        {part: mean for part in PATH_PARTS if (mean := _mean(item.split, part)) is not None}
-        for item in every
-    ]
-    worst = [item.split.worst.parts for item in every]
-    panels = (_stacked("Mean", names, means), _stacked("The worst traced", names, worst))
+    panels = (
+        _stacked("Mean", names, [item.means for item in every]),
+        _stacked("The worst traced", names, [item.split.worst.parts for item in every]),
+    )
     return [
         Chart(name="latency-split", title="Where the latency went", caption=_CAPTION, panels=panels)
     ]
-
-
-def _mean(split: PathSplit, part: str) -> float | None:
-    """Over all split wake-ups, also those without that part: so the means sum to the latency's."""
-    wake_ups = _wake_ups(split)
-    return split.parts[part].sum_ns / wake_ups if part in split.parts and wake_ups else None
-
-
-def _wake_ups(split: PathSplit) -> int:
-    return max((histogram.total for histogram in split.parts.values()), default=0)
-
-
-def _own(name: str, item: TracedWakeUp) -> float | None:
-    """A quantile of the CPU's wake-ups, those that were not traced among them."""
-    return next(row.raw[name].value_ns for row in item.cell.cpus if row.cpu == item.split.cpu)
-
-
-def _of_traced(name: str, item: TracedWakeUp) -> float | None:
-    assert item.split.latency is not None
-    return item.split.latency.quantile(QUANTILES_PPM[name])
-
-
-def _worst(part: str, item: TracedWakeUp) -> int | None:
-    return item.split.worst.parts.get(part)
-
-
-def _mean_of(part: str, item: TracedWakeUp) -> float | None:
-    return _mean(item.split, part)
 
 
 _PLACE = (
     said("beside", attrgetter("place"), words=True),
     said("engine", attrgetter("cell.engine"), words=True),
 )
+
+
+def _of_parts(times: Callable[[TracedWakeUp], Mapping[str, float]]) -> Iterator[Column]:
+    for part in PATH_PARTS:
+        value = partial(lambda part, item: times(item).get(part), part)
+        yield said(PART_WORDS[part], value, format=time_text)
 
 
 def causes_table(cells: Iterable[CellSummary]) -> Table:
@@ -130,10 +132,7 @@ def causes_table(cells: Iterable[CellSummary]) -> Table:
         columns=(
             *_PLACE,
             said("latency", attrgetter("worst_ns"), format=time_text),
-            *(
-                said(PART_WORDS[part], partial(_worst, part), format=time_text)
-                for part in PATH_PARTS
-            ),
+            *_of_parts(lambda i: i.split.worst.parts),
             said("what held it up", attrgetter("cause"), long=True, terminal=False),
         ),
         rows=sorted((i for i in traced(cells) if i.worst_ns), key=lambda i: -i.worst_ns),
@@ -148,11 +147,8 @@ def means_table(cells: Iterable[CellSummary]) -> Table:
         title="mean of all traced wake-ups",
         columns=(
             *_PLACE,
-            said("wake-ups", lambda i: _wake_ups(i.split)),
-            *(
-                said(PART_WORDS[part], partial(_mean_of, part), format=time_text)
-                for part in PATH_PARTS
-            ),
+            said("wake-ups", attrgetter("wake_ups")),
+            *_of_parts(attrgetter("means")),
         ),
         rows=[item for item in traced(cells) if item.split.parts],
         dense=True,
@@ -167,9 +163,9 @@ def costs_table(cells: Iterable[CellSummary]) -> Table:
         columns=(
             *_PLACE,
             *(
-                said(f"{name}, {side}", partial(value, name), format=time_text)
+                said(f"{name}, {side}", methodcaller(side, name), format=time_text)
                 for name in ("p50", "p99")
-                for side, value in (("counted", _own), ("traced", _of_traced))
+                for side in ("counted", "traced")
             ),
             said("not split", lambda i: f"{i.split.left_out:,} of {i.split.latency.total:,}"),
             said("events lost", attrgetter("split.lost")),
@@ -218,10 +214,9 @@ def cause_lines(cells: Sequence[CellSummary]) -> list[str]:
 def paths(cells: Sequence[CellSummary]) -> tuple[Part, ...]:
     """The worst traced wake-ups with their causes, or why there are none."""
     causes, costs, reasons = causes_table(cells), costs_table(cells), unavailable(cells)
-    found = (
+    nothing = "No run was traced: where the latency went is not known."
+    return (
         *((causes,) if causes.rows else ()),
         *((Subsection("What tracing costs", (costs,)),) if costs.rows else ()),
         *((Subsection("Not split everywhere", (Lines(reasons),)),) if reasons else ()),
-    )
-    nothing = "No run was traced: where the latency went is not known."
-    return found or (Sentence(f"{nothing} deadbeat latency --trace splits it."),)
+    ) or (Sentence(f"{nothing} deadbeat latency --trace splits it."),)

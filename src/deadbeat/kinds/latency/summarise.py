@@ -14,7 +14,7 @@ from typing import Any
 from attrs import asdict, evolve
 
 from deadbeat.experiment.beside import beside_latency
-from deadbeat.kinds.latency.evt import extrapolations
+from deadbeat.kinds.latency.evt import extrapolation
 from deadbeat.kinds.latency.figures import distribution
 from deadbeat.kinds.latency.findings import findings_of
 from deadbeat.kinds.latency.tail import Part, tail_statements
@@ -184,7 +184,7 @@ def _row(
         max_cpu=top_cpu,
         max_run=top_run,
         tail=tail,
-        extrapolations=extrapolations(parts, seed=seed) if cpu is None else (),
+        extrapolations=(extrapolation(parts, seed=seed),) if cpu is None else (),
     )
 
 
