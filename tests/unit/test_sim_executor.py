@@ -11,7 +11,7 @@ from helpers.campaigns import example_catalog
 
 from deadbeat.executors.base import RunRequest, RunSettings
 from deadbeat.executors.metrics import job_columns
-from deadbeat.executors.simulated import SimExecutor, parse_simulated, simulate_run
+from deadbeat.executors.simulated import SimExecutor, parse_simulated
 from deadbeat.kinds.contention.predict import (
     predict_tasks,
     predicted_response_ns,
@@ -50,7 +50,7 @@ def task_set(cores: int, tasks: int, factor: int = 10) -> TaskSet:
 
 def table(cores: int, tasks: int, factor: int = 10, **options: object) -> JobTable:
     settings = RunSettings(seconds=0.2, **options)  # type: ignore[arg-type]
-    return simulate_run(task_set(cores, tasks, factor), settings, policy="p-fifo")
+    return SimExecutor().jobs(task_set(cores, tasks, factor), settings, 1_000_000)
 
 
 def bound(core: int, priority: int, wcet: int, period: int, offset: int = 0) -> TimedTask:

@@ -188,7 +188,7 @@ def _imported(asked: Begin) -> FolderExperiment[LatencyKey, LatencyRun]:
     path = asked.runs / numbered(spec.name, max(family(asked.runs, spec.name), default=0) + 1)
     store = LatencyStore.create(path, spec_dict(spec), platform)
     for run in runs:
-        store.commit(run)
+        store.keep(run)
     asked.say(f"{len(runs)} results are in {path}")
     return ImportedExperiment(store, sorted(store.committed()))
 
