@@ -77,7 +77,7 @@ class CampaignStore(OwnedFolder):
 
     @classmethod
     def create(
-        cls, path: Path | str, spec: dict[str, Any], seed: int, *, origin: Origin | None = None
+        cls, path: Path | str, spec: dict[str, object], seed: int, *, origin: Origin | None = None
     ) -> Self:
         """Start a campaign in ``path``, which must be missing, empty or begun and killed.
 
