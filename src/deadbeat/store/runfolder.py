@@ -104,7 +104,9 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         self.facts = facts
 
     @classmethod
-    def create(cls, path: Path, spec: Mapping[str, object], platform: Platform, **facts: Any) -> Self:
+    def create(
+        cls, path: Path, spec: Mapping[str, object], platform: Platform, **facts: Any
+    ) -> Self:
         """Begins an experiment in ``path``, which must be missing, empty, or begun and killed.
 
         Raises:
