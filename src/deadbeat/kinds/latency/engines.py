@@ -82,11 +82,9 @@ def unsplit(measured: Measured, why: str) -> Measured:
 
 
 class Engine(Protocol):
-    """Something that measures wake-up latency on a target.
+    """Something that measures wake-up latency on a target; its ``name`` goes into file names.
 
-    Attributes:
-        name: ``cyclictest``, ``prober``, ``simulated``: goes into file names.
-        kind: ``hardware`` (whatever the target is) or ``simulated``.
+    ``kind``: ``hardware`` (whatever the target is) or ``simulated``.
     """
 
     @property
@@ -137,11 +135,9 @@ class SimulatedEngine:
         self._drift = drift
 
     def unavailable(self, target: Target) -> str:
-        """Never."""
         return ""
 
     def version(self, target: Target) -> str:
-        """Made up."""
         return "made up"
 
     def measure(self, target: Target, request: Request) -> Measured:
@@ -149,7 +145,6 @@ class SimulatedEngine:
         return Measured(cpus=tuple(self._cpu(request, place) for place in range(len(request.cpus))))
 
     def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
-        """There is nothing to trace."""
         return unsplit(measured, "a made-up machine has no kernel")
 
     def _cpu(self, request: Request, place: int) -> CpuLatency:

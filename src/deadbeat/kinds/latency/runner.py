@@ -72,15 +72,7 @@ def try_engines(spec: LatencySpec, machine: MatrixMachine) -> None:
 
 
 class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
-    """What ``store`` lacks of a matrix of ``spec`` (resolved).
-
-    Args:
-        retry_failed: Whether runs that failed before are measured again.
-        retry_invalid: Whether stored runs that are invalid are measured again, and replaced.
-
-    Raises:
-        DataError: A run that is to be replaced is damaged.
-    """
+    """What ``store`` lacks of a matrix of ``spec`` (resolved)."""
 
     def __init__(
         self,
@@ -114,8 +106,7 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
                             left.pop(0)
                             yield result
                 except TargetError as error:
-                    for key in left:
-                        yield Lost(key, error)
+                    yield from (Lost(key, error) for key in left)
                     left = []
 
     def outcome(self, found: Outcome[LatencyKey]) -> Outcome[LatencyKey]:
@@ -140,17 +131,14 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         before = take(target, first=True)
         load.begin()
-        measured: Measured | None = None
-        failure: DeadbeatError | None = None
         with looking(target, seconds=request.seconds) as between:
             try:
-                measured = engine.measure(target, request)
+                measured: Measured | DeadbeatError = engine.measure(target, request)
             except DeadbeatError as error:
-                failure = error
+                measured = error
         did = load.end()
-        if measured is None:
-            assert failure is not None
-            return Lost(key, failure), bool(did.died)
+        if isinstance(measured, DeadbeatError):
+            return Lost(key, measured), bool(did.died)
         seen = circumstances(before, take(target), between=between, cpus=request.cpus)
         if request.trace and not did.died:
             measured = engine.trace(target, request, measured)
@@ -166,16 +154,15 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
             circumstances=seen,
             split=measured.split,
             kind="simulated" if engine.kind == "simulated" else target.kind,
-            engine_version=self._version(key.engine),
+            engine_version=self._version(engine),
         )
         problems = (*measured.problems, *judge(run, request))
         return attrs.evolve(run, problems=problems), bool(did.died)
 
-    def _version(self, name: str) -> str:
-        if name not in self._versions:
-            engine = self._machine.engines[name]
-            self._versions[name] = engine.version(self._machine.target)
-        return self._versions[name]
+    def _version(self, engine: Engine) -> str:
+        if engine.name not in self._versions:
+            self._versions[engine.name] = engine.version(self._machine.target)
+        return self._versions[engine.name]
 
 
 def without_engine(load: LoadReport, cpus: Sequence[CpuLatency], *, seconds: float) -> LoadReport:
