@@ -113,6 +113,11 @@ class CpuLatency:
     clock_cost_ps: int | None = None
     cpu_ns: int | None = None
 
+    @property
+    def honest(self) -> Histogram:
+        """Corrected where that is known, else raw."""
+        return self.raw if self.corrected is None else self.corrected
+
 
 @frozen(kw_only=True)
 class Replaced:

@@ -48,11 +48,7 @@ done 2>/dev/null; :"""
 
 
 class CyclictestEngine:
-    """See `deadbeat.kinds.latency.engine.Engine`.
-
-    Args:
-        program: Where the runtime's program is on a target; puts it there.
-    """
+    """See `Engine`; ``program`` puts the runtime's program on a target, and tells where."""
 
     name = "cyclictest"
     kind = "hardware"
@@ -73,13 +69,8 @@ class CyclictestEngine:
         return lines[0].strip() if lines else "cyclictest"
 
     def measure(self, target: Target, request: Request) -> Measured:
-        """Runs it once, under the runtime's guard and the machine's lock; it splits no path.
-
-        What its threads really have is read from /proc while it measures: one short look.
-
-        Raises:
-            TargetError: Permission, it died or wrote something else; a machine that is in use.
-        """
+        """Runs it once, under the runtime's guard and the machine's lock; what its threads really
+        have is read from /proc meanwhile: one short look."""
         if target not in self._programs:
             self._programs[target] = self._put(target)
         out = f"{target.folder}/cyclictest.json"

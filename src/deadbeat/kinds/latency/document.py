@@ -392,12 +392,7 @@ def _answer(summary: LatencySummary) -> tuple[Part, ...]:
 def write_latency(
     store: LatencyStore, *, deadlines_ns: Sequence[int] = (), figures: bool = True
 ) -> LatencySummary:
-    """``latency.csv``, the figures, and the page, last: everything that derives from the runs.
-
-    Raises:
-        DataError: A run is damaged.
-        DeadbeatError: Something cannot be written.
-    """
+    """``latency.csv``, the figures, and the page, last: everything that derives from the runs."""
     runs = tuple(store.runs())
     summary = summarise_latency(runs, name=store.path.name, deadlines_ns=deadlines_ns)
     with store.lock():

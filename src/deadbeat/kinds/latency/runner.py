@@ -60,11 +60,7 @@ def request_of(spec: LatencySpec, key: LatencyKey) -> Request:
 
 
 def try_engines(spec: LatencySpec, machine: MatrixMachine) -> None:
-    """Measures a moment with every engine: what is refused is refused before a matrix is begun.
-
-    Raises:
-        TargetError: Permission, a program that died, a machine that is in use.
-    """
+    """Measures a moment with every engine: what is refused is refused before a matrix is begun."""
     for name in spec.engines or ():
         request = request_of(spec, LatencyKey(spec.loads[0], name, 0))
         short = min(_TRIAL_S, spec.seconds)

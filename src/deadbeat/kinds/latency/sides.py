@@ -114,14 +114,7 @@ class PlotPreset:
 
 
 def question(sides: Sequence[Side], *, engine: str = "", load: LoadPoint | None = None) -> Question:
-    """What the sides have in common.
-
-    Args:
-        engine: The one that was asked for; "": the prober, or whatever all have.
-
-    Raises:
-        UsageError: They have no engine or no load in common, or differ in what must be alike.
-    """
+    """What the sides have in common; ``engine`` "": the prober, or whatever all have."""
     _check_alike(sides)
     common = set.intersection(*({c.engine for c in side.summary.cells} for side in sides))
     if not common:

@@ -267,11 +267,7 @@ class LatencySpec:
 
 
 def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = None) -> LatencySpec:
-    """The specification the layers describe over their preset, by `deadbeat.model.specification`.
-
-    Raises:
-        UsageError: Naming every problem.
-    """
+    """The specification the layers describe over their preset; UsageError names every problem."""
     preset = next((each["preset"] for each in reversed(layers) if "preset" in each), "default")
     base = PRESETS.get(preset) if isinstance(preset, str) else None
     given = {"name": f"latency-{preset}", **base} if base else {}
@@ -301,9 +297,6 @@ def resolve(
     Args:
         engines: Name -> why it cannot run there; "" where it can.
         cpus: CPUs that may be used.
-
-    Raises:
-        UsageError: A CPU or engine that is not there; no engine at all.
     """
     problems = []
     strange = [cpu for cpu in spec.cpus or () if cpu not in cpus]

@@ -50,13 +50,8 @@ _SWITCHES = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
 
 
 class StressLoads:
-    """See `deadbeat.kinds.latency.loads.Loads`.
-
-    Args:
-        cpus: Where loads run: on each of them, pinned.
-        program: Where the runtime's program is on a target; puts it there.
-        sleep: Waits so many seconds.
-    """
+    """See `Loads`: on each CPU, pinned. ``program`` puts the runtime on a target, and tells
+    where."""
 
     def __init__(
         self,

@@ -49,15 +49,10 @@ class Part:
     cpus: tuple[CpuLatency, ...]
 
     @property
-    def honest(self) -> list[Histogram]:
-        """Corrected where that is known, else raw; a histogram per CPU."""
-        return [cpu.raw if cpu.corrected is None else cpu.corrected for cpu in self.cpus]
-
-    @property
     def wake_ups(self) -> int:
         """Wake-ups, and missed periods as far as they are known."""
         missed = sum(cpu.missed for cpu in self.cpus if cpu.corrected is None)
-        return missed + sum(histogram.total for histogram in self.honest)
+        return missed + sum(cpu.honest.total for cpu in self.cpus)
 
     def exceeding(self, limit_ns: int) -> int:
         """How many of them were, or may have been, later than ``limit_ns``.
@@ -68,7 +63,7 @@ class Part:
         """
         waited = limit_ns + self.run.interval_ns
         missed = (c.missed for c in self.cpus if c.corrected is None and _top(c) > waited)
-        return sum(missed) + sum(exceeding(histogram, limit_ns) for histogram in self.honest)
+        return sum(missed) + sum(exceeding(cpu.honest, limit_ns) for cpu in self.cpus)
 
 
 def _top(cpu: CpuLatency) -> int:
@@ -395,7 +390,7 @@ def dispersion(parts: Sequence[Part], limit_ns: int | None = None) -> float | No
 
 def _level(parts: Sequence[Part], count: int) -> int | None:
     """A latency that about ``count`` wake-ups of all parts exceed; None: there are too few."""
-    whole = pool([histogram for part in parts for histogram in part.honest])
+    whole = pool([cpu.honest for part in parts for cpu in part.cpus])
     above = np.cumsum(whole.counts[::-1])
     place = int(np.searchsorted(above, count))
     return int(whole.lows_ns()[::-1][place]) - 1 if place < len(above) else None
