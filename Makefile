@@ -3,6 +3,8 @@
 PYTHON := .venv/bin/python
 # One worker more than CPUs: some wait. Tests that take the machine's lock all run in one.
 WORKERS := --numprocesses $(shell expr $$(nproc) + 1) --dist loadgroup
+# Tests start Python hundreds of times: let it keep what it compiled.
+unexport PYTHONDONTWRITEBYTECODE
 # Goldens are kept as the generator wrote them.
 C_FILES = $(shell find runtime fragments tests core \( -name '*.[ch]' -o -name '*.[ch]pp' \) ! -path 'tests/golden/*')
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import time
 import zlib
 from collections.abc import Callable, Mapping
@@ -43,7 +42,7 @@ def _set(module: Any, name: str, value: Any) -> Change:
 
 def _bonferroni(parts: Any, p_holm: Any, options: Any) -> Any:
     """Every metric at the level divided by their number."""
-    many = max(1, sum(part.is_told() for part in parts))
+    many = max(1, sum(part.told for part in parts))
     return tuple(engine._metric(q, p, options, many) for q, p in zip(parts, p_holm, strict=True))
 
 
@@ -56,7 +55,7 @@ _METRICS, _HOLM = engine._metrics, engine.holm
 
 
 def _raw(parts: Any) -> list[float]:
-    return [part.whole.p if part.whole else 1.0 for part in parts]
+    return [part.effect.p if part.effect else 1.0 for part in parts]
 
 
 def _metrics_uncorrected(parts: Any, p_holm: Any, options: Any) -> Any:
@@ -150,18 +149,16 @@ def record(file: Path, paths: list[Path], note: str) -> None:
 def side_of(table: Observations) -> Side:
     """A table as plain figures."""
     runs: dict[str, RunFigure] = {}
-    for metric in table.metrics:
-        for row in table.of_metric(metric.name):
-            key, value = table.runs[row["run"]], float(row["value"])
-            at = None if math.isnan(row["at"]) else int(row["at"] * 1e9)
-            cell, block = table.cells[row["cell"]], table.blocks[row["block"]]
-            known = runs.get(key) or RunFigure(cell=cell, block=block, values={}, at_ns=at)
-            runs[key] = evolve(
-                known,
-                values={**known.values, metric.name: None if math.isnan(value) else value},
-                hidden={**known.hidden, metric.name: float(row["slack"])},
-                lost=float(row["censored"]),
-            )
+    for row in table.rows:
+        at = None if row.at is None else int(row.at * 1e9)
+        empty = RunFigure(cell=row.cell, block=row.block, values={}, at_ns=at)
+        known = runs.get(row.run, empty)
+        runs[row.run] = evolve(
+            known,
+            values={**known.values, row.metric: row.value},
+            hidden={**known.hidden, row.metric: row.slack},
+            lost=row.censored,
+        )
     return Side(name=table.name, runs=runs)
 
 

@@ -58,7 +58,7 @@ def table(side: Side, metrics: Sequence[Metric], planned: Iterable[Cell] = ()) -
                     censored=1.0 if run.starved else run.lost or 0.0,
                 )
 
-    return Observations.of(side.name, metrics, rows(), planned=planned)
+    return Observations(name=side.name, rows=rows(), cells=planned)
 
 
 def compare_sides(

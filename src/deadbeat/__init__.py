@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from deadbeat.model.observations import Cell, Metric, Observation, Observations
     from deadbeat.model.platform import difference_row, differing_platforms
     from deadbeat.model.results import Summary
-    from deadbeat.report.charts import Chart, Curve, HeatCell, Panel, heat
+    from deadbeat.report.charts import Chart, Curve, Heat, HeatCell, Panel
     from deadbeat.report.times import seconds_text, time_text
     from deadbeat.sched import Scheduler
     from deadbeat.stats.proportions import (
@@ -83,6 +83,7 @@ __all__ = [
     "Curve",
     "DrawnPlot",
     "Evidence",
+    "Heat",
     "HeatCell",
     "Judgement",
     "LoadPoint",
@@ -115,7 +116,6 @@ __all__ = [
     "cpu_panels",
     "difference_row",
     "differing_platforms",
-    "heat",
     "how",
     "interval_text",
     "judge",
@@ -149,7 +149,7 @@ _PUBLIC = {
     "model.latency_summary": ("CellSummary",),
     "model.observations": ("Cell", "Metric", "Observation", "Observations"),
     "model.platform": ("difference_row", "differing_platforms"),
-    "report.charts": ("Chart", "Curve", "HeatCell", "Panel", "heat"),
+    "report.charts": ("Chart", "Curve", "Heat", "HeatCell", "Panel"),
     "report.times": ("seconds_text", "time_text"),
     "kinds.registry": ("open:open_folder",),
     "kinds.study.charts": (

@@ -48,7 +48,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return _chunks(runs)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+# An interrupt in every kind of run: test_kills.
+@pytest.mark.parametrize(
+    "how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM, signal.SIGKILL]
+)
 def test_what_was_stored_is_kept_and_the_same_command_continues(
     tmp_path: Path, whole: dict[str, bytes], how: signal.Signals
 ) -> None:

@@ -87,7 +87,7 @@ def test_a_crash_of_a_stress_campaign_changes_nothing(tmp_path: Path, after: int
     assert uninterrupted(STRESS_SPEC)["rows"][0]["group"] == "M=2"
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
         st.tuples(st.sampled_from(["before a run", "after a write"]), st.integers(0, ATTEMPTS)),

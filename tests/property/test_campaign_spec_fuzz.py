@@ -71,13 +71,13 @@ def accepted_or_refused(layer: dict[str, Any]) -> None:
     assert read_spec(spec_dict(spec)) == spec
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(TABLES)
 def test_any_layer_is_read_or_refused(layer: dict[str, Any]) -> None:
     accepted_or_refused(layer)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.sampled_from(sorted(sections_of(CampaignSpec))), KEYS, VALUES)
 def test_any_single_value_is_read_or_refused(section: str, key: str, value: Any) -> None:
     for mode in ("profile", "stress"):
@@ -85,13 +85,13 @@ def test_any_single_value_is_read_or_refused(section: str, key: str, value: Any)
         accepted_or_refused({"mode": mode, key: value})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.dictionaries(STRESS_KEYS, VALUES | WORDS, max_size=6))
 def test_any_stress_section_is_read_or_refused(section: dict[str, Any]) -> None:
     accepted_or_refused({"mode": "stress", "stress": section})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(VALUES)
 def test_a_stored_specification_that_is_damaged_is_refused(values: Any) -> None:
     try:
@@ -101,7 +101,7 @@ def test_a_stored_specification_that_is_damaged_is_refused(values: Any) -> None:
     raise AssertionError("read from nothing")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
 def test_any_file_is_toml_or_refused(data: bytes) -> None:
     with TemporaryDirectory() as folder:
@@ -118,7 +118,7 @@ def test_any_file_is_toml_or_refused(data: bytes) -> None:
 WHOLE = Path(__file__).parent.joinpath("campaign.toml").read_bytes()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(WHOLE)), st.integers(0, 8), st.binary(max_size=4))
 def test_a_campaign_file_with_damage_anywhere(at: int, length: int, put: bytes) -> None:
     with TemporaryDirectory() as folder:

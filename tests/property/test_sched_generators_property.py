@@ -57,7 +57,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(recipe=recipes(), seed=st.integers(0, 2**64 - 1), first=st.integers(0, 1000))
 def test_systems_keep_what_the_recipe_says(recipe: Recipe, seed: int, first: int) -> None:
     try:
@@ -88,7 +88,7 @@ def test_systems_keep_what_the_recipe_says(recipe: Recipe, seed: int, first: int
             assert lcm(*(task.period for task in system.tasks)) < recipe.lcm_limit
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(recipe=recipes(), seed=st.integers(0, 2**64 - 1))
 def test_utilisations_are_within_the_bounds_and_meet_the_sum(recipe: Recipe, seed: int) -> None:
     facts = utilisation_samplers()[recipe.utilisations]
@@ -110,7 +110,7 @@ ranges = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     boxes=st.lists(st.tuples(st.floats(-1, 1), ranges), min_size=1, max_size=24),
     share=st.floats(0, 1),

@@ -19,7 +19,7 @@ from oracles.schedule.state import tie_rank
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.sched import Scheduler, Verdict, policies, simulate
 
-SYSTEMS = 100
+SYSTEMS = 60
 
 TIMES = ("wcet", "period", "deadline", "offset", "budget", "server_period", "server_deadline")
 

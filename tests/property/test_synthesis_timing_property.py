@@ -97,7 +97,7 @@ def check_timing(asked: SynthesisParameters, seed: int) -> None:
         assert all(b % a == 0 for a, b in itertools.pairwise(periods))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(parameter_sets(), seeds)
 def test_timing_keeps_its_promises(asked, seed):
     check_timing(asked, seed)

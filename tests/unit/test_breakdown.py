@@ -248,10 +248,18 @@ class Crash(BaseException):
     """Ends a session as abruptly as it can without ending the test."""
 
 
-@pytest.mark.parametrize("after", range(16))
-def test_a_search_that_is_broken_off_goes_on_the_same_way(tmp_path: Path, after: int) -> None:
-    whole = begin(tmp_path / "whole", tiny())
-    run(whole)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> BreakdownStore:
+    store = begin(tmp_path_factory.mktemp("whole"), tiny())
+    run(store)
+    return store
+
+
+# A set has four runs: here it is broken off after each of them.
+@pytest.mark.parametrize("after", range(0, 16, 3))
+def test_a_search_that_is_broken_off_goes_on_the_same_way(
+    tmp_path: Path, whole: BreakdownStore, after: int
+) -> None:
     broken = begin(tmp_path / "broken", tiny())
     left = [after]
 
@@ -292,7 +300,10 @@ def test_a_run_that_fails_stops_its_set_until_the_command_is_repeated(tmp_path: 
 
 
 def test_kill_9_loses_no_finished_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    whole: BreakdownStore,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
@@ -308,8 +319,6 @@ def test_kill_9_loses_no_finished_run(
     assert main((*OPTIONS, "--json")) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["done"], answer["planned"]) == (16, 16)
-    whole = begin(tmp_path / "whole", tiny())
-    run(whole)
     assert job_files(store) == job_files(whole)
 
 

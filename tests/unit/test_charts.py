@@ -17,13 +17,13 @@ from deadbeat.report.charts import (
     Chart,
     Curve,
     CurvePoint,
+    Heat,
     HeatCell,
     Mark,
     Panel,
     chart_data,
     cumulative,
     curve,
-    heat,
     histogram,
     log_edges,
     percentiles,
@@ -52,8 +52,8 @@ def one_of_each() -> Chart:
         [HeatCell(1.5, FAINT, "="), HeatCell(None, UNDECIDED, "?"), HeatCell(2.5, SHOWN, "2.5")],
         [HeatCell(0.5, SHOWN, "0.5"), HeatCell(1.0, SHOWN, "1"), HeatCell()],
     ]
-    grid = heat(cells, x="abc", y="abc", ends=(0.0, 3.0), unit="u (%)", x_at=(0.0, 1.0, 4.0),
-                y_at=(0.0, 1.0, 2.0), levels=(1.0, 2.0))  # fmt: skip
+    grid = Heat(cells=cells, x="abc", y="abc", low=0.0, high=3.0, unit="u (%)",
+                x_at=(0.0, 1.0, 4.0), y_at=(0.0, 1.0, 2.0), levels=(1.0, 2.0))  # fmt: skip
     panels = (
         *(
             Panel(title=kind, **labels, curves=(curve("c", points, look=k, kind=kind),))
@@ -96,7 +96,7 @@ def test_a_surface_travels_with_its_heat_map() -> None:
     panels = chart_data([one_of_each()])[0]["panels"]
     surface, flat = panels[8:10]
     assert (surface["surface"], surface["heat"]) == (True, None)
-    assert flat["heat"]["keys"][0] == ["", "", "a"]
+    assert [cell["key"] for cell in flat["heat"]["cells"][0]] == ["", "", "a"]
     assert flat["heat"]["x_edges"] == [-0.5, 0.5, 2.5, 5.5]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +163,10 @@ def test_report_draws_the_figures() -> None:
     assert main((*TINY_OPTIONS, *one)) == 0
     assert not Path("runs/tiny/figures").exists()
     assert main(("report",)) == 0
-    assert {path.suffix for path in Path("runs/tiny/figures").iterdir()} == {".png", ".svg", ".pdf"}
+    starts = {".png": b"\x89PNG\r\n", ".svg": b"<?xml", ".pdf": b"%PDF-"}
+    paths = list(Path("runs/tiny/figures").iterdir())
+    assert Counter(path.suffix for path in paths) == dict.fromkeys(starts, len(paths) // 3)
+    assert all(path.read_bytes().startswith(starts[path.suffix]) for path in paths)
 
 
 def test_report_of_an_unfinished_campaign_shows_what_there_is(

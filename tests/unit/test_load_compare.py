@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Callable
@@ -41,13 +42,11 @@ def compared(
 
 def values(test: LoadTest, run: str) -> dict[str, float]:
     """What is observed of one run, its block and the share that was skipped."""
-    table, found = observe(test), {}
-    for metric in METRICS:
-        for row in table.of_metric(metric.name):
-            if table.runs[row["run"]] == run:
-                found[metric.name] = float(row["value"])
-                found |= {"skipped": float(row["censored"])}
-                found |= {"block": float(table.blocks[row["block"]])}
+    found: dict[str, float] = {}
+    for row in observe(test).rows:
+        if row.run == run:
+            value = math.nan if row.value is None else row.value
+            found |= {row.metric: value, "skipped": row.censored, "block": float(row.block)}
     return found
 
 

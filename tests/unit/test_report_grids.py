@@ -33,17 +33,18 @@ def test_rows_are_rho_and_columns_are_alpha():
     ]
     found = grid(Summary(rows=tuple(rows), sets=()), SLOWDOWN, 1, SCALE)
     assert (found.y_at, found.x_at) == ((0.0, 0.5), (0.5, 1.0))
-    np.testing.assert_allclose(found.values, [[1.05, 1.1], [1.55, 1.6]])
+    values = [[cell.value for cell in row] for row in found.cells]
+    np.testing.assert_allclose(values, [[1.05, 1.1], [1.55, 1.6]])
 
 
 def test_a_missing_point_stays_empty_between_known_neighbours():
     found = grid(demo_summary(), SLOWDOWN, 4, SCALE)
-    assert found.states[3][1] == "absent"
-    assert found.states[1][3] == "undecided"
-    assert (found.texts[3][1], found.texts[1][3]) == ("n.m.", "?")
-    assert [value for row in found.values for value in row].count(None) == 2
-    assert found.keys[3][1] == "4/750/250/10000"
-    assert found.hover[3][1] == "M = 4, ρ = 0.75, α = 0.25\nnot measured"
+    absent, undecided = found.cells[3][1], found.cells[1][3]
+    assert (absent.state, absent.text) == ("absent", "n.m.")
+    assert (undecided.state, undecided.text) == ("undecided", "?")
+    assert [cell.value for row in found.cells for cell in row].count(None) == 2
+    assert absent.key == "4/750/250/10000"
+    assert absent.hover == "M = 4, ρ = 0.75, α = 0.25\nnot measured"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_a_missing_point_stays_empty_between_known_neighbours():
     ],
 )
 def test_the_pointer_shows_a_value_with_its_interval_and_that_alone(metric, words):
-    found = grid(demo_summary(), metric, 4, SCALE).hover[-1][-1]
+    found = grid(demo_summary(), metric, 4, SCALE).cells[-1][-1].hover
     assert found.split("\n")[1:] == [words, "4 task sets, 6,400 jobs"]
 
 

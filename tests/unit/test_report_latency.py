@@ -523,7 +523,7 @@ def test_the_same_runs_give_the_same_page(summary, runs):
 def test_a_stored_matrix_gets_its_page_its_figures_and_its_rows(tmp_path, runs):
     store = LatencyStore.create(tmp_path / "matrix", {"repeats": 3}, PLATFORM)
     for run in runs:
-        store.commit(run)
+        store.keep(run)
     made = write_latency(store, figures=False)
     page = Page((tmp_path / "matrix" / "report.html").read_text())
     assert "6.18-rt" in page.text

@@ -234,7 +234,9 @@ def test_several_deadline_factors_have_grids_of_their_own():
     grids = {c.option: c.panels[1].heat for c in grid_charts(summary) if "miss" in c.option}
     places = [(m, factor) for m in (4, 2) for factor in (2, 5)]
     assert list(grids) == [f"Deadline miss ratio · M = {m} · D/C = {f}" for m, f in places]
-    tight, wide = (grids[f"Deadline miss ratio · M = 4 · D/C = {f}"].values[2][2] for f in (2, 5))
+    tight, wide = (
+        grids[f"Deadline miss ratio · M = 4 · D/C = {f}"].cells[2][2].value for f in (2, 5)
+    )
     assert tight == pytest.approx(6.25 * wide, rel=1e-4)
     assert len(data["rows"]) == len(summary.rows)
     page = Page(render(summary))

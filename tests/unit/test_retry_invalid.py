@@ -120,7 +120,7 @@ def test_a_run_that_is_invalid_again_is_counted_once(matrix: LatencyStore) -> No
 class Killed(LatencyStore):
     """Dies between setting a run aside and writing the new one."""
 
-    def _write(self, path: Path, run: LatencyRun) -> None:
+    def to_plain(self, run: LatencyRun) -> dict[str, Any]:
         raise KeyboardInterrupt
 
 
@@ -128,13 +128,13 @@ def test_a_kill_leaves_the_old_run_or_the_new_one(matrix: LatencyStore) -> None:
     old = matrix.run_path(HALF).read_bytes()
     new = attrs.evolve(matrix.load(HALF), problems=())
     with pytest.raises(KeyboardInterrupt):
-        Killed(matrix.path, spec=matrix.spec, platform=matrix.platform).replace(new)
+        Killed(matrix.path, spec=matrix.spec, platform=matrix.platform).keep(new)
     assert matrix.run_path(HALF).read_bytes() == old and HALF in matrix.invalid()
-    matrix.replace(new)
+    matrix.keep(new)
     assert [path.name for path in (matrix.path / "set-aside").iterdir()] == [f"{HALF.text}.1.json"]
     assert len(matrix.load(HALF).replaced) == 1
     with pytest.raises(DeadbeatError, match="counts: it is not measured again"):
-        matrix.replace(new)
+        matrix.keep(new)
 
 
 def test_a_damaged_run_is_named_before_anything_is_measured_again(matrix: LatencyStore) -> None:
@@ -147,7 +147,7 @@ def test_a_damaged_run_is_named_before_anything_is_measured_again(matrix: Latenc
 def test_a_run_without_the_record_is_read_as_one_that_was_not_repeated(tmp_path: Path) -> None:
     (run,) = made_up_runs(loads=[IDLE], repeats=1)
     store = LatencyStore.create(tmp_path / "m", {"name": "m"}, example_platform())
-    path = store.commit(run)
+    path = store.keep(run)
     plain = json.loads(path.read_text())
     del plain["run"]["replaced"]
     path.write_text(json.dumps(plain))

@@ -20,5 +20,5 @@ def test_the_pointer_says_where_a_cell_lies_and_how_many_sets_failed() -> None:
     (chart,) = critical(results)
     heat = chart.panels[0].heat
     assert heat is not None
-    assert heat.hover[1][0] == "U/m 0.6, n 6\n7 of 12 not schedulable"
-    assert (heat.texts[0][0], heat.texts[1][0], heat.high) == ("0", "7", 12.0)
+    assert heat.cells[1][0].hover == "U/m 0.6, n 6\n7 of 12 not schedulable"
+    assert (heat.cells[0][0].text, heat.cells[1][0].text, heat.high) == ("0", "7", 12.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import print_shown, say
 from deadbeat.cli._signals import INTERRUPTED
+from deadbeat.cli.measuring import Layer
 from deadbeat.experiment.base import (
     Event,
     Experiment,
@@ -44,59 +45,80 @@ class Told(KeyboardInterrupt):
 def measure(
     command: str,
     name: str,
-    asked: tuple[dict[str, Any], dict[str, str]],
-    options: Mapping[str, Any],
-    given: Mapping[str, Any],
+    asked: Layer,
+    given: Mapping[str, object],
+    /,
+    *,
+    file: Path | None,
+    time_budget: str | None,
+    runs: Path,
+    fresh: bool,
+    figures: bool,
+    as_json: bool,
+    retry_failed: bool | None = None,
+    retry_invalid: bool | None = None,
+    simulated: bool = False,
+    quick: bool | None = None,
+    fail_on: str | None = None,
+    **_others: object,
 ) -> int:
     """Measures what a command asks for; returns the exit status.
 
     Args:
         name: Row of `KINDS`.
-        asked: What was typed: a layer of the specification, and what its paths are called.
-        options: Those of every such command. ``given``: those of this one.
+        asked: What of the specification was typed. ``given``: options of this command alone.
+        retry_failed, retry_invalid: None: the command has no such option.
     """
     kind = kind_of(name)
     words = words_typed(command)
-    layer, names = asked
-    written, called = _written(options["file"], command)
-    budget = options["time_budget"]
+    written = _written(file, command)
     begin = Begin(
-        runs=options["runs"],
-        written=written,
-        typed=layer,
-        names={**called, **names},
-        fresh=options["fresh"],
-        retry_failed=options.get("retry_failed", False),
-        retry_invalid=options.get("retry_invalid", False),
-        simulated=options.get("simulated", False),
-        given={**given, "quick": options.get("quick")},
+        runs=runs,
+        written=written.values,
+        typed=asked.values,
+        names={**written.names, **asked.names},
+        fresh=fresh,
+        retry_failed=bool(retry_failed),
+        retry_invalid=bool(retry_invalid),
+        simulated=simulated,
+        given={**given, "quick": quick},
         words=words,
         say=say,
     )
     with begin.held:
         try:
             begun, outcome = carried_out(
-                kind, begin, budget_s=None if budget is None else budget_seconds(budget)
+                kind, begin, budget_s=None if time_budget is None else budget_seconds(time_budget)
             )
         except Told:
             return INTERRUPTED
         try:
             say("summarise and draw")
-            shown = report(kind, begun, options["figures"])
+            shown = report(kind, begun, figures)
         except KeyboardInterrupt:
             _say_kept(begun.experiment, words)
             return INTERRUPTED
     again, experiment = to_repeat(words), begun.experiment
-    notes = list(_notes(outcome, shown, again, options))
-    if options["as_json"]:
+    notes = []
+    if outcome.failed:
+        first, reason = min((key.text, reason) for key, reason in outcome.failed.items())
+        lacking = f"{len(outcome.failed)} of {outcome.planned} runs have no result"
+        retry = "" if retry_failed is None else " --retry-failed"
+        notes += [
+            f"{lacking}, for example {first}: {reason}",
+            f"measure them again: {again}{retry}",
+        ]
+    if shown.invalid and retry_invalid is not None:
+        notes.append(f"measure the invalid ones again: {again} --retry-invalid")
+    if as_json:
         for note in notes:
             say(note)
-    print_shown(evolve(shown, lines=(*notes, *shown.lines)), as_json=options["as_json"])
-    if not outcome.complete and budget is not None and not options["as_json"]:
+    print_shown(evolve(shown, lines=(*notes, *shown.lines)), as_json=as_json)
+    if not outcome.complete and time_budget is not None and not as_json:
         click.echo(
             f"the time is over, {outcome.done} {experiment.unit} are kept; continue with: {again}"
         )
-    return int(shown.empty or options.get("fail_on") in shown.fails)
+    return int(shown.empty or fail_on in shown.fails)
 
 
 def carried_out(
@@ -136,27 +158,14 @@ def report(kind: ExperimentKind, begun: Begun, figures: bool) -> Shown:
     return kind.report(begun.experiment.store.path, figures)
 
 
-def _notes(
-    outcome: Outcome[Any], shown: Shown, again: str, options: Mapping[str, Any]
-) -> Iterator[str]:
-    """What is lacking, and how to measure it again."""
-    if outcome.failed:
-        name, reason = min((key.text, reason) for key, reason in outcome.failed.items())
-        many = f"{len(outcome.failed)} of {outcome.planned} runs have no result"
-        yield f"{many}, for example {name}: {reason}"
-        yield f"measure them again: {again}{' --retry-failed' * ('retry_failed' in options)}"
-    if shown.invalid and "retry_invalid" in options:
-        yield f"measure the invalid ones again: {again} --retry-invalid"
-
-
-def _written(file: Path | None, verb: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """What a file asks for, and what its keys are called in messages.
+def _written(file: Path | None, verb: str) -> Layer:
+    """What a file asks for.
 
     Raises:
         UsageError: It is of another command.
     """
     if file is None:
-        return {}, {}
+        return Layer()
     values = read_toml(file)
     found = [mode for section, mode in _SECTIONS.items() if section in values]
     guessed = found[0] if len(found) == 1 and verb in _SECTIONS.values() else verb
@@ -164,7 +173,7 @@ def _written(file: Path | None, verb: str) -> tuple[dict[str, Any], dict[str, st
     if mode != verb:
         hint = f"deadbeat {mode} --campaign {shlex.quote(str(file))}"
         raise UsageError(f"{file} is of deadbeat {mode}, not of deadbeat {verb}", hint)
-    return values, names_in_file(file, values)
+    return Layer(values, names_in_file(file, values))
 
 
 def say_simulated(kind: str) -> None:

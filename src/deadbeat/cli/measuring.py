@@ -8,7 +8,7 @@ from inspect import cleandoc
 from typing import Any
 
 import click
-from attrs import frozen
+from attrs import field, frozen
 
 from deadbeat.cli._options import (
     CALIBRATION,
@@ -26,9 +26,6 @@ from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import Row, options_of
 
-#: A layer of a specification, and what its paths are called.
-Layer = tuple[dict[str, Any], dict[str, str]]
-
 FILE = opt(
     "--campaign FILE",
     "Read the parameters from a TOML file; options win over it.",
@@ -37,6 +34,20 @@ FILE = opt(
 )
 RETRY_FAILED = opt("--retry-failed", "Measure again what failed before.")
 RETRY_INVALID = opt("--retry-invalid", "Measure again what is invalid.")
+
+
+@frozen
+class Layer:
+    """What was typed as a layer of a specification, and what its paths are called."""
+
+    values: dict[str, Any] = field(factory=dict)
+    names: dict[str, str] = field(factory=dict)
+
+    def put(self, path: str, value: object, name: str) -> None:
+        """Sets ``path`` (``run.seconds``), which was typed as ``name``."""
+        section, _, key = path.rpartition(".")
+        (self.values.setdefault(section, {}) if section else self.values)[key] = value
+        self.names[path] = name
 
 
 @frozen(kw_only=True)
@@ -66,7 +77,7 @@ class Measuring:
     machine: Sequence[click.Option] = (SIMULATED,)
     budget: str = "--budget"
     fail_on: Mapping[str, str] = {}
-    adjust: Callable[[Layer, Mapping[str, Any]], None] = lambda layer, options: None
+    adjust: Callable[[Layer, Mapping[str, object]], None] = lambda layer, options: None
 
     def values(self) -> tuple[Row, ...]:
         """Options of the specification."""
@@ -97,12 +108,11 @@ def command(name: str) -> click.Command:
             raise UsageError(text, "drop one")
         preset = "quick" if options.get("quick") else options.get("preset")
         if preset is not None:
-            asked[0]["preset"] = preset
-            asked[1]["preset"] = "--quick" if options.get("quick") else "--preset"
+            asked.put("preset", preset, "--quick" if options.get("quick") else "--preset")
         own.adjust(asked, options)
         given = {option.name: options[option.name] for option in (*own.own, *own.machine)}
         measure = import_module("deadbeat.cli._measure").measure
-        return int(measure(name, own.kind, asked, options, given))
+        return int(measure(name, own.kind, asked, given, **options))
 
     return click.Command(
         name,
@@ -143,8 +153,8 @@ def value_options(values: Sequence[Row]) -> list[click.Option]:
     ]
 
 
-def typed(values: Iterable[Row], options: Mapping[str, Any]) -> Layer:
-    """What was typed as a layer of a specification, and which option each path was typed with.
+def typed(values: Iterable[Row], options: Mapping[str, object]) -> Layer:
+    """What was typed.
 
     Args:
         values: Several options may stand for one path, and an option for several paths.
@@ -152,54 +162,44 @@ def typed(values: Iterable[Row], options: Mapping[str, Any]) -> Layer:
     Raises:
         UsageError: Two options for the same path.
     """
-    layer: dict[str, Any] = {}
-    names: dict[str, str] = {}
+    layer = Layer()
     for option, path, _, _ in values:
         value = options[dest(option)]
         if value is None:
             continue
-        if path in names:
-            raise UsageError(f"{names[path]} and {option} mean the same", "give one of them")
-        put(layer, path, value)
-        names[path] = option.partition("/")[2] if value is False else option
-    return layer, names
-
-
-def put(layer: dict[str, Any], path: str, value: Any) -> None:
-    """Sets ``path`` (``run.seconds``) of a layer."""
-    section, _, key = path.rpartition(".")
-    (layer.setdefault(section, {}) if section else layer)[key] = value
+        if path in layer.names:
+            raise UsageError(f"{layer.names[path]} and {option} mean the same", "give one of them")
+        layer.put(path, value, option.partition("/")[2] if value is False else option)
+    return layer
 
 
 def name_precision(layer: Layer) -> None:
     """What is wrong with any key of a precision is wrong with the precision."""
-    if any(path.startswith("precision.") for path in layer[1]):
-        layer[1].setdefault("precision.target", "--precision")
+    if any(path.startswith("precision.") for path in layer.names):
+        layer.names.setdefault("precision.target", "--precision")
 
 
 def _both_axes(layer: Layer, options: Mapping[str, object]) -> None:
-    values, names = layer
     for axis in ("grid.sync_share", "grid.contended_ratio") if options["step"] is not None else ():
-        if axis not in names:
-            put(values, axis, {"step": options["step"]})
-            names[axis] = names[f"{axis}.step"] = "--step"
+        if axis not in layer.names:
+            layer.put(axis, {"step": options["step"]}, "--step")
+            layer.names[f"{axis}.step"] = "--step"
     name_precision(layer)
 
 
 def _mode(layer: Layer, options: Mapping[str, object]) -> None:
-    layer[0]["mode"] = "stress"
+    layer.values["mode"] = "stress"
     name_precision(layer)
 
 
-def _study(layer: Layer, options: Mapping[str, Any]) -> None:
+def _study(layer: Layer, options: Mapping[str, object]) -> None:
     if options["as_list"]:
         shown = import_module("deadbeat.cli.results").study_presets()
         import_module("deadbeat.cli._output").print_shown(shown, as_json=options["as_json"])
         raise click.exceptions.Exit(0)
-    names = layer[1]
-    names.pop("preset", None)
+    layer.names.pop("preset", None)
     for option, path, _, _ in COMMANDS["study"].values():
-        names.setdefault(path, option)
+        layer.names.setdefault(path, option)
 
 
 _OWN = (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
 import attrs
 
-from deadbeat.cli._output import Part, table
-from deadbeat.compare.plot import Plot, preset_of, presets, read_side, write_plot
+from deadbeat.cli._output import table
+from deadbeat.compare.plot import preset_of, presets, read_side, write_plot
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.spec import LoadsRule
 from deadbeat.model.errors import UsageError
@@ -52,7 +52,10 @@ def plot(
         for path, name, file in zip(paths, named, inventory or [None] * len(paths), strict=True)
     ]
     made = write_plot(chosen, sides, folder, engine=engine or "", load=asked, formats=drawn)
-    return Shown(plain=_plain(made), parts=list(_parts(made)))
+    pictures = [f"picture: {path}" for path in made.files]
+    return Shown(
+        plain=made.plain(), document=made.document, parts=[*pictures, f"page: {made.page}"]
+    )
 
 
 def _listed() -> Shown:
@@ -117,30 +120,3 @@ def _load(text: str) -> LoadPoint:
     if len(loads) != 1:
         raise UsageError(f"--load: {shown(text)} names {len(loads)} loads", "name one")
     return loads[0]
-
-
-def _parts(made: Plot) -> Iterator[Part]:
-    if made.labels:
-        yield "   ".join(made.labels)
-    for each in made.drawn.tables:
-        if each.rows:
-            yield table(each.columns, each.rows, title=each.title)
-    yield from made.drawn.sentences
-    yield from (f"note: {line}" for line in made.drawn.caveats)
-    yield from (f"picture: {path}" for path in made.files)
-    yield f"page: {made.page}"
-
-
-def _plain(made: Plot) -> dict[str, object]:
-    return {
-        "preset": made.preset.name,
-        "results": [side.name for side in made.asked.sides],
-        "engine": made.asked.engine,
-        "loads": [load.text for load in made.asked.loads],
-        "labels": list(made.labels),
-        "sentences": list(made.drawn.sentences),
-        "caveats": list(made.drawn.caveats),
-        "tables": [attrs.asdict(table) for table in made.drawn.tables],
-        "files": [str(path) for path in made.files],
-        "page": str(made.page),
-    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -19,10 +19,18 @@ from deadbeat.report.sched_gantt import gantt_svg
 from deadbeat.report.sched_page import render_schedule, schedule_facts, tasks_table
 from deadbeat.report.sched_trace import trace_text
 from deadbeat.report.terminal import print_part
-from deadbeat.sched.answer import ScheduleAnswer, answer_of, responses_of, ties_answer
+from deadbeat.sched.answer import (
+    POLICY_OPTIONS,
+    ScheduleAnswer,
+    answer_of,
+    looked_at,
+    responses_of,
+    ties_answer,
+)
 from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, picture, window
 from deadbeat.sched.simulator import (
     Costs,
+    Model,
     Scheduler,
     TiesVerdict,
     Verdict,
@@ -30,15 +38,13 @@ from deadbeat.sched.simulator import (
     simulate_ties,
 )
 from deadbeat.sched.simulator import simulate as simulate_system
-from deadbeat.sched.statistics import POLICY_OPTIONS, looked_at
 
 FAILED = 3
 #: Kinds of files, in the order of writing.
 _WRITTEN = ("gantt", "trace", "report")
 
 
-#: Words of a `Scheduler`, each with an option of its name.
-_WORDS = ("priorities", "partition", "order", "admission", "unplaced", "balance")
+_COSTS = ("context_switch", "migration", "cache_reload")
 #: Asks every tie rule there is.
 ALL_TIES = "all"
 _EXECUTION = {
@@ -47,39 +53,68 @@ _EXECUTION = {
 }
 
 
-def simulate(file: Path, *, processors: int | None, **options: Any) -> Shown:
+def simulate(
+    file: Path,
+    *,
+    processors: int | None,
+    fail_on: str | None,
+    run_on: bool,
+    budget: int,
+    window_from: int | None,
+    window_to: int | None,
+    model: Model | None,
+    method: str,
+    horizon: int | None,
+    **options: Any,
+) -> Shown:
+    """``options``: files to write, and those of the scheduler."""
     loaded = load(file, processors)
     system = loaded.system
-    _check_outputs(file, options)
+    outputs = {kind: options.pop(kind) for kind in _WRITTEN}
+    outputs = {kind: path for kind, path in outputs.items() if path is not None}
+    _check_outputs(file, outputs)
     title = system.name or ("standard input" if str(file) == STANDARD else file.name)
+    running: dict[str, Any] = {"run_on": run_on, "budget": budget}
 
-    def work() -> tuple[ScheduleAnswer, dict[str, str]]:
-        verdict, ties = _simulate(system, options)
-        answer = answer_of(system, verdict, run_on=options["run_on"], budget=options["budget"])
+    def work() -> ScheduleAnswer:
+        asked = {"model": model, "method": method, "horizon": horizon, **running}
+        verdict, ties = _simulate(system, scheduler_of(**options), **asked)
+        answer = answer_of(system, verdict, **running)
         if ties:
             answer |= ties_answer(system, ties)
-        return answer, _write(system, verdict, answer, title, options)
+        for kind, (start, end) in _windows(
+            system, verdict, tuple(outputs), window_from, window_to
+        ).items():
+            shot = picture(system, verdict, start=start, end=end, **running)
+            if shot.note:
+                say(f"{kind}: {shot.note}")
+            if kind == "gantt":
+                text = gantt_svg(shot, title=title)
+            elif kind == "trace":
+                text = trace_text(shot)
+            else:
+                responses = responses_of(system, verdict, **running)
+                text = render_schedule(shot, answer, responses, title=title)
+            write_text(outputs[kind], text)
+        return answer
 
-    answer, written = patiently(
-        work, f"simulating, at most {options['budget']} scheduling points: --budget"
-    )
+    answer = patiently(work, f"simulating, at most {budget} scheduling points: --budget")
+    written = {kind: str(path) for kind, path in outputs.items()}
     return Shown(
         plain={**answer, "files": written},
         parts=list(_parts(system, answer, written)),
-        status=FAILED if _fails(answer, options["fail_on"]) else 0,
+        status=FAILED if _fails(answer, fail_on) else 0,
     )
 
 
-def _check_outputs(file: Path, options: Mapping[str, Any]) -> None:
+def _check_outputs(file: Path, outputs: Mapping[str, Path]) -> None:
     """Raises UsageError where a file to write is the one that is read, or written twice."""
     taken = {} if str(file) == STANDARD else {file.resolve(): "the file to simulate"}
-    for kind in _WRITTEN:
-        if options[kind] is None:
-            continue
-        path = options[kind].resolve()
-        if path in taken:
-            raise UsageError(f"--{kind} {options[kind]} is {taken[path]}", "choose another name")
-        taken[path] = f"the file of --{kind} too"
+    for kind, path in outputs.items():
+        place = path.resolve()
+        if place in taken:
+            raise UsageError(f"--{kind} {path} is {taken[place]}", "choose another name")
+        taken[place] = f"the file of --{kind} too"
 
 
 def _fails(answer: ScheduleAnswer, wanted: str | None) -> bool:
@@ -89,97 +124,60 @@ def _fails(answer: ScheduleAnswer, wanted: str | None) -> bool:
     return found == "no" if wanted == "miss" else found != "yes" and wanted == "undecided"
 
 
-def _simulate(system: TaskSystem, options: Mapping[str, Any]) -> tuple[Verdict, TiesVerdict | None]:
+def _simulate(
+    system: TaskSystem, scheduler: Scheduler, **asked: Any
+) -> tuple[Verdict, TiesVerdict | None]:
     """The verdict whose schedule is told and, with --ties all, those of all rules.
 
     Of several the first that denies is told, else the first.
     """
-    scheduler = scheduler_of(options)
-    say_unused(scheduler, options)
-    arguments: dict[str, Any] = {
-        name: options[name] for name in ("model", "method", "horizon", "budget", "run_on")
-    }
     if scheduler.ties != ALL_TIES:
-        return simulate_system(system, scheduler, **arguments), None
-    ties = simulate_ties(system, scheduler, **arguments)
+        return simulate_system(system, scheduler, **asked), None
+    ties = simulate_ties(system, scheduler, **asked)
     verdicts = list(ties.verdicts.values())
     denied = [verdict for verdict in verdicts if verdict.schedulable == "no"]
     return (denied or verdicts)[0], ties
 
 
-def _write(
+def _windows(
     system: TaskSystem,
     verdict: Verdict,
-    answer: ScheduleAnswer,
-    title: str,
-    options: Mapping[str, Any],
-) -> dict[str, str]:
-    """Writes the files asked for: kind -> path."""
-    # The page comes last: it is what takes longest.
-    kinds = [kind for kind in _WRITTEN if options[kind] is not None]
-    low, high = options["window_from"], options["window_to"]
+    kinds: Sequence[str],
+    low: int | None,
+    high: int | None,
+) -> dict[str, tuple[int, int]]:
+    """What of the schedule each file shows: from ``low`` to ``high`` where these are given."""
     if low is not None and high is not None and low >= high:
         raise UsageError(f"--from {low} is not before --to {high}", "--from 0 --to 100")
-    if not kinds:
-        if low is not None or high is not None:
-            raise UsageError("--from and --to need something to draw", "add --gantt FILE.svg")
-        return {}
-
-    running = {name: options[name] for name in ("run_on", "budget")}
+    if not kinds and (low is not None or high is not None):
+        raise UsageError("--from and --to need something to draw", "add --gantt FILE.svg")
+    found = {}
     for kind in kinds:
         jobs = JOBS_TRACED if kind == "trace" else JOBS_READABLE
         start, end = window(system, verdict, jobs=jobs)
-        length = end - start
-        if low is not None or high is not None:
-            start = low if low is not None else max(0, min(start, high - 1))
-            end = high if high is not None else start + length
-        shot = picture(
-            system,
-            verdict,
-            start=start,
-            end=end,
-            **running,
-        )
-        if shot.note:
-            say(f"{kind}: {shot.note}")
-        if kind == "gantt":
-            text = gantt_svg(shot, title=title)
-        elif kind == "trace":
-            text = trace_text(shot)
-        else:
-            responses = responses_of(system, verdict, **running)
-            text = render_schedule(shot, answer, responses, title=title)
-        write_text(options[kind], text)
-    return {kind: str(options[kind]) for kind in kinds}
+        if low is not None:
+            start, end = low, low + end - start
+        if high is not None:
+            start, end = (start if low is not None else max(0, min(start, high - 1))), high
+        found[kind] = (start, end)
+    return found
 
 
-def scheduler_of(options: Mapping[str, Any]) -> Scheduler:
-    """The scheduler that the options describe, tie rule ALL_TIES included."""
-    names = (*_WORDS, "cluster_size")
-    words = {name: options[name] for name in names if options[name] is not None}
-    return Scheduler(
-        policy=options["policy"],
-        ties=options["ties"],
-        threshold=threshold_of(options["threshold"]),
-        costs=Costs(
-            context_switch=options["cost_context_switch"],
-            migration=options["cost_migration"],
-            cache_reload=options["cost_cache_reload"],
-        ),
-        **words,
-    )
+def scheduler_of(**options: Any) -> Scheduler:
+    """The scheduler that the options describe, tie rule ALL_TIES included.
 
-
-def say_unused(scheduler: Scheduler, options: Mapping[str, Any]) -> None:
-    """Says which of the options given the policy does not look at.
-
-    No error: a script that asks several policies may give all of them the same options.
+    Says which of them the policy does not look at. No error: a script that asks several policies
+    may give all of them the same options.
     """
-    used = looked_at(policies()[scheduler.policy])
+    policy, threshold = options["policy"], threshold_of(options["threshold"])
+    used = looked_at(policies()[policy])
     unused = [name for name in POLICY_OPTIONS if options[name] is not None and name not in used]
     if unused:
         words = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
-        say(f"{scheduler.policy} does not look at {words}")
+        say(f"{policy} does not look at {words}")
+    costs = {name: options.pop(f"cost_{name}") for name in _COSTS}
+    given = {name: value for name, value in options.items() if value is not None}
+    return Scheduler(**{**given, "threshold": threshold}, costs=Costs(**costs))
 
 
 def threshold_of(text: str | None) -> tuple[int, int] | None:

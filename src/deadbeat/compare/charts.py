@@ -24,11 +24,11 @@ from deadbeat.report.charts import (
     Chart,
     Curve,
     CurvePoint,
+    Heat,
     HeatCell,
     Mark,
     Panel,
     curve,
-    heat,
 )
 
 #: Looks of the verdicts: colour and marker that stay theirs.
@@ -235,14 +235,15 @@ def _heat_panels(
                 title=f"M = {m}",
                 x_label="contended ratio α",
                 y_label="synchronisation share ρ",
-                heat=heat(
-                    [
+                heat=Heat(
+                    cells=[
                         [_heat_cell(place.get((grids.milli(r), grids.milli(a)))) for a in ratios]
                         for r in shares
                     ],
                     x=(f"{a:g}" for a in ratios),
                     y=(f"{r:g}" for r in shares),
-                    ends=(-span, span),
+                    low=-span,
+                    high=span,
                     unit=effect_axis(metric.metric),
                 ),
             )

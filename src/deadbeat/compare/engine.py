@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.compare.gate import STILL, Drift, Gate, gate_of
+from deadbeat.compare.gate import STILL, Drift, gate_of
 from deadbeat.compare.pairs import MeanDifference, PairedRuns, by_cell, cut_off, if_rare, over_cells
 from deadbeat.compare.words import cell_text, needs, overall
 from deadbeat.model.comparison import (
@@ -28,7 +28,7 @@ from deadbeat.model.comparison import (
     MetricComparison,
     Vocabulary,
 )
-from deadbeat.model.observations import Floats, Metric, Observations
+from deadbeat.model.observations import Cell, Floats, Metric, Observations
 from deadbeat.stats.intervals import t_quantile
 from deadbeat.stats.multiple import holm
 
@@ -90,10 +90,10 @@ def compare_tables(
         repeats: Further results of the baseline's command on its machine and kernel (A/A).
     """
     parts = [
-        _Part.of(PairedRuns.of(metric, [baseline, *repeats, other]), options)
+        _MetricPart.of(PairedRuns.of(metric, [baseline, *repeats, other]), options)
         for metric in options.metrics
     ]
-    p_holm = holm([part.whole.p if part.whole else 1.0 for part in parts])
+    p_holm = holm([part.effect.p if part.effect else 1.0 for part in parts])
     metrics = _metrics(parts, p_holm, options)
     harm = [line for part in parts for line in part.hidden.worse]
     found = overall(metrics, harm=harm, words=options.words)
@@ -176,28 +176,118 @@ def _hidden(sample: PairedRuns, chosen: NDArray[np.bool_], options: CompareOptio
 
 @frozen(kw_only=True, eq=False)
 class _Part:
-    """A metric before anything is corrected over metrics.
+    """The runs of a metric, or of one of its cells, before anything is corrected over metrics.
 
     Attributes:
-        difference: [run] other less baseline; NaN where a side has none.
-        chosen: [run] where both have one.
-        hidden_cells, cells: By the number of the cell.
+        mine: [run] those with a value on both sides.
+        effect: None: there is no such run.
+        drift: What sessions differ by; None: not known.
+        empty: No run of it is on both sides: of a cell with runs but without a value the metric
+            does not tell, and what one side lost is told apart.
+        place: Of a cell.
     """
 
     sample: PairedRuns
-    chosen: NDArray[np.bool_]
+    mine: NDArray[np.bool_]
+    effect: MeanDifference | None
+    drift: Drift | None
     hidden: _Hidden
-    gate: Gate
-    difference: Floats
-    hidden_cells: tuple[_Hidden, ...]
-    whole: MeanDifference | None = None
-    cells: tuple[MeanDifference | None, ...] = ()
+    empty: bool = False
+    place: Cell | None = None
+
+    @property
+    def values(self) -> Floats:
+        """Differences."""
+        return np.asarray(self.sample.difference[self.mine])
+
+    @property
+    def told(self) -> bool:
+        """Whether enough runs differ at all to say anything: identical jumps of one event more or
+        less have no scatter, and look certain."""
+        if self.effect is None:
+            return False
+        return not self.sample.metric.rare or int(np.count_nonzero(self.values)) >= DIFFERING_MIN
+
+    @property
+    def margin(self) -> float:
+        metric = self.sample.metric
+        return math.log1p(metric.minimum) if metric.log else metric.minimum
+
+    @property
+    def sign(self) -> int:
+        return -1 if self.sample.metric.higher_is_better else 1
+
+    def half90(self, effect: MeanDifference) -> float:
+        """Half the interval of an equality, which asks nothing else at once."""
+        alone = self.drift.alone(2 * EQUAL_LEVEL) if self.drift else 0.0
+        return max(effect.half(2 * EQUAL_LEVEL), alone)
+
+    def verdict(self, effect: MeanDifference, p_holm: float, level: float, gate: float) -> str:
+        if p_holm <= level and abs(effect.mean) > max(self.margin, gate) + effect.hidden:
+            return "worse" if self.sign * effect.mean > 0 else "better"
+        return "equal" if abs(effect.mean) + self.half90(effect) < self.margin else "undecided"
+
+    def no_worse(self) -> bool:
+        if self.effect is None or self.drift is None or not self.told or self.hidden.worse:
+            return False
+        return self.sign * self.effect.mean + self.half90(self.effect) < self.margin
+
+    def smallest(self, effect: MeanDifference, level: float, gate: float, drift: Drift) -> float:
+        """Effect that is found with probability POWER: what it must exceed, and what the session
+        and the runs of the next comparison may take off; may be inf."""
+        if effect.degrees < 1:
+            return math.inf
+        chance = t_quantile(1 - level / 2, effect.degrees) * effect.error
+        return max(self.margin, gate, chance) + effect.hidden + max(
+            t_quantile(POWER, effect.degrees) * effect.error,
+            t_quantile(POWER, drift.degrees) * drift.own,
+        )  # fmt: skip
+
+    def judged(self, empty: C, *, p_holm: float, gate_level: float, level: float, many: int) -> C:
+        """``empty`` with what the runs say.
+
+        Args:
+            level: Of ``p_holm``; of the smallest effect among ``many`` that are asked at once.
+        """
+        sample, effect, drift = self.sample, self.effect, self.drift
+        if effect is None:
+            return empty
+        verdict, smallest = "undecided", None
+        if drift is not None and self.told:
+            gate = drift.at(gate_level)
+            found = self.verdict(effect, p_holm, level, gate)
+            verdict = found if self.hidden.allows(found) else verdict
+            smallest = sample.known(self.smallest(effect, level / many, gate, drift))
+        half = effect.half(0.05)
+        low, high = sample.known(effect.mean - half), sample.known(effect.mean + half)
+        if sample.metric.rare:  # a difference of shares leads neither below 0 nor above 1
+            before = float(sample.before[self.mine].mean())
+            low = None if low is None else max(low, -before)
+            high = None if high is None else min(high, 1.0 - before)
+        return evolve(
+            empty,
+            effect=sample.shown(effect.mean),
+            low=low,
+            high=high,
+            p=effect.p,
+            p_holm=p_holm,
+            smallest_effect=smallest,
+            verdict=verdict,
+        )
+
+
+@frozen(kw_only=True, eq=False)
+class _MetricPart(_Part):
+    """Over all cells."""
+
+    cells: tuple[_Part, ...]
+    basis: str
 
     @classmethod
-    def of(cls, sample: PairedRuns, options: CompareOptions) -> _Part:
-        difference = np.asarray(sample.values[-1] - sample.before)
-        chosen = np.isfinite(difference)
-        hidden = _hidden(sample, np.ones(len(sample.cell), dtype=np.bool_), options)
+    def of(cls, sample: PairedRuns, options: CompareOptions) -> _MetricPart:
+        chosen, difference = np.isfinite(sample.difference), sample.difference
+        slack = np.maximum(sample.slack[:-1].max(axis=0), sample.slack[-1])
+        both = sample.ran[:-1].any(axis=0) & sample.ran[-1]
         gate = gate_of(
             sample,
             results=options.words.results,
@@ -205,59 +295,56 @@ class _Part:
             ungated=options.ungated,
             alike=options.cells_alike,
         )
-        part = cls(
+
+        def limited(effect: MeanDifference, mine: NDArray[np.bool_], weights: Floats) -> Any:
+            found = cut_off(effect, slack[mine], weights)
+            return if_rare(found, difference[mine]) if sample.metric.rare else found
+
+        groups = [sample.cell == number for number in range(len(sample.cells))]
+        present = [n for n, group in enumerate(groups) if (group & chosen).any()]
+        means = by_cell([difference[groups[n] & chosen] for n in present])
+        effects = dict(zip(present, means, strict=True))
+        cells = []
+        for n, group in enumerate(groups):
+            mine = group & chosen
+            known = n in effects
+            cells.append(
+                _Part(
+                    sample=sample,
+                    mine=mine,
+                    effect=limited(effects[n], mine, np.ones(mine.sum())) if known else None,
+                    drift=gate.cells[n],
+                    hidden=_hidden(sample, group, options),
+                    empty=not (both & group).any(),
+                    place=sample.cells[n],
+                )
+            )
+        whole, cell = None, sample.cell[chosen]
+        if len(cell):
+            whole = over_cells(difference[chosen], cell, sample.block[chosen])
+            whole = limited(whole, chosen, 1.0 / np.bincount(cell)[cell])
+        return cls(
             sample=sample,
-            chosen=chosen,
-            hidden=hidden,
-            gate=gate,
-            difference=difference,
-            hidden_cells=tuple(
-                _hidden(sample, sample.cell == n, options) for n in range(len(sample.cells))
-            ),
-        )
-        if not chosen.any():
-            return evolve(part, cells=(None,) * len(sample.cells))
-        slack = np.maximum(sample.slack[:-1].max(axis=0), sample.slack[-1])
-        cell = sample.cell[chosen]
-        differences = difference[chosen]
-        whole = over_cells(differences, cell, sample.block[chosen])
-        whole = cut_off(whole, slack[chosen], 1.0 / np.bincount(cell)[cell])
-        present = np.unique(cell)
-        values = [differences[cell == n] for n in present]
-        effects = [
-            cut_off(effect, slack[chosen][cell == n], np.ones(len(own)))
-            for n, own, effect in zip(present, values, by_cell(values), strict=True)
-        ]
-        if sample.metric.rare:
-            whole = if_rare(whole, differences)
-            effects = [if_rare(each, own) for each, own in zip(effects, values, strict=True)]
-        found = dict(zip(map(int, present), effects, strict=True))
-        return evolve(
-            part, whole=whole, cells=tuple(found.get(n) for n in range(len(sample.cells)))
+            mine=chosen,
+            effect=whole,
+            drift=gate.whole,
+            hidden=_hidden(sample, np.ones(len(chosen), dtype=np.bool_), options),
+            cells=tuple(cells),
+            basis=gate.basis,
         )
 
-    def values(self, cell: int | None = None) -> Floats:
-        """Differences, of one cell or of all."""
-        mine = self.chosen if cell is None else self.chosen & (self.sample.cell == cell)
-        return np.asarray(self.difference[mine])
-
-    def is_empty(self, cell: int) -> bool:
-        """Whether no run of the cell is on both sides: of a cell with runs but without a value the
-        metric does not tell, and what one side lost is told apart."""
-        both = self.sample.ran[:-1].any(axis=0) & self.sample.ran[-1]
-        return not bool((both & (self.sample.cell == cell)).any())
-
-    def is_told(self, cell: int | None = None) -> bool:
-        """Whether enough runs differ at all to say anything: identical jumps of one event more or
-        less have no scatter, and look certain."""
-        values = self.values(cell)
-        if not len(values):
-            return False
-        return not self.sample.metric.rare or int(np.count_nonzero(values)) >= DIFFERING_MIN
+    @property
+    def matters(self) -> bool:
+        """Whether any single run differs by more than the minimum, or has a value on one side
+        only."""
+        sample = self.sample
+        before, after = np.isfinite(sample.before), np.isfinite(sample.values[-1])
+        one_sided = sample.ran[:-1].any(axis=0) & sample.ran[-1] & (before != after)
+        return bool(one_sided.any() or np.abs(self.values).max() > sample.metric.minimum)
 
 
 def _metrics(
-    parts: Sequence[_Part], p_holm: Sequence[float], options: CompareOptions
+    parts: Sequence[_MetricPart], p_holm: Sequence[float], options: CompareOptions
 ) -> tuple[MetricComparison, ...]:
     """With gates that hold for all metrics together.
 
@@ -265,7 +352,7 @@ def _metrics(
     all of k metrics exceed their gates at the level asked for, they differ; if all but one do at
     half of it; and so on to one at the k-th part of it. Metrics that cannot be told have no part.
     """
-    many = max(1, sum(part.is_told() for part in parts))
+    many = max(1, sum(part.told for part in parts))
     found: tuple[MetricComparison, ...] = ()
     for step in range(1, many + 1):
         found = tuple(
@@ -283,143 +370,48 @@ def _differs_in(item: MetricComparison | CellComparison) -> bool:
     return item.verdict in ("worse", "better")
 
 
-@frozen(kw_only=True)
-class _Judge:
-    """Turns an effect into a verdict, on the scale of the differences.
-
-    Attributes:
-        gate: What a difference must exceed; None: not known.
-        alone: The same where nothing else is asked at once: of an equality.
-    """
-
-    margin: float
-    sign: int
-    gate: float | None
-    alone: float | None
-    drift: Drift
-    hidden: _Hidden
-
-    @classmethod
-    def of(cls, metric: Metric, drift: Drift | None, hidden: _Hidden, level: float) -> _Judge:
-        return cls(
-            margin=math.log1p(metric.minimum) if metric.log else metric.minimum,
-            sign=-1 if metric.higher_is_better else 1,
-            gate=None if drift is None else drift.at(level),
-            # One-sided at 5 %, as the interval of 90 % beside it.
-            alone=None if drift is None else drift.alone(2 * EQUAL_LEVEL),
-            drift=drift or STILL,
-            hidden=hidden,
-        )
-
-    def verdict(self, effect: MeanDifference, p_holm: float, level: float, *, told: bool) -> str:
-        found = self._found(effect, p_holm, level) if told else "undecided"
-        return found if self.hidden.allows(found) else "undecided"
-
-    def _found(self, effect: MeanDifference, p_holm: float, level: float) -> str:
-        if self.gate is None or self.alone is None:
-            return "undecided"
-        bar = max(self.margin, self.gate) + effect.hidden
-        if p_holm <= level and abs(effect.mean) > bar:
-            return "worse" if self.sign * effect.mean > 0 else "better"
-        if abs(effect.mean) + self._half90(effect) < self.margin:
-            return "equal"
-        return "undecided"
-
-    def no_worse(self, effect: MeanDifference) -> bool:
-        if self.alone is None or self.hidden.worse:
-            return False
-        return self.sign * effect.mean + self._half90(effect) < self.margin
-
-    def _half90(self, effect: MeanDifference) -> float:
-        return max(effect.half(2 * EQUAL_LEVEL), self.alone or 0.0)
-
-    def smallest(self, effect: MeanDifference, level: float) -> float:
-        """Effect that is found with probability POWER: what it must exceed, and what the session
-        and the runs of the next comparison may take off; may be inf."""
-        if self.gate is None or effect.degrees < 1:
-            return math.inf
-        chance = t_quantile(1 - level / 2, effect.degrees) * effect.error
-        return max(self.margin, self.gate, chance) + effect.hidden + max(
-            t_quantile(POWER, effect.degrees) * effect.error,
-            t_quantile(POWER, self.drift.degrees) * self.drift.own,
-        )  # fmt: skip
-
-    def judged(
-        self,
-        empty: C,
-        sample: PairedRuns,
-        mine: NDArray[np.bool_],
-        effect: MeanDifference,
-        *,
-        p_holm: float,
-        levels: tuple[float, float],
-        told: bool,
-    ) -> C:
-        """``empty`` with what the runs ``mine`` say.
-
-        Args:
-            levels: Of ``p_holm``, and of the smallest effect that can be found.
-        """
-        low, high = _ends(sample, effect, sample.before[mine])
-        smallest = self.smallest(effect, levels[1])
-        return evolve(
-            empty,
-            effect=sample.shown(effect.mean),
-            low=low,
-            high=high,
-            p=effect.p,
-            p_holm=p_holm,
-            smallest_effect=sample.known(smallest) if told else None,
-            verdict=self.verdict(effect, p_holm, levels[0], told=told),
-        )
-
-
-def _metric(part: _Part, p_holm: float, options: CompareOptions, step: int) -> MetricComparison:
+def _metric(
+    part: _MetricPart, p_holm: float, options: CompareOptions, step: int
+) -> MetricComparison:
     """``step``: what the levels of the gates are divided by."""
-    sample, whole, metric = part.sample, part.whole, part.sample.metric
-    judge = _Judge.of(metric, part.gate.whole, part.hidden, GATE_LEVEL / step)
-    corrected = iter(holm([effect.p for effect in part.cells if effect]))
+    sample, metric, drift = part.sample, part.sample.metric, part.drift
+    corrected = iter(holm([each.effect.p for each in part.cells if each.effect]))
+    many = sum(1 for each in part.cells if each.effect)
     cells = tuple(
-        _cell(part, number, next(corrected) if part.cells[number] else 1.0, options, step)
-        for number in range(len(sample.cells))
-        if part.cells[number] or part.is_empty(number)
+        _cell(each, next(corrected) if each.effect else 1.0, many, options, step)
+        for each in part.cells
+        if each.effect or each.empty
     )
-    told = part.is_told()
-    known = judge.gate is not None and part.gate.whole is not None
-    known &= part.gate.whole is not STILL or options.simulated
+    known = drift is not None and (drift is not STILL or options.simulated)
     empty = MetricComparison(
         metric=metric,
         minimum=metric.minimum,
-        gate=sample.known(judge.gate or 0.0) if known else None,
-        gate_basis=part.gate.basis,
+        gate=sample.known(drift.at(GATE_LEVEL / step)) if drift and known else None,
+        gate_basis=part.basis,
         cells=cells,
-        told=told,
-        vote=told or (bool(np.isfinite(sample.values).any()) and (whole is None or _matters(part))),
+        told=part.told,
+        vote=part.told
+        or (bool(np.isfinite(sample.values).any()) and (part.effect is None or part.matters)),
         capped=part.hidden.lines,
     )
-    if whole is None:
-        return empty
-    levels = (FALSE_ALARMS / 2, FALSE_ALARMS / 2 / len(options.metrics))
-    found = judge.judged(empty, sample, part.chosen, whole, p_holm=p_holm, levels=levels, told=told)
+    found = part.judged(
+        empty,
+        p_holm=p_holm,
+        gate_level=GATE_LEVEL / step,
+        level=FALSE_ALARMS / 2,
+        many=len(options.metrics),
+    )
     lacking = any(not cell.pairs for cell in cells)
     if found.verdict == "equal" and (lacking or any(map(_differs_in, cells))):
         found = evolve(found, verdict="undecided")  # on average only
-    return evolve(found, no_worse=told and not lacking and judge.no_worse(whole))
-
-
-def _matters(part: _Part) -> bool:
-    """Whether any single run differs by more than the minimum, or has a value on one side only."""
-    sample = part.sample
-    before, after = np.isfinite(sample.before), np.isfinite(sample.values[-1])
-    one_sided = sample.ran[:-1].any(axis=0) & sample.ran[-1] & (before != after)
-    return bool(one_sided.any() or np.abs(part.values()).max() > sample.metric.minimum)
+    return evolve(found, no_worse=not lacking and part.no_worse())
 
 
 def _cell(
-    part: _Part, number: int, p_holm: float, options: CompareOptions, step: int
+    part: _Part, p_holm: float, many: int, options: CompareOptions, step: int
 ) -> CellComparison:
-    sample, effect, place = part.sample, part.cells[number], part.sample.cells[number]
-    empty = CellComparison(
+    sample, place = part.sample, part.place or Cell()
+    known = CellComparison(
         metric=sample.metric,
         cores=place.cores,
         sync_share=None if place.sync_share < 0 else place.sync_share,
@@ -427,31 +419,10 @@ def _cell(
         deadline_factor=place.deadline_factor,
         group=place.group,
     )
-    if effect is None:
-        return empty
-    mine = part.chosen & (sample.cell == number)
-    hidden, drift = part.hidden_cells[number], part.gate.cells[number]
-    judge = _Judge.of(sample.metric, drift, hidden, CELL_GATE_LEVEL / step)
-    sides = [float(side[mine].mean()) for side in (sample.before, sample.values[-1])]
-    before, after = (math.exp(side) if sample.metric.log else side for side in sides)
-    known = evolve(empty, pairs=int(mine.sum()), baseline=before, other=after, test="student")
-    many = sum(1 for each in part.cells if each)
-    levels = (options.cell_level, options.cell_level / many)
-    return judge.judged(
-        known, sample, mine, effect, p_holm=p_holm, levels=levels, told=part.is_told(number)
-    )
-
-
-def _ends(
-    sample: PairedRuns, effect: MeanDifference, before: Floats
-) -> tuple[float | None, float | None]:
-    """The interval; a difference of shares leads neither below 0 nor above 1."""
-    half = effect.half(0.05)
-    low, high = sample.known(effect.mean - half), sample.known(effect.mean + half)
-    if not sample.metric.rare:
-        return low, high
-    level = float(before.mean())
-    return (
-        None if low is None else max(low, -level),
-        None if high is None else min(high, 1.0 - level),
-    )
+    if part.effect is not None:
+        sides = (float(side[part.mine].mean()) for side in (sample.before, sample.values[-1]))
+        before, after = (math.exp(side) if sample.metric.log else side for side in sides)
+        pairs = int(part.mine.sum())
+        known = evolve(known, pairs=pairs, baseline=before, other=after, test="student")
+    gate_level, level = CELL_GATE_LEVEL / step, options.cell_level
+    return part.judged(known, p_holm=p_holm, gate_level=gate_level, level=level, many=many)

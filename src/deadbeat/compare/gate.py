@@ -126,7 +126,7 @@ def gate_of(
 
 def _guess(sample: PairedRuns, results: str, *, ungated: bool) -> Gate:
     """From stretches of time within the two results: what differs between sessions is not in it."""
-    difference = sample.values[-1] - sample.before
+    difference = sample.difference
     known = np.isfinite(difference) & np.isfinite(sample.at)
     count = min(STRETCHES, int(known.sum()) // STRETCH_RUNS)
     if count < 3:

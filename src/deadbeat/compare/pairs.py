@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
@@ -52,17 +51,11 @@ class PairedRuns:
     def of(cls, metric: Metric, tables: Sequence[Observations]) -> PairedRuns:
         cells = tuple(sorted(set(tables[0].cells) & set(tables[-1].cells)))
         number = {cell: index for index, cell in enumerate(cells)}
-        rows: list[dict[str, Any]] = []
-        place: dict[str, tuple[Cell, str]] = {}
-        for table in tables:
-            found = table.of_metric(metric.name)
-            rows.append({table.runs[row["run"]]: row for row in found})
-            for row in found:
-                key = (table.cells[row["cell"]], table.blocks[row["block"]])
-                place.setdefault(table.runs[row["run"]], key)
+        rows = [{r.run: r for r in table.rows if r.metric == metric.name} for table in tables]
+        place = {run: row for own in reversed(rows) for run, row in own.items()}
         unwanted = tables[-1].unwanted
-        runs = sorted(r for r, (cell, _) in place.items() if cell in number and r not in unwanted)
-        blocks = sorted({place[run][1] for run in runs})
+        runs = sorted(r for r in place if place[r].cell in number and r not in unwanted)
+        blocks = sorted({place[run].block for run in runs})
         shape = (len(tables), len(runs))
         values, slack, censored, at = (np.full(shape, f) for f in (np.nan, 0.0, 1.0, np.nan))
         ran = np.zeros(shape, dtype=np.bool_)
@@ -71,20 +64,21 @@ class PairedRuns:
                 row = own.get(run)
                 if row is None:
                     continue
-                ran[result, index], at[result, index] = True, row["at"]
-                value = float(row["value"])
+                ran[result, index] = True
+                at[result, index] = math.nan if row.at is None else row.at
+                value = math.nan if row.value is None else row.value
                 if math.isfinite(value) and (value > 0 or not metric.log):
                     values[result, index] = math.log(value) if metric.log else value
-                    slack[result, index] = row["slack"]
-                    censored[result, index] = row["censored"]
+                    slack[result, index] = row.slack
+                    censored[result, index] = row.censored
         return cls(
             metric=metric,
             cells=cells,
-            planned=np.array([[cell in set(table.cells) for cell in cells] for table in tables]),
+            planned=np.array([[cell in table.cells for cell in cells] for table in tables]),
             doubt="" if len(tables) > 2 else tables[-1].doubts.get(metric.name, ""),
             repeats=tuple(table.name for table in tables[1:-1]),
-            cell=np.array([number[place[run][0]] for run in runs], dtype=np.int64),
-            block=np.array([blocks.index(place[run][1]) for run in runs], dtype=np.int64),
+            cell=np.array([number[place[run].cell] for run in runs], dtype=np.int64),
+            block=np.array([blocks.index(place[run].block) for run in runs], dtype=np.int64),
             values=values,
             before=mean_known(values[:-1]),
             ran=ran,
@@ -92,6 +86,11 @@ class PairedRuns:
             censored=censored,
             at=at[[0, -1]].mean(axis=0),
         )
+
+    @property
+    def difference(self) -> Floats:
+        """[run] other less baseline; NaN where a side has none."""
+        return np.asarray(self.values[-1] - self.before)
 
     def shown(self, difference: float) -> float:
         """A difference in the metric's scale: a ratio less 1, or a difference as it is."""

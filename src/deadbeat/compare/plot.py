@@ -37,7 +37,7 @@ from deadbeat.report.document import (
 )
 from deadbeat.report.files import write_charts, write_page
 from deadbeat.report.glossary import terms
-from deadbeat.store.files import parse_json, read_bytes, storing
+from deadbeat.store.files import parse_json, read_bytes
 from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
 
 #: Where presets come from: modules with a tuple PRESETS, imported when one is asked for.
@@ -52,9 +52,24 @@ class Plot:
     preset: PlotPreset
     asked: Question
     drawn: DrawnPlot
+    document: Document
     page: Path
     files: tuple[Path, ...]
-    labels: tuple[str, ...]
+
+    def plain(self) -> dict[str, object]:
+        """As JSON values."""
+        return {
+            "preset": self.preset.name,
+            "results": [side.name for side in self.asked.sides],
+            "engine": self.asked.engine,
+            "loads": [load.text for load in self.asked.loads],
+            "labels": list(self.document.labels),
+            "sentences": list(self.drawn.sentences),
+            "caveats": list(self.drawn.caveats),
+            "tables": [asdict(table) for table in self.drawn.tables],
+            "files": [str(path) for path in self.files],
+            "page": str(self.page),
+        }
 
 
 @cache
@@ -149,15 +164,18 @@ def write_plot(
     preset.check([side.name for side in sides])
     asked = question(sides, engine=engine, load=load)
     drawn = preset.draw(asked)
-    labels = labels_of(sides)
-    folder = Path(out_dir)
-    with storing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    words = Words(labels=", ".join(labels), caption=_origin(asked))
-    write_charts(folder, drawn.charts, words, formats)
-    files = tuple(folder / f"{chart.name}.{each}" for chart in drawn.charts for each in formats)
-    page = write_page(folder / f"{preset.name}.html", plot_document(preset, asked, drawn))
-    return Plot(preset=preset, asked=asked, drawn=drawn, page=page, files=files, labels=labels)
+    document = plot_document(preset, asked, drawn)
+    kernels = [f"{side.name}: {kernel_text(side.platform.get('kernel'))}" for side in sides]
+    words = Words(labels=", ".join(document.labels), caption=f"{'; '.join(kernels)}.")
+    write_charts(out_dir, drawn.charts, words, formats)
+    return Plot(
+        preset=preset,
+        asked=asked,
+        drawn=drawn,
+        document=document,
+        page=write_page(out_dir / f"{preset.name}.html", document),
+        files=tuple(out_dir / f"{c.name}.{each}" for c in drawn.charts for each in formats),
+    )
 
 
 def labels_of(sides: Sequence[Side]) -> tuple[str, ...]:
@@ -170,18 +188,12 @@ def labels_of(sides: Sequence[Side]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _origin(asked: Question) -> str:
-    kernels = "; ".join(
-        f"{side.name}: {kernel_text(side.platform.get('kernel'))}" for side in asked.sides
-    )
-    return f"{kernels}."
-
-
 def plot_document(preset: PlotPreset, asked: Question, drawn: DrawnPlot) -> Document:
     """The picture, what it says, and of what it is."""
-    said: list[Part] = [Sentence(line, answer=True) for line in drawn.sentences]
+    said: list[Part] = [Sentence(line, answer=True, terminal=True) for line in drawn.sentences]
     if drawn.caveats:
-        said.append(Subsection("With these reservations", [Lines(drawn.caveats)]))
+        caveats = [Lines(drawn.caveats, terminal=True)]
+        said.append(Subsection("With these reservations", caveats))
     return Document(
         title=preset.title,
         kind="plot",
@@ -209,7 +221,12 @@ def _table(table: SidesTable, number: int) -> Part:
     if not table.rows:
         return Sentence(table.empty)
     columns = [heading or "what" for heading in table.columns]
-    many = len(columns) > 4
     return texts_table(
-        f"table-{number}", columns, table.rows, title=table.title, dense=True, wrapped=not many
+        f"table-{number}",
+        columns,
+        table.rows,
+        title=table.title,
+        dense=True,
+        wrapped=len(columns) <= 4,
+        terminal=True,
     )

@@ -8,20 +8,13 @@ new metric is one such row and the lines that compute its value.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-#: Columns of `Observations.rows`; ``run``, ``cell``, ``block`` and ``metric`` are indices.
-ROW = np.dtype(
-    [
-        *((name, np.int32) for name in ("run", "cell", "block", "metric")),
-        *((name, np.float64) for name in ("value", "slack", "censored", "at")),
-    ]
-)
 
 
 @frozen(kw_only=True)
@@ -101,71 +94,34 @@ class Observation:
     at: float | None = None
 
 
+def _rows(rows: Iterable[Observation]) -> tuple[Observation, ...]:
+    return tuple(rows)
+
+
+def _runs(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(names)
+
+
+def _cells(planned: Iterable[Cell]) -> tuple[Cell, ...]:
+    return tuple(sorted(set(planned)))
+
+
 @frozen(kw_only=True, eq=False)
 class Observations:
-    """The table of one result.
+    """The table of one result; a run has a row of each metric.
 
     Attributes:
         name: Of the result.
-        metrics: That it has, in the order in which they are told.
-        runs, cells, blocks: What the indices in ``rows`` mean.
-        rows: Array of `ROW`; a value that does not exist is NaN. A run has a row of each metric.
+        cells: Those of the rows, and those that it should have, runs or not.
         unwanted: Runs that it never was to have, so that it did not lose them.
         doubts: Metric -> why repeats of the baseline are needed whatever else is known.
     """
 
     name: str
-    metrics: tuple[Metric, ...]
-    runs: tuple[str, ...]
-    cells: tuple[Cell, ...]
-    blocks: tuple[str, ...]
-    rows: np.ndarray = field(repr=False)
-    unwanted: frozenset[str] = frozenset()
+    rows: tuple[Observation, ...] = field(converter=_rows, repr=False)
+    cells: tuple[Cell, ...] = field(default=(), converter=_cells)
+    unwanted: frozenset[str] = field(default=(), converter=_runs)
     doubts: Mapping[str, str] = field(factory=dict)
 
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        metrics: Sequence[Metric],
-        rows: Iterable[Observation],
-        *,
-        planned: Iterable[Cell] = (),
-        unwanted: Iterable[str] = (),
-    ) -> Observations:
-        """The table of ``rows``.
-
-        Args:
-            planned: Cells that it should have, runs or not.
-            unwanted: Runs that it never was to have.
-        """
-        found = list(rows)
-        runs, blocks = (tuple(sorted({getattr(r, n) for r in found})) for n in ("run", "block"))
-        cells = tuple(sorted({row.cell for row in found} | set(planned)))
-        numbers: list[Mapping[object, int]] = [
-            {item: index for index, item in enumerate(items)}
-            for items in (runs, cells, blocks, [metric.name for metric in metrics])
-        ]
-        made = [
-            (
-                *(numbers[n][item] for n, item in enumerate((r.run, r.cell, r.block, r.metric))),
-                *(np.nan if r.value is None else r.value, r.slack, r.censored),
-                np.nan if r.at is None else r.at,
-            )
-            for r in found
-        ]
-        return cls(
-            name=name,
-            metrics=tuple(metrics),
-            runs=runs,
-            cells=cells,
-            blocks=blocks,
-            rows=np.array(made, dtype=ROW),
-            unwanted=frozenset(unwanted),
-        )
-
-    def of_metric(self, name: str) -> np.ndarray:
-        """Rows of one metric, by run."""
-        number = next(n for n, metric in enumerate(self.metrics) if metric.name == name)
-        found: np.ndarray = self.rows[self.rows["metric"] == number]
-        return np.asarray(found[np.argsort(found["run"], kind="stable")])
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "cells", _cells((*self.cells, *(row.cell for row in self.rows))))

@@ -3,20 +3,20 @@
 A chart is a row of panels; a panel holds curves, bars, a heat map or a surface. Colour never stands
 alone: every look has its own marker and dash, every bar its own hatching, every cell its number.
 
-A builder is a function from a summary to charts. `curve`, `stacked`, `heat`, `cumulative`,
-`percentiles` and `histogram` make what most of them need.
+A builder is a function from a summary to charts. `curve`, `stacked`, `cumulative`, `percentiles`
+and `histogram` make what most of them need.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import attrs
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 T = TypeVar("T")
 
@@ -90,34 +90,52 @@ class Bars:
     look: int = 0
 
 
+@frozen
+class HeatCell:
+    """A cell of a heat map.
+
+    Attributes:
+        state: SHOWN, FAINT (a value that says nothing: greyed), UNDECIDED or ABSENT.
+        text: Written into it. ``hover``: what the pointer shows.
+        key: What a click tells the page; "": nothing.
+    """
+
+    value: float | None = None
+    state: str = ABSENT
+    text: str = ""
+    hover: str = ""
+    key: str = ""
+
+
+def _rows(rows: Iterable[Iterable[HeatCell]]) -> tuple[tuple[HeatCell, ...], ...]:
+    return tuple(map(tuple, rows))
+
+
+def _texts(names: Iterable[object]) -> tuple[str, ...]:
+    return tuple(map(str, names))
+
+
 @frozen(kw_only=True)
 class Heat:
-    """A number per cell, ``values[row][column]``: a heat map, or a surface over it.
+    """Rows of cells with a number each: a heat map, or a surface over it.
 
     Attributes:
         x, y: Names of columns and rows.
-        states: SHOWN, FAINT (a value that says nothing: greyed), UNDECIDED or ABSENT.
-        texts: What is written into the cell. hover: what the pointer shows.
         low, high: Ends of the colours; of a scale centred on 0 they are those of differences.
         unit: Of the values, for the colour bar.
         x_at, y_at: Where columns and rows lie on their axes, ascending; empty: evenly spaced.
         levels: Values that contour lines join; their neighbours must lie at x_at and y_at.
-        keys: What a click on the cell tells the page; empty: nothing.
     """
 
-    x: tuple[str, ...]
-    y: tuple[str, ...]
-    values: tuple[tuple[float | None, ...], ...]
-    states: tuple[tuple[str, ...], ...]
-    texts: tuple[tuple[str, ...], ...]
-    hover: tuple[tuple[str, ...], ...]
+    cells: tuple[tuple[HeatCell, ...], ...] = field(converter=_rows)
+    x: tuple[str, ...] = field(converter=_texts)
+    y: tuple[str, ...] = field(converter=_texts)
     low: float
     high: float
     unit: str
     x_at: tuple[float, ...] = ()
     y_at: tuple[float, ...] = ()
     levels: tuple[float, ...] = ()
-    keys: tuple[tuple[str, ...], ...] = ()
 
     @property
     def diverging(self) -> bool:
@@ -268,7 +286,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Panel) and value.surface:
         return _plain(evolve(value, surface=False, heat=None)) | {"surface": True}
     if attrs.has(type(value)):
-        names = (field.name for field in attrs.fields(type(value)))
+        names = (each.name for each in attrs.fields(type(value)))
         every = (*names, *_DERIVED.get(type(value), ()))
         return {name: _plain(getattr(value, name)) for name in every}
     return value
@@ -337,52 +355,6 @@ def stacked(
         for look, (label, y) in zip(looks or range(len(layers)), layers.items(), strict=True)
     ]
     return (*made[:-1], *(evolve(top, texts=tuple(totals)) for top in made[-1:]))
-
-
-@frozen
-class HeatCell:
-    """A cell of a heat map."""
-
-    value: float | None = None
-    state: str = ABSENT
-    text: str = ""
-    hover: str = ""
-    key: str = ""
-
-
-def heat(
-    rows: Iterable[Iterable[HeatCell]],
-    *,
-    x: Iterable[object],
-    y: Iterable[object],
-    ends: tuple[float, float],
-    unit: str,
-    **more: Any,
-) -> Heat:
-    """A heat map of the rows of a table of cells.
-
-    Args:
-        ends: Of the colours.
-        more: Places and levels, as `Heat` has them.
-    """
-    grid = [list(row) for row in rows]
-
-    def of(value: Callable[[HeatCell], T]) -> tuple[tuple[T, ...], ...]:
-        return tuple(tuple(value(cell) for cell in row) for row in grid)
-
-    return Heat(
-        x=tuple(map(str, x)),
-        y=tuple(map(str, y)),
-        values=of(lambda cell: cell.value),
-        states=of(lambda cell: cell.state),
-        texts=of(lambda cell: cell.text),
-        hover=of(lambda cell: cell.hover),
-        keys=of(lambda cell: cell.key) if any(cell.key for row in grid for cell in row) else (),
-        low=ends[0],
-        high=ends[1],
-        unit=unit,
-        **more,
-    )
 
 
 def aside(place: int, count: int, *, room: float = 0.6) -> float:

@@ -31,7 +31,6 @@ from deadbeat.report.charts import (
     Heat,
     Mark,
     Panel,
-    nice_step,
 )
 
 if TYPE_CHECKING:
@@ -202,55 +201,33 @@ def _scale(axis: Axes, panel: Panel) -> None:
 
 
 def log_axis(axis: Axes, low: float, high: float, *, vertical: bool = False) -> None:
-    """Logarithmic, with plain numbers at 1, 2, 5 steps, or finer where the range is short."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: PLC0415
+    """Logarithmic, with plain numbers: even steps over a short range, else as many of each power of
+    ten as have room."""
+    from matplotlib.ticker import (  # noqa: PLC0415 - see draw_charts
+        FuncFormatter,
+        LogLocator,
+        MaxNLocator,
+        NullLocator,
+    )  # fmt: skip
 
-    which = axis.yaxis if vertical else axis.xaxis
-    axis.set(yscale="log", ylim=(low, high)) if vertical else axis.set(
-        xscale="log", xlim=(low, high)
-    )
-    ticks = log_ticks(low, high)
-    if not vertical and (figure := axis.get_figure(root=True)) is not None:
-        ticks = _uncrowded(ticks, low, high, axis.get_position().width * figure.get_figwidth())
-    which.set_major_locator(FixedLocator(ticks))
+    which, name = (axis.yaxis, "y") if vertical else (axis.xaxis, "x")
+    axis.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
+    width = axis.get_window_extent().width / axis.figure.dpi
+    inches = _PANEL_HEIGHT if vertical else width
+    label = 0.2 if vertical else 0.08 * len(f"{high:.0f}") + 0.08
+    subs = log_subs(inches / math.log10(high / low) / label)
+    short = MaxNLocator(5, steps=[1, 2, 5, 10]) if high / low < 4 else LogLocator(subs=subs)
+    which.set_major_locator(short)
     which.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     which.set_minor_locator(NullLocator())
 
 
-def log_ticks(low: float, high: float) -> list[float]:
-    """Plain numbers on a logarithmic axis that do not crowd."""
-    if high / low < 4:
-        step = nice_step((high - low) / 6)
-        ticks = [index * step for index in range(math.ceil(low / step), int(high / step) + 1)]
-        # Near the top of a logarithmic axis even steps crowd: keep those 8 % of the axis apart.
-        kept: list[float] = []
-        for tick in ticks:
-            if not kept or math.log(tick / kept[-1]) > 0.08 * math.log(high / low):
-                kept.append(tick)
-        return kept
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    fine = (1, 2, 3, 5, 7) if high / low < 30 else (1, 2, 5)
-    factors = fine if high / low < 1500 else (1,)
-    every = [f * 10.0**power for power in powers for f in factors]
-    return [tick for tick in every if low <= tick <= high]
-
-
-def _uncrowded(ticks: list[float], low: float, high: float, inches: float) -> list[float]:
-    """Without the ticks whose numbers would run into others; powers of ten are the last to go."""
-
-    def room(one: float, other: float) -> bool:
-        """Whether the numbers, of some 0.08 inches a digit, stand clear of each other."""
-        apart = abs(math.log(one / other)) / math.log(high / low) * inches
-        return apart > 0.04 * (len(f"{one:g}") + len(f"{other:g}")) + 0.04
-
-    def rank(tick: float) -> float:
-        return round(tick / 10.0 ** math.floor(math.log10(tick)), 6)
-
-    kept: list[float] = []
-    for tick in sorted(ticks, key=lambda tick: (rank(tick) != 1, tick)):
-        if all(room(tick, other) for other in kept):
-            kept.append(tick)
-    return sorted(kept)
+def log_subs(room: float) -> tuple[float, ...]:
+    """Which multiples of a power of ten have a number where a decade has room for ``room``."""
+    every = ((1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
+    gaps = (10 / 7, 2.0, 3.0, 10.0)
+    fit = (subs for subs, gap in zip(every, gaps, strict=True) if room * math.log10(gap) > 1)
+    return next(fit, every[-1])
 
 
 def _curve(axis: Axes, curve: Curve) -> None:
@@ -371,7 +348,7 @@ def _heat(axis: Axes, heat: Heat) -> Any:
     values = _shown(heat)
     colours = _colours(heat)
     # Cells are some 215 / columns points wide; a character takes 0.65 of its size.
-    longest = max((len(text) for row in heat.texts for text in row), default=1)
+    longest = max((len(cell.text) for row in heat.cells for cell in row), default=1)
     fit = 215 / max(1, len(heat.x)) / (0.65 * longest + 0.8)
     size = max(4.0, min(8.0, fit, 100 / max(1, len(heat.y))))
     image = axis.pcolormesh(
@@ -380,22 +357,20 @@ def _heat(axis: Axes, heat: Heat) -> Any:
     )  # fmt: skip
     _contours(axis, heat, values)
     for row, column in np.ndindex(values.shape):
-        state, share = (
-            heat.states[row][column],
-            (values[row, column] - heat.low) / (heat.high - heat.low),
-        )
+        cell = heat.cells[row][column]
         patch: dict[str, Any] | None = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
         ink = "#404040"
-        if state != SHOWN:
+        if cell.state != SHOWN:
             _hatch(axis, heat, row, column)
         else:
+            share = (values[row, column] - heat.low) / (heat.high - heat.low)
             colour = np.asarray(colours(share)[:3])
             ink = "#101010" if colour @ (0.3, 0.59, 0.11) > 0.5 else "white"
             # A patch in the colour of the cell keeps contour lines off the number.
             patch = {"facecolor": colour, "edgecolor": "none", "pad": 0.6} if heat.levels else None
         axis.text(
-            heat.x_places[column], heat.y_places[row], heat.texts[row][column], ha="center",
-            va="center", fontsize=size, color=ink, bbox=None if state == FAINT else patch, zorder=4,
+            heat.x_places[column], heat.y_places[row], cell.text, ha="center", va="center",
+            fontsize=size, color=ink, bbox=None if cell.state == FAINT else patch, zorder=4,
         )  # fmt: skip
     _cells(axis.set_xticks, heat.x, heat.x_places)
     _cells(axis.set_yticks, heat.y, heat.y_places)
@@ -404,13 +379,8 @@ def _heat(axis: Axes, heat: Heat) -> Any:
 
 def _shown(heat: Heat) -> Any:
     """Values of shown cells, the others masked."""
-    values = np.array(
-        [
-            [value if state == SHOWN else None for value, state in zip(*row, strict=True)]
-            for row in zip(heat.values, heat.states, strict=True)
-        ],
-        dtype=np.float64,
-    )
+    shown = [[c.value if c.state == SHOWN else None for c in row] for row in heat.cells]
+    values = np.array(shown, dtype=np.float64)
     return np.ma.masked_invalid(values.reshape(len(heat.y), len(heat.x)))
 
 
@@ -423,7 +393,7 @@ def _colours(heat: Heat) -> Any:
 def _hatch(axis: Axes, heat: Heat, row: int, column: int) -> None:
     from matplotlib.patches import Rectangle  # noqa: PLC0415 - see draw_charts
 
-    state = heat.states[row][column]
+    state = heat.cells[row][column].state
     left, right = heat.x_edges[column : column + 2]
     low, high = heat.y_edges[row : row + 2]
     axis.add_patch(

@@ -35,7 +35,6 @@ from deadbeat.store.jobfile import (
     read_job_table,
     write_job_table,
 )
-from deadbeat.store.keys import parse_run_key
 from deadbeat.store.origin import ORIGIN_FILE, Origin, read_origin, write_origin
 from deadbeat.store.programs import ProgramFolder
 from deadbeat.store.serial import read_calibration, structure, to_plain, write_calibration
@@ -338,7 +337,7 @@ def _key_of(text: str, path: Path) -> RunKey | None:
     if path.suffix not in (".jobs", ".json"):
         return None
     try:
-        return parse_run_key(text)
+        return RunKey.parse(text)
     except DataError:
         return None
 

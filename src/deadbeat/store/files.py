@@ -59,7 +59,11 @@ def storing(path: Path) -> Iterator[None]:
 
 def sync_folder(folder: Path) -> None:
     """Make renames in ``folder`` durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -71,25 +75,30 @@ def part_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.{os.getpid()}{PART_SUFFIX}")
 
 
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """For a block that writes the part which then gets the name ``path``, durably."""
+    part = part_path(path)
+    with storing(path):
+        try:
+            yield part
+            _sync(part)
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
 def write_buffers(path: Path, buffers: Iterable[Buffer]) -> None:
     """Write ``buffers`` one after the other as ``path``, atomically.
 
     Raises:
         DeadbeatError: The disk is full, or writing is not permitted; nothing is left behind.
     """
-    part = part_path(path)
-    with storing(path):
-        try:
-            with part.open("wb") as stream:
-                for buffer in buffers:
-                    stream.write(buffer)
-                stream.flush()
-                os.fsync(stream.fileno())
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        sync_folder(path.parent)
+    with _replacing(path) as part, part.open("wb") as stream:
+        for buffer in buffers:
+            stream.write(buffer)
 
 
 def atomic_write(path: Path, data: bytes | str) -> None:
@@ -107,16 +116,8 @@ def copy_file(source: Path, target: Path) -> None:
     Raises:
         DeadbeatError: It cannot be read or written; nothing is left behind.
     """
-    part = part_path(target)
-    with storing(target):
-        try:
-            shutil.copy2(source, part)
-            _sync_file(part)
-            part.replace(target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        sync_folder(target.parent)
+    with _replacing(target) as part:
+        shutil.copy2(source, part)
 
 
 def move_file(source: Path, target: Path) -> None:
@@ -126,7 +127,7 @@ def move_file(source: Path, target: Path) -> None:
         DeadbeatError: It cannot be read or written; ``source`` is then still there.
     """
     with storing(target):
-        _sync_file(source)
+        _sync(source)
         try:
             source.replace(target)
         except OSError as error:
@@ -135,14 +136,6 @@ def move_file(source: Path, target: Path) -> None:
             copy_file(source, target)
             source.unlink()
         sync_folder(target.parent)
-
-
-def _sync_file(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def json_text(value: Any) -> str:

@@ -26,7 +26,6 @@ from deadbeat.store.files import (
     read_bytes,
     storing,
 )
-from deadbeat.store.keys import parse_run_key
 from deadbeat.store.serial import structure, to_plain
 
 _HINT = "delete the batch's files in programs/ and repeat the command: it is built again"
@@ -236,7 +235,7 @@ class ProgramFolder:
                 match = _LINE_KEY.match(line)
                 if match is None or int(match[1]) != index:
                     raise DataError(f"batch index {path} is damaged: line {index + 2}", _HINT)
-                self._where[parse_run_key(match[2].decode("utf-8", "replace"))] = (path.stem, index)
+                self._where[RunKey.parse(match[2].decode("utf-8", "replace"))] = (path.stem, index)
 
 
 def file_hash(path: Path) -> str:

@@ -18,7 +18,6 @@ from deadbeat.model.errors import DataError
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import RunTrace, TraceEvent
 from deadbeat.store.files import FORMAT, atomic_write, read_json, storing, tool_version, write_json
-from deadbeat.store.keys import parse_run_key
 from deadbeat.store.serial import exact_converter
 
 #: So many runs of a campaign keep their trace.
@@ -95,7 +94,7 @@ class TraceFolder:
             self._kept = {}
             for path in sorted(self._path.glob("m*.json")):
                 try:
-                    key = parse_run_key(path.stem)
+                    key = RunKey.parse(path.stem)
                     tardiness, share = read_json(path, what="trace", hint=_HINT)["severity"]
                     self._kept[key] = (int(tardiness), float(share))
                 except (ArithmeticError, DataError, KeyError, TypeError, ValueError):

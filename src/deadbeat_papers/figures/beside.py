@@ -129,7 +129,7 @@ def _table(asked: Question, side: Side, metric: Metric) -> Observations:
                     slack=math.log1p(step / value) if value else 0.0,
                 )
 
-    return Observations.of(side.name, (metric,), rows())
+    return Observations(name=side.name, rows=rows())
 
 
 def of_a_run(cell: CellSummary | None, quantity: str) -> float | None:

@@ -11,11 +11,11 @@ from deadbeat import (
     Chart,
     Count,
     Curve,
+    Heat,
     HeatCell,
     Mask,
     Panel,
     StudyResults,
-    heat,
     study_means,
     study_migrations,
     study_resting,
@@ -61,11 +61,12 @@ def _critical_panel(results: StudyResults, label: str, mask: Mask, title: str) -
         title=title,
         x_label=_U_AXIS,
         y_label="tasks n",
-        heat=heat(
-            [[cell(n, load) for load in loads] for n in counts],
+        heat=Heat(
+            cells=[[cell(n, load) for load in loads] for n in counts],
             x=[f"{load / 1000:g}" for load in loads],
             y=counts,
-            ends=(0.0, float(sets)),
+            low=0.0,
+            high=float(sets),
             unit="sets not found schedulable",
         ),
     )

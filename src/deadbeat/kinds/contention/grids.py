@@ -13,7 +13,7 @@ from attrs import frozen
 
 from deadbeat.kinds.contention.facts import NoiseFloor, factor_of, factors, multiple, number
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import ABSENT, SHOWN, UNDECIDED, Heat, HeatCell, heat, nice_step
+from deadbeat.report.charts import ABSENT, SHOWN, UNDECIDED, Heat, HeatCell, nice_step
 from deadbeat.report.document import percent
 
 Row = Mapping[str, Any]
@@ -156,13 +156,14 @@ def grid(
         value = None if row is None else _value(row, metric)
         return HeatCell(value, state, text, f"{where}\n{hover}", point_key(place))
 
-    return heat(
-        [[cell(rho, alpha) for alpha in ratios] for rho in shares],
+    return Heat(
+        cells=[[cell(rho, alpha) for alpha in ratios] for rho in shares],
         x=[f"{alpha:g}" for alpha in ratios],
         y=[f"{rho:g}" for rho in shares],
         x_at=ratios,
         y_at=shares,
-        ends=(scale.low, scale.high),
+        low=scale.low,
+        high=scale.high,
         levels=scale.levels,
         unit=metric.axis,
     )

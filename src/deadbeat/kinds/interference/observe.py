@@ -191,7 +191,7 @@ def observe(test: LoadTest) -> Observations:
         if each.run.key.condition == PLAIN
         for row in _rows(each, test, without.get((each.run.key.normal, each.run.key.repeat)))
     )
-    return Observations.of(test.name, METRICS, rows, planned=map(_cell, spec.normal or ()))
+    return Observations(name=test.name, rows=rows, cells=map(_cell, spec.normal or ()))
 
 
 def _rows(figures: LoadFigures, test: LoadTest, without: float | None) -> Iterator[Observation]:

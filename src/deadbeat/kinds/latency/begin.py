@@ -185,7 +185,7 @@ def _imported(asked: Begin) -> MatrixExperiment:
     path = asked.runs / numbered(spec.name, max(family(asked.runs, spec.name), default=0) + 1)
     store = LatencyStore.create(path, spec_dict(spec), platform)
     for run in runs:
-        store.commit(run)
+        store.keep(run)
     asked.say(f"{len(runs)} results are in {path}")
     nothing = MatrixMachine(target=FakeTarget(), engines={}, loads=MadeUpLoads(()))
     return MatrixExperiment(spec, store, nothing)  # which lacks no run

@@ -144,7 +144,7 @@ def observe(matrix: Matrix, *, per_cpu: bool = False, corrected: bool = True) ->
     """
     planned = {Cell(group) for run in matrix.runs for group, _ in _groups(run, per_cpu)}
     rows = (row for run in matrix.runs if run.valid for row in _rows(run, per_cpu, corrected))
-    return Observations.of(matrix.name, METRICS, rows, planned=planned)
+    return Observations(name=matrix.name, rows=rows, cells=planned)
 
 
 def _groups(run: LatencyRun, per_cpu: bool) -> Iterator[tuple[str, tuple[CpuLatency, ...]]]:

@@ -43,6 +43,11 @@ const deadbeatCharts = (function () {
 
   const element = document.getElementById("deadbeat-charts");
   const charts = element ? JSON.parse(element.textContent).charts : [];
+  charts.flatMap((chart) => chart.panels).map((panel) => panel.heat).filter(Boolean).forEach((heat) => {
+    const each = (name) => heat.cells.map((line) => line.map((cell) => cell[name]));
+    Object.assign(heat, {values: each("value"), states: each("state"), texts: each("text"), hover: each("hover"), keys: each("key")});
+    if (!heat.keys.flat().some(Boolean)) heat.keys = [];
+  });
   const WEBGL = Boolean(document.createElement("canvas").getContext("webgl"));
   const BIG = 450; // Height of a surface, and of the heat map beside it.
   let chosen = ""; // Key of the cell that is marked.
