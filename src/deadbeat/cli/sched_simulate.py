@@ -19,7 +19,14 @@ from deadbeat.report.sched_gantt import gantt_svg
 from deadbeat.report.sched_page import render_schedule, schedule_facts, tasks_table
 from deadbeat.report.sched_trace import trace_text
 from deadbeat.report.terminal import print_part
-from deadbeat.sched.answer import ScheduleAnswer, answer_of, responses_of, ties_answer
+from deadbeat.sched.answer import (
+    POLICY_OPTIONS,
+    ScheduleAnswer,
+    answer_of,
+    looked_at,
+    responses_of,
+    ties_answer,
+)
 from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, picture, window
 from deadbeat.sched.simulator import (
     Costs,
@@ -31,7 +38,6 @@ from deadbeat.sched.simulator import (
     simulate_ties,
 )
 from deadbeat.sched.simulator import simulate as simulate_system
-from deadbeat.sched.statistics import POLICY_OPTIONS, looked_at
 
 FAILED = 3
 #: Kinds of files, in the order of writing.

@@ -50,10 +50,10 @@ from deadbeat.model.examples import example_calibration, example_entries
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
+from deadbeat.model.systems import TimedTask
 from deadbeat.model.tasks import Task, TaskSet
 from deadbeat.model.traces import RunTrace
-from deadbeat.sched.simulator import policies
-from deadbeat.sched.spans import BoundTask, simulate_jobs
+from deadbeat.sched.simulator import policies, simulate_jobs
 from deadbeat.store.jobfile import new_header, write_job_table
 
 _WAKE_UP_NS, _SETUP_NS = 2_000, 1_000_000
@@ -462,17 +462,17 @@ def _slot_jobs(
     begin_ns = int(slot["begin_ns"])
     length_ns = int(slot["end_ns"]) - begin_ns
     tasks = [
-        BoundTask(
-            core=task_set.tasks[index].core,
+        TimedTask(
+            home=task_set.tasks[index].core,
             priority=task_set.tasks[index].priority,
-            wcet_ns=max(1, round(task_set.tasks[index].cost_ps / 1000)),
-            period_ns=timings[index].period_ns,
-            deadline_ns=timings[index].deadline_ns,
-            offset_ns=releases_in(timings[index], slot).start - begin_ns,
+            wcet=max(1, round(task_set.tasks[index].cost_ps / 1000)),
+            period=timings[index].period_ns,
+            deadline=timings[index].deadline_ns,
+            offset=releases_in(timings[index], slot).start - begin_ns,
         )
         for index in chosen
     ]
-    behind = 2 * max(max(task.period_ns, task.deadline_ns) for task in tasks)
+    behind = 2 * max(max(task.period, task.deadline) for task in tasks)
     found = simulate_jobs(
         tasks,
         cores=task_set.cores,
@@ -491,7 +491,7 @@ def _slot_jobs(
     rows["flags"] = np.where(ran, j.JOB_STARTED | j.JOB_FINISHED, j.JOB_SKIPPED)
     rows["flags"] |= j.JOB_SOLO if solo else 0
     if settings.split:
-        cost = np.array([bound.wcet_ns for bound in tasks])[task]
+        cost = np.array([bound.wcet for bound in tasks])[task]
         rows["cpu_ns"] = np.where(ran, cost, 0)
         rows["run_delay_before_ns"] = np.where(ran, start - release, 0)
         rows["run_delay_within_ns"] = np.where(ran, finish - start - cost, 0)
