@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 from helpers.latencies import made_up_runs
+from helpers.scripted_loads import ScriptedLoads
 
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
@@ -20,7 +21,6 @@ from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, resolve, specify
 from deadbeat.kinds.interference.summarise import summary_of
 from deadbeat.kinds.latency.engines import SimulatedEngine
-from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine
 from deadbeat.kinds.latency.spec import read_spec as read_latency
 from deadbeat.kinds.latency.summarise import summarise_latency
@@ -41,7 +41,9 @@ MATRIX = ["latency", "--simulated", "--no-figures", "--loads", "idle,cpu:50", "-
 
 
 def loads(*, died: bool) -> MatrixMachine:
-    running = MadeUpLoads(tuple(example_platform().cpus), died={"cpu-050": "gone"} if died else {})
+    running = ScriptedLoads(
+        tuple(example_platform().cpus), died={"cpu-050": "gone"} if died else {}
+    )
     return MatrixMachine(
         target=FakeTarget(), engines={"simulated": SimulatedEngine()}, loads=running
     )

@@ -136,6 +136,16 @@ class Histogram:
         high = bucket_high(int(self.buckets[place]))
         return high if self.max_ns is None else min(high, self.max_ns)
 
+    def low_at_rank(self, rank: int) -> int | None:
+        """The same as the bottom of its bucket; of what overflowed, where that begins."""
+        return self.low_of(int(np.searchsorted(np.cumsum(self.counts), rank)))
+
+    def low_of(self, place: int) -> int | None:
+        """Least value of the bucket at a place; beyond them all of what overflowed."""
+        if place >= len(self.buckets):
+            return self.overflow_from_ns
+        return max(bucket_low(int(self.buckets[place])), self.min_ns or 0)
+
     def quantile(self, share_ppm: int) -> int | None:
         """The value that ``share_ppm`` millionths do not exceed (the nearest-rank quantile), ns.
 
