@@ -239,7 +239,7 @@ def answer_of(
     jobs."""
     responses = responses_of(system, verdict, run_on=run_on, budget=budget)
     rows = task_statistics(system, verdict, responses)
-    sums = {name: sum(getattr(row, name) for row in rows) for name in COUNTS}
+    sums: dict[str, int] = {name: sum(getattr(row, name) for row in rows) for name in COUNTS}
     judged, missed, completed = sums["judged"], sums["missed"], sums["completed"]
     facts = verdict.facts
     placed = [None if cluster < 0 else cluster for cluster in verdict.placed]
