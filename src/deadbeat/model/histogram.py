@@ -40,12 +40,14 @@ def bucket_lows(buckets: Integers) -> Integers:
 
 def bucket_of(value_ns: int) -> int:
     """`buckets_of` one value."""
-    return int(buckets_of(np.asarray(value_ns, np.int64)))
+    shift = max(value_ns.bit_length() - SUB_BITS - 1, 0)
+    return (shift << SUB_BITS) + (value_ns >> shift)
 
 
 def bucket_low(bucket: int) -> int:
     """Least value of a bucket, ns."""
-    return int(bucket_lows(np.asarray(bucket, np.int64)))
+    shift = max((bucket >> SUB_BITS) - 1, 0)
+    return (bucket - (shift << SUB_BITS)) << shift
 
 
 def bucket_high(bucket: int) -> int:
