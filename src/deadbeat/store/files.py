@@ -14,7 +14,7 @@ import os
 import shutil
 import stat
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from io import BufferedReader
@@ -143,7 +143,7 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write_json(path: Path, value: dict[str, Any]) -> None:
+def write_json(path: Path, value: Mapping[str, object]) -> None:
     """Write ``value`` with the format and the tool's version beside its own keys, atomically."""
     atomic_write(path, json_text({**value, "format": FORMAT, "tool": tool_version()}))
 
@@ -212,7 +212,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def check_format(path: Path, value: dict[str, Any], *, what: str, hint: str) -> None:
+def check_format(path: Path, value: Mapping[str, object], *, what: str, hint: str) -> None:
     """Refuse a file of another format and say which version can read it.
 
     Raises:

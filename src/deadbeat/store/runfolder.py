@@ -96,7 +96,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
     CONVERTER: ClassVar[Converter]
 
     def __init__(
-        self, path: Path, *, spec: dict[str, Any], platform: Platform, **facts: Any
+        self, path: Path, *, spec: Mapping[str, object], platform: Platform, **facts: Any
     ) -> None:
         super().__init__(path)
         self.spec = spec
@@ -104,7 +104,9 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         self.facts = facts
 
     @classmethod
-    def create(cls, path: Path, spec: dict[str, Any], platform: Platform, **facts: Any) -> Self:
+    def create(
+        cls, path: Path, spec: Mapping[str, object], platform: Platform, **facts: Any
+    ) -> Self:
         """Begins an experiment in ``path``, which must be missing, empty, or begun and killed.
 
         Raises:
@@ -144,11 +146,11 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         return store
 
     @classmethod
-    def has_facts(cls, plain: Mapping[str, Any]) -> bool:
+    def has_facts(cls, plain: Mapping[str, object]) -> bool:
         """Whether a head holds what a kind wants beside specification and platform."""
         return True
 
-    def save_doctor(self, answer: dict[str, Any]) -> None:
+    def save_doctor(self, answer: Mapping[str, object]) -> None:
         """Keeps what ``deadbeat doctor --json`` says of the machine."""
         with self.lock():
             write_json(self.path / DOCTOR_FILE, answer)
@@ -161,7 +163,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         """``run`` by today's rule."""
         return run
 
-    def to_plain(self, run: R) -> dict[str, Any]:
+    def to_plain(self, run: R) -> dict[str, object]:
         """JSON values of a run."""
         plain = self.CONVERTER.unstructure(run)
         assert isinstance(plain, dict)

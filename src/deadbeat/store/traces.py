@@ -56,7 +56,12 @@ class TraceFolder:
             least = min(kept, key=lambda one: (kept[one], one.text))
             dropped = least if len(kept) > self._most else None
             if dropped != key:
-                atomic_write(self._file(key), _text(trace, severity))
+                plain = _converter().unstructure(trace)
+                del plain["unavailable"]  # a trace that is kept was taken
+                plain |= {"format": FORMAT, "version": VERSION, "tool": tool_version()}
+                plain["severity"] = severity
+                text = json.dumps(plain, sort_keys=True, allow_nan=False)
+                atomic_write(self._file(key), text + "\n")
             if dropped is not None:
                 del kept[dropped]
                 self._file(dropped).unlink(missing_ok=True)
@@ -68,11 +73,9 @@ class TraceFolder:
             DataError: Damaged.
         """
         path = self._file(key)
-        return (
-            trace_from_plain(read_json(path, what="trace", hint=_HINT), path)
-            if path.exists()
-            else None
-        )
+        if not path.exists():
+            return None
+        return trace_from_plain(read_json(path, what="trace", hint=_HINT), path)
 
     def unavailable(self) -> str:
         """Why runs were not traced, the last reason; "" where none was refused. Others may have
@@ -100,13 +103,6 @@ class TraceFolder:
                 except (ArithmeticError, DataError, KeyError, TypeError, ValueError):
                     continue  # a damaged trace is told where it is read
         return self._kept
-
-
-def _text(trace: RunTrace, severity: Severity) -> str:
-    plain = _converter().unstructure(trace)
-    del plain["unavailable"]  # a trace that is kept was taken
-    plain |= {"format": FORMAT, "version": VERSION, "tool": tool_version(), "severity": severity}
-    return json.dumps(plain, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def trace_from_plain(plain: Mapping[str, object], path: Path) -> RunTrace:
