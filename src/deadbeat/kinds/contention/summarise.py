@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deadbeat.executors.metrics import Bools, JobColumns, job_columns, of_tasks
 from deadbeat.kinds.contention.causes import part_figures
 from deadbeat.kinds.contention.counters import EventStates, counter_figures
-from deadbeat.kinds.contention.evidence import CampaignEvidence
+from deadbeat.kinds.contention.evidence import CampaignEvidence, where_it_ran
 from deadbeat.kinds.contention.figures import RunFigures, run_figures
 from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.kinds.contention.late import WORST, Worst, late_facts
@@ -31,7 +31,6 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, PrecisionRecord, RunKey, Summary, point_text
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
@@ -406,13 +405,6 @@ def labels_of(
     if len(set(cpus)) < len(cpus):
         labels.append(f"{len(cpus)} cores on {len(set(cpus))} CPUs")
     return tuple(labels)
-
-
-def where_it_ran(calibration: Calibration | None, origin: Origin | None) -> Platform | None:
-    """The platform of a campaign: that of its calibration, unless its programs are another's."""
-    if origin is not None:
-        return origin.platform
-    return calibration.platform if calibration else None
 
 
 def _meta(
