@@ -26,13 +26,12 @@ from deadbeat.model.results import Point
 
 #: What 2000 campaigns of three points may show.
 LOW, HIGH = 0.93, 0.97
-POOL = 150
 
 
 @cache
-def pool() -> dict[Point, NDArray[np.float64]]:
+def pool(size: int) -> dict[Point, NDArray[np.float64]]:
     """Slowdowns of the simulated executor at rho 0.5, alpha 0, 0.5 and 1, two cores."""
-    grid = {"sync_share": [0.5], "contended_ratio": [0, 0.5, 1], "replicas": POOL}
+    grid = {"sync_share": [0.5], "contended_ratio": [0, 0.5, 1], "replicas": size}
     spec = tiny_spec({"cores": [2], "grid": grid})
     with TemporaryDirectory() as folder:
         store = begin(Path(folder), spec)
@@ -45,18 +44,19 @@ def pool() -> dict[Point, NDArray[np.float64]]:
     return {point: np.array(values) for point, values in found.items()}
 
 
-def coverage(asked: PrecisionSpec, trials: int) -> tuple[list[float], float]:
+def coverage(asked: PrecisionSpec, trials: int, size: int = 150) -> tuple[list[float], float]:
     """Per point, share of final intervals with the pool's mean; mean number of sets of a point."""
-    held, used = dict.fromkeys(pool(), 0), 0
+    whole = pool(size)
+    held, used = dict.fromkeys(whole, 0), 0
     random = np.random.default_rng(20260102)
     for _ in range(trials):
-        chosen = random.integers(POOL, size=asked.sets_max)
-        values = {point: known[chosen] for point, known in pool().items()}
+        chosen = random.integers(size, size=asked.sets_max)
+        values = {point: known[chosen] for point, known in whole.items()}
         design = Drawn(asked, values)
         design.run()
         for point in values:
             found = design.interval(point)
-            held[point] += found.low <= float(pool()[point].mean()) <= found.high
+            held[point] += found.low <= float(whole[point].mean()) <= found.high
         used += len(design.asked)
     return [count / trials for count in held.values()], used / trials / len(held)
 
@@ -66,7 +66,7 @@ ASKED = PrecisionSpec(target=0.01, sets_min=30, sets_max=200)
 
 
 def test_intervals_hold_what_they_promise() -> None:
-    shares, sets = coverage(ASKED, trials=80)
+    shares, sets = coverage(ASKED, trials=80, size=60)
     assert 30 < sets < 100, "the rule must have been at work"
     # 240 intervals, 95 % each: three standard errors
     assert np.mean(shares) == pytest.approx(0.95, abs=0.042)
