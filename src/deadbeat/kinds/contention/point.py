@@ -10,6 +10,7 @@ import numpy as np
 from attrs import field, frozen
 
 from deadbeat.executors.metrics import quantiles
+from deadbeat.kinds.contention.facts import number
 from deadbeat.kinds.contention.figures import Responses, RunFigures
 from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import NEEDED_SHARES, PART_COLUMNS, Point
@@ -152,9 +153,10 @@ def ends(name: str, interval: tuple[float | None, float | None] | None) -> Row:
     return {f"{name}_low": low, f"{name}_high": high}
 
 
-def known(sets: Iterable[Mapping[str, Any]], column: str) -> Floats:
+def known(sets: Iterable[Mapping[str, object]], column: str) -> Floats:
     """The values of the sets that have one."""
-    return np.array([float(row[column]) for row in sets if row[column] is not None])
+    values = (number(row[column]) for row in sets)
+    return np.array([value for value in values if value is not None], dtype=np.float64)
 
 
 def mean_of(values: Floats) -> float | None:
@@ -192,9 +194,9 @@ def noise_floor(rows: Rows, sets: Rows) -> dict[str, object]:
         return found | {"basis": f"{len(values)} sets {_SHARING}: too few to tell"}
     squares = sum(float(((np.array(cell) - np.mean(cell)) ** 2).sum()) for cell in null.values())
     spread = math.sqrt(squares / degrees)
-    number = float(np.median([row["task_sets"] for row in rows if row["task_sets"]]))
+    usual = float(np.median([row["task_sets"] for row in rows if row["task_sets"]]))
     return found | {
-        "smallest_effect": t_quantile(0.975, degrees) * spread / math.sqrt(number),
+        "smallest_effect": t_quantile(0.975, degrees) * spread / math.sqrt(usual),
         "basis": f"{len(values)} sets of the campaign {_SHARING}",
         "mean": float(np.mean(values)),
         "sd": spread,
