@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from attrs import define, field, frozen
@@ -307,7 +307,7 @@ def half_width(sets: Sequence[Mapping[str, object]], metric: str) -> float | Non
 
 
 def precision_columns(
-    record: PrecisionRecord | None, name: str, sets: Sequence[Mapping[str, Any]]
+    record: PrecisionRecord | None, name: str, sets: Sequence[Mapping[str, object]]
 ) -> dict[str, float | str | None]:
     """``half_width`` and ``stopped`` of the point or group ``name``; None without a precision."""
     if record is None:

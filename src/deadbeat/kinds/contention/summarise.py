@@ -32,7 +32,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
-from deadbeat.model.results import Point, PrecisionRecord, RunKey, Summary, point_text
+from deadbeat.model.results import Distribution, Point, PrecisionRecord, RunKey, Summary, point_text
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT, tool_version
@@ -114,7 +114,7 @@ class _Parts:
 
     rows: list[dict[str, Any]] = field(factory=list)
     sets: list[dict[str, Any]] = field(factory=list)
-    distributions: list[dict[str, Any]] = field(factory=list)
+    distributions: list[Distribution] = field(factory=list)
 
 
 def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
@@ -183,7 +183,7 @@ def _profile_parts(reader: RunReader, attempts: Attempts) -> _Parts:
         row |= precision_columns(attempts.precision, point_text(point), point_sets)
         parts.rows.append({column: row[column] for column in columns})
         parts.sets.extend(point_sets)
-        where = {
+        where: Distribution = {
             "cores": point.cores,
             "sync_share": point.sync_share,
             "contended_ratio": point.contended_ratio,
@@ -212,13 +212,13 @@ def _stress_parts(reader: RunReader, spec: CampaignSpec, attempts: Attempts) -> 
                 figures, set_row = reader.read(key, group=group)
                 histograms.add(figures)
                 cell_sets.append(set_row)
-            where = {
+            where: Distribution = {
                 "group": group.name,
                 "cores": group.cores,
                 "critical_cores": group.critical_cores or None,
                 "deadline_factor": factor,
             }
-            row = where | group_row(cell_sets)
+            row: dict[str, object] = {**where, **group_row(cell_sets)}
             name = group_text(group, factor, spec)
             row |= precision_columns(attempts.precision, name, cell_sets)
             parts.rows.append({column: row[column] for column in columns})
@@ -282,7 +282,9 @@ class RunReader:
         """N / M at ``point`` of a grid; None where the campaign does not say."""
         return point.per_core or (None if self._spec is None else self._spec.tasks.per_core)
 
-    def read(self, key: RunKey, *, group: Group | None = None) -> tuple[RunFigures, dict[str, Any]]:
+    def read(
+        self, key: RunKey, *, group: Group | None = None
+    ) -> tuple[RunFigures, dict[str, object]]:
         """Figures of the committed run ``key``, and its row of sets.csv.
 
         Raises:
@@ -334,7 +336,7 @@ class RunReader:
             return np.asarray(table.tasks["core"] < group.critical_cores)
         return np.array([task.critical for task in planned.task_set.tasks])
 
-    def _plan_figures(self, key: RunKey, table: JobTable, columns: JobColumns) -> dict[str, Any]:
+    def _plan_figures(self, key: RunKey, table: JobTable, columns: JobColumns) -> dict[str, object]:
         """What needs the task set: its seed, the realised axes, the overlap."""
         planned = self._store.programs.planned(key)
         if planned is None:
@@ -356,7 +358,7 @@ class RunReader:
 
     def _cost_figures(
         self, key: RunKey, table: JobTable, columns: JobColumns, task_set: TaskSet
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """What also needs the calibration."""
         if self._calibration is None:
             return {}
@@ -390,7 +392,7 @@ def bin_counts(values: Floats) -> NDArray[np.int64]:
     return np.bincount(inside, minlength=len(EDGES) - 1)
 
 
-def _distributions(where: dict[str, Any], histograms: _Histograms) -> Iterator[dict[str, Any]]:
+def _distributions(where: Distribution, histograms: _Histograms) -> Iterator[Distribution]:
     """Histograms of a point or group, cut to the bins that hold something."""
     for name in DISTRIBUTED:
         counts = histograms.counts[name]
@@ -398,7 +400,8 @@ def _distributions(where: dict[str, Any], histograms: _Histograms) -> Iterator[d
         if len(filled) == 0:
             continue
         first, last = int(filled[0]), int(filled[-1])
-        yield where | {
+        yield {
+            **where,
             "metric": name,
             "edges": EDGES[first : last + 2].tolist(),
             "counts": counts[first : last + 1].tolist(),
@@ -406,7 +409,7 @@ def _distributions(where: dict[str, Any], histograms: _Histograms) -> Iterator[d
 
 
 def labels_of(
-    calibration: Calibration | None, sets: list[dict[str, Any]], origin: Origin | None
+    calibration: Calibration | None, sets: list[dict[str, object]], origin: Origin | None
 ) -> tuple[str, ...]:
     """What must show on every figure."""
     labels = []
@@ -437,7 +440,7 @@ def where_it_ran(calibration: Calibration | None, origin: Origin | None) -> Plat
 
 def _meta(
     store: CampaignStore, calibration: Calibration | None, attempts: Attempts
-) -> dict[str, Any]:
+) -> dict[str, object]:
     sessions, origin = store.sessions(), store.load_origin()
     platform = where_it_ran(calibration, origin)
     first = next((record.before for record in sessions if record.before), {})
@@ -459,7 +462,7 @@ def _meta(
     }
 
 
-def _calibration_facts(calibration: Calibration) -> dict[str, Any]:
+def _calibration_facts(calibration: Calibration) -> dict[str, object]:
     return {
         "basis": calibration.basis,
         "policy": calibration.policy,
