@@ -16,9 +16,8 @@ from attrs import frozen
 
 from deadbeat.experiment.base import FolderExperiment, Lost, Outcome, Watcher
 from deadbeat.host.snapshot import Snapshot, take
-from deadbeat.kinds.latency.circumstances import circumstances
+from deadbeat.kinds.latency.circumstances import circumstances, judge
 from deadbeat.kinds.latency.engines import Engine, Measured, Request
-from deadbeat.kinds.latency.judge import judge
 from deadbeat.kinds.latency.loads import Loads, RunningLoad
 from deadbeat.kinds.latency.spec import LatencySpec, estimate, keys, seed_of, visits
 from deadbeat.model.errors import DeadbeatError, TargetError
