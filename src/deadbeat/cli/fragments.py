@@ -10,10 +10,11 @@ from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.cli._output import say, table
 from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.kinds.base import Shown
-from deadbeat.kinds.contention.place import LATEST, survey
+from deadbeat.kinds.contention.place import LATEST
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import BuildError, TargetError
 from deadbeat.model.tasks import Fragment
+from deadbeat.store.place import CAMPAIGN
 from deadbeat.store.serial import CALIBRATION_FILE, given_calibration, read_calibration
 
 _COLUMNS = ("fragment", "kind", "class", "sizes", "cost", "blocking", "requires", "here")
@@ -71,7 +72,7 @@ def _known(runs: Path, file: Path | None) -> tuple[Calibration, Path] | None:
     if given is not None and file is not None:
         return given, file
     candidates = [runs / LATEST / CALIBRATION_FILE, runs / CALIBRATION_FILE]
-    candidates += [state.path / CALIBRATION_FILE for state in reversed(survey(runs))]
+    candidates += [path / CALIBRATION_FILE for path in reversed(CAMPAIGN.folders(runs))]
     path = next((path for path in candidates if path.is_file()), None)
     return None if path is None else (read_calibration(path), path)
 

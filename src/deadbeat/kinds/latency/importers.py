@@ -162,10 +162,7 @@ def _cpu(cpu: CpuLatency, skips: bool, seconds: float | None, interval_ns: int) 
     if not skips:
         return evolve(cpu, expected=cpu.cycles)
     found = expecting(cpu, seconds=seconds or 0.0, interval_ns=interval_ns)
-    if seconds is not None:
-        return found
-    whole = (found.cycles + found.missed) * interval_ns / 1e9
-    return expecting(cpu, seconds=whole, interval_ns=interval_ns)
+    return found if seconds is not None else evolve(found, expected=found.cycles + found.missed)
 
 
 def expecting(cpu: CpuLatency, *, seconds: float, interval_ns: int) -> CpuLatency:
