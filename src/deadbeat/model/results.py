@@ -174,7 +174,7 @@ STRESS_COLUMNS: tuple[str, ...] = (
 )
 
 
-class Distribution(TypedDict, total=False):
+class JobHistogram(TypedDict, total=False):
     """A histogram of the jobs of a point or group.
 
     Attributes:
@@ -215,7 +215,7 @@ class Summary:
     mode: str = "profile"
     rows: tuple[dict[str, Any], ...]
     sets: tuple[dict[str, Any], ...]
-    distributions: tuple[Distribution, ...] = ()
+    distributions: tuple[JobHistogram, ...] = ()
     findings: tuple[Finding, ...] = ()
     noise_floor: dict[str, Any] = field(factory=dict)
     labels: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from deadbeat.kinds.contention import facts, grids
-from deadbeat.model.results import SUMMARY_COLUMNS, Distribution, Summary
+from deadbeat.model.results import SUMMARY_COLUMNS, JobHistogram, Summary
 from deadbeat.report.charts import SHOWN
 from deadbeat.report.embed import plain
 
@@ -85,7 +85,7 @@ def _sets(sets: Sequence[Mapping[str, object]]) -> dict[str, object]:
     }
 
 
-def _distributions(items: Sequence[Distribution]) -> dict[str, object]:
+def _distributions(items: Sequence[JobHistogram]) -> dict[str, object]:
     """Histograms without their empty ends, as a place in one list of edges and the counts.
 
     Bins of one grid, whole or cut, share that list; bins that do not fit into it bring their own.

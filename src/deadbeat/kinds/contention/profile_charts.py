@@ -20,7 +20,7 @@ from deadbeat.kinds.contention.grids import (
 )
 from deadbeat.kinds.contention.samples import thinned
 from deadbeat.kinds.contention.stress_charts import factor_charts
-from deadbeat.model.results import Distribution, Summary
+from deadbeat.model.results import JobHistogram, Summary
 from deadbeat.report.charts import (
     OPTION,
     Chart,
@@ -147,7 +147,7 @@ def distribution_charts(summary: Summary, levels: int | None = None) -> Iterator
                 yield _distribution_chart(items, m, factor)
 
 
-def _distribution_chart(items: Sequence[Distribution], m: int, factor: float | None) -> Chart:
+def _distribution_chart(items: Sequence[JobHistogram], m: int, factor: float | None) -> Chart:
     rho = max(float(item["sync_share"]) for item in items)
     panels = []
     for metric, title, x_label in _OVER_JOBS:
@@ -180,7 +180,7 @@ def _distribution_chart(items: Sequence[Distribution], m: int, factor: float | N
     )
 
 
-def _shares(item: Distribution, look: int) -> Curve:
+def _shares(item: JobHistogram, look: int) -> Curve:
     """Share of jobs at or below the edges of the bins, from the first that holds any."""
     counts = [int(count) for count in item["counts"]]
     filled = [place for place, count in enumerate(counts) if count]

@@ -31,7 +31,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import Distribution, Point, PrecisionRecord, RunKey, Summary, point_text
+from deadbeat.model.results import JobHistogram, Point, PrecisionRecord, RunKey, Summary, point_text
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT, tool_version
@@ -99,7 +99,7 @@ class _Cell:
     """
 
     name: str
-    where: Distribution
+    where: JobHistogram
     keys: list[RunKey]
     point: Point | None = None
     group: Group | None = None
@@ -111,7 +111,7 @@ class _Parts:
 
     rows: list[dict[str, Any]] = field(factory=list)
     sets: list[dict[str, Any]] = field(factory=list)
-    distributions: list[Distribution] = field(factory=list)
+    distributions: list[JobHistogram] = field(factory=list)
 
     @classmethod
     def of(cls, cells: Iterable[_Cell], reader: RunReader, attempts: Attempts) -> _Parts:
@@ -188,7 +188,7 @@ def _points(reader: RunReader, attempts: Attempts) -> Iterator[_Cell]:
     for key in sorted(attempts.committed):
         by_point.setdefault(key.point, []).append(key)
     for point in attempts.points():
-        where: Distribution = {
+        where: JobHistogram = {
             "cores": point.cores,
             "sync_share": point.sync_share,
             "contended_ratio": point.contended_ratio,
@@ -207,7 +207,7 @@ def _groups(reader: RunReader, spec: CampaignSpec, attempts: Attempts) -> Iterat
         by_cell.setdefault(cell, []).append(key)
     factors = [None] if spec.by_utilisation else [float(f) for f in spec.tasks.deadline_factor]
     for group, factor in itertools.product(groups(spec.stress), factors):
-        where: Distribution = {
+        where: JobHistogram = {
             "group": group.name,
             "cores": group.cores,
             "critical_cores": group.critical_cores or None,
@@ -371,8 +371,8 @@ def bin_counts(values: Floats) -> NDArray[np.int64]:
 
 
 def _distributions(
-    where: Distribution, histograms: dict[str, NDArray[np.int64]]
-) -> Iterator[Distribution]:
+    where: JobHistogram, histograms: dict[str, NDArray[np.int64]]
+) -> Iterator[JobHistogram]:
     """Histograms of a point or group, cut to the bins that hold something."""
     for name, counts in histograms.items():
         filled = np.flatnonzero(counts)
