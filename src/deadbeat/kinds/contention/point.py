@@ -10,7 +10,6 @@ import numpy as np
 from attrs import field, frozen
 
 from deadbeat.executors.metrics import quantiles
-from deadbeat.kinds.contention.facts import number
 from deadbeat.kinds.contention.figures import Responses, RunFigures
 from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import NEEDED_SHARES, PART_COLUMNS, Point
@@ -155,8 +154,7 @@ def ends(name: str, interval: tuple[float | None, float | None] | None) -> Row:
 
 def known(sets: Iterable[Mapping[str, object]], column: str) -> Floats:
     """The values of the sets that have one."""
-    values = (number(row[column]) for row in sets)
-    return np.array([value for value in values if value is not None], dtype=np.float64)
+    return np.array([row[column] for row in sets if row[column] is not None], dtype=np.float64)
 
 
 def mean_of(values: Floats) -> float | None:
@@ -194,9 +192,9 @@ def noise_floor(rows: Rows, sets: Rows) -> dict[str, object]:
         return found | {"basis": f"{len(values)} sets {_SHARING}: too few to tell"}
     squares = sum(float(((np.array(cell) - np.mean(cell)) ** 2).sum()) for cell in null.values())
     spread = math.sqrt(squares / degrees)
-    usual = float(np.median([row["task_sets"] for row in rows if row["task_sets"]]))
+    number = float(np.median([row["task_sets"] for row in rows if row["task_sets"]]))
     return found | {
-        "smallest_effect": t_quantile(0.975, degrees) * spread / math.sqrt(usual),
+        "smallest_effect": t_quantile(0.975, degrees) * spread / math.sqrt(number),
         "basis": f"{len(values)} sets of the campaign {_SHARING}",
         "mean": float(np.mean(values)),
         "sd": spread,

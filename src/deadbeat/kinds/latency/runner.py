@@ -91,10 +91,10 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         rest."""
         wanted = set(self.lacking)
         for visit in visits(self._spec):
-            left = [key for key in visit.keys if key in wanted]
+            left = [key for key in visit if key in wanted]
             while left:
                 try:
-                    with self._load(visit.load, runs=len(left)) as load:
+                    with self._load(left[0].load, runs=len(left)) as load:
                         died = False
                         while left and not died:
                             result, died = self._run(left[0], load)
