@@ -66,7 +66,7 @@ Start with one of these:
 add(
     root,
     "calibrate",
-    "calibrate:calibrate",
+    "machine:calibrate",
     "Measure what every fragment costs on this machine.",
     """Measure what every entry of a pool costs on every core.
 
@@ -209,7 +209,7 @@ add(
 add(
     root,
     "fragments",
-    "fragments:fragments",
+    "machine:fragments",
     "List fragments: cost, blocking, availability here.",
     """List the fragments with their cost, kind of blocking and availability on this machine.
 
@@ -319,7 +319,7 @@ add(
 add(
     root,
     "selftest",
-    "selftest:selftest",
+    "machine:selftest",
     "Check on known answers that this machine can be measured.",
     """Run controls whose answer is known.
 

@@ -11,17 +11,16 @@ from typing import Any
 from attrs import evolve
 
 from deadbeat.cli._output import Part, say
-from deadbeat.compare.kinds import all_found
 from deadbeat.compare.page import write_comparison
-from deadbeat.compare.results import compare_results
+from deadbeat.compare.results import all_found, compare_results
 from deadbeat.compare.words import words_list
 from deadbeat.kinds.base import Shown
 from deadbeat.model.comparison import Comparable, ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Metric
 from deadbeat.model.words import nearest, shown
-from deadbeat.report.canvas import FORMATS
 from deadbeat.report.document import Document
+from deadbeat.report.paper import FORMATS
 from deadbeat.report.terminal import finding_line, print_parts
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.files import write_json

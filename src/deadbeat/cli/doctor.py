@@ -10,10 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from deadbeat.cli._output import Part, say, table
-from deadbeat.compare.hardening_cost import HardeningCost
-from deadbeat.compare.hardening_cost import hardening_cost as hardening_cost_of
-from deadbeat.compare.kinds import found
 from deadbeat.compare.page import metrics_table
+from deadbeat.compare.results import HardeningCost, found
+from deadbeat.compare.results import hardening_cost as hardening_cost_of
 from deadbeat.compare.words import cell_text, interval_text, value_text
 from deadbeat.host.values import cpus_text
 from deadbeat.kinds.base import Shown

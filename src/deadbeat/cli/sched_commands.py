@@ -178,7 +178,7 @@ add(
 add(
     group,
     "predict",
-    "sched_predict:predict",
+    "sched_analyze:predict",
     "Predicted beside measured response times of a campaign.",
     """Simulate the task sets of a campaign under the policy they ran with.
 

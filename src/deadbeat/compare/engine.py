@@ -18,8 +18,17 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.compare.gate import STILL, Drift, gate_of
-from deadbeat.compare.pairs import MeanDifference, PairedRuns, by_cell, cut_off, if_rare, over_cells
+from deadbeat.compare.pairs import (
+    STILL,
+    Drift,
+    MeanDifference,
+    PairedRuns,
+    by_cell,
+    cut_off,
+    gate_of,
+    if_rare,
+    over_cells,
+)
 from deadbeat.compare.words import cell_text, needs, overall
 from deadbeat.model.comparison import (
     CellComparison,

@@ -26,7 +26,6 @@ from deadbeat.model.comparison import (
     MetricComparison,
 )
 from deadbeat.model.platform import difference_row
-from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
     UNKNOWN,
@@ -46,9 +45,8 @@ from deadbeat.report.document import (
     said,
     texts_table,
 )
-from deadbeat.report.files import write_charts, write_page
-from deadbeat.report.glossary import terms
-from deadbeat.report.html import text
+from deadbeat.report.html import terms, text, write_page
+from deadbeat.report.paper import FORMATS, Words, write_charts
 
 COMPARE_FILE = "compare.html"
 _CELLS_SHOWN = 40

@@ -16,9 +16,7 @@ from deadbeat.report.document import (
     Table,
     texts_table,
 )
-from deadbeat.report.embed import asset
-from deadbeat.report.files import write_page
-from deadbeat.report.html import text
+from deadbeat.report.html import asset, text, write_page
 from deadbeat.settings import doctor_summary as summary
 from deadbeat.settings.doctor import DoctorReport
 from deadbeat.store.files import storing

@@ -13,8 +13,8 @@ from deadbeat.model.latency_summary import (
     MatrixFacts,
     Quantity,
 )
+from deadbeat.model.words import seconds_text, time_text
 from deadbeat.report.document import UNKNOWN, counted, machine_facts
-from deadbeat.report.times import seconds_text, time_text
 
 #: What a made-up machine has for a kernel.
 _NO_KERNEL = "none"
