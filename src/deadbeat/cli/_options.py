@@ -22,10 +22,13 @@ def opt(names: str, text: str, *, to: str = "", **more: Any) -> click.Option:
     """An option.
 
     Args:
-        names: It, and what stands for its value (``--out FILE``); a flag has none.
+        names: It, and what stands for its value (``--out FILE``), of which ``a|b`` is a choice; a
+            flag has none.
         text: What it means. ``to``: the parameter it fills, where that has another name.
     """
     name, _, metavar = names.partition(" ")
+    if "|" in metavar and "type" not in more:
+        more["type"] = OneOf(*metavar.split("|"))
     more = {"metavar": metavar, **more} if metavar else {"is_flag": True, **more}
     return click.Option([name, to] if to else [name], help=text, **more)
 
@@ -94,7 +97,6 @@ MACHINE = (
 POLICY = opt(
     "--policy fifo|other",
     "Scheduling policy; other needs no permission and marks every result.  [fifo]",
-    type=OneOf("fifo", "other"),
     default="fifo",
 )
 CALIBRATION = opt(

@@ -73,15 +73,9 @@ add(
     deadbeat profile makes its own; use this to share one between campaigns (--calibration FILE). A
     calibration belongs to hardware, frequency policy and toolchain, and is refused elsewhere.""",
     opt("--out FILE", "Where to write it.  [RUNS/calibration.json]", type=PATH),
-    opt("--pool full|quick", "Which entries.  [full]", type=OneOf("full", "quick"), default="full"),
+    opt("--pool full|quick", "Which entries.  [full]", default="full"),
     opt("--seconds S", "Time it may take.  [100]"),
-    opt(
-        "--cost-basis warm|cold",
-        "Cost of a first use.  [warm]",
-        to="basis",
-        type=OneOf("warm", "cold"),
-        default="warm",
-    ),
+    opt("--cost-basis warm|cold", "Cost of a first use.  [warm]", to="basis", default="warm"),
     CPUS,
     POLICY,
     opt(
@@ -129,10 +123,12 @@ add(
         "--minimum-effect X",
         "Smallest relative difference of ratios, latencies or response times, and of shares"
         " of work, that matters.  [0.02; latencies 0.1; load tests 0.05]",
+        type=float,
     ),
     opt(
         "--minimum-miss X",
         "Smallest difference of miss ratios that matters.  [0.005; latencies 0.001]",
+        type=float,
     ),
     opt(
         "--fail-on VERDICT",

@@ -226,23 +226,13 @@ add(
     ),
     opt("--cluster-size C", "Processors of a cluster.  [2]", type=click.IntRange(1, 1024)),
     opt("--threshold X", "EDF-US: tasks above it come first, like 1/2.  [m/(2m-1)]"),
-    opt(
-        "--cost-context-switch TIME",
-        "A processor takes up another job.  [0]",
-        type=_TIME,
-        default=0,
-    ),
-    opt(
-        "--cost-migration TIME",
-        "A job resumes, or a task continues, on another processor.  [0]",
-        type=_TIME,
-        default=0,
-    ),
-    opt(
-        "--cost-cache-reload TIME",
-        "A job resumes where another one ran meanwhile.  [0]",
-        type=_TIME,
-        default=0,
+    *(
+        opt(f"--cost-{name} TIME", f"{text}  [0]", type=_TIME, default=0)
+        for name, text in (
+            ("context-switch", "A processor takes up another job."),
+            ("migration", "A job resumes, or a task continues, on another processor."),
+            ("cache-reload", "A job resumes where another one ran meanwhile."),
+        )
     ),
     opt(
         "--model NAME",
@@ -252,7 +242,6 @@ add(
     opt(
         "--method exact|thesis",
         "thesis: two hyper-periods, states compared at their ends.  [exact]",
-        type=OneOf("exact", "thesis"),
         default="exact",
     ),
     opt(

@@ -105,15 +105,15 @@ def compare_tables(
     p_holm = holm([part.effect.p if part.effect else 1.0 for part in parts])
     metrics = _metrics(parts, p_holm, options)
     harm = [line for part in parts for line in part.hidden.worse]
-    found = overall(metrics, harm=harm, words=options.words)
+    verdict, reason, rests_on = overall(metrics, harm=harm, words=options.words)
     return Comparison(
         baseline=baseline.name,
         other=other.name,
         metrics=metrics,
-        verdict=found.verdict,
-        reason=found.reason,
+        verdict=verdict,
+        reason=reason,
         needs=needs(metrics, options.words),
-        rests_on=found.rests_on,
+        rests_on=rests_on,
         undecided=tuple(metric.metric.name for metric in metrics if metric.verdict == "undecided"),
     )
 

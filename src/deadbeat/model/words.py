@@ -27,6 +27,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]}?" if close else "one of " + ", ".join(words)
 
 
+def loud(labels: Iterable[str]) -> tuple[str, ...]:
+    """Labels as they stand on figures: where something ran is in capitals unless a real machine."""
+    return tuple(each.upper() if each in ("simulated", "emulated") else each for each in labels)
+
+
 def duration(seconds: float) -> str:
     """``2 min 5 s``, ``3 h 10 min``; whole seconds."""
     whole = max(0, round(seconds))
