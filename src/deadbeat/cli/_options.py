@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -51,6 +51,17 @@ class OneOf(click.ParamType[str]):
             return str(value)
         option = param.opts[0] if param else ""
         raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))
+
+
+def one_of(place: str, *given: str, more: tuple[str, ...] = ()) -> OneOf:
+    """One of the words that ``module:name`` has or gives for ``given``."""
+
+    def words() -> Iterable[str]:
+        module, _, name = place.partition(":")
+        found = getattr(import_module(f"deadbeat.{module}"), name)
+        return cast(Iterable[str], found(*given) if callable(found) else found)
+
+    return OneOf(*more, known=words)
 
 
 class CpuList(click.ParamType[tuple[int, ...]]):

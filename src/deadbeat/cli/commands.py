@@ -25,6 +25,7 @@ from deadbeat.cli._options import (
     Verbs,
     add,
     arg,
+    one_of,
     opt,
 )
 from deadbeat.kinds import KINDS
@@ -170,7 +171,12 @@ add(
         type=OneOf("periodic", "compute", "mixed"),
     ),
     RT_CPUS,
-    opt("--only FAMILY", "Only these checks: kernel, memory, ...; may be repeated.", multiple=True),
+    opt(
+        "--only FAMILY",
+        "Only these checks: kernel, memory, ...; may be repeated.",
+        type=one_of("settings.doctor:families"),
+        multiple=True,
+    ),
     opt("--all", "Also print what passes.", to="show_all"),
     opt(
         "--fail-on SEVERITY",

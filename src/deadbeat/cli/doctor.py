@@ -19,11 +19,10 @@ from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.model.errors import UsageError
 from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
-from deadbeat.model.words import nearest, shown
 from deadbeat.report.doctor_page import write_doctor
 from deadbeat.report.terminal import finding_line, print_part
 from deadbeat.settings import doctor_summary as summary
-from deadbeat.settings.doctor import DoctorReport, examine, families, of_families
+from deadbeat.settings.doctor import DoctorReport, examine, of_families
 from deadbeat.settings.facts import gather
 from deadbeat.settings.reading import ONLINE
 from deadbeat.store.campaign import free_bytes
@@ -63,7 +62,7 @@ def doctor(
                 f"--hardening-cost compares two matrices and checks nothing: leave out {beside[0]}"
             )
         return _cost(runs, hardening_cost)
-    checks = of_families(_families(only)) if only else None
+    checks = of_families(only) if only else None
     _require_folder(out)
     with LocalTarget() as target:
         _require_online(target, rt_cpus)
@@ -74,16 +73,6 @@ def doctor(
         parts=[*_parts(report, every=show_all), *([f"report: {page}"] if page else [])],
         status=_status(report, fail_on),
     )
-
-
-def _families(names: Sequence[str]) -> tuple[str, ...]:
-    known = families()
-    wrong = [name for name in names if name not in known]
-    if wrong:
-        raise UsageError(
-            f"--only: there is no family {', '.join(map(shown, wrong))}", nearest(wrong[0], known)
-        )
-    return tuple(names)
 
 
 def _require_folder(out: Path | None) -> None:

@@ -23,6 +23,7 @@ from deadbeat.kinds.contention.trials import TrialOutcome, all_passed, outcome_f
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import BuildError, TargetError, UsageError
 from deadbeat.model.tasks import Fragment
+from deadbeat.model.words import time_text
 from deadbeat.store.files import storing
 from deadbeat.store.serial import (
     CALIBRATION_FILE,
@@ -305,7 +306,7 @@ def _costs(fragment: Fragment, calibration: Calibration | None) -> dict[str, flo
 
 
 def _row(fragment: Fragment, costs_ns: dict[str, float], here: str) -> list[str]:
-    low, high = (_time(end(costs_ns.values(), default=0.0)) for end in (min, max))
+    low, high = (time_text(end(costs_ns.values(), default=0.0)) for end in (min, max))
     return [
         fragment.name,
         fragment.kind.value,
@@ -320,11 +321,3 @@ def _row(fragment: Fragment, costs_ns: dict[str, float], here: str) -> list[str]
 
 def _here(reason: str | None) -> str:
     return "yes" if reason is None else f"no: {reason}"
-
-
-def _time(value_ns: float) -> str:
-    for unit in ("ns", "us", "ms"):
-        if value_ns < 999.5:
-            return f"{value_ns:.3g} {unit}"
-        value_ns /= 1000
-    return f"{value_ns:.3g} s"

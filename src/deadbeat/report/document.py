@@ -363,9 +363,9 @@ class Document:
     draws: bool = False
 
     def parts(self) -> Iterator[Part]:
-        """Every part in order, those of groups after the group."""
+        """Every part in order."""
         for section in self.sections:
-            yield from _inside(section.parts)
+            yield from inside(section.parts)
 
     @property
     def charts(self) -> list[Chart]:
@@ -375,11 +375,12 @@ class Document:
         ]
 
 
-def _inside(parts: Sequence[Part]) -> Iterator[Part]:
+def inside(parts: Sequence[Part]) -> Iterator[Part]:
+    """Parts in order, those of groups after the group."""
     for part in parts:
         yield part
         if isinstance(part, Subsection):
-            yield from _inside(part.parts)
+            yield from inside(part.parts)
 
 
 _ENDS = {"": "value", "_low": "low", "_high": "high"}

@@ -17,8 +17,6 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from attrs import frozen
-
 from deadbeat.model.finding import Finding, explained, ordered
 from deadbeat.report.charts import OPTION, Chart, chart_data
 from deadbeat.report.document import (
@@ -37,6 +35,7 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    inside,
 )
 from deadbeat.store.files import atomic_write, storing
 
@@ -118,15 +117,6 @@ _DRAWING = "charts.js"
 _SHORT = 8
 
 
-@frozen(kw_only=True)
-class Stamp:
-    """What stands on every figure of a page: ``labels`` in its title, ``noise`` in its caption
-    ("": a kind of page without one)."""
-
-    labels: Sequence[str]
-    noise: str
-
-
 def page(document: Document) -> str:
     """The page as text; the same document gives the same page."""
     charts = document.charts
@@ -134,8 +124,7 @@ def page(document: Document) -> str:
     scripts = (*([_DRAWING] if draws else []), *document.scripts)
     script = "".join(map(asset, scripts))
     library = plotly() if draws else ""
-    stamp = Stamp(labels=document.labels, noise=document.noise)
-    sections = "\n".join(_sections(document, stamp, warn=draws))
+    sections = "\n".join(_sections(document, warn=draws))
     links = [section for section in document.sections if section.link != ""]
     head = Template(asset("head.html")).substitute(
         policy=content_policy(*filter(None, (library, script))),
@@ -191,10 +180,10 @@ def _intro(document: Document) -> str:
     return "\n".join(made)
 
 
-def _sections(document: Document, stamp: Stamp, *, warn: bool) -> Iterable[str]:
+def _sections(document: Document, *, warn: bool) -> Iterable[str]:
     """Each section; before the first with figures a word for who has no JavaScript."""
     for section in document.sections:
-        if warn and any(isinstance(part, Figures | Markup) for part in _flat(section.parts)):
+        if warn and any(isinstance(part, Figures | Markup) for part in inside(section.parts)):
             warn = False
             beside = f"; their data is in {document.data_files}" if document.data_files else ""
             yield (
@@ -202,27 +191,22 @@ def _sections(document: Document, stamp: Stamp, *, warn: bool) -> Iterable[str]:
                 " and loads nothing. The same figures are in the folder"
                 f" figures/{escape(beside)}.</p></noscript>"
             )
-        yield _section(section, stamp)
+        yield _section(section, document)
 
 
-def _flat(parts: Sequence[Part]) -> Iterable[Part]:
-    for part in parts:
-        yield from _flat(part.parts) if isinstance(part, Subsection) else (part,)
-
-
-def _section(section: Section, stamp: Stamp) -> str:
+def _section(section: Section, document: Document) -> str:
     return (
         f'<section id="{section.id}" aria-labelledby="{section.id}-title">\n'
         f'<h2 id="{section.id}-title">{escape(section.title)}</h2>\n'
-        f"{_parts(section.parts, stamp)}\n</section>\n"
+        f"{_parts(section.parts, document)}\n</section>\n"
     )
 
 
-def _parts(parts: Sequence[Part], stamp: Stamp) -> str:
-    return "\n".join(filter(None, (_part(part, stamp) for part in parts)))
+def _parts(parts: Sequence[Part], document: Document) -> str:
+    return "\n".join(filter(None, (_part(part, document) for part in parts)))
 
 
-def _part(part: Part, stamp: Stamp) -> str:  # noqa: PLR0911  one line per kind of part
+def _part(part: Part, document: Document) -> str:  # noqa: PLR0911  one line per kind of part
     match part:
         case Sentence(page=False) | Lines(page=False) | Table(page=False):
             return ""
@@ -241,19 +225,19 @@ def _part(part: Part, stamp: Stamp) -> str:  # noqa: PLR0911  one line per kind 
         case Findings():
             return findings_list(part.findings, part.labels)
         case Figures():
-            return figures(part.charts, stamp) or _said(part.empty)
+            return figures(part.charts, document) or _said(part.empty)
         case Markup():
             return part.html
         case Subsection():
-            return _group(part, stamp)
+            return _group(part, document)
 
 
 def _said(words: str) -> str:
     return f"<p>{text(words)}</p>" if words else ""
 
 
-def _group(group: Subsection, stamp: Stamp) -> str:
-    inner = _parts(group.parts, stamp)
+def _group(group: Subsection, document: Document) -> str:
+    inner = _parts(group.parts, document)
     if group.folded:
         return f"<details><summary>{escape(group.title)}</summary>{inner}</details>"
     return f"<h3>{escape(group.title)}</h3>\n{inner}"
@@ -347,16 +331,16 @@ def _definitions(pairs: Iterable[tuple[str, str]]) -> str:
 # ---------- figures ----------
 
 
-def figures(charts: Sequence[Chart], stamp: Stamp) -> str:
+def figures(charts: Sequence[Chart], document: Document) -> str:
     """All charts in order; those of a family behind one choice, the first of them shown."""
     made, families = [], set()
     for chart in charts:
         if chart.family and chart.family not in families:
             families.add(chart.family)
             made.append(_choice([c for c in charts if c.family == chart.family]))
-            made.append(_figure(chart, stamp))
+            made.append(_figure(chart, document))
         else:
-            made.append(_figure(chart, stamp, hidden=bool(chart.family)))
+            made.append(_figure(chart, document, hidden=bool(chart.family)))
     return "".join(made)
 
 
@@ -376,9 +360,9 @@ def _choice(family: Sequence[Chart]) -> str:
     return f'<div class="controls"><label>{escape(family[0].title)}: show</label>{boxes}</div>'
 
 
-def _figure(chart: Chart, stamp: Stamp, *, hidden: bool = False) -> str:
+def _figure(chart: Chart, document: Document, *, hidden: bool = False) -> str:
     title = chart.whole_title
-    marked = f"{title} — {', '.join(stamp.labels)}" if stamp.labels else title
+    marked = f"{title} — {', '.join(document.labels)}" if document.labels else title
     plots = "".join(
         f'<div><h4 id="{chart.name}-{k}-title">{escape(panel.title)}</h4>'
         f'<div class="plot" id="{chart.name}-{k}" role="img"'
@@ -390,7 +374,7 @@ def _figure(chart: Chart, stamp: Stamp, *, hidden: bool = False) -> str:
         if chart.family
         else ""
     )
-    noise = f"{stamp.noise[:1].upper()}{stamp.noise[1:]}. " if stamp.noise else ""
+    noise = f"{document.noise[:1].upper()}{document.noise[1:]}. " if document.noise else ""
     return (
         f'<figure class="chart" id="chart-{chart.name}"{family}{" hidden" if hidden else ""}>'
         f'<h3 class="figure-title" id="chart-{chart.name}-title">{escape(marked)}</h3>'

@@ -505,52 +505,29 @@ def _cells(put: Any, names: Sequence[str], places: Sequence[float]) -> None:
 
 
 def _surface(axis: Any, heat: Heat) -> None:
-    """Straight between shown cells, with holes where one is missing; dots are the cells."""
+    """Straight between shown cells, with holes where one is missing; dots are the cells.
+
+    Between four known corners it is bilinear, in pieces so small that each has the colour of its
+    height.
+    """
     values = _shown(heat).filled(np.nan)
     x, y = np.meshgrid(heat.x_places, heat.y_places)
-    _facets(axis, heat, values)
+    steps = np.linspace(0.0, 1.0, math.ceil(_FACETS / max(1, *(n - 1 for n in values.shape))) + 1)
+    weights = np.stack((1 - steps, steps))
+    for r, a in np.ndindex(max(0, values.shape[0] - 1), max(0, values.shape[1] - 1)):
+        corners = np.s_[r : r + 2, a : a + 2]
+        if np.isfinite(values[corners]).all():
+            fine = (weights.T @ each[corners] @ weights for each in (x, y, values))
+            axis.plot_surface(
+                *fine, cmap=_colours(heat), vmin=heat.low, vmax=heat.high, rstride=1, cstride=1,
+                edgecolor="face", linewidth=0.3,
+            )  # fmt: skip
     for line in (*zip(x, y, values, strict=True), *zip(x.T, y.T, values.T, strict=True)):
         axis.plot(*line, color="#59616b", linewidth=0.6, marker=".", markersize=2.5)
     axis.set_zlim(heat.low, heat.high)
     axis.set_zlabel(heat.unit.split(" (")[0] + (" (%)" if "(%" in heat.unit else ""))
     axis.view_init(elev=24, azim=-128)
     axis.set_box_aspect((1, 1, 0.72), zoom=0.97)
-
-
-def _facets(axis: Any, heat: Heat, values: Any) -> None:
-    """The surface in pieces so small that each has the colour of its height.
-
-    Between four known corners it is bilinear; a cell without one of its corners is a hole.
-    """
-    rows, columns = values.shape
-    pieces = math.ceil(_FACETS / max(1, rows - 1, columns - 1))
-    steps = np.linspace(0.0, 1.0, pieces + 1)
-    down, right = np.meshgrid(steps, steps, indexing="ij")
-    made: list[Any] = []
-    for r, a in np.ndindex(max(0, rows - 1), max(0, columns - 1)):
-        corner = values[r : r + 2, a : a + 2]
-        if np.isnan(corner).any():
-            continue
-        above = corner[0, 0] * (1 - right) + corner[0, 1] * right
-        below = corner[1, 0] * (1 - right) + corner[1, 1] * right
-        (left, wide), (low, high) = heat.x_places[a : a + 2], heat.y_places[r : r + 2]
-        points = np.stack(
-            (
-                left + right * (wide - left),
-                low + down * (high - low),
-                above * (1 - down) + below * down,
-            ),
-            axis=-1,
-        )
-        quads = (points[:-1, :-1], points[:-1, 1:], points[1:, 1:], points[1:, :-1])
-        made.extend(np.stack(quads, axis=2).reshape(-1, 4, 3))
-    if made:
-        art3d = importlib.import_module("mpl_toolkits.mplot3d.art3d")
-        heights = np.array([facet[:, 2].mean() for facet in made])
-        colours = _colours(heat)((heights - heat.low) / (heat.high - heat.low))
-        axis.add_collection3d(
-            art3d.Poly3DCollection(made, facecolors=colours, edgecolors=colours, linewidths=0.3)
-        )
 
 
 def write_charts(
