@@ -187,5 +187,5 @@ def _cells(cost: HardeningCost) -> Iterator[tuple[str, ...]]:
         for cell in metric.cells if metric.metric.name in _TOLD else ():
             sides = (cell.baseline, cell.other)
             values = ("–" if v is None else value_text(metric.metric, v) for v in sides)
-            difference = interval_text(cell, none="not defined")
+            difference = interval_text(cell)
             yield (cell_text(cell), metric.metric.words, *values, difference)

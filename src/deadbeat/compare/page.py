@@ -63,7 +63,7 @@ _METRICS = (
     said("metric", lambda each: each.metric, format=lambda metric: metric.title,
          terminal=lambda metric: metric.words),
     said("verdict", verdict_text, words=True),
-    said("effect [95 %]", lambda each: interval_text(each, none="not defined")),
+    said("effect [95 %]", interval_text),
     said("p (Holm)", lambda each: p_text(each.p if each.p_holm is None else each.p_holm)),
     said("minimum effect", lambda each: bound_text(each.metric, each.minimum), terminal=False),
     said("A/A gate", lambda each: bound_text(each.metric, each.gate)),

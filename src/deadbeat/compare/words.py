@@ -143,10 +143,10 @@ def bound_text(metric: Metric, size: float | None) -> str:
     return "cannot tell" if size is None else size_text(metric, size)
 
 
-def interval_text(item: MetricComparison | CellComparison, *, none: str = "undecided") -> str:
+def interval_text(item: MetricComparison | CellComparison) -> str:
     """``+4.1 % [-1.20, +9.40]``."""
     if item.effect is None:
-        return none
+        return "not defined"
     return f"{effect_text(item.metric, item.effect)} {ends_text(item.metric, item.low, item.high)}"
 
 
