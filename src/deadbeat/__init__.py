@@ -56,14 +56,7 @@ if TYPE_CHECKING:
     from deadbeat.model.words import seconds_text, time_text
     from deadbeat.report.charts import Chart, Curve, Heat, HeatCell, Panel
     from deadbeat.sched import Scheduler
-    from deadbeat.stats.proportions import (
-        Count,
-        Mean,
-        compare_means,
-        compare_paired,
-        compare_strata,
-    )
-    from deadbeat.stats.proportions import compare as compare_shares
+    from deadbeat.stats.proportions import Count, Mean
 
     __version__: str
 
@@ -108,10 +101,6 @@ __all__ = [
     "__version__",
     "all_hold",
     "caveats",
-    "compare_means",
-    "compare_paired",
-    "compare_shares",
-    "compare_strata",
     "compare_tables",
     "cpu_panels",
     "difference_row",
@@ -160,10 +149,7 @@ _PUBLIC = {
     "kinds.study.preset": ("Preset",),
     "kinds.study.results": ("Mask", "StudyResults"),
     "kinds.study.spec": ("Source", "StudySpec", "SweepCell"),
-    "stats.proportions": (
-        *("Count", "Mean", "compare_means", "compare_paired", "compare_shares:compare"),
-        "compare_strata",
-    ),
+    "stats.proportions": ("Count", "Mean"),
     "model.comparison": ("CellComparison", "Comparison"),
     "model.conclusion": ("UNDECIDED", "Conclusion", "Evidence", "Judgement", "all_hold", "judge"),
     "model.errors": ("UsageError",),

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import field, frozen
+from attrs import NOTHING, field, fields, frozen
 
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.tasks import Entry, Fragment, Kind
@@ -133,196 +133,123 @@ def _read_fragment(path: Path, where: str, errors: list[str]) -> Fragment | None
     except (OSError, UnicodeDecodeError) as error:
         errors.append(f"{where}: cannot be read: {error}")
         return None
-    found = len(errors)
-    matter = _FrontMatter.of(text, where, errors)
-    if matter is None:
+    start = text.find(_OPEN)
+    end = text.find(_CLOSE, start)
+    if start < 0 or end < 0:
+        missing = _OPEN if start < 0 else _CLOSE
+        errors.append(f"{where}:1: no front matter: expected {missing!r}")
         return None
-    values = matter.validated(Path(where).stem, Path(where).parent.name.upper())
+    if text[:start].strip():
+        errors.append(f"{where}:1: front matter must be the leading comment")
+        return None
+    first = text.count("\n", 0, start) + 2
+    raw = text[start + len(_OPEN) : end].split("\n")[1:]
+    lines = [re.sub(r"^\s*\* ?", "", line) for line in raw]
+    try:
+        table = tomllib.loads("\n".join(lines) + "\n")
+    # Not only TOMLDecodeError: numbers beyond 4300 digits, and lists nested without end.
+    except (ValueError, RecursionError) as error:
+        at = _TOML_LINE.search(str(error))
+        line = first + (int(at[1]) if at else len(lines)) - 1
+        reason = _TOML_END.sub("", _TOML_LINE.sub("", str(error))).strip()
+        errors.append(f"{where}:{line}: not TOML: {reason}")
+        return None
+    problems = list(_problems(table, path.stem, path.parent.name.upper()))
+    for key, reason in problems:
+        named = re.compile(rf"\s*\[*\"?{re.escape(key)}\"?\s*[=\].]")
+        found = (first + number for number, line in enumerate(lines) if named.match(line))
+        errors.append(f"{where}:{next(found, first - 1)}: {key}: {reason}")
     symbol = f"struct db_fragment db_fragment_{path.stem}"
     if not re.search(rf"{re.escape(symbol)}\s*=", text):
         errors.append(f"{where}:1: expected a definition of `const {symbol}`")
-    if len(errors) > found:
-        return None
-    return Fragment(**values, path=where)
-
-
-@frozen
-class _FrontMatter:
-    """Parsed but not yet trusted TOML of one file; errors go to a list shared by all files."""
-
-    where: str
-    lines: tuple[str, ...]
-    first_line: int
-    table: Mapping[str, Any]
-    errors: list[str]
-
-    @classmethod
-    def of(cls, text: str, where: str, errors: list[str]) -> _FrontMatter | None:
-        start = text.find(_OPEN)
-        end = text.find(_CLOSE, start)
-        if start < 0 or end < 0:
-            missing = _OPEN if start < 0 else _CLOSE
-            errors.append(f"{where}:1: no front matter: expected {missing!r}")
-            return None
-        if text[:start].strip():
-            errors.append(f"{where}:1: front matter must be the leading comment")
-            return None
-        first_line = text.count("\n", 0, start) + 2
-        raw = text[start + len(_OPEN) : end].split("\n")[1:]
-        lines = tuple(re.sub(r"^\s*\* ?", "", line) for line in raw)
-        try:
-            table = tomllib.loads("\n".join(lines) + "\n")
-        # Not only TOMLDecodeError: numbers beyond 4300 digits, and lists nested without end.
-        except (ValueError, RecursionError) as error:
-            line = first_line + _toml_line(str(error), len(lines)) - 1
-            reason = _TOML_END.sub("", _TOML_LINE.sub("", str(error))).strip()
-            errors.append(f"{where}:{line}: not TOML: {reason}")
-            return None
-        return cls(where, lines, first_line, table, errors)
-
-    def complain(self, key: str, reason: str) -> None:
-        self.errors.append(f"{self.where}:{self._line_of(key)}: {key}: {reason}")
-
-    def _line_of(self, key: str) -> int:
-        for number, line in enumerate(self.lines):
-            if re.match(rf"\s*\[*\"?{re.escape(key)}\"?\s*[=\].]", line):
-                return self.first_line + number
-        return self.first_line - 1
-
-    def validated(self, stem: str, folder: str) -> dict[str, Any]:
-        """Values for :class:`Fragment`; meaningful only if no error was added."""
-        for key in self.table:
-            if key not in _KEYS:
-                nearest = _nearest(key, _KEYS)
-                hint = f"did you mean {nearest!r}?" if nearest else f"keys are {', '.join(_KEYS)}"
-                self.complain(key, f"unknown key; {hint}")
-        values: dict[str, Any] = {}
-        for key, (read, expected) in _KEYS.items():
-            if key in self.table:
-                value = read(self.table[key])
-                if value is None:
-                    self.complain(key, f"expected {expected}, found {self.table[key]!r}")
-                else:
-                    values[key] = value
-        self._check_presence(folder)
-        self._check_agreement(values, stem, folder)
-        return values
-
-    def _check_presence(self, folder: str) -> None:
-        required = (*_REQUIRED, *(_SY_REQUIRED if folder == "SY" else ()))
-        for key in required:
-            if key not in self.table:
-                self.complain(key, f"missing; expected {_KEYS[key][1]}")
-        if folder == "NS":
-            for key in _SY_ONLY:
-                if key in self.table:
-                    self.complain(key, "only SY fragments have it")
-
-    def _check_agreement(self, values: dict[str, Any], stem: str, folder: str) -> None:
-        if values.get("name", stem) != stem:
-            self.complain("name", f"expected the name of the file, {stem!r}")
-        if "kind" in values and values["kind"] != folder:
-            self.complain("kind", f"expected {folder!r}, as the folder says")
-        resource_class = values.get("resource_class", NS_CLASSES[0])
-        if folder == "NS" and resource_class not in NS_CLASSES:
-            self.complain(
-                "resource_class", f"expected {', '.join(NS_CLASSES)}, found {resource_class!r}"
-            )
-        strange = [size for size in values.get("quick", ()) if size not in values.get("sizes", ())]
-        if "sizes" in values and strange:
-            self.complain("quick", f"expected some of sizes, found {strange}")
-
-
-def _toml_line(message: str, line_count: int) -> int:
-    found = _TOML_LINE.search(message)
-    return int(found.group(1)) if found else line_count
-
-
-def _text(value: object) -> str | None:
-    if isinstance(value, str) and value.strip() and "\n" not in value:
-        return value
+    elif not problems:
+        values: dict[str, Any] = {**table, "kind": Kind(table["kind"]), "path": where}
+        listed = {key: tuple(v) for key, v in values.items() if isinstance(v, list)}
+        return Fragment(**(values | listed))
     return None
 
 
-def _text_or_empty(value: object) -> str | None:
-    return "" if value == "" else _text(value)
+def _problems(table: dict[Any, Any], stem: str, folder: str) -> Iterator[tuple[str, str]]:
+    """Key and reason of whatever is wrong in the front matter of ``FOLDER/STEM.c``."""
+    for key, value in table.items():
+        if key not in _KEYS:
+            nearest = _nearest(key, _KEYS)
+            hint = f"did you mean {nearest!r}?" if nearest else f"keys are {', '.join(_KEYS)}"
+            yield key, f"unknown key; {hint}"
+        elif not _KEYS[key][0](value):
+            yield key, f"expected {_KEYS[key][1]}, found {value!r}"
+        elif key == "name" and value != stem:
+            yield key, f"expected the name of the file, {stem!r}"
+        elif key == "kind" and value != folder:
+            yield key, f"expected {folder!r}, as the folder says"
+        elif key == "resource_class" and folder == "NS" and value not in NS_CLASSES:
+            yield key, f"expected {', '.join(NS_CLASSES)}, found {value!r}"
+        elif key in _SY_ONLY and folder == "NS":
+            yield key, "only SY fragments have it"
+    for key in (*_REQUIRED, *(_SY_REQUIRED if folder == "SY" else ())):
+        if key not in table:
+            yield key, f"missing; expected {_KEYS[key][1]}"
+    sizes, quick = table.get("sizes", []), table.get("quick", [])
+    if _is_ascending(sizes) and _is_ascending(quick) and (strange := set(quick) - set(sizes)):
+        yield "quick", f"expected some of sizes, found {sorted(strange)}"
 
 
-def _identifier(value: object) -> str | None:
-    return value if isinstance(value, str) and _IDENTIFIER.fullmatch(value) else None
+def _is_line(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and "\n" not in value
 
 
-def _word(value: object) -> str | None:
-    return value if isinstance(value, str) and _WORD.fullmatch(value) else None
+def _is_identifier(value: object) -> bool:
+    return isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value))
 
 
-def _kind(value: object) -> Kind | None:
-    return Kind(value) if isinstance(value, str) and value in Kind.__members__ else None
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and bool(_WORD.fullmatch(value))
 
 
-def _flag(value: object) -> bool | None:
-    return value if isinstance(value, bool) else None
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
 
 
-def _size_list(value: object) -> tuple[int, ...] | None:
-    if not isinstance(value, list) or any(type(size) is not int for size in value):
-        return None
-    if any(not 0 < size < _SIZE_LIMIT for size in value):
-        return None
-    return tuple(value) if sorted(set(value)) == value else None
+def _is_ascending(value: Any) -> bool:
+    whole = isinstance(value, list) and all(type(size) is int for size in value)
+    return whole and sorted(set(value)) == value and all(0 < n < _SIZE_LIMIT for n in value)
 
 
-def _sizes(value: object) -> tuple[int, ...] | None:
-    return _size_list(value) or None
-
-
-def _words(value: object) -> tuple[str, ...] | None:
-    if not isinstance(value, list) or any(_word(item) is None for item in value):
-        return None
-    return tuple(value) if len(set(value)) == len(value) else None
-
-
-def _modes(value: object) -> tuple[str, ...] | None:
-    modes = _words(value)
-    return modes if modes and set(modes) <= set(MODES) else None
+def _are_words(value: Any) -> bool:
+    listed = isinstance(value, list) and all(map(_is_word, value))
+    return listed and len(set(value)) == len(value)
 
 
 _LINE = "one line of text in quotes"
-_LIST = 'a list of different lower-case words, like ["posix-mq"]'
+_FLAG = (_is_flag, "true or false")
 _ASCENDING = "a list of ascending whole numbers from 1 to 4294967295"
 
-#: key -> (reader that returns None for a wrong value, what is expected)
-_KEYS: dict[str, tuple[Callable[[object], Any], str]] = {
-    "name": (_identifier, "a C identifier in quotes"),
-    "kind": (_kind, '"NS" or "SY"'),
-    "summary": (_text, _LINE),
-    "resource_class": (_word, "a lower-case word in quotes"),
-    "sizes": (_sizes, _ASCENDING),
-    "size_unit": (_text, _LINE),
-    "quick": (_size_list, _ASCENDING),
-    "requires": (_words, _LIST),
-    "modes": (_modes, f"some of {', '.join(MODES)}, in a list"),
-    "blocking": (_flag, "true or false"),
-    "hold": (_text, _LINE),
-    "parallel": (_flag, "true or false"),
-    "mixed_priorities": (_flag, "true or false"),
-    "origin": (_text, _LINE),
-    "tacle": (_text_or_empty, 'one line of text in quotes, or ""'),
-    "licence": (_text, _LINE),
-    "tsan": (_flag, "true or false"),
+#: key -> (whether a value is one, what is expected)
+_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "name": (_is_identifier, "a C identifier in quotes"),
+    "kind": (lambda value: value in ("NS", "SY"), '"NS" or "SY"'),
+    "summary": (_is_line, _LINE),
+    "resource_class": (_is_word, "a lower-case word in quotes"),
+    "sizes": (lambda value: value != [] and _is_ascending(value), _ASCENDING),
+    "size_unit": (_is_line, _LINE),
+    "quick": (_is_ascending, _ASCENDING),
+    "requires": (_are_words, 'a list of different lower-case words, like ["posix-mq"]'),
+    "modes": (
+        lambda value: value != [] and _are_words(value) and set(value) <= set(MODES),
+        f"some of {', '.join(MODES)}, in a list",
+    ),
+    "blocking": _FLAG,
+    "hold": (_is_line, _LINE),
+    "parallel": _FLAG,
+    "mixed_priorities": _FLAG,
+    "origin": (_is_line, _LINE),
+    "tacle": (lambda value: value == "" or _is_line(value), f'{_LINE}, or ""'),
+    "licence": (_is_line, _LINE),
+    "tsan": _FLAG,
 }
-_REQUIRED = (
-    "name",
-    "kind",
-    "summary",
-    "resource_class",
-    "sizes",
-    "size_unit",
-    "origin",
-    "licence",
-)
+_REQUIRED = tuple(each.name for each in fields(Fragment) if each.default is NOTHING)
 _SY_REQUIRED = ("blocking", "hold")
-_SY_ONLY = ("blocking", "hold", "parallel", "mixed_priorities")
+_SY_ONLY = (*_SY_REQUIRED, "parallel", "mixed_priorities")
 
 
 def _nearest(word: str, known: Mapping[str, object]) -> str | None:

@@ -84,7 +84,7 @@ def test_a_plot_is_drawn_narrow_and_dark(browser, tmp_path):
     for name, scale in (("standard", 8.0), ("rt", 1.0)):
         store = LatencyStore.create(tmp_path / name, {"name": name}, example_platform())
         for run in made_up_runs(loads=LOADS[:2], repeats=3, seconds=0.3, scale=scale):
-            store.commit(run)
+            store.keep(run)
         sides.append(read_side(tmp_path / name))
     made = write_plot(preset_of("two-kernels"), sides, tmp_path / "out", formats=())
     opened(browser, made.page, width=400, scheme="dark")

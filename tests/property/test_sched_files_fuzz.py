@@ -7,13 +7,16 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.sched.documents import schema
 from deadbeat.sched.files import FORMATS, parse_task_system
 from deadbeat.store.tasksystems import csv_text, task_system_text
 
 TIME_MAX = 1 << 60
+SCHEMA = Draft202012Validator(schema())
 QUICK = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 times = st.integers(1, 50) | st.integers(1, TIME_MAX)
@@ -98,7 +101,12 @@ documents = st.fixed_dictionaries({"processors": scalars, "tasks": values}) | va
 @QUICK
 @given(documents)
 def test_any_json(document):
-    value_or_error(json.dumps(document).encode(), "json")
+    """What is taken is what the published schema allows, but for homes beyond the processors."""
+    system = value_or_error(json.dumps(document).encode(), "json")
+    allowed = SCHEMA.is_valid(document)
+    assert allowed or system is None
+    if allowed and system is None:
+        assert any(task.get("home", 0) >= document["processors"] for task in document["tasks"])
 
 
 pieces = st.sampled_from(

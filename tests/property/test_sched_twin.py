@@ -23,7 +23,7 @@ from oracles import schedule as reference
 
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.sched import Costs, Scheduler, TaskBatch, simulate_batch
-from deadbeat.sched.spans import BoundTask, simulate_jobs
+from deadbeat.sched.simulator import simulate_jobs
 
 POLICIES = sorted(reference.POLICIES)
 
@@ -130,13 +130,13 @@ def test_spans_with_skipped_jobs_equal_the_twins(policy: str) -> None:
         horizon, skip = draw.between(1, 100), draw.chance(0.8)
         jobs = simulate_jobs(
             [
-                BoundTask(
-                    core=core,
+                TimedTask(
+                    home=core,
                     priority=it.priority,
-                    wcet_ns=it.wcet,
-                    period_ns=it.period,
-                    deadline_ns=it.deadline,
-                    offset_ns=it.offset,
+                    wcet=it.wcet,
+                    period=it.period,
+                    deadline=it.deadline,
+                    offset=it.offset,
                 )
                 for it, core in zip(system.tasks, cores, strict=True)
             ],

@@ -25,7 +25,6 @@ from deadbeat.kinds.contention.plan import (
 from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Point, RunKey
-from deadbeat.store.keys import parse_run_key
 from deadbeat.synthesis import seed_for, synthesise
 
 SPEC = resolve(specify({"preset": "quick"}), FakeExecutor().describe()).spec
@@ -58,7 +57,7 @@ def test_a_loaded_set_has_two_tasks_a_core_that_ask_for_all_of_it() -> None:
 
 @pytest.mark.parametrize("key", [plan(SPEC)[0], *(k for k in plan(SPEC) if k.point.per_core)][:3])
 def test_the_name_of_a_run_reads_back(key: RunKey) -> None:
-    assert parse_run_key(key.text) == key
+    assert RunKey.parse(key.text) == key
 
 
 def test_the_alphas_of_a_block_are_adjacent() -> None:

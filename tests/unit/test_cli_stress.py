@@ -12,7 +12,6 @@ import pytest
 
 import deadbeat
 from deadbeat.cli.main import main
-from deadbeat.model.errors import DataError
 from deadbeat.model.results import STRESS_COLUMNS
 from deadbeat.store.summary import STRESS_SET_COLUMNS, read_summary
 
@@ -202,20 +201,6 @@ def test_programs_of_a_stress_campaign_run_again() -> None:
     found = [rows(Path(f"runs/{name}/sets.csv")) for name in ("tiny", "again")]
     assert [row["set_id"] for row in found[0]] == [row["set_id"] for row in found[1]]
     assert {row["group"] for row in found[1]} == {"M=2", "random"}
-
-
-def test_a_stored_summary_tells_its_mode() -> None:
-    assert main(OPTIONS) == 0
-    store = deadbeat.open("runs/tiny").store
-    path = store.path / "summary.json"
-    plain = json.loads(path.read_text())
-    path.write_text(json.dumps(plain | {"mode": "fnord"}))
-    with pytest.raises(DataError, match="no valid mode"):
-        read_summary(store)
-    del plain["mode"]  # written before there were stress campaigns
-    path.write_text(json.dumps(plain))
-    found = read_summary(store)
-    assert found is not None and found.mode == "profile"
 
 
 def test_the_simulator_runs_random_task_sets() -> None:

@@ -194,10 +194,12 @@ def test_a_cluster_never_spans_two_runs() -> None:
 
 
 def test_uneven_counts_and_shifted_ranks_are_improbable() -> None:
-    random = np.random.default_rng(9)
-    assert even_p(np.array([10, 11, 9, 10]), random) > 0.5
-    assert even_p(np.array([30, 2, 4, 4]), random) < 0.01
-    assert even_p(np.array([7]), random) == 1.0
+    alike = np.ones(4)
+    assert even_p(np.array([10, 11, 9, 10]), alike) > 0.5
+    assert even_p(np.array([30, 2, 4, 4]), alike) < 0.01
+    assert even_p(np.array([7]), alike[:1]) == 1.0
+    assert even_p(np.array([10, 11, 31, 29]), alike) < 0.01
+    assert even_p(np.array([10, 11, 31, 29]), np.array([1, 1, 3, 3])) > 0.5
     values = np.arange(40, dtype=np.float64)
     assert rank_sum_p(values, values >= 20) < 1e-6
     assert rank_sum_p(values, values % 2 == 0) > 0.5
@@ -307,13 +309,6 @@ def test_no_upper_end_lies_below_the_largest_seen() -> None:
     for one in series:
         for found in accepted([one]):
             assert all((each.high_ns or 0) >= one.values.max() for each in found.levels)
-
-
-def test_numbers_in_proportion_to_their_stretches_are_even() -> None:
-    random = np.random.default_rng(2)
-    counts = np.array([10, 11, 31, 29])
-    assert even_p(counts, random) < 0.01
-    assert even_p(counts, random, weights=np.array([1.0, 1, 3, 3])) > 0.5
 
 
 @pytest.mark.statistical

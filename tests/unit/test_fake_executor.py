@@ -10,7 +10,7 @@ import pytest
 from helpers.campaigns import example_catalog
 
 from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.simulated import FakeExecutor, Faults, parse_simulated, simulate
+from deadbeat.executors.simulated import FakeExecutor, Faults, parse_simulated
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import RunError, UsageError
 from deadbeat.model.jobs import JobTable
@@ -43,8 +43,8 @@ def task_set(
     )
 
 
-def table(ts: TaskSet, settings: RunSettings = SETTINGS, **options: int) -> JobTable:
-    return simulate(ts, settings, contention=0.6, **options)
+def table(ts: TaskSet, settings: RunSettings = SETTINGS) -> JobTable:
+    return FakeExecutor(contention=0.6).jobs(ts, settings, 1_000_000)
 
 
 @pytest.mark.parametrize(

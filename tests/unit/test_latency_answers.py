@@ -56,7 +56,7 @@ def stored(folder: Path, runs: list[LatencyRun], *, name: str = "m") -> Path:
     )
     store = LatencyStore.create(folder / name, spec_dict(spec), example_platform())
     for run in runs:
-        store.commit(run)
+        store.keep(run)
     return store.path
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import attrs
 import pytest
 from helpers.latencies import made_up_runs
+from helpers.scripted_loads import ScriptedLoads
 
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import RunDone, RunFailed, Started
 from deadbeat.experiment.run import run
 from deadbeat.kinds.latency.engines import Measured, SimulatedEngine, unsplit
-from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, looking, without_engine
 from deadbeat.kinds.latency.spec import (
     ALL_LOADS,
@@ -41,9 +41,9 @@ def small(**more: object) -> LatencySpec:
     return resolve(spec, engines={"simulated": ""}, cpus=(0, 1))
 
 
-def machine(loads: MadeUpLoads | None = None, engine: object = None) -> MatrixMachine:
+def machine(loads: ScriptedLoads | None = None, engine: object = None) -> MatrixMachine:
     engines = {"simulated": engine or SimulatedEngine()}
-    return MatrixMachine(target=FakeTarget(), engines=engines, loads=loads or MadeUpLoads((0, 1)))  # type: ignore[arg-type]
+    return MatrixMachine(target=FakeTarget(), engines=engines, loads=loads or ScriptedLoads((0, 1)))  # type: ignore[arg-type]
 
 
 def begun(tmp_path: Path, spec: LatencySpec) -> LatencyStore:
@@ -150,7 +150,7 @@ def test_every_block_visits_each_cell_once_in_an_order_of_its_own_and_engines_ta
 
 
 def test_a_matrix_is_measured_and_then_lacks_nothing(tmp_path: Path) -> None:
-    spec, loads, told = small(), MadeUpLoads((0, 1)), []
+    spec, loads, told = small(), ScriptedLoads((0, 1)), []
     store = begun(tmp_path, spec)
     result = run(MatrixExperiment(spec, store, machine(loads)), on_event=told.append)
     assert (result.planned, result.done, result.failed) == (9, 9, {})
@@ -207,7 +207,7 @@ class Interrupted:
 
 
 def test_what_was_interrupted_goes_on_where_it_stopped_and_no_load_is_left(tmp_path: Path) -> None:
-    spec, loads = small(), MadeUpLoads((0, 1))
+    spec, loads = small(), ScriptedLoads((0, 1))
     store = begun(tmp_path, spec)
     with pytest.raises(KeyboardInterrupt):
         run(MatrixExperiment(spec, store, machine(loads, Interrupted(4))), on_event=lambda _: None)
@@ -222,7 +222,9 @@ def test_a_load_that_dies_makes_its_run_invalid_and_one_that_will_not_start_lose
     tmp_path: Path,
 ) -> None:
     spec = small(repeats=1)
-    loads = MadeUpLoads((0, 1), died={"cpu-050": "out of memory"}, refused={"memory-100": "no vm"})
+    loads = ScriptedLoads(
+        (0, 1), died={"cpu-050": "out of memory"}, refused={"memory-100": "no vm"}
+    )
     store, told = begun(tmp_path, spec), []
     result = run(MatrixExperiment(spec, store, machine(loads)), on_event=told.append)
     assert {key.text: why for key, why in result.failed.items()} == {
@@ -239,7 +241,7 @@ def test_a_load_that_dies_makes_its_run_invalid_and_one_that_will_not_start_lose
 class Tracing(Interrupted):
     """Notes whether its load was still judged when it traced."""
 
-    def __init__(self, loads: MadeUpLoads) -> None:
+    def __init__(self, loads: ScriptedLoads) -> None:
         super().__init__(99)
         self._loads = loads
         self.traced: list[bool] = []
@@ -251,7 +253,7 @@ class Tracing(Interrupted):
 
 
 def test_what_is_traced_lies_outside_of_what_is_judged_but_beside_the_load(tmp_path: Path) -> None:
-    spec, loads = small(repeats=1, trace=True), MadeUpLoads((0, 1))
+    spec, loads = small(repeats=1, trace=True), ScriptedLoads((0, 1))
     store, engine = begun(tmp_path, spec), Tracing(loads)
     run(MatrixExperiment(spec, store, machine(loads, engine)), on_event=lambda _: None)
     assert engine.traced == [False] * 3
@@ -265,7 +267,7 @@ class Refusing(Interrupted):
 
 
 def test_an_engine_that_is_refused_loses_runs_not_the_matrix(tmp_path: Path) -> None:
-    spec, loads = small(repeats=1), MadeUpLoads((0, 1))
+    spec, loads = small(repeats=1), ScriptedLoads((0, 1))
     store = begun(tmp_path, spec)
     result = run(
         MatrixExperiment(spec, store, machine(loads, Refusing(0))), on_event=lambda _: None
@@ -296,7 +298,7 @@ def test_runs_without_a_result_are_named(
 ) -> None:
     spec = small(name="m", repeats=1)
     store = begun(tmp_path, spec)
-    loads = MadeUpLoads((0, 1), refused={"memory-100": "no memory to load"})
+    loads = ScriptedLoads((0, 1), refused={"memory-100": "no memory to load"})
     run(MatrixExperiment(spec, store, machine(loads)), on_event=lambda _: None)
     assert main(["show", "m", "--runs", str(tmp_path)]) == 0
     shown = capsys.readouterr().out

@@ -332,8 +332,8 @@ def test_a_run_survives_its_file(tmp_path: Path) -> None:
     for run in store.runs():
         again = LoadStore.open(store.path).load(run.key)
         assert store.to_plain(again) == store.to_plain(run)
-        with pytest.raises(DeadbeatError, match="stored already"):
-            store.commit(run)
+        with pytest.raises(DeadbeatError, match="counts: it is not measured again"):
+            store.keep(run)
 
 
 def test_damage_is_named_and_only_that_run_is_lost(tmp_path: Path) -> None:

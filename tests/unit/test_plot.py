@@ -84,7 +84,7 @@ def test_a_wrong_number_of_results_is_refused_with_what_it_takes(name):
     for count in (preset.least - 1, preset.most + 1):
         with pytest.raises(UsageError) as error:
             preset.check(["x"] * count)
-        assert f"{count} " in error.value.message
+        assert f"not {count}" in error.value.message
         assert preset.takes in error.value.hint
 
 
@@ -335,7 +335,7 @@ def folder(tmp_path_factory):
     for name, scale in (("standard", 5.0), ("rt", 1.0)):
         store = LatencyStore.create(root / name, {"name": name}, example_platform())
         for run in made_up_runs(loads=(IDLE, HALF), scale=scale, repeats=3, seconds=0.3):
-            store.commit(run)
+            store.keep(run)
     (root / "rt" / "doctor.json").write_text(json.dumps({"inventory": INVENTORY}))
     return root
 
@@ -396,7 +396,7 @@ def test_a_file_without_an_inventory_is_refused(content, tmp_path):
     ("arguments", "told"),
     [
         (["preemtion", "rt"], "did you mean preemption?"),
-        (["hardening", "rt"], "plot hardening takes 2 results, 1 is named"),
+        (["hardening", "rt"], "plot hardening takes 2 results, not 1"),
         (["per-cpu", "tr"], "did you mean rt?"),
         (["per-cpu", "rt", "--format", "gif"], "--format"),
         (["per-cpu", "rt", "--load", "cpu:150"], "--load: "),

@@ -239,8 +239,6 @@ def test_raw_stands_beside_corrected_where_periods_were_missed():
     assert (plain[3], corrected[3], plain[4]) == ("51", "55", "4")
     mean = [c.heading for c in matrix_table(one, cpus=False).columns].index("mean")
     assert (plain[mean], corrected[mean]) == ("107.8", "281.8")
-    page = Page(rendered(one, []))
-    assert "Missed periods here: 4." in page.text
 
 
 def test_figures_against_load_have_the_intervals_of_the_summary(summary):
@@ -525,7 +523,7 @@ def test_the_same_runs_give_the_same_page(summary, runs):
 def test_a_stored_matrix_gets_its_page_its_figures_and_its_rows(tmp_path, runs):
     store = LatencyStore.create(tmp_path / "matrix", {"repeats": 3}, PLATFORM)
     for run in runs:
-        store.commit(run)
+        store.keep(run)
     made = write_latency(store, figures=False)
     page = Page((tmp_path / "matrix" / "report.html").read_text())
     assert "6.18-rt" in page.text

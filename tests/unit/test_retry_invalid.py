@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 from helpers.latencies import made_up_runs
+from helpers.scripted_loads import ScriptedLoads
 
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
@@ -20,7 +21,6 @@ from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, resolve, specify
 from deadbeat.kinds.interference.summarise import summary_of
 from deadbeat.kinds.latency.engines import SimulatedEngine
-from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine
 from deadbeat.kinds.latency.spec import read_spec as read_latency
 from deadbeat.kinds.latency.summarise import summarise_latency
@@ -41,7 +41,9 @@ MATRIX = ["latency", "--simulated", "--no-figures", "--loads", "idle,cpu:50", "-
 
 
 def loads(*, died: bool) -> MatrixMachine:
-    running = MadeUpLoads(tuple(example_platform().cpus), died={"cpu-050": "gone"} if died else {})
+    running = ScriptedLoads(
+        tuple(example_platform().cpus), died={"cpu-050": "gone"} if died else {}
+    )
     return MatrixMachine(
         target=FakeTarget(), engines={"simulated": SimulatedEngine()}, loads=running
     )
@@ -118,7 +120,7 @@ def test_a_run_that_is_invalid_again_is_counted_once(matrix: LatencyStore) -> No
 class Killed(LatencyStore):
     """Dies between setting a run aside and writing the new one."""
 
-    def _write(self, path: Path, run: LatencyRun) -> None:
+    def to_plain(self, run: LatencyRun) -> dict[str, Any]:
         raise KeyboardInterrupt
 
 
@@ -126,13 +128,13 @@ def test_a_kill_leaves_the_old_run_or_the_new_one(matrix: LatencyStore) -> None:
     old = matrix.run_path(HALF).read_bytes()
     new = attrs.evolve(matrix.load(HALF), problems=())
     with pytest.raises(KeyboardInterrupt):
-        Killed(matrix.path, spec=matrix.spec, platform=matrix.platform).replace(new)
+        Killed(matrix.path, spec=matrix.spec, platform=matrix.platform).keep(new)
     assert matrix.run_path(HALF).read_bytes() == old and HALF in matrix.invalid()
-    matrix.replace(new)
+    matrix.keep(new)
     assert [path.name for path in (matrix.path / "set-aside").iterdir()] == [f"{HALF.text}.1.json"]
     assert len(matrix.load(HALF).replaced) == 1
     with pytest.raises(DeadbeatError, match="counts: it is not measured again"):
-        matrix.replace(new)
+        matrix.keep(new)
 
 
 def test_a_damaged_run_is_named_before_anything_is_measured_again(matrix: LatencyStore) -> None:
@@ -145,7 +147,7 @@ def test_a_damaged_run_is_named_before_anything_is_measured_again(matrix: Latenc
 def test_a_run_without_the_record_is_read_as_one_that_was_not_repeated(tmp_path: Path) -> None:
     (run,) = made_up_runs(loads=[IDLE], repeats=1)
     store = LatencyStore.create(tmp_path / "m", {"name": "m"}, example_platform())
-    path = store.commit(run)
+    path = store.keep(run)
     plain = json.loads(path.read_text())
     del plain["run"]["replaced"]
     path.write_text(json.dumps(plain))

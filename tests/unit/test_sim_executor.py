@@ -11,7 +11,7 @@ from helpers.campaigns import example_catalog
 
 from deadbeat.executors.base import RunRequest, RunSettings
 from deadbeat.executors.metrics import job_columns
-from deadbeat.executors.simulated import SimExecutor, parse_simulated, simulate_run
+from deadbeat.executors.simulated import SimExecutor, parse_simulated
 from deadbeat.kinds.contention.predict import (
     predict_tasks,
     predicted_response_ns,
@@ -22,8 +22,9 @@ from deadbeat.model import jobs as j
 from deadbeat.model.errors import UsageError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey
+from deadbeat.model.systems import TimedTask
 from deadbeat.model.tasks import TaskSet
-from deadbeat.sched.spans import BoundTask, simulate_jobs
+from deadbeat.sched.simulator import simulate_jobs
 from deadbeat.store.jobfile import find_inconsistency
 from deadbeat.synthesis import SynthesisParameters, synthesise
 
@@ -49,17 +50,17 @@ def task_set(cores: int, tasks: int, factor: int = 10) -> TaskSet:
 
 def table(cores: int, tasks: int, factor: int = 10, **options: object) -> JobTable:
     settings = RunSettings(seconds=0.2, **options)  # type: ignore[arg-type]
-    return simulate_run(task_set(cores, tasks, factor), settings, policy="p-fifo")
+    return SimExecutor().jobs(task_set(cores, tasks, factor), settings, 1_000_000)
 
 
-def bound(core: int, priority: int, wcet: int, period: int, offset: int = 0) -> BoundTask:
-    return BoundTask(
-        core=core,
+def bound(core: int, priority: int, wcet: int, period: int, offset: int = 0) -> TimedTask:
+    return TimedTask(
+        home=core,
         priority=priority,
-        wcet_ns=wcet,
-        period_ns=period,
-        deadline_ns=period,
-        offset_ns=offset,
+        wcet=wcet,
+        period=period,
+        deadline=period,
+        offset=offset,
     )
 
 

@@ -29,7 +29,6 @@ from deadbeat.model.tasks import Resource
 from deadbeat.store.campaign import CampaignStore, estimate_bytes, free_bytes
 from deadbeat.store.files import move_file, tool_version
 from deadbeat.store.jobfile import read_job_table, write_job_table
-from deadbeat.store.keys import parse_run_key
 from deadbeat.store.place import point_latest
 from deadbeat.store.serial import read_calibration, write_calibration
 
@@ -177,7 +176,7 @@ def test_a_run_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
 
 def test_keys_survive_their_text() -> None:
     for made in (key(), RunKey(Point(128, 0, 0), 9999), RunKey(Point(1, 1000, 1000), 12345)):
-        assert parse_run_key(made.text) == made
+        assert RunKey.parse(made.text) == made
 
 
 @pytest.mark.parametrize(
@@ -187,7 +186,7 @@ def test_keys_survive_their_text() -> None:
 )  # fmt: skip
 def test_a_text_that_is_no_key_is_refused(text: str) -> None:
     with pytest.raises(DataError, match="is not a run key"):
-        parse_run_key(text)
+        RunKey.parse(text)
 
 
 # -- programs

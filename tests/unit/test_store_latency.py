@@ -31,7 +31,7 @@ def test_a_run_comes_back_as_it_went(store: LatencyStore) -> None:
         problems=(Finding(id="steal", severity="warning", message="2 %"),),
         circumstances=Circumstances(missing={"temperature": "no such file"}),
     )
-    store.commit(run)
+    store.keep(run)
     again = LatencyStore.open(store.path)
     assert (again.spec, again.platform) == ({"name": "m"}, example_platform())
     (found,) = again.runs()
@@ -47,15 +47,15 @@ def test_a_run_is_never_replaced_and_a_failure_is_forgotten_once_it_is_measured(
     store.fail(run.key, "busy")
     other = LatencyKey(IDLE, "prober", 7)
     store.fail(other, "lost")
-    store.commit(run)
+    store.keep(run)
     assert store.failed() == {other: "lost"}
-    with pytest.raises(DeadbeatError, match="stored already"):
-        store.commit(run)
+    with pytest.raises(DeadbeatError, match="counts: it is not measured again"):
+        store.keep(run)
 
 
 def test_damage_is_named(store: LatencyStore) -> None:
     run, other = made_up_runs(loads=[IDLE], repeats=2)
-    path = store.commit(run)
+    path = store.keep(run)
     store.run_path(other.key).write_text(path.read_text())
     with pytest.raises(DataError, match="it is idle"):
         store.load(other.key)

@@ -7,17 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.stats.proportions import (
-    Count,
-    Mean,
+from deadbeat.stats.proportions import Count, Mean, weighted_schedulability, wilson
+from deadbeat_papers.thesis.comparisons import (
     compare,
     compare_means,
     compare_paired,
     compare_strata,
-    sign_test,
-    trend,
-    weighted_schedulability,
-    wilson,
 )
 
 
@@ -46,14 +41,6 @@ def test_newcombes_difference_tells_apart_as_in_his_table() -> None:
     assert compare(Count(6, 7), Count(2, 7)) == 1
     assert compare(Count(5, 56), Count(0, 29)) == 0
     assert compare(Count(0, 0), Count(3, 5)) == 0
-
-
-def test_the_sign_test_is_the_binomial_tail_by_hand() -> None:
-    assert sign_test(0, 5) == pytest.approx(2 / 32)
-    assert sign_test(6, 0) == pytest.approx(2 / 64)
-    assert sign_test(1, 9) == pytest.approx(2 * (1 + 10) / 1024)
-    assert sign_test(4, 4) == 1.0
-    assert sign_test(0, 0) == 1.0
 
 
 def test_paired_comparison_counts_only_what_differs() -> None:
@@ -92,14 +79,6 @@ def test_strata_do_not_fall_for_simpsons_paradox() -> None:
     assert told == 1
     assert 0 < half < difference
     assert counted == 400
-
-
-def test_a_trend_that_turns_back_is_none() -> None:
-    falling = [Count(95, 100), Count(70, 100), Count(40, 100)]
-    assert trend(falling, rising=False)
-    assert not trend(falling, rising=True)
-    assert not trend([Count(95, 100), Count(20, 100), Count(60, 100)], rising=False)
-    assert not trend([Count(51, 100), Count(50, 100)], rising=False)
 
 
 def test_weighted_schedulability_by_hand() -> None:

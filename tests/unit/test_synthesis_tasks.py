@@ -270,15 +270,6 @@ def test_everything_wrong_with_utilisation_at_once():
             "2 tasks on core 0 reach 0.02 to 0.2, found 0.5",
         ),
         (
-            {
-                "tasks": 66,
-                "utilisation": ONE,
-                "utilisation_method": "fixed-sum",
-                "utilisation_maxs": tuple(Fraction(1, 2 + task) for task in range(66)),
-            },
-            "tasks: fixed-sum is for up to 32 on a core, found 33",
-        ),
-        (
             {"tasks": 300, "utilisation": ONE, "utilisation_method": "fixed-sum"},
             "tasks: fixed-sum is for up to 128 on a core, found 150",
         ),

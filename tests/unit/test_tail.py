@@ -12,7 +12,6 @@ from deadbeat.kinds.latency.tail import (
     Part,
     dependence,
     dispersion,
-    duration,
     episodes_above,
     exceeding,
     intervals_estimator,
@@ -218,13 +217,6 @@ def test_without_a_wake_up_there_is_no_statement() -> None:
     empty = CpuLatency(cpu=0, expected=10, cycles=0, missed=10, raw=Histogram())
     assert tail_statements([part_of(empty)], [1_000]) == []
     assert tail_statements([], [1_000]) == []
-
-
-@pytest.mark.parametrize(
-    ("hours", "text"), [(0.01, "36 s"), (0.075, "4.5 min"), (7.2, "7.2 h"), (288.0, "12 days")]
-)
-def test_durations_are_told_in_their_unit(hours: float, text: str) -> None:
-    assert duration(hours) == text
 
 
 def covered(series: object, samples: int, *, share_above: object) -> float:

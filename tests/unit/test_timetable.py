@@ -12,7 +12,7 @@ from helpers.campaigns import example_catalog
 from helpers.runs import PlannedTask, task_set
 
 from deadbeat.executors.base import RunSettings
-from deadbeat.executors.simulated import FakeExecutor, simulate, simulate_run
+from deadbeat.executors.simulated import FakeExecutor, SimExecutor
 from deadbeat.executors.tables import SOLO_SAMPLE, plan_slots
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
@@ -29,11 +29,11 @@ Run = Callable[[TaskSet, RunSettings, int], JobTable]
 
 
 def fake(tasks: TaskSet, settings: RunSettings, ppm: int = 1_000_000) -> JobTable:
-    return simulate(tasks, settings, contention=0.6, period_ppm=ppm)
+    return FakeExecutor(contention=0.6).jobs(tasks, settings, ppm)
 
 
 def sim(tasks: TaskSet, settings: RunSettings, ppm: int = 1_000_000) -> JobTable:
-    return simulate_run(tasks, settings, policy="p-fifo", period_ppm=ppm)
+    return SimExecutor().jobs(tasks, settings, ppm)
 
 
 both = pytest.mark.parametrize("run", [fake, sim])

@@ -48,7 +48,7 @@ def made(point: LoadPoint = FULL, **changes: Any) -> LatencyRun:
 
 def stored(folder: Path, run: LatencyRun) -> LatencyStore:
     store = LatencyStore.create(folder / "m", {"name": "m"}, example_platform())
-    store.commit(run)
+    store.keep(run)
     return store
 
 
@@ -127,7 +127,7 @@ def test_what_was_measured_first_counts_though_it_was_set_aside(tmp_path: Path) 
         ("2026-11-02T00:00:00Z", (old("wrong-priority"),)),
         ("2026-11-03T00:00:00Z", ()),
     ):
-        store.replace(made(started=started, problems=problems))
+        store.keep(made(started=started, problems=problems))
     (key,) = store.committed()
     assert store.load(key).started == "2026-11-03T00:00:00Z"
     aside = store.path / "set-aside" / f"{key.text}.2.json"

@@ -18,7 +18,14 @@ from deadbeat.report.html import write_text
 from deadbeat.report.sched_drawing import gantt_svg, trace_text
 from deadbeat.report.sched_page import render_schedule, schedule_facts, tasks_table
 from deadbeat.report.terminal import print_part
-from deadbeat.sched.answer import ScheduleAnswer, answer_of, responses_of, ties_answer
+from deadbeat.sched.answer import (
+    POLICY_OPTIONS,
+    ScheduleAnswer,
+    answer_of,
+    looked_at,
+    responses_of,
+    ties_answer,
+)
 from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, picture, window
 from deadbeat.sched.simulator import (
     Costs,
@@ -30,7 +37,6 @@ from deadbeat.sched.simulator import (
     simulate_ties,
 )
 from deadbeat.sched.simulator import simulate as simulate_system
-from deadbeat.sched.statistics import POLICY_OPTIONS, looked_at
 
 FAILED = 3
 #: Kinds of files, in the order of writing.

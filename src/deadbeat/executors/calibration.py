@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from deadbeat.model.calibration import Cost, ParallelRatio
 from deadbeat.model.errors import CalibrationError, DataError
+from deadbeat.model.jobs import of, record
 from deadbeat.model.tasks import Entry
 from deadbeat.stats.binomial import Z95
 from deadbeat.stats.intervals import t_quantile
@@ -57,52 +58,30 @@ CORES_VISITED = 8
 
 CACHE_LINE_ENTRY = 0xFFFF
 
-HEADER = np.dtype(
-    [
-        ("magic", "S8"),
-        ("version", "<u4"),
-        ("entry_count", "<u4"),
-        ("sample_count", "<u8"),
-        ("parallel_count", "<u8"),
-        ("clock_cost_ps", "<i8"),
-        ("reserved", "V24"),
-    ]
+HEADER = record(
+    *of("S8", "magic"),
+    *of("<u4", "version", "entry_count"),
+    *of("<u8", "sample_count", "parallel_count"),
+    *of("<i8", "clock_cost_ps"),
+    *of("V24", "reserved"),
 )
-ENTRY = np.dtype(
-    [
-        ("entry", "<u2"),
-        ("core", "<u2"),
-        ("error", "<i4"),
-        ("wrong", "<i4"),
-        ("reserved", "<u4"),
-        ("estimate_ps", "<u8"),
-    ]
+ENTRY = record(
+    *of("<u2", "entry", "core"),
+    *of("<i4", "error", "wrong"),
+    *of("<u4", "reserved"),
+    *of("<u8", "estimate_ps"),
 )
-SAMPLE = np.dtype(
-    [
-        ("visit", "<u4"),
-        ("entry", "<u2"),
-        ("core", "<u2"),
-        ("position", "<u4"),
-        ("repeats", "<u4"),
-        ("yardstick_before_ps", "<u8"),
-        ("yardstick_after_ps", "<u8"),
-        ("first_ns", "<i8"),
-        ("rest_ns", "<i8"),
-        ("again_ns", "<i8"),
-    ]
+SAMPLE = record(
+    *of("<u4", "visit"),
+    *of("<u2", "entry", "core"),
+    *of("<u4", "position", "repeats"),
+    *of("<u8", "yardstick_before_ps", "yardstick_after_ps"),
+    *of("<i8", "first_ns", "rest_ns", "again_ns"),
 )
-PARALLEL = np.dtype(
-    [
-        ("entry", "<u2"),
-        ("core", "<u2"),
-        ("round", "<u2"),
-        ("together", "<u2"),
-        ("block_ns", "<i8"),
-        ("control_ns", "<i8"),
-        ("overlap_ppm", "<u4"),
-        ("reserved", "<u4"),
-    ]
+PARALLEL = record(
+    *of("<u2", "entry", "core", "round", "together"),
+    *of("<i8", "block_ns", "control_ns"),
+    *of("<u4", "overlap_ppm", "reserved"),
 )
 
 

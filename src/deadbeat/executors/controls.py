@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.catalog import Catalog
@@ -109,7 +109,7 @@ def observe(table: JobTable) -> Observed | None:
     )
 
 
-@frozen(kw_only=True)
+@frozen
 class ControlRow:
     """What is done to see something whose answer is known.
 
@@ -124,7 +124,7 @@ class ControlRow:
     accepted: tuple[float, float]
     unit: str
     message: str
-    cores: int = 1
+    cores: int = field(default=1, kw_only=True)
 
     def judge(self, values: Sequence[float]) -> ControlResult:
         """From a value per task set.
@@ -225,52 +225,52 @@ class Bench:
 
 _NEAR_ONE = (1 - TOLERANCE, 1 + TOLERANCE)
 FLAT = ControlRow(
-    name="one-core-flat",
-    kind="negative",
-    accepted=_NEAR_ONE,
-    unit="ratio of spans",
-    message="contended over core-local on one core",
+    "one-core-flat",
+    "negative",
+    _NEAR_ONE,
+    "ratio of spans",
+    "contended over core-local on one core",
 )
 LOCAL = ControlRow(
-    name="all-cores-local",
-    kind="negative",
-    accepted=_NEAR_ONE,
-    unit="slowdown",
-    message="core-local objects on all cores over alone",
+    "all-cores-local",
+    "negative",
+    _NEAR_ONE,
+    "slowdown",
+    "core-local objects on all cores over alone",
     cores=2,
 )
 DELAY = ControlRow(
-    name="injected-delay",
-    kind="positive",
-    accepted=(1 - 5 * TOLERANCE, 1 + 5 * TOLERANCE),
-    unit="of the delay",
-    message=f"{INJECTED_SHARE:.0%} of C added to every job of one task",
+    "injected-delay",
+    "positive",
+    (1 - 5 * TOLERANCE, 1 + 5 * TOLERANCE),
+    "of the delay",
+    f"{INJECTED_SHARE:.0%} of C added to every job of one task",
 )
 OVERLAP = ControlRow(
-    name="forced-overlap",
-    kind="positive",
-    accepted=(LEAST_OVERLAP, 1.0),
-    unit="share of jobs",
-    message="the same contended task on every core, released at the same moments",
+    "forced-overlap",
+    "positive",
+    (LEAST_OVERLAP, 1.0),
+    "share of jobs",
+    "the same contended task on every core, released at the same moments",
     cores=2,
 )
 SEEN = ControlRow(
-    name="contention-seen",
-    kind="positive",
-    accepted=(1 + TOLERANCE, 10_000.0),
-    unit="slowdown",
-    message="what that overlap does to the tasks",
+    "contention-seen",
+    "positive",
+    (1 + TOLERANCE, 10_000.0),
+    "slowdown",
+    "what that overlap does to the tasks",
     cores=2,
 )
 #: C is what the work takes on the calm machine; a busy host, and caches that others emptied while
 #: the task slept, make spans longer. Judgement: 1.13 to 1.30 C were seen on one virtual machine.
 COSTS = tuple(
     ControlRow(
-        name=f"cost-holds-at-{share}",
-        kind="negative",
-        accepted=(0.9, 1.5),
-        unit="span over C",
-        message=f"measured span over calibrated cost, sync share {share}, one core",
+        f"cost-holds-at-{share}",
+        "negative",
+        (0.9, 1.5),
+        "span over C",
+        f"measured span over calibrated cost, sync share {share}, one core",
     )
     for share in ("0", "1/2", "1")
 )

@@ -9,8 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from attrs import frozen
-
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch
@@ -50,23 +48,6 @@ _STATUS_MAX = 6
 SCRUB_FACTOR = 2
 #: Read when no cache size can be found out.
 SCRUB_FALLBACK_BYTES = 64 << 20
-
-
-@frozen
-class Instrumentation:
-    """What recording one job costs, ns.
-
-    Attributes:
-        plain_ns: Both clock reads and the record.
-        split_ns: With the split of where its time went.
-        causes_ns: With details as well, of a job without uses.
-        use_ns: More for each use of such a job; the only part that lies inside its span.
-    """
-
-    plain_ns: float
-    split_ns: float
-    causes_ns: float
-    use_ns: float
 
 
 class HardwareExecutor:
@@ -138,14 +119,13 @@ class HardwareExecutor:
             "--entries": self._put_entries(entries),
             "--participants": str(participants),
         }
-        with self._start("try", policy, options) as process:
-            for line in self._lines(process, timeout=90.0):
-                word, _, rest = line.partition(" ")
-                if word == "no":
-                    name, _, reason = rest.partition(" ")
-                    refused[name.split("/")[0]] = reason
-                elif line == "ipc shared":
-                    refused |= _leaky(catalog)
+        for line in self.converse("try", policy, options, timeout=90.0):
+            word, _, rest = line.partition(" ")
+            if word == "no":
+                name, _, reason = rest.partition(" ")
+                refused[name.split("/")[0]] = reason
+            elif line == "ipc shared":
+                refused |= _leaky(catalog)
         return refused
 
     def calibrate(
@@ -205,23 +185,13 @@ class HardwareExecutor:
 
     def spin_gaps(self, *, seconds: float, policy: str) -> tuple[dict[str, int], ...]:
         """What every core loses to others while it only looks at the clock; one dict a core."""
-        gaps = []
         options = {"--seconds-ns": str(round(seconds * 1e9))}
-        with self._start("noise", policy, options) as process:
-            for line in self._lines(process, timeout=3 * seconds + 30):
-                words = line.split()
-                if words[0] == "core":
-                    gaps.append(dict(zip(words[::2], map(int, words[1::2]), strict=True)))
-        return tuple(gaps)
-
-    def instrumentation(self, *, policy: str) -> Instrumentation:
-        """What recording a job costs, fastest of many batches."""
-        with self._start("instrument", policy, {}) as process:
-            for line in self._lines(process, timeout=90.0):
-                words = line.split()
-                if words[0] == "instrument":
-                    return Instrumentation(*(int(word) / 1000 for word in words[2::2]))
-        raise TargetError("the program did not say what recording a job costs", "")
+        told = map(str.split, self.converse("noise", policy, options, timeout=3 * seconds + 30))
+        return tuple(
+            dict(zip(words[::2], map(int, words[1::2]), strict=True))
+            for words in told
+            if words[0] == "core"
+        )
 
     def open(
         self,
@@ -291,13 +261,21 @@ class HardwareExecutor:
 
         Args:
             options: Beyond those of every verb; the last of a kind counts.
+            timeout: Counts from the moment on that it has the machine.
 
         Raises:
             TargetError: It reports an error, or fails.
         """
-        with self._start(verb, policy, options) as process:
-            priority = int(options.get("--priority", "0"))
-            yield from self._lines(process, timeout=timeout, priority=priority)
+        program = link_program(self._toolchain, NO_TASK_SETS, fragments_root=self._pools)
+        with self.start_program(program, verb, {"--policy": policy, **options}) as process:
+            while (line := process.read_line(timeout + self._lock_wait)) is not None:
+                if line.startswith("error "):
+                    raise self.explain(line, priority=int(options.get("--priority", "0")))
+                yield line
+            completed = process.close(timeout)
+            if completed.returncode != 0:
+                words = completed.stderr.strip().splitlines()
+                raise TargetError(_ending(completed.returncode), words[-1] if words else "")
 
     def explain(self, line: str, *, priority: int = 0) -> TargetError:
         """The error behind an ``error CODE TEXT`` line of the program.
@@ -349,10 +327,9 @@ class HardwareExecutor:
             "--visit": ",".join(map(str, visits_of(kinds))),
             "--kinds": str(len(set(kinds))),
         }
-        with self._start("calibrate", policy, options) as process:
-            for line in self._lines(process, timeout=3 * seconds + 180):
-                if line.startswith("progress "):
-                    progress(min(int(line.split()[1]) / 1000, 1.0))
+        for line in self.converse("calibrate", policy, options, timeout=3 * seconds + 180):
+            if line.startswith("progress "):
+                progress(min(int(line.split()[1]) / 1000, 1.0))
         with TemporaryDirectory() as folder:
             self._target.get(out, Path(folder) / "samples")
             return read_samples(Path(folder) / "samples", cores=len(self._cpus))
@@ -363,24 +340,6 @@ class HardwareExecutor:
             self._target.put(program, destination)
             self._sent[program] = destination
         return self._sent[program]
-
-    def _start(self, verb: str, policy: str, options: Mapping[str, str]) -> Process:
-        program = link_program(self._toolchain, NO_TASK_SETS, fragments_root=self._pools)
-        return self.start_program(program, verb, {"--policy": policy, **options})
-
-    def _lines(self, process: Process, *, timeout: float, priority: int = 0) -> Iterator[str]:
-        """The lines of a program that runs to its end; TargetError when it reports an error.
-
-        ``timeout`` counts from the moment on that it has the machine.
-        """
-        while (line := process.read_line(timeout + self._lock_wait)) is not None:
-            if line.startswith("error "):
-                raise self.explain(line, priority=priority)
-            yield line
-        completed = process.close(timeout)
-        if completed.returncode != 0:
-            words = completed.stderr.strip().splitlines()
-            raise TargetError(_ending(completed.returncode), words[-1] if words else "")
 
     def _put_entries(self, entries: Sequence[Entry]) -> str:
         destination = f"{self._target.folder}/entries"

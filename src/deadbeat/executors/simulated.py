@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from heapq import merge
 from pathlib import Path
 from types import TracebackType
@@ -44,19 +44,21 @@ from deadbeat.executors.tables import (
     witness_rows,
 )
 from deadbeat.model import jobs as j
-from deadbeat.model.calibration import Calibration
+from deadbeat.model.calibration import Calibration, Cost
 from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.model.examples import example_calibration, example_entries
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
+from deadbeat.model.systems import TimedTask
 from deadbeat.model.tasks import Task, TaskSet
 from deadbeat.model.traces import RunTrace
-from deadbeat.sched.simulator import policies
-from deadbeat.sched.spans import BoundTask, simulate_jobs
+from deadbeat.sched.simulator import policies, simulate_jobs
 from deadbeat.store.jobfile import new_header, write_job_table
 
-_WAKE_UP_NS = 2_000
+_WAKE_UP_NS, _SETUP_NS = 2_000, 1_000_000
+Rows = NDArray[Any]
+Timings = Sequence[RunTiming]
 _NO_KERNEL = "a simulated machine has no kernel to trace"
 
 
@@ -148,7 +150,6 @@ class FakeExecutor:
         unavailable = self.unavailable(catalog, policy=policy, participants=participants)
         wanted = {str(entry): entry for entry in catalog.entries(pool, mode=layout)}
         full = example_calibration(every, cores=self.cores)
-        cold = basis == "cold"
         progress(1.0)
         return attrs.evolve(
             full,
@@ -158,17 +159,7 @@ class FakeExecutor:
             pool=pool,
             layout=layout,
             costs={
-                text: tuple(
-                    attrs.evolve(
-                        cost,
-                        first_ps=cost.first_ps * 3 // 2,
-                        first_low_ps=cost.first_low_ps * 3 // 2,
-                        first_high_ps=cost.first_high_ps * 3 // 2,
-                    )
-                    if cold
-                    else cost
-                    for cost in full.costs[text]
-                )
+                text: tuple(map(_cold, full.costs[text])) if basis == "cold" else full.costs[text]
                 for text, entry in wanted.items()
                 if entry.fragment not in unavailable
             },
@@ -217,16 +208,16 @@ class FakeExecutor:
 
     def jobs(self, task_set: TaskSet, settings: RunSettings, period_ppm: int) -> JobTable:
         """The jobs of one run."""
-        return simulate(
-            task_set,
-            settings,
-            contention=self.contention,
-            salt=self.salt,
-            period_ppm=period_ppm,
-        )
+        jobs = partial(simulate, contention=self.contention, salt=self.salt)
+        return _table(task_set, settings, period_ppm, jobs, setup_ns=_SETUP_NS)
 
     def close(self) -> None:
         """Nothing was put anywhere."""
+
+
+def _cold(cost: Cost) -> Cost:
+    names = ("first_ps", "first_low_ps", "first_high_ps")
+    return attrs.evolve(cost, **{name: getattr(cost, name) * 3 // 2 for name in names})
 
 
 def _control(name: str, kind: str, value: float) -> ControlResult:
@@ -304,55 +295,29 @@ def _no_trace(settings: RunSettings) -> RunTrace | None:
     return RunTrace(unavailable=_NO_KERNEL) if settings.causes else None
 
 
-def simulate(
+def _table(
     task_set: TaskSet,
     settings: RunSettings,
+    period_ppm: int,
+    simulated: Callable[[TaskSet, RunSettings, Rows, Timings], Rows],
     *,
-    contention: float,
-    salt: int = 0,
-    period_ppm: int = UNSCALED_PPM,
+    setup_ns: int = 0,
 ) -> JobTable:
-    """The jobs of one run.
-
-    A job takes its task's cost, plus 0.1 % jitter, times 1 + 0.01 (M - 1) + contention x SY share x
-    contended share x (K - 1) in together slots, K being the cores with critical tasks: all M
-    unless computation fills some, and that contends for nothing. Jobs of one core run in order of
-    release.
-    """
-    set_id = task_set_id(task_set)
-    jitter = np.random.default_rng(int(set_id[:16], 16) + salt)
-    shared = task_set.sync_share_real * task_set.contended_ratio_real
-    rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
-    beside = 1.0 + (task_set.cores - 1) * 0.01
-    slowdowns = {True: beside + rivals * contention * shared, False: beside}
+    """A run of the jobs that a simulation of its slots gives."""
     slots = plan_slots(task_set, settings, period_ppm=period_ppm)
-    rows: list[tuple[int, ...]] = []
-    for slot in slots:
-        solo = int(slot["kind"]) == j.SLOT_SOLO
-        alone = int(slot["task"])
-        tasks = [(alone, task_set.tasks[alone])] if solo else list(enumerate(task_set.tasks))
-        for core in range(task_set.cores):
-            here = [
-                (index, task, RunTiming.of(task, period_ppm))
-                for index, task in tasks
-                if task.core == core
-            ]
-            critical = any(task.critical for _, task, _ in here)
-            factor = 1.0 if solo else slowdowns[critical]
-            due_ns = counted_until_ns(slots, slot, settings)
-            rows += _core_jobs(here, slot, factor, settings, jitter, due_ns=due_ns)
-    rows.sort(key=lambda job: (job[8], job[0]))
-    jobs = np.array(rows, dtype=j.JOB_DTYPE)
+    timings = [RunTiming.of(task, period_ppm) for task in task_set.tasks]
+    jobs = simulated(task_set, settings, slots, timings)
+    jobs = jobs[np.lexsort((jobs["release_ns"], jobs["task"]))]
     flags = j.RUN_REALTIME | j.RUN_LOCKED if settings.policy == "fifo" else 0
     flags |= j.RUN_LATE if settings.overrun == "late" else 0
     return JobTable(
         header=new_header(
-            set_id=set_id,
+            set_id=task_set_id(task_set),
             flags=flags | (j.RUN_SPLIT if settings.split else 0),
-            clock_cost_ps=20_000,
+            clock_cost_ps=20_000 if setup_ns else 0,
             measured_ns=int((slots["end_ns"] - slots["start_ns"]).sum()),
-            setup_ns=1_000_000,
-            wall_ns=1_000_000 + int(slots["end_ns"][-1]),
+            setup_ns=setup_ns,
+            wall_ns=setup_ns + int(slots["end_ns"][-1]),
             period_ppm=period_ppm,
         ),
         tasks=task_rows(task_set, settings, jobs, period_ppm=period_ppm),
@@ -360,6 +325,44 @@ def simulate(
         probes=witness_rows(task_set, slots),
         jobs=jobs,
     )
+
+
+def simulate(
+    task_set: TaskSet,
+    settings: RunSettings,
+    slots: Rows,
+    timings: Timings,
+    *,
+    contention: float,
+    salt: int = 0,
+) -> Rows:
+    """The jobs of one run.
+
+    A job takes its task's cost, plus 0.1 % jitter, times 1 + 0.01 (M - 1) + contention x SY share x
+    contended share x (K - 1) in together slots, K being the cores with critical tasks: all M
+    unless computation fills some, and that contends for nothing. Jobs of one core run in order of
+    release.
+    """
+    jitter = np.random.default_rng(int(task_set_id(task_set)[:16], 16) + salt)
+    shared = task_set.sync_share_real * task_set.contended_ratio_real
+    rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
+    beside = 1.0 + (task_set.cores - 1) * 0.01
+    slowdowns = {True: beside + rivals * contention * shared, False: beside}
+    rows: list[tuple[int, ...]] = []
+    for slot in slots:
+        solo = int(slot["kind"]) == j.SLOT_SOLO
+        chosen = [int(slot["task"])] if solo else range(len(timings))
+        for core in range(task_set.cores):
+            here = [
+                (index, task_set.tasks[index], timings[index])
+                for index in chosen
+                if task_set.tasks[index].core == core
+            ]
+            critical = any(task.critical for _, task, _ in here)
+            factor = 1.0 if solo else slowdowns[critical]
+            due_ns = counted_until_ns(slots, slot, settings)
+            rows += _core_jobs(here, slot, factor, settings, jitter, due_ns=due_ns)
+    return np.array(rows, dtype=j.JOB_DTYPE)
 
 
 def _core_jobs(
@@ -428,15 +431,13 @@ class SimExecutor(FakeExecutor):
         return {**super().environment(), "hostname": f"simulated-{self.policy}"}
 
     def jobs(self, task_set: TaskSet, settings: RunSettings, period_ppm: int) -> JobTable:
-        return simulate_run(task_set, settings, policy=self.policy, period_ppm=period_ppm)
+        return _table(task_set, settings, period_ppm, partial(scheduled, policy=self.policy))
 
 
-def simulate_run(
-    task_set: TaskSet, settings: RunSettings, *, policy: str, period_ppm: int = UNSCALED_PPM
-) -> JobTable:
-    """The jobs of one run, slot by slot; each slot is simulated by itself."""
-    slots = plan_slots(task_set, settings, period_ppm=period_ppm)
-    timings = [RunTiming.of(task, period_ppm) for task in task_set.tasks]
+def scheduled(
+    task_set: TaskSet, settings: RunSettings, slots: Rows, timings: Timings, *, policy: str
+) -> Rows:
+    """The jobs of one run under a policy; each slot is simulated by itself."""
     parts = []
     for slot in slots:
         part = _slot_jobs(task_set, timings, slot, settings, policy)
@@ -445,23 +446,7 @@ def simulate_run(
         counted &= due_ns <= counted_until_ns(slots, slot, settings)
         part["flags"][counted] |= np.uint32(j.JOB_COUNTED)
         parts.append(part)
-    jobs = np.concatenate(parts)
-    jobs = jobs[np.lexsort((jobs["release_ns"], jobs["task"]))]
-    flags = j.RUN_REALTIME | j.RUN_LOCKED if settings.policy == "fifo" else 0
-    flags |= j.RUN_LATE if settings.overrun == "late" else 0
-    return JobTable(
-        header=new_header(
-            set_id=task_set_id(task_set),
-            flags=flags | (j.RUN_SPLIT if settings.split else 0),
-            measured_ns=int((slots["end_ns"] - slots["start_ns"]).sum()),
-            wall_ns=int(slots["end_ns"][-1]),
-            period_ppm=period_ppm,
-        ),
-        tasks=task_rows(task_set, settings, jobs, period_ppm=period_ppm),
-        slots=slots,
-        probes=witness_rows(task_set, slots),
-        jobs=jobs,
-    )
+    return np.concatenate(parts)
 
 
 def _slot_jobs(
@@ -477,17 +462,17 @@ def _slot_jobs(
     begin_ns = int(slot["begin_ns"])
     length_ns = int(slot["end_ns"]) - begin_ns
     tasks = [
-        BoundTask(
-            core=task_set.tasks[index].core,
+        TimedTask(
+            home=task_set.tasks[index].core,
             priority=task_set.tasks[index].priority,
-            wcet_ns=max(1, round(task_set.tasks[index].cost_ps / 1000)),
-            period_ns=timings[index].period_ns,
-            deadline_ns=timings[index].deadline_ns,
-            offset_ns=releases_in(timings[index], slot).start - begin_ns,
+            wcet=max(1, round(task_set.tasks[index].cost_ps / 1000)),
+            period=timings[index].period_ns,
+            deadline=timings[index].deadline_ns,
+            offset=releases_in(timings[index], slot).start - begin_ns,
         )
         for index in chosen
     ]
-    behind = 2 * max(max(task.period_ns, task.deadline_ns) for task in tasks)
+    behind = 2 * max(max(task.period, task.deadline) for task in tasks)
     found = simulate_jobs(
         tasks,
         cores=task_set.cores,
@@ -506,7 +491,7 @@ def _slot_jobs(
     rows["flags"] = np.where(ran, j.JOB_STARTED | j.JOB_FINISHED, j.JOB_SKIPPED)
     rows["flags"] |= j.JOB_SOLO if solo else 0
     if settings.split:
-        cost = np.array([bound.wcet_ns for bound in tasks])[task]
+        cost = np.array([bound.wcet for bound in tasks])[task]
         rows["cpu_ns"] = np.where(ran, cost, 0)
         rows["run_delay_before_ns"] = np.where(ran, start - release, 0)
         rows["run_delay_within_ns"] = np.where(ran, finish - start - cost, 0)

@@ -163,7 +163,7 @@ class TasksSpec:
         default=(),
     )
     utilisation: Fraction | None = keyed(
-        rules.Ratio("0.001", "1", optional=True),
+        rules.Ratio("0.001", "1"),
         "--utilisation U",
         "Sum of C/T on each core; T is then drawn and C follows.",
         default=None,

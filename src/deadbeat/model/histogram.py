@@ -7,7 +7,6 @@ never wider than 1/1024 of what it holds (G. Tene's HdrHistogram, with the knee 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,8 +26,20 @@ else:
 SUB_BITS = 10
 
 
+def buckets_of(values_ns: Integers) -> Integers:
+    """Numbers of the buckets of values from 0."""
+    shift = np.searchsorted(1 << np.arange(SUB_BITS + 1, 63), values_ns, side="right")
+    return np.asarray((shift << SUB_BITS) + (values_ns >> shift), np.int64)
+
+
+def bucket_lows(buckets: Integers) -> Integers:
+    """Least value of each bucket, ns."""
+    shift: Integers = np.maximum((buckets >> SUB_BITS) - 1, 0)
+    return (buckets - (shift << SUB_BITS)) << shift
+
+
 def bucket_of(value_ns: int) -> int:
-    """Number of the bucket of ``value_ns`` >= 0."""
+    """`buckets_of` one value."""
     shift = max(value_ns.bit_length() - SUB_BITS - 1, 0)
     return (shift << SUB_BITS) + (value_ns >> shift)
 
@@ -42,12 +53,6 @@ def bucket_low(bucket: int) -> int:
 def bucket_high(bucket: int) -> int:
     """Greatest value of a bucket, ns."""
     return bucket_low(bucket + 1) - 1
-
-
-def bucket_lows(buckets: Integers) -> Integers:
-    """`bucket_low` of many."""
-    shift: Integers = np.maximum((buckets >> SUB_BITS) - 1, 0)
-    return (buckets - (shift << SUB_BITS)) << shift
 
 
 def _integers(values: Iterable[int]) -> Integers:
@@ -87,21 +92,26 @@ class Histogram:
     @classmethod
     def of(cls, values_ns: Iterable[int], *, resolution_ns: int = 1) -> Self:
         """The histogram of single values."""
-        return cls.counted(Counter(map(int, values_ns)), resolution_ns=resolution_ns)
+        values, counts = np.unique(_integers(values_ns), return_counts=True)
+        return cls._counted(values, counts, resolution_ns)
 
     @classmethod
     def counted(cls, counts: Mapping[int, int], *, resolution_ns: int = 1) -> Self:
         """The histogram of values and how often each was seen."""
-        buckets: Counter[int] = Counter()
-        for value, count in counts.items():
-            buckets[bucket_of(value)] += count
-        numbers = sorted(buckets)
+        values = _integers(sorted(counts))
+        return cls._counted(values, _integers(counts[v] for v in values.tolist()), resolution_ns)
+
+    @classmethod
+    def _counted(cls, values: Integers, counts: Integers, resolution_ns: int) -> Self:
+        """Of ascending values."""
+        buckets, first = np.unique(buckets_of(values), return_index=True)
+        each = zip(values.tolist(), counts.tolist(), strict=True)
         return cls(
-            buckets=numbers,
-            counts=[buckets[number] for number in numbers],
-            min_ns=min(counts, default=None),
-            max_ns=max(counts, default=None),
-            sum_ns=sum(value * count for value, count in counts.items()),
+            buckets=buckets,
+            counts=np.add.reduceat(counts, first) if len(first) else counts,
+            min_ns=int(values[0]) if len(values) else None,
+            max_ns=int(values[-1]) if len(values) else None,
+            sum_ns=sum(value * count for value, count in each),
             resolution_ns=resolution_ns,
         )
 
@@ -135,6 +145,16 @@ class Histogram:
         place = int(np.searchsorted(np.cumsum(self.counts), rank))
         high = bucket_high(int(self.buckets[place]))
         return high if self.max_ns is None else min(high, self.max_ns)
+
+    def low_at_rank(self, rank: int) -> int | None:
+        """The same as the bottom of its bucket; of what overflowed, where that begins."""
+        return self.low_of(int(np.searchsorted(np.cumsum(self.counts), rank)))
+
+    def low_of(self, place: int) -> int | None:
+        """Least value of the bucket at a place; beyond them all of what overflowed."""
+        if place >= len(self.buckets):
+            return self.overflow_from_ns
+        return max(bucket_low(int(self.buckets[place])), self.min_ns or 0)
 
     def quantile(self, share_ppm: int) -> int | None:
         """The value that ``share_ppm`` millionths do not exceed (the nearest-rank quantile), ns.

@@ -10,124 +10,89 @@ from numpy.typing import NDArray
 
 NEVER = np.iinfo(np.int64).min
 
-HEADER_DTYPE = np.dtype(
-    [
-        ("magic", "S8"),
-        ("version", "<u4"),
-        ("header_bytes", "<u4"),
-        ("task_bytes", "<u4"),
-        ("slot_bytes", "<u4"),
-        ("probe_bytes", "<u4"),
-        ("record_bytes", "<u4"),
-        ("task_count", "<u4"),
-        ("slot_count", "<u4"),
-        ("probe_count", "<u4"),
-        ("flags", "<u4"),
-        ("job_count", "<u8"),
-        ("epoch_ns", "<i8"),
-        ("epoch_realtime_ns", "<i8"),
-        ("clock_cost_ps", "<i8"),
-        ("measured_ns", "<u8"),
-        ("setup_ns", "<u8"),
-        ("set_id", "S64"),
-        # the whole run, from the start of its processes; before version 3 the time it waited
-        ("wall_ns", "<i8"),
-        # of version 2; zero in version 1
-        ("detail_bytes", "<u4"),
-        ("counter_bytes", "<u4"),
-        ("detail_count", "<u8"),
-        ("counter_count", "<u4"),
-        # of version 3; zero before
-        ("period_ppm", "<u4"),
-        ("seed", "<u8"),
-        ("reserved", "V56"),
-    ]
+
+def of(kind: str, *names: str) -> list[tuple[str, str]]:
+    """Fields of a record that are of one kind."""
+    return [(name, kind) for name in names]
+
+
+def record(*fields: tuple[str, str]) -> np.dtype[Any]:
+    return np.dtype([*fields])
+
+
+HEADER_DTYPE = record(
+    *of("S8", "magic"),
+    *of(
+        "<u4",
+        "version",
+        "header_bytes",
+        "task_bytes",
+        "slot_bytes",
+        "probe_bytes",
+        "record_bytes",
+        "task_count",
+        "slot_count",
+        "probe_count",
+        "flags",
+    ),
+    *of("<u8", "job_count"),
+    *of("<i8", "epoch_ns", "epoch_realtime_ns", "clock_cost_ps"),
+    *of("<u8", "measured_ns", "setup_ns"),
+    *of("S64", "set_id"),
+    # the whole run, from the start of its processes; before version 3 the time it waited
+    *of("<i8", "wall_ns"),
+    # of version 2; zero in version 1
+    *of("<u4", "detail_bytes", "counter_bytes"),
+    *of("<u8", "detail_count"),
+    *of("<u4", "counter_count"),
+    # of version 3; zero before
+    *of("<u4", "period_ppm"),
+    *of("<u8", "seed"),
+    *of("V56", "reserved"),
 )
-TASK_DTYPE = np.dtype(
-    [
-        ("task", "<u2"),
-        ("core", "<u2"),
-        ("cpu", "<i4"),
-        ("policy", "<i4"),
-        ("priority", "<i4"),
-        ("wcet_ns", "<u8"),
-        ("period_ns", "<u8"),
-        ("deadline_ns", "<u8"),
-        ("offset_ns", "<u8"),
-        ("first_job", "<u8"),
-        ("job_count", "<u8"),
-    ]
+TASK_DTYPE = record(
+    *of("<u2", "task", "core"),
+    *of("<i4", "cpu", "policy", "priority"),
+    *of("<u8", "wcet_ns", "period_ns", "deadline_ns", "offset_ns", "first_job", "job_count"),
 )
-SLOT_DTYPE = np.dtype(
-    [
-        ("slot", "<u2"),
-        ("kind", "<u2"),
-        ("task", "<u2"),
-        ("round", "<u2"),
-        ("begin_ns", "<i8"),
-        ("start_ns", "<i8"),
-        ("end_ns", "<i8"),
-    ]
+SLOT_DTYPE = record(
+    *of("<u2", "slot", "kind", "task", "round"),
+    *of("<i8", "begin_ns", "start_ns", "end_ns"),
 )
 #: Before version 3 a run was cut into windows, and some that met a slow host were repeated.
-WINDOW_DTYPE = np.dtype(
-    [
-        ("window", "<u2"),
-        ("kind", "<u2"),
-        ("task", "<u2"),
-        ("flags", "<u2"),
-        ("start_ns", "<i8"),
-        ("end_ns", "<i8"),
-    ]
+WINDOW_DTYPE = record(
+    *of("<u2", "window", "kind", "task", "flags"),
+    *of("<i8", "start_ns", "end_ns"),
 )
-PROBE_DTYPE = np.dtype(
-    [
-        ("slot", "<u2"),  # before version 3: the window that follows
-        ("kind", "<u2"),
-        ("core_a", "<u2"),
-        ("core_b", "<u2"),
-        ("at_ns", "<i8"),
-        ("value_ps", "<u8"),
-    ]
+PROBE_DTYPE = record(
+    # before version 3: the window that follows
+    *of("<u2", "slot", "kind", "core_a", "core_b"),
+    *of("<i8", "at_ns"),
+    *of("<u8", "value_ps"),
 )
-JOB_DTYPE = np.dtype(
-    [
-        ("release_ns", "<i8"),
-        ("start_ns", "<i8"),
-        ("finish_ns", "<i8"),
-        ("cpu_ns", "<i8"),
-        ("run_delay_before_ns", "<i8"),
-        ("run_delay_within_ns", "<i8"),
-        ("voluntary_switches", "<u4"),
-        ("involuntary_switches", "<u4"),
-        ("task", "<u2"),
-        ("slot", "<u2"),
-        ("flags", "<u4"),
-    ]
+JOB_DTYPE = record(
+    *of(
+        "<i8",
+        "release_ns",
+        "start_ns",
+        "finish_ns",
+        "cpu_ns",
+        "run_delay_before_ns",
+        "run_delay_within_ns",
+    ),
+    *of("<u4", "voluntary_switches", "involuntary_switches"),
+    *of("<u2", "task", "slot"),
+    *of("<u4", "flags"),
 )
 #: Beside each job of a run with ``causes``; a stall is suspected, never seen (how-it-measures.md).
-DETAIL_DTYPE = np.dtype(
-    [
-        ("stall_ns", "<i8"),
-        ("worst_use_ns", "<i8"),
-        ("worst_use_start_ns", "<i8"),
-        ("worst_use", "<u2"),
-        ("start_cpu", "<u2"),
-        ("finish_cpu", "<u2"),
-        ("flags", "<u2"),
-    ]
+DETAIL_DTYPE = record(
+    *of("<i8", "stall_ns", "worst_use_ns", "worst_use_start_ns"),
+    *of("<u2", "worst_use", "start_cpu", "finish_cpu", "flags"),
 )
 #: One event of one task in one slot of a run with ``counters``.
-COUNTER_DTYPE = np.dtype(
-    [
-        ("task", "<u2"),
-        ("slot", "<u2"),
-        ("event", "<u2"),
-        ("status", "<u2"),
-        ("value", "<i8"),
-        ("enabled_ns", "<i8"),
-        ("running_ns", "<i8"),
-    ]
+COUNTER_DTYPE = record(
+    *of("<u2", "task", "slot", "event", "status"),
+    *of("<i8", "value", "enabled_ns", "running_ns"),
 )
 
 SLOT_TOGETHER, SLOT_SOLO = 0, 1

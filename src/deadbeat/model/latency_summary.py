@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import QUANTILES_PPM, LatencyKey, LoadPoint, PathSplit
+from deadbeat.model.latency import QUANTILES_PPM, LatencyKey, LatencyRun, LoadPoint, PathSplit
 
 #: Quantities of a distribution, in order. ``max_of_a_run``: geometric mean of the maxima of the
 #: runs, which has an interval; ``max`` is one sample, however long was measured, and has none.
@@ -24,14 +24,12 @@ _MEDIAN_PPM = QUANTILES_PPM["p50"]
 
 @frozen(kw_only=True)
 class Quantity:
-    """A figure of a distribution and how well it is known.
+    """One of QUANTITIES and how well it is known.
 
     Attributes:
-        name: One of QUANTITIES.
         value_ns: Of all valid runs pooled; None of nothing, and where it overflowed.
-        low_ns, high_ns: 95 % interval: the wider, on each side, of the exact one of order
-            statistics (wake-ups) and of resampled runs; None: not bounded on that side, for want
-            of wake-ups, or none is defined (min, max).
+        low_ns, high_ns: 95 % interval: the wider, on each side, of those within and between runs;
+            None: not bounded on that side, or none is defined (min, max).
         runs_ns: The same of each valid run, in the order of ``LatencyRow.runs``.
     """
 
@@ -64,10 +62,7 @@ class Distribution:
 
     def __getitem__(self, name: str) -> Quantity:
         """The quantity called ``name``; KeyError where none is."""
-        for quantity in self.quantities:
-            if quantity.name == name:
-                return quantity
-        raise KeyError(name)
+        return {quantity.name: quantity for quantity in self.quantities}[name]
 
 
 @frozen(kw_only=True)
@@ -77,7 +72,6 @@ class TailStatement:
     The confidence is that of this statement, not of several together.
 
     Attributes:
-        limit_ns: What is exceeded, or not.
         kind: ``maximum`` (the largest latency seen) or ``deadline`` (asked for).
         wake_ups: Wake-ups (and, where they count, missed periods) looked at.
         exceeded: How many of them exceeded the limit.
@@ -90,14 +84,11 @@ class TailStatement:
         episodes_per_hour: Upper 95 % bound of their rate, however many wake-ups each has; None: not
             known, or more than there are periods.
         rate_condition: What ``episodes_per_hour`` rests on, as a clause.
-        runs: Valid runs.
-        runs_exceeded: Those with an exceedance.
+        runs, runs_exceeded: Valid runs, and those with an exceedance.
         run_bound: Upper 95 % bound of the share of such runs with an exceedance; it holds however
             wake-ups depend on each other within a run.
-        hours: Measured so far.
         hours_for_tenth: How many hours more, without a further exceedance, make ``bound`` ten times
             less; None where ``bound`` is 1: nothing is shown.
-        text: The statement in a sentence.
     """
 
     limit_ns: int
@@ -178,12 +169,10 @@ class LatencyRow:
         cpu: Which; None: all CPUs of the cell, their wake-ups pooled.
         runs: The valid runs it rests on, in order.
         hours: Time measured (CPUs measure at the same time: not times their number).
-        expected, cycles, missed: Wake-ups, summed.
-        raw: Latency of every wake-up.
         corrected: With a value for each missed period; None: the engine cannot tell.
         max_cpu, max_run: Where the maximum was; None of nothing.
-        tail: Statements on the tail: of the observed maximum first, then of the deadlines.
-        extrapolations: Extreme-value models, or why there are none; of all CPUs only.
+        tail: Of the observed maximum first, then of the deadlines.
+        extrapolations: Of all CPUs only.
     """
 
     cpu: int | None
@@ -218,21 +207,10 @@ class LatencyRow:
 
 
 @frozen(kw_only=True)
-class InvalidRun:
-    """A run whose figures count nowhere, and why."""
-
-    key: LatencyKey
-    problems: tuple[Finding, ...]
-
-
-@frozen(kw_only=True)
 class CellSummary:
     """One load measured by one engine.
 
     Attributes:
-        load, engine: Which.
-        whole: Over all CPUs.
-        cpus: Each CPU, ascending.
         invalid: Runs that do not count.
         warnings: Name of a problem that does not make a run invalid -> runs that have it.
         achieved: Share of a CPU's time that was busy beside the measuring threads, or that the load
@@ -245,7 +223,7 @@ class CellSummary:
     engine: str
     whole: LatencyRow
     cpus: tuple[LatencyRow, ...]
-    invalid: tuple[InvalidRun, ...] = ()
+    invalid: tuple[LatencyRun, ...] = ()
     warnings: dict[str, int] = field(factory=dict)
     achieved: float | None = None
     achieved_min: float | None = None
@@ -282,14 +260,10 @@ class LatencySummary:
     """A latency matrix in numbers.
 
     Attributes:
-        name: Of its folder.
         cells: By profile, percentage and engine.
-        findings: What makes the results doubtful.
         labels: What must show on every figure (``simulated``, ``policy other``, ...).
-        deadlines_ns: Deadlines that were asked for.
         runs, invalid_runs: How many there are, and how many of them do not count.
         beside: What else happened beside those that count, in a sentence; "" for nothing.
-        meta: How they were measured.
     """
 
     name: str

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from attrs import field, frozen
 
+from deadbeat.model.errors import DataError
 from deadbeat.model.finding import Finding
 from deadbeat.model.measures import measure_columns
 from deadbeat.model.traces import PARTS
+
+_KEY = re.compile(
+    r"m([0-9]{3,6})-s([0-9]{4})-c([0-9]{4})(?:-d([0-9]{6,7}))?(?:-t([0-9]{2}))?-r([0-9]{4,9})"
+)
 
 
 @frozen(order=True)
@@ -48,6 +54,18 @@ class RunKey:
     @property
     def text(self) -> str:
         return f"{point_text(self.point)}-r{self.replica:04d}"
+
+    @classmethod
+    def parse(cls, text: str) -> RunKey:
+        """Run key from its text, ``m002-s0500-c1000-r0007``. DataError where it is none."""
+        if match := _KEY.fullmatch(text):
+            *place, replica = (int(part or 0) for part in match.groups())
+            key = cls(Point(*place), replica)
+            shares = (key.point.sync_share_milli, key.point.contended_ratio_milli)
+            # A text that is not the key's own (m0001-...) would give one run two names.
+            if key.text == text and key.point.cores >= 1 and max(shares) <= 1000:
+                return key
+        raise DataError(f"{text!r} is not a run key", "a run key looks like m002-s0500-c1000-r0007")
 
 
 @frozen(kw_only=True)
@@ -104,114 +122,55 @@ PART_COLUMNS: tuple[str, ...] = tuple(f"{part}_ratio" for part in PARTS)
 NEEDED_SHARES: dict[str, float] = {"p99": 0.01, "p999": 0.001}
 #: The same together and alone, each with its interval; and the largest seen.
 NEEDED_COLUMNS: tuple[str, ...] = tuple(
-    column
+    f"{side}deadline_needed_{name}{end}"
     for side in ("", "alone_")
     for name in (*NEEDED_SHARES, "all")
-    for column in (
-        f"{side}deadline_needed_{name}",
-        *(f"{side}deadline_needed_{name}_{end}" for end in ("low", "high") if name != "all"),
-    )
+    for end in (("", "_low", "_high") if name != "all" else ("",))
 )
 
+
+def _and_interval(*names: str) -> tuple[str, ...]:
+    """Columns and those of the ends of their intervals."""
+    found = ((name, name.removesuffix("_ratio") + "_ci") for name in names)
+    return tuple(each for name, of in found for each in (name, f"{of}_low", f"{of}_high"))
+
+
+_MISSES = _and_interval("deadline_miss_ratio")
+_ALONE = _and_interval("alone_miss_ratio", "miss_excess")
+_LAST = (
+    *("sync_share_real", "contended_ratio_real", "overlap_real"),
+    *(*PART_COLUMNS, "half_width", "stopped"),
+)
 #: Columns of summary.csv, in order. Meaning and formulas: docs/reference/metrics.md.
 SUMMARY_COLUMNS: tuple[str, ...] = (
-    "cores",
-    "sync_share",
-    "contended_ratio",
-    "deadline_factor",
-    "tasks_per_core",
-    "task_sets",
-    "jobs",
-    "delay_ratio_mean",
-    "delay_ratio_p50",
-    "delay_ratio_p95",
-    "delay_ratio_max",
-    "delay_ratio_ci_low",
-    "delay_ratio_ci_high",
-    "delay_ratio_ci_basis",
-    "slowdown_mean",
-    "slowdown_p50",
-    "slowdown_ci_low",
-    "slowdown_ci_high",
-    "slowdown_ci_basis",
+    *("cores", "sync_share", "contended_ratio", "deadline_factor", "tasks_per_core"),
+    *("task_sets", "jobs"),
+    *(f"delay_ratio_{what}" for what in ("mean", "p50", "p95", "max")),
+    *(f"delay_ratio_ci_{what}" for what in ("low", "high", "basis")),
+    *("slowdown_mean", "slowdown_p50"),
+    *(f"slowdown_ci_{what}" for what in ("low", "high", "basis")),
     *measure_columns(groups=False),
-    "deadline_miss_ratio",
-    "deadline_miss_ci_low",
-    "deadline_miss_ci_high",
-    "miss_sets",
-    "miss_sets_ci_low",
-    "miss_sets_ci_high",
-    "alone_miss_ratio",
-    "alone_miss_ci_low",
-    "alone_miss_ci_high",
-    "miss_excess",
-    "miss_excess_ci_low",
-    "miss_excess_ci_high",
+    *_MISSES,
+    *_and_interval("miss_sets"),
+    *_ALONE,
     *NEEDED_COLUMNS,
-    "miss_episodes",
-    "released",
-    "overruns",
-    "left_out",
-    "sync_share_real",
-    "contended_ratio_real",
-    "overlap_real",
-    *PART_COLUMNS,
-    "half_width",
-    "stopped",
+    *("miss_episodes", "released", "overruns", "left_out"),
+    *_LAST,
 )
-
-
+_OVER_SETS = ("mean", "ci_low", "ci_high", "p5", "p25", "p50", "p75", "p95", "p99", "max")
 #: Columns of a stress campaign's summary.csv (Mode 2): one row per group and deadline factor.
 #: Quantiles are over task sets; ``deadline_miss_ratio`` pools jobs; ``miss_set_share`` is the share
 #: of sets that missed anything, ``deadline_miss_*_nonzero`` quantiles over those sets alone.
 STRESS_COLUMNS: tuple[str, ...] = (
-    "group",
-    "cores",
-    "critical_cores",
-    "deadline_factor",
-    "task_sets",
-    "jobs",
-    "released",
-    *(
-        f"{metric}_{what}"
-        for metric in ("slowdown", "delay_ratio")
-        for what in (
-            "mean",
-            "ci_low",
-            "ci_high",
-            "p5",
-            "p25",
-            "p50",
-            "p75",
-            "p95",
-            "p99",
-            "max",
-        )
-    ),
+    *("group", "cores", "critical_cores", "deadline_factor", "task_sets", "jobs", "released"),
+    *(f"{metric}_{what}" for metric in ("slowdown", "delay_ratio") for what in _OVER_SETS),
     *measure_columns(groups=True),
-    "deadline_miss_ratio",
-    "deadline_miss_ci_low",
-    "deadline_miss_ci_high",
-    "alone_miss_ratio",
-    "alone_miss_ci_low",
-    "alone_miss_ci_high",
-    "miss_excess",
-    "miss_excess_ci_low",
-    "miss_excess_ci_high",
-    "miss_set_share",
-    "miss_set_share_ci_low",
-    "miss_set_share_ci_high",
-    "deadline_miss_p50_nonzero",
-    "deadline_miss_p95_nonzero",
-    "miss_episodes",
-    "overruns",
-    "left_out",
-    "sync_share_real",
-    "contended_ratio_real",
-    "overlap_real",
-    *PART_COLUMNS,
-    "half_width",
-    "stopped",
+    *_MISSES,
+    *_ALONE,
+    *_and_interval("miss_set_share"),
+    *("deadline_miss_p50_nonzero", "deadline_miss_p95_nonzero"),
+    *("miss_episodes", "overruns", "left_out"),
+    *_LAST,
 )
 
 

@@ -84,93 +84,59 @@ def _plain(number: Fraction | int) -> str:
 
 
 @frozen
-class Whole:
-    """An integer in [low, high]."""
-
-    low: int
-    high: int
-
-    def parse(self, value: Any) -> int:
-        number = _fraction(value, "a whole number", str(self.low))
-        if number.denominator != 1:
-            raise refuse(f"{shown(value)} is not a whole number", f"write it like {self.low}")
-        _within(number, self.low, self.high, shown(value))
-        return int(number)
-
-
-@frozen
-class OptionalWhole:
-    """An integer in [low, high], or nothing."""
-
-    low: int
-    high: int
-
-    def parse(self, value: Any) -> int | None:
-        return None if value is None else Whole(self.low, self.high).parse(value)
-
-
-@frozen
-class Seconds:
-    """A length of time in seconds; ``0.6``, ``"600ms"`` and ``"0.6s"`` are the same.
-
-    With ``auto``, also the word auto (None: resolved on the machine).
-    """
-
-    low: str
-    high: str
-    auto: bool = False
-
-    def parse(self, value: Any) -> float | None:
-        if self.auto and value in (None, "auto"):
-            return None
-        if isinstance(value, str) and _DURATION.fullmatch(value):
-            number = Fraction(duration_ns(value), UNITS_NS["s"])
-        else:
-            number = _fraction(value, "a number of seconds", "0.6 or 600ms")
-        _within(number, Fraction(self.low), Fraction(self.high), shown(value))
-        return float(number)
-
-
-@frozen
 class Number:
     """A real number in [low, high]."""
 
-    low: str
-    high: str
+    low: str | int
+    high: str | int
 
-    def parse(self, value: Any) -> float:
-        number = _fraction(value, "a number", self.high)
+    def parse(self, value: Any) -> Any:
+        """The number as the rule keeps it."""
+        number = self.read(value)
         _within(number, Fraction(self.low), Fraction(self.high), shown(value))
+        return self.kept(number)
+
+    def read(self, value: Any) -> Fraction:
+        return _fraction(value, "a number", str(self.high))
+
+    def kept(self, number: Fraction) -> Any:
         return float(number)
 
 
-@frozen
-class Ratio:
+class Ratio(Number):
     """An exact number in [low, high]: ``0.9`` or ``9/10``."""
 
-    low: str
-    high: str
-    optional: bool = False
-
-    def parse(self, value: Any) -> Fraction | None:
-        if value is None and self.optional:
-            return None
-        number = _fraction(value, "a number", self.high)
-        _within(number, Fraction(self.low), Fraction(self.high), shown(value))
+    def kept(self, number: Fraction) -> Fraction:
         return number
 
 
-@frozen
-class Factor:
+class Factor(Ratio):
     """An exact positive number: ``10``, ``2.5`` or ``5/2``."""
 
-    low: int
-    high: int
+    def read(self, value: Any) -> Fraction:
+        return _fraction(value, "a factor", "10, 2.5 or 5/2")
 
-    def parse(self, value: Any) -> Fraction:
-        number = _fraction(value, "a factor", "10, 2.5 or 5/2")
-        _within(number, self.low, self.high, shown(value))
+
+class Whole(Number):
+    """An integer in [low, high]."""
+
+    def read(self, value: Any) -> Fraction:
+        number = _fraction(value, "a whole number", str(self.low))
+        if number.denominator != 1:
+            raise refuse(f"{shown(value)} is not a whole number", f"write it like {self.low}")
         return number
+
+    def kept(self, number: Fraction) -> int:
+        return int(number)
+
+
+class Seconds(Number):
+    """A length of time in seconds; ``0.6``, ``"600ms"`` and ``"0.6s"`` are the same."""
+
+    def read(self, value: Any) -> Fraction:
+        if isinstance(value, str) and _DURATION.fullmatch(value):
+            return Fraction(duration_ns(value), UNITS_NS["s"])
+        return _fraction(value, "a number of seconds", "0.6 or 600ms")
 
 
 @frozen
@@ -355,7 +321,7 @@ class Cores:
     """Core counts M: a list, ``1..4``, ``1,2,4`` or ``all`` (None: resolved on the machine)."""
 
     def parse(self, value: Any) -> tuple[int, ...] | None:
-        if value is None or value == "all":
+        if value == "all":
             return None
         counts = each(items(value, "a list of core counts", "1,2,4 or 1..4 or all"), _COUNT.parse)
         return tuple(sorted(set(counts)))
@@ -371,7 +337,7 @@ class Cpus:
     shared: bool = False
 
     def parse(self, value: Any) -> tuple[int, ...] | None:
-        if value is None or value == "all":
+        if value == "all":
             return None
         times = 1
         if self.shared and isinstance(value, str) and (match := _TIMES.fullmatch(value)):

@@ -215,11 +215,12 @@ def _built(of: Any, values: Any, tables: Mapping[str, type]) -> Any:
             continue
         table, value = sections_of(of).get(name), values[name]
         try:
-            if table is None:
+            if value is None and field.default is None:
+                made[name] = None
+            elif table is None:
                 made[name] = rule_of(of, name).parse(value)
             else:
-                absent = value is None and field.default is None
-                made[name] = None if absent else _built(table, value, tables)
+                made[name] = _built(table, value, tables)
         except RefusedError as error:
             problems += [Problem(_join(name, p.path), p.found, p.hint) for p in error.problems]
     for name in sorted(map(str, values.keys() - fields.keys())):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from time import process_time
-from typing import Literal
+from typing import Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 from attrs import field, frozen
@@ -20,15 +20,9 @@ from deadbeat.sched.simulator import Verdict
 TestAnswer = Literal["not accepted", "accepted", "refuted", "not applicable", "undecided"]
 TestKind = Literal["sufficient", "exact", "necessary", "bound"]
 
-#: By the number the core answers with.
-TEST_ANSWERS: tuple[TestAnswer, ...] = (
-    "not accepted",
-    "accepted",
-    "refuted",
-    "not applicable",
-    "undecided",
-)
-TEST_KINDS: tuple[TestKind, ...] = ("sufficient", "exact", "necessary", "bound")
+#: In the order of the core's numbers.
+TEST_ANSWERS: tuple[TestAnswer, ...] = get_args(TestAnswer)
+TEST_KINDS: tuple[TestKind, ...] = get_args(TestKind)
 #: ``TestFacts.scheduler`` of a test that holds for every scheduler.
 ANY_SCHEDULER = "any"
 #: ``TestFacts.ties`` of a test that holds for the tie rule it is given.
@@ -141,51 +135,50 @@ def schedulers() -> list[str]:
     return sorted({facts.scheduler for facts in tests().values()} - {ANY_SCHEDULER})
 
 
-def analyze(
-    system: TaskSystem,
-    *,
-    scheduler: str | None = None,
-    names: Sequence[str] | None = None,
-    ties: str = "index",
-    priorities: str = "rm",
-    partition: str = "auto",
-    order: str = "utilisation-desc",
-    admission: str = "utilisation",
-    blocking: int = 0,
-    budget: int = 50_000_000,
-) -> Analysis:
-    """Runs the tests of ``scheduler`` (a policy; None: of all), or those of ``names``.
+class TestSettings(TypedDict, total=False):
+    """Settings of the tests.
 
-    Args:
+    Attributes:
         ties: Decides between equal priorities, in tests of fixed priorities.
         priorities: ``rm``, ``dm`` or ``given``, likewise.
         partition, order, admission: How tasks are placed, in tests of partitioned schedulers;
             ``auto`` is first-fit.
         blocking: The longest non-preemptive section, in tests of one processor.
         budget: Elementary steps after which a test is ``undecided``.
+    """
+
+    ties: str
+    priorities: str
+    partition: str
+    order: str
+    admission: str
+    blocking: int
+    budget: int
+
+
+def analyze(
+    system: TaskSystem,
+    *,
+    scheduler: str | None = None,
+    names: Sequence[str] | None = None,
+    **settings: Unpack[TestSettings],
+) -> Analysis:
+    """Runs the tests of ``scheduler`` (a policy; None: of all), or those of ``names``.
 
     Raises:
-        UsageError: An unknown test or option, or a scheduler that no test is about.
+        UsageError: An unknown test or setting, or a scheduler that no test is about.
         RuntimeError: Two tests contradict each other, which is a defect of deadbeat.
     """
-    options = _options(
-        ties=ties,
-        priorities=priorities,
-        partition=partition,
-        order=order,
-        admission=admission,
-        blocking=blocking,
-        budget=budget,
-    )
-    results = tuple(_run(system, facts, options, ties) for facts in _chosen(scheduler, names))
+    options = _options(settings)
+    results = tuple(_run(system, facts, options) for facts in _chosen(scheduler, names))
     return Analysis(
         system=system,
-        ties=ties,
-        priorities=priorities,
-        partition=_core.heuristic_for(partition, 1),
-        order=order,
-        admission=admission,
-        blocking=blocking,
+        ties=options.ties,
+        priorities=options.priorities,
+        partition=_core.heuristic_for(options.partition, 1),
+        order=options.order,
+        admission=options.admission,
+        blocking=options.blocking,
         results=results,
         schedulers=_by_scheduler(results),
     )
@@ -195,32 +188,17 @@ def test_batch(
     batch: TaskBatch,
     names: Sequence[str],
     *,
-    ties: str = "index",
-    priorities: str = "rm",
-    partition: str = "auto",
-    order: str = "utilisation-desc",
-    admission: str = "utilisation",
-    blocking: int = 0,
-    budget: int = 50_000_000,
     threads: int = 1,
+    **settings: Unpack[TestSettings],
 ) -> NDArray[np.int8]:
     """Answers of the tests ``names``, shape (systems, tests), as indices of TEST_ANSWERS.
 
-    The options are those of ``analyze``. Raises UsageError as it does.
+    Raises UsageError as ``analyze`` does.
     """
     for name in names:
         _facts(name)
-    options = _options(
-        ties=ties,
-        priorities=priorities,
-        partition=partition,
-        order=order,
-        admission=admission,
-        blocking=blocking,
-        budget=budget,
-    )
     answers: NDArray[np.int8] = _core.test_batch(
-        batch.tasks, batch.starts, batch.processors, list(names), options, threads
+        batch.tasks, batch.starts, batch.processors, list(names), _options(settings), threads
     )
     return answers
 
@@ -276,31 +254,17 @@ def require_agreement(analysis: Analysis, scheduler: str, verdict: Verdict) -> N
         )
 
 
-def _options(
-    *,
-    ties: str,
-    priorities: str,
-    partition: str,
-    order: str,
-    admission: str,
-    blocking: int,
-    budget: int,
-) -> _core.TestOptions:
-    _one_of("tie rule", ties, _core.tie_rules())
-    _one_of("assignment of priorities", priorities, ["rm", "dm", "given"])
-    _one_of("admission", admission, _core.partition_admissions())
-    _one_of("partitioning heuristic", partition, _core.partition_heuristics())
-    _one_of("order of placing", order, _core.partition_orders())
-    if blocking < 0:
-        raise UsageError(f"blocking is {blocking}", "a time, 0 or more")
+def _options(settings: TestSettings) -> _core.TestOptions:
     options = _core.TestOptions()
-    options.ties = ties
-    options.priorities = priorities
-    options.partition = partition
-    options.order = order
-    options.admission = admission
-    options.blocking = blocking
-    options.budget = budget
+    for name, value in settings.items():
+        setattr(options, name, value)
+    _one_of("tie rule", options.ties, _core.tie_rules())
+    _one_of("assignment of priorities", options.priorities, ["rm", "dm", "given"])
+    _one_of("admission", options.admission, _core.partition_admissions())
+    _one_of("partitioning heuristic", options.partition, _core.partition_heuristics())
+    _one_of("order of placing", options.order, _core.partition_orders())
+    if options.blocking < 0:
+        raise UsageError(f"blocking is {options.blocking}", "a time, 0 or more")
     return options
 
 
@@ -309,7 +273,7 @@ def _one_of(what: str, value: str, known: Sequence[str]) -> None:
         raise UsageError(f'there is no {what} "{value}"', "one of " + ", ".join(known))
 
 
-def _run(system: TaskSystem, facts: TestFacts, options: _core.TestOptions, ties: str) -> TestResult:
+def _run(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> TestResult:
     rows = task_rows(system.tasks)
     start = process_time()
     answer, reason, bounds = _core.run_test(facts.name, system.processors, rows, options)
@@ -318,7 +282,7 @@ def _run(system: TaskSystem, facts: TestFacts, options: _core.TestOptions, ties:
         facts=facts,
         answer=TEST_ANSWERS[answer],
         reason=reason,
-        ties=ties if facts.ties == GIVEN_TIES else facts.ties,
+        ties=options.ties if facts.ties == GIVEN_TIES else facts.ties,
         bounds=tuple(None if bound == _NEVER else int(bound) for bound in bounds),
         seconds=seconds,
     )

@@ -22,22 +22,14 @@ FIELDS = (
     "server_period",
     "server_deadline",
 )
+#: What stands for None.
+_ABSENT = {"home": -1, "budget": 0, "server_period": 0, "server_deadline": 0}
 
 
 def task_rows(tasks: Iterable[TimedTask]) -> NDArray[np.int64]:
     """Shape (tasks, 9). Raises OverflowError for what 64 bits do not hold."""
     rows = [
-        (
-            task.wcet,
-            task.period,
-            task.deadline,
-            task.offset,
-            task.priority,
-            -1 if task.home is None else task.home,
-            task.budget or 0,
-            task.server_period or 0,
-            task.server_deadline or 0,
-        )
+        [_ABSENT[name] if (value := getattr(task, name)) is None else value for name in FIELDS]
         for task in tasks
     ]
     return np.array(rows, dtype=np.int64).reshape(-1, len(FIELDS))
@@ -45,9 +37,8 @@ def task_rows(tasks: Iterable[TimedTask]) -> NDArray[np.int64]:
 
 def task_of(row: NDArray[np.int64]) -> TimedTask:
     """The inverse of one row of ``task_rows``."""
-    wcet, period, deadline, offset, priority, home, budget, server_period, server_deadline = map(
-        int, row
-    )
+    wcet, period, deadline, offset, priority, home, *server = map(int, row)
+    budget, server_period, server_deadline = (time or None for time in server)
     return TimedTask(
         wcet=wcet,
         period=period,
@@ -55,9 +46,9 @@ def task_of(row: NDArray[np.int64]) -> TimedTask:
         offset=offset,
         priority=priority,
         home=None if home < 0 else home,
-        budget=budget or None,
-        server_period=server_period or None,
-        server_deadline=server_deadline or None,
+        budget=budget,
+        server_period=server_period,
+        server_deadline=server_deadline,
     )
 
 

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from importlib import import_module, resources
-from typing import Any
+from importlib import resources
+from typing import Any, TypedDict
 
 from attrs import frozen
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.model.words import nearest, shown
+from deadbeat.sched.simulator import TIME_MAX
 
-#: Bound of every time, kParameterMax of core/include/deadbeat/sched/time.hpp.
-TIME_MAX = 1 << 60
 #: Defects told of one file; a file with more is of another kind altogether.
 _DEFECTS_TOLD = 1000
+
+_TASKS = 'write "tasks": [{"wcet": 1, "period": 3}]'
 
 #: What people write for our keys: the field's letters and other tools' words.
 _SYNONYMS = {
@@ -36,11 +37,31 @@ _SYNONYMS = {
 }
 
 
+Path = tuple[str | int, ...]
+#: A rule of the schema, of what JSON Schema has.
+Rule = TypedDict(
+    "Rule",
+    {
+        "$ref": str,
+        "type": str,
+        "minimum": int,
+        "maximum": int,
+        "maxLength": int,
+        "maxItems": int,
+        "not": dict[str, str],
+        "items": "Rule",
+        "required": list[str],
+        "properties": dict[str, "Rule"],
+        "$defs": dict[str, "Rule"],
+    },
+)
+
+
 @frozen
 class Defect:
     """One thing wrong: where in the document, what was found, what to do."""
 
-    path: tuple[str | int, ...]
+    path: Path
     found: str
     hint: str = ""
 
@@ -54,10 +75,10 @@ class Literal:
     hint: str
 
 
-Where = Callable[[tuple[str | int, ...]], str]
+Where = Callable[[Path], str]
 
 
-def path_text(path: tuple[str | int, ...]) -> str:
+def path_text(path: Path) -> str:
     """``tasks[3].period``."""
     text = ""
     for part in path:
@@ -69,10 +90,10 @@ def path_text(path: tuple[str | int, ...]) -> str:
 
 
 @cache
-def schema() -> dict[str, Any]:
+def schema() -> Rule:
     """The published schema, JSON Schema 2020-12."""
     file = resources.files("deadbeat.sched").joinpath("task-system.schema.json")
-    value: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    value: Rule = json.loads(file.read_text("utf-8"))
     return value
 
 
@@ -128,7 +149,7 @@ def build(
     known = {defect.path for defect in defects}
     document = _plain(document, (), defects)
     known |= {defect.path for defect in defects}
-    for defect in _schema_defects(document):
+    for defect in _schema_defects(document, schema()):
         if defect.path not in known:
             known.add(defect.path)
             defects.append(defect)
@@ -165,7 +186,7 @@ def _ordered(defects: list[Defect]) -> list[Defect]:
     return sorted(defects, key=key)
 
 
-def _plain(value: Any, path: tuple[str | int, ...], defects: list[Defect]) -> Any:
+def _plain(value: Any, path: Path, defects: list[Defect]) -> Any:
     """``value`` with every Literal told of and replaced by a number."""
     if isinstance(value, Literal):
         defects.append(Defect(path, value.found, value.hint))
@@ -177,39 +198,85 @@ def _plain(value: Any, path: tuple[str | int, ...], defects: list[Defect]) -> An
     return value
 
 
-# --- the schema's errors in our words -------------------------------------------------------------
+# --- the schema, told in our words ----------------------------------------------------------------
 
 
-def _schema_defects(document: Any) -> Iterator[Defect]:
-    # By name: it has no types, and takes 0.1 s that --help must not pay.
-    jsonschema: Any = import_module("jsonschema")
-    validator = jsonschema.Draft202012Validator(schema())
-    for error in validator.iter_errors(document):
-        path = tuple(error.absolute_path)
-        rule = str(error.validator)
-        tell: _Rule = _RULES.get(rule, _other)
-        yield from tell(path, error.instance, error.validator_value, error)
+def _schema_defects(value: Any, rule: Rule, path: Path = ()) -> Iterator[Defect]:
+    """What ``rule`` of the schema says against ``value``."""
+    if "$ref" in rule:
+        rule = schema()["$defs"][rule["$ref"].rpartition("/")[2]]
+    python, words, check = _TYPES[rule["type"]]
+    if not isinstance(value, python) or isinstance(value, bool):
+        yield Defect(path, f"{_kind(value)} is not {words}", _hint(path, value, rule["type"]))
+    else:
+        yield from check(value, rule, path)
 
 
-def _other(path: tuple[str | int, ...], value: Any, rule: Any, error: Any) -> Iterator[Defect]:
-    yield Defect(path, str(error.message))
+def _integer(value: int, rule: Rule, path: Path) -> Iterator[Defect]:
+    low, high = rule["minimum"], rule["maximum"]
+    if low <= value <= high:
+        return
+    bound, side = (low, "below the minimum") if value < low else (high, "above the maximum")
+    amount = {TIME_MAX: "2^60", -TIME_MAX: "-2^60"}.get(bound, str(bound))
+    hint = f"{bound} or more" if value < low else ""
+    if bound == TIME_MAX:
+        hint = "choose a coarser unit" if path[-1] != "priority" else "choose smaller numbers"
+    elif path == ("processors",):
+        hint = "1 to 1024 processors"
+    yield Defect(path, f"{shown(value)} is {side} of {amount}", hint)
 
 
-def _type(path: tuple[str | int, ...], value: Any, rule: Any, _: Any) -> Iterator[Defect]:
-    what = {"integer": "a whole number", "string": "text", "array": "a list", "object": "an object"}
-    hint = ""
-    if rule == "integer":
-        is_digits = isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value)
-        hint = f"write {value}, without quotes" if is_digits else "write it like 250"
-    elif rule == "array":
-        hint = 'write "tasks": [{"wcet": 1, "period": 3}]'
-    elif rule == "object":
-        hint = 'write {"wcet": 1, "period": 3}'
-        if not path:
-            hint = 'write {"processors": 2, "tasks": [{"wcet": 1, "period": 3}]}'
+def _string(value: str, rule: Rule, path: Path) -> Iterator[Defect]:
+    if len(value) > (most := rule.get("maxLength", len(value))):
+        yield Defect(path, f"{len(value)} characters", f"{most} at most")
+    if "not" in rule and re.search(rule["not"]["pattern"], value):
+        yield Defect(path, f"{shown(value)} holds a control character", "write it in one line")
+
+
+def _array(value: list[Any], rule: Rule, path: Path) -> Iterator[Defect]:
+    if not value:
+        yield Defect(path, "no task", _TASKS)
+    elif len(value) > rule["maxItems"]:
+        yield Defect(path, f"{len(value)} tasks", f"{rule['maxItems']} at most")
+    for index, item in enumerate(value):
+        yield from _schema_defects(item, rule["items"], (*path, index))
+
+
+def _object(value: dict[str, object], rule: Rule, path: Path) -> Iterator[Defect]:
+    required, known = rule["required"], rule["properties"]
+    near = {_near(str(other), required) for other in value if other not in required}
+    hints = {"processors": 'write "processors": 4, or give --processors 4', "tasks": _TASKS}
+    for key in required:
+        if key not in value and key not in near:
+            hint = hints.get(key, "every task has a wcet and a period")
+            yield Defect((*path, key), "missing", hint)
+    for key, item in value.items():
+        if key in known:
+            yield from _schema_defects(item, known[key], (*path, key))
+        else:
+            meant = _near(key, known)
+            hint = f"did you mean {meant}?" if meant else nearest(key, known)
+            yield Defect((*path, key), "unknown key", hint)
+
+
+_TYPES: dict[str, tuple[type, str, Callable[..., Iterator[Defect]]]] = {
+    "integer": (int, "a whole number", _integer),
+    "string": (str, "text", _string),
+    "array": (list, "a list", _array),
+    "object": (dict, "an object", _object),
+}
+
+
+def _hint(path: Path, value: Any, wanted: str) -> str:
     if value is None:
-        hint = "leave the key out, or write a value"
-    yield Defect(path, f"{_kind(value)} is not {what[rule]}", hint)
+        return "leave the key out, or write a value"
+    if wanted == "integer":
+        is_digits = isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value)
+        return f"write {value}, without quotes" if is_digits else "write it like 250"
+    if wanted == "object":
+        task = '{"wcet": 1, "period": 3}'
+        return f"write {task}" if path else f'write {{"processors": 2, "tasks": [{task}]}}'
+    return _TASKS if wanted == "array" else ""
 
 
 def _kind(value: Any) -> str:
@@ -222,28 +289,6 @@ def _kind(value: Any) -> str:
     return "a list" if isinstance(value, list) else shown(value)
 
 
-def _required(path: tuple[str | int, ...], value: Any, rule: Any, error: Any) -> Iterator[Defect]:
-    # One error per missing key, and the key only in its text: each tells of all.
-    near = {_near(str(other), rule) for other in value if other not in rule}
-    for key in rule:
-        if key in value or key in near:
-            continue
-        hints = {
-            "processors": 'write "processors": 4, or give --processors 4',
-            "tasks": 'write "tasks": [{"wcet": 1, "period": 3}]',
-        }
-        yield Defect((*path, key), "missing", hints.get(key, "every task has a wcet and a period"))
-
-
-def _unknown(path: tuple[str | int, ...], value: Any, _: Any, error: Any) -> Iterator[Defect]:
-    known = error.schema["properties"]
-    for key in value:
-        if key not in known:
-            near = _near(key, known)
-            hint = f"did you mean {near}?" if near else nearest(key, known)
-            yield Defect((*path, key), "unknown key", hint)
-
-
 def _near(key: str, known: Iterable[str]) -> str:
     """The known key that ``key`` may have been meant for, or ""."""
     words = list(known)
@@ -252,47 +297,6 @@ def _near(key: str, known: Iterable[str]) -> str:
         return synonym
     text = nearest(key, words)
     return text[len("did you mean ") : -1] if text.startswith("did you mean ") else ""
-
-
-def _limit(path: tuple[str | int, ...], value: Any, rule: Any, error: Any) -> Iterator[Defect]:
-    low = error.validator == "minimum"
-    amount = "2^60" if rule == TIME_MAX else "-2^60" if rule == -TIME_MAX else str(rule)
-    hint = ""
-    if rule == TIME_MAX:
-        hint = "choose a coarser unit" if path[-1] != "priority" else "choose smaller numbers"
-    elif path == ("processors",):
-        hint = "1 to 1024 processors"
-    elif low:
-        hint = f"{rule} or more"
-    side = "below the minimum" if low else "above the maximum"
-    yield Defect(path, f"{shown(value)} is {side} of {amount}", hint)
-
-
-def _count(path: tuple[str | int, ...], value: Any, rule: Any, error: Any) -> Iterator[Defect]:
-    if isinstance(value, str):
-        yield Defect(path, f"{len(value)} characters", f"{rule} at most")
-    elif error.validator == "minItems":
-        yield Defect(path, "no task", 'write "tasks": [{"wcet": 1, "period": 3}]')
-    else:
-        yield Defect(path, f"{len(value)} tasks", f"{rule} at most")
-
-
-def _control(path: tuple[str | int, ...], value: Any, *_: Any) -> Iterator[Defect]:
-    yield Defect(path, f"{shown(value)} holds a control character", "write it in one line")
-
-
-_Rule = Callable[..., Iterator[Defect]]
-_RULES: Mapping[str, _Rule] = {
-    "type": _type,
-    "required": _required,
-    "additionalProperties": _unknown,
-    "minimum": _limit,
-    "maximum": _limit,
-    "minItems": _count,
-    "maxItems": _count,
-    "maxLength": _count,
-    "not": _control,
-}
 
 
 # --- what a schema cannot say ---------------------------------------------------------------------
@@ -313,7 +317,7 @@ def _other_defects(document: Any) -> Iterator[Defect]:
             )
 
 
-def _system(document: dict[str, Any]) -> TaskSystem:
+def _system(document: Any) -> TaskSystem:
     whole = ("wcet", "period", "deadline", "offset", "priority", "home", "budget")
     keys = (*whole, "server_period", "server_deadline")
     tasks = []

@@ -192,8 +192,10 @@ def _parse_csv(text: str, source: str, processors: int | None) -> TaskSystem:
     ]
     # Told once for the whole column, not once per task.
     unknown = [name for name in dict.fromkeys(header) if name not in _COLUMNS]
-    found += [Defect(("tasks", "", name), "unknown column", _column_hint(name)) for name in unknown]
-    near = " ".join(_column_hint(name) for name in unknown)
+    found += [
+        Defect(("tasks", "", name), "unknown column", nearest(name, _COLUMNS)) for name in unknown
+    ]
+    near = " ".join(nearest(name, _COLUMNS) for name in unknown)
     missing = [key for key in ("wcet", "period") if key not in header]
     found += [
         Defect(("tasks", "", key), "no such column", "every task has a wcet and a period")
@@ -208,7 +210,7 @@ def _parse_csv(text: str, source: str, processors: int | None) -> TaskSystem:
         entry = {
             name: _cell(name, cell)
             for name, cell in zip(header, row, strict=False)
-            if name in _COLUMNS and cell.strip()
+            if name in _COLUMNS and (cell if name == "name" else cell.strip())
         }
         tasks.append({**dict.fromkeys(missing, 1), **entry})
     document["tasks"] = tasks
@@ -251,10 +253,6 @@ def _cell(name: str, cell: str) -> Any:
     return cell if name == "name" else number(cell)
 
 
-def _column_hint(name: str) -> str:
-    return nearest(name, _COLUMNS)
-
-
 def _csv_place(numbers: list[int]) -> Callable[[tuple[str | int, ...]], str]:
     def where(path: tuple[str | int, ...]) -> str:
         match path:
@@ -267,13 +265,3 @@ def _csv_place(numbers: list[int]) -> Callable[[tuple[str | int, ...]], str]:
         return path_text(path)
 
     return where
-
-
-__all__ = [
-    "BYTES_MAX",
-    "FORMATS",
-    "TaskSystemFile",
-    "load_task_system",
-    "parse_task_system",
-    "read_task_system",
-]

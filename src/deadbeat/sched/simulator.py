@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import TaskSystem
+from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.sched import _core
 from deadbeat.sched.arrays import TaskBatch, task_rows
 
@@ -21,7 +21,7 @@ Method = Literal["exact", "thesis"]
 Execution = Literal["up-to-wcet", "exactly-wcet"]
 Robustness = Literal["robust", "fragile", "never", "undecided"]
 
-MODELS: tuple[Model, ...] = ("periodic-sync", "periodic-offset", "sporadic")
+MODELS: tuple[Model, ...] = get_args(Model)
 _ANSWERS: tuple[Answer, ...] = ("no", "yes", "undecided")
 _NEVER = np.iinfo(np.int64).max
 #: Bound of every parameter, cost and horizon (kParameterMax in time.hpp).
@@ -310,6 +310,40 @@ def simulate_batch(
     return columns
 
 
+def simulate_jobs(
+    tasks: Sequence[TimedTask],
+    *,
+    cores: int,
+    horizon_ns: int,
+    skip_overruns: bool,
+    policy: str = "p-fifo",
+) -> NDArray[np.int64]:
+    """The jobs of ``tasks`` in ns released in [0, horizon), by task and job: what a run should do.
+
+    Every job takes exactly its C; nothing else runs and nothing costs anything. A job that is still
+    unfinished at the horizon has no finish.
+
+    Args:
+        policy: ``p-fifo`` is what the main job runs under: SCHED_FIFO, each task on its core.
+        skip_overruns: A release that finds its predecessor unfinished never runs.
+
+    Returns:
+        int64, shape (jobs, 6), columns JOB_FIELDS; -1 where start or finish are missing.
+    """
+    options = _core.Options()
+    options.policy = policy
+    options.priorities = "given"
+    options.unplaced = "least-loaded"  # overloaded cores are a question here, not an error
+    options.stop_at_miss = False
+    options.skip_overruns = skip_overruns
+    options.metrics = False
+    options.record_jobs = True
+    found = _core.simulate(cores, task_rows(tasks), options, horizon_ns)
+    jobs: NDArray[np.int64] = found["jobs"]
+    jobs[jobs == _NEVER] = -1
+    return jobs[np.lexsort((jobs[:, 1], jobs[:, 0]))]
+
+
 _WORDS = ("priorities", "partition", "order", "admission", "unplaced", "balance")
 
 
@@ -414,19 +448,20 @@ def _require_count(what: str, value: int, *, least: int, most: int = TIME_MAX) -
     return value
 
 
+#: Fields of a verdict that the core names and gives alike.
+_AS_FOUND = (
+    *("proved", "execution", "because", "proof", "reference", "pattern", "states", "until"),
+    *("events", "truncated", "segments", "releases"),
+)
+
+
 def _verdict(found: dict[str, Any], scheduler: Scheduler, model: Model, method: Method) -> Verdict:
     missed = found["first_miss"] >= 0
     jobs = found["jobs"]
     jobs[jobs == _NEVER] = -1
     return Verdict(
+        **{name: found[name] for name in _AS_FOUND},
         schedulable=_ANSWERS[found["answer"]],
-        proved=found["proved"],
-        execution=found["execution"],
-        because=found["because"],
-        proof=found["proof"],
-        reference=found["reference"],
-        pattern=found["pattern"],
-        states=found["states"],
         model=model,
         method=method,
         scheduler=resolved(scheduler),
@@ -434,14 +469,9 @@ def _verdict(found: dict[str, Any], scheduler: Scheduler, model: Model, method: 
         first_miss=found["first_miss"] if missed else None,
         first_miss_task=found["first_miss_task"] if missed else None,
         first_miss_job=found["first_miss_job"] if missed else None,
-        until=found["until"],
-        events=found["events"],
         repeat=(found["repeat_from"], found["repeat_to"]) if found["repeat_to"] >= 0 else None,
         placed=tuple(map(int, found["placed"])),
         remarks=tuple(found["remarks"]),
-        truncated=found["truncated"],
         figures=found["metrics"],
         jobs=jobs,
-        segments=found["segments"],
-        releases=found["releases"],
     )

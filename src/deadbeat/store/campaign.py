@@ -35,7 +35,6 @@ from deadbeat.store.jobfile import (
     read_job_table,
     write_job_table,
 )
-from deadbeat.store.keys import parse_run_key
 from deadbeat.store.origin import ORIGIN_FILE, Origin, read_origin, write_origin
 from deadbeat.store.programs import ProgramFolder
 from deadbeat.store.serial import read_calibration, structure, to_plain, write_calibration
@@ -54,8 +53,8 @@ class SessionRecord:
     """Environment before and after one invocation; None where it was not recorded (killed)."""
 
     number: int
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
 
 
 class CampaignStore(OwnedFolder):
@@ -78,7 +77,7 @@ class CampaignStore(OwnedFolder):
 
     @classmethod
     def create(
-        cls, path: Path | str, spec: dict[str, Any], seed: int, *, origin: Origin | None = None
+        cls, path: Path | str, spec: dict[str, object], seed: int, *, origin: Origin | None = None
     ) -> Self:
         """Start a campaign in ``path``, which must be missing, empty or begun and killed.
 
@@ -153,8 +152,9 @@ class CampaignStore(OwnedFolder):
         path = self.path / "precision.json"
         if not path.exists():
             return None
-        plain = self._read_part(path, "precision")
-        return structure(plain, PrecisionRecord, path=path, what="file", hint=_DERIVED_HINT)
+        return structure(
+            _part(path, "precision"), PrecisionRecord, path=path, what="file", hint=_DERIVED_HINT
+        )
 
     def next_session(self) -> int:
         """Number of the next invocation; the first is 1."""
@@ -173,25 +173,16 @@ class CampaignStore(OwnedFolder):
         Raises:
             DataError: A record is damaged.
         """
-        found: dict[int, dict[str, dict[str, Any]]] = {}
+        found: dict[int, dict[str, dict[str, object]]] = {}
         for number, when, path in self._session_files():
-            found.setdefault(number, {})[when] = self._read_part(path, "environment")
-        return tuple(
-            SessionRecord(number=number, before=pair.get("before"), after=pair.get("after"))
-            for number, pair in sorted(found.items())
-        )
+            found.setdefault(number, {})[when] = _part(path, "environment")
+        return tuple(SessionRecord(number=each, **pair) for each, pair in sorted(found.items()))
 
     def _session_files(self) -> Iterator[tuple[int, str, Path]]:
         """Number, moment and path of every record."""
         for path in _listing(self.path / "sessions"):
             if match := _SESSION_NAME.fullmatch(path.name):
                 yield int(match[1]), match[2], path
-
-    def _read_part(self, path: Path, name: str) -> dict[str, object]:
-        plain = read_json(path, what="file", hint=_DERIVED_HINT).get(name)
-        if not isinstance(plain, dict):
-            raise DataError(f"file {path} is damaged: no {name} in it", _DERIVED_HINT)
-        return plain
 
     # -- runs
 
@@ -223,7 +214,7 @@ class CampaignStore(OwnedFolder):
         for path in _listing(self.path / "failed"):
             key = _key_of(path.stem, path) if path.suffix == ".json" else None
             if key is not None and key not in done:
-                found[key] = self._read_part(path, "failure")
+                found[key] = _part(path, "failure")
         return found
 
     def damaged_run(self) -> DataError | None:
@@ -275,10 +266,16 @@ class CampaignStore(OwnedFolder):
             DataError: The table is inconsistent.
             DeadbeatError: ``key`` is committed already, or the file cannot be written.
         """
-        if file is None:
-            _require_consistent(key, table)
+        problem = find_inconsistency(table) if file is None else ""
+        if problem:
+            raise DataError(f"run {key.text} is inconsistent: {problem}", "a defect: report it")
+        target = self.jobs_path(key)
         with self.lock():
-            target = self._free_target(key)
+            if target.exists():
+                hint = "runs are immutable; use another replica"
+                raise DeadbeatError(f"run {key.text} is committed already", hint)
+            with storing(target):
+                target.parent.mkdir(exist_ok=True)
             if file is None:
                 write_job_table(target, table)
             else:
@@ -295,9 +292,9 @@ class CampaignStore(OwnedFolder):
     def fail(self, key: RunKey, reason: str) -> None:
         """Record that ``key`` failed, and how often by now."""
         with self.lock(), storing(self.path):
-            path = self._failed_path(key)
+            path = self.path / "failed" / f"{key.text}.json"
             path.parent.mkdir(exist_ok=True)
-            before = self._read_part(path, "failure") if path.exists() else {}
+            before = _part(path, "failure") if path.exists() else {}
             last = before.get("attempt")
             attempt = (last if isinstance(last, int) else 0) + 1
             failure = {"key": key.text, "reason": reason, "attempt": attempt}
@@ -305,21 +302,9 @@ class CampaignStore(OwnedFolder):
 
     def clear_failed(self, key: RunKey) -> None:
         """Forget that ``key`` failed, if it did."""
-        with self.lock(), storing(self._failed_path(key)):
-            self._failed_path(key).unlink(missing_ok=True)
-
-    def _failed_path(self, key: RunKey) -> Path:
-        return self.path / "failed" / f"{key.text}.json"
-
-    def _free_target(self, key: RunKey) -> Path:
-        target = self.jobs_path(key)
-        if target.exists():
-            raise DeadbeatError(
-                f"run {key.text} is committed already", "runs are immutable; use another replica"
-            )
-        with storing(target):
-            target.parent.mkdir(exist_ok=True)
-        return target
+        path = self.path / "failed" / f"{key.text}.json"
+        with self.lock(), storing(path):
+            path.unlink(missing_ok=True)
 
 
 class BreakdownStore(CampaignStore):
@@ -327,6 +312,13 @@ class BreakdownStore(CampaignStore):
     task sets at several T / C."""
 
     NOUN, HEAD = "breakdown search", "breakdown.json"
+
+
+def _part(path: Path, name: str) -> dict[str, object]:
+    plain = read_json(path, what="file", hint=_DERIVED_HINT).get(name)
+    if not isinstance(plain, dict):
+        raise DataError(f"file {path} is damaged: no {name} in it", _DERIVED_HINT)
+    return plain
 
 
 def _listing(folder: Path) -> list[Path]:
@@ -338,15 +330,9 @@ def _key_of(text: str, path: Path) -> RunKey | None:
     if path.suffix not in (".jobs", ".json"):
         return None
     try:
-        return parse_run_key(text)
+        return RunKey.parse(text)
     except DataError:
         return None
-
-
-def _require_consistent(key: RunKey, table: JobTable) -> None:
-    problem = find_inconsistency(table)
-    if problem:
-        raise DataError(f"run {key.text} is inconsistent: {problem}", "this is a defect: report it")
 
 
 def estimate_bytes(

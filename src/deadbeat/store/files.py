@@ -14,7 +14,7 @@ import os
 import shutil
 import stat
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from io import BufferedReader
@@ -59,7 +59,11 @@ def storing(path: Path) -> Iterator[None]:
 
 def sync_folder(folder: Path) -> None:
     """Make renames in ``folder`` durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -71,25 +75,30 @@ def part_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.{os.getpid()}{PART_SUFFIX}")
 
 
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """For a block that writes the part which then gets the name ``path``, durably."""
+    part = part_path(path)
+    with storing(path):
+        try:
+            yield part
+            _sync(part)
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
 def write_buffers(path: Path, buffers: Iterable[Buffer]) -> None:
     """Write ``buffers`` one after the other as ``path``, atomically.
 
     Raises:
         DeadbeatError: The disk is full, or writing is not permitted; nothing is left behind.
     """
-    part = part_path(path)
-    with storing(path):
-        try:
-            with part.open("wb") as stream:
-                for buffer in buffers:
-                    stream.write(buffer)
-                stream.flush()
-                os.fsync(stream.fileno())
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        sync_folder(path.parent)
+    with _replacing(path) as part, part.open("wb") as stream:
+        for buffer in buffers:
+            stream.write(buffer)
 
 
 def atomic_write(path: Path, data: bytes | str) -> None:
@@ -107,16 +116,8 @@ def copy_file(source: Path, target: Path) -> None:
     Raises:
         DeadbeatError: It cannot be read or written; nothing is left behind.
     """
-    part = part_path(target)
-    with storing(target):
-        try:
-            shutil.copy2(source, part)
-            _sync_file(part)
-            part.replace(target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        sync_folder(target.parent)
+    with _replacing(target) as part:
+        shutil.copy2(source, part)
 
 
 def move_file(source: Path, target: Path) -> None:
@@ -126,7 +127,7 @@ def move_file(source: Path, target: Path) -> None:
         DeadbeatError: It cannot be read or written; ``source`` is then still there.
     """
     with storing(target):
-        _sync_file(source)
+        _sync(source)
         try:
             source.replace(target)
         except OSError as error:
@@ -137,20 +138,12 @@ def move_file(source: Path, target: Path) -> None:
         sync_folder(target.parent)
 
 
-def _sync_file(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def json_text(value: Any) -> str:
     """JSON as deadbeat writes it: sorted, indented, one line end; NaN is refused (ValueError)."""
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write_json(path: Path, value: dict[str, Any]) -> None:
+def write_json(path: Path, value: Mapping[str, object]) -> None:
     """Write ``value`` with the format and the tool's version beside its own keys, atomically."""
     atomic_write(path, json_text({**value, "format": FORMAT, "tool": tool_version()}))
 
@@ -219,7 +212,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def check_format(path: Path, value: dict[str, Any], *, what: str, hint: str) -> None:
+def check_format(path: Path, value: Mapping[str, object], *, what: str, hint: str) -> None:
     """Refuse a file of another format and say which version can read it.
 
     Raises:

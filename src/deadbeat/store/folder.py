@@ -37,53 +37,37 @@ class FolderLock:
         self._folder = folder
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Hold the lock for a block.
+    def hold(self, *, wait: bool = True) -> Iterator[bool]:
+        """Hold the lock for a block; yields whether it is held.
+
+        Args:
+            wait: Else the block runs without it at once where it is not free.
 
         Raises:
             DeadbeatError: Another process is writing there.
         """
-        if not self._take(_PATIENCE_S):
+        key = os.getpid(), self._folder.resolve()
+        with self._guard:
+            descriptor, depth = self._held.get(key, (-1, 0))
+            if depth == 0:
+                descriptor = self._open_locked(_PATIENCE_S if wait else 0.0)
+            if taken := descriptor >= 0:
+                self._held[key] = (descriptor, depth + 1)
+        if wait and not taken:
             raise DeadbeatError(
                 f"another deadbeat{self._holder()} is writing {self._folder}",
                 "wait until it ends, or choose another name",
             )
         try:
-            yield
-        finally:
-            self._release()
-
-    @contextmanager
-    def hold_if_free(self) -> Iterator[bool]:
-        """Hold the lock for a block if nobody else does; yields whether it is held."""
-        taken = self._take(0.0)
-        try:
             yield taken
         finally:
             if taken:
-                self._release()
-
-    def _key(self) -> tuple[int, Path]:
-        return os.getpid(), self._folder.resolve()
-
-    def _take(self, patience_s: float) -> bool:
-        with self._guard:
-            descriptor, depth = self._held.get(self._key(), (-1, 0))
-            if depth == 0:
-                descriptor = self._open_locked(patience_s)
-                if descriptor < 0:
-                    return False
-            self._held[self._key()] = (descriptor, depth + 1)
-            return True
-
-    def _release(self) -> None:
-        with self._guard:
-            descriptor, depth = self._held[self._key()]
-            if depth > 1:
-                self._held[self._key()] = (descriptor, depth - 1)
-                return
-            del self._held[self._key()]
-            os.close(descriptor)
+                with self._guard:
+                    descriptor, depth = self._held.pop(key)
+                    if depth > 1:
+                        self._held[key] = (descriptor, depth - 1)
+                    else:
+                        os.close(descriptor)
 
     def _open_locked(self, patience_s: float) -> int:
         path = self._folder / LOCK_NAME
@@ -206,7 +190,7 @@ class OwnedFolder:
     def clean_if_possible(self) -> None:
         """A read-only folder, or one that is being written, is left as it is."""
         try:
-            with self._lock.hold_if_free() as held:
+            with self._lock.hold(wait=False) as held:
                 if held:
                     self.clean()
         except DeadbeatError:

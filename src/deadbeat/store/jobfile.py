@@ -223,149 +223,114 @@ def _parse_header(data: bytes, name: str) -> Any:
 
 def find_inconsistency(table: JobTable) -> str:
     """What in ``table`` the analysis could not rely on, in words; "" if nothing."""
-    return next(_problems(table), "")
+    return next((text for wrong, text in _checks(table) if np.any(wrong)), "")
 
 
-def _problems(table: JobTable) -> Iterator[str]:
-    """Problems in the order of the file: a check may rely on those before it."""
+#: What is wrong, if anything of it is true, in words.
+_Checks = Iterator[tuple[Any, str]]
+
+
+def _checks(table: JobTable) -> _Checks:
+    """In the order of the file: a check may rely on those before it."""
     set_id = bytes(table.header["set_id"])
-    if not (set_id.isascii() and set_id.decode("ascii").isprintable()):
-        yield "the set's identifier is not text"
-    yield from _task_problems(table.tasks, len(table.jobs))
-    yield from _slot_problems(table.slots, len(table.tasks))
-    yield from _probe_problems(table.probes, len(table.slots))
-    if len(table.jobs):
-        yield from _job_problems(table)
-        yield from _time_problems(table.jobs)
-    yield from _detail_problems(table)
-    yield from _counter_problems(table)
+    printable = set_id.isascii() and set_id.decode("ascii").isprintable()
+    yield not printable, "the set's identifier is not text"
+    yield from _task_checks(table.tasks, len(table.jobs))
+    yield from _slot_checks(table.slots, len(table.tasks))
+    probes = table.probes
+    yield probes["slot"] > len(table.slots), "a probe names a slot that does not exist"
+    yield probes["kind"] > j.PROBE_WITNESS, "a probe is of an unknown kind"
+    yield probes["value_ps"] >= LIMIT_NS, "a probe's value is out of range"
+    yield from _job_checks(table)
+    yield from _time_checks(table.jobs)
+    if len(table.details):
+        yield from _detail_checks(table)
+    yield from _counter_checks(table)
 
 
-def _task_problems(tasks: NDArray[Any], job_count: int) -> Iterator[str]:
-    if not np.array_equal(tasks["task"], np.arange(len(tasks))):
-        yield "tasks are not numbered 0, 1, 2, ..."
+def _task_checks(tasks: NDArray[Any], jobs: int) -> _Checks:
+    yield tasks["task"] != np.arange(len(tasks)), "tasks are not numbered 0, 1, 2, ..."
     for field in ("wcet_ns", "period_ns", "deadline_ns", "offset_ns"):
-        if len(tasks) and tasks[field].max() >= LIMIT_NS:
-            yield f"{field} of a task is out of range"
-    for field in ("wcet_ns", "period_ns", "deadline_ns"):
-        if len(tasks) and tasks[field].min() == 0:
-            yield f"{field} of a task is zero"
+        yield tasks[field] >= LIMIT_NS, f"{field} of a task is out of range"
+        yield field != "offset_ns" and tasks[field] == 0, f"{field} of a task is zero"
     first = 0
     for index, row in enumerate(tasks):
-        if int(row["first_job"]) != first:
-            yield f"jobs of task {index} do not follow those of the task before"
+        follows = int(row["first_job"]) == first
+        yield not follows, f"jobs of task {index} do not follow those of the task before"
         first += int(row["job_count"])
-    if first != job_count:
-        yield f"the tasks' job counts add up to {first}, not {job_count}"
+    yield first != jobs, f"the tasks' job counts add up to {first}, not {jobs}"
 
 
-def _slot_problems(slots: NDArray[Any], task_count: int) -> Iterator[str]:
-    if not np.array_equal(slots["slot"], np.arange(len(slots))):
-        yield "slots are not numbered 0, 1, 2, ..."
-    if (slots["kind"] > j.SLOT_SOLO).any():
-        yield "a slot is neither together nor solo"
-    if (slots["task"][slots["kind"] == j.SLOT_SOLO] >= task_count).any():
-        yield "a solo slot names a task that does not exist"
-    if not (all(map(_within_limit, (slots[name] for name in ("begin_ns", "start_ns", "end_ns"))))):
-        yield "a slot's time is out of range"
-    if (slots["end_ns"] < slots["start_ns"]).any():
-        yield "a slot ends before it starts"
-    if (slots["start_ns"] < slots["begin_ns"]).any():
-        yield "a slot starts before it begins"
-    if (np.diff(slots["round"].astype(np.int64)) < 0).any():
-        yield "rounds are not in order"
+def _slot_checks(slots: NDArray[Any], tasks: int) -> _Checks:
+    begin, start, end = (slots[name] for name in ("begin_ns", "start_ns", "end_ns"))
+    named = slots["task"][slots["kind"] == j.SLOT_SOLO]
+    yield slots["slot"] != np.arange(len(slots)), "slots are not numbered 0, 1, 2, ..."
+    yield slots["kind"] > j.SLOT_SOLO, "a slot is neither together nor solo"
+    yield named >= tasks, "a solo slot names a task that does not exist"
+    yield _beyond(begin) | _beyond(start) | _beyond(end), "a slot's time is out of range"
+    yield end < start, "a slot ends before it starts"
+    yield start < begin, "a slot starts before it begins"
+    yield np.diff(slots["round"].astype(np.int64)) < 0, "rounds are not in order"
 
 
-def _probe_problems(probes: NDArray[Any], slot_count: int) -> Iterator[str]:
-    if (probes["slot"] > slot_count).any():
-        yield "a probe names a slot that does not exist"
-    if (probes["kind"] > j.PROBE_WITNESS).any():
-        yield "a probe is of an unknown kind"
-    if (probes["value_ps"] >= LIMIT_NS).any():
-        yield "a probe's value is out of range"
-
-
-def _job_problems(table: JobTable) -> Iterator[str]:
-    jobs, slots = table.jobs, table.slots
+def _job_checks(table: JobTable) -> _Checks:
+    jobs, slots, flags = table.jobs, table.slots, table.jobs["flags"]
     owners = np.repeat(table.tasks["task"], table.tasks["job_count"].astype(np.int64))
-    if not np.array_equal(jobs["task"], owners):
-        yield "a job names another task than the one it is filed under"
-    if jobs["slot"].max() >= len(slots):
-        yield "a job names a slot that does not exist"
-    flags = jobs["flags"]
     started = flags & j.JOB_STARTED != 0
-    if ((flags & j.JOB_FINISHED != 0) & ~started).any():
-        yield "a job finished without having started"
-    if ((flags & j.JOB_SKIPPED != 0) & started).any():
-        yield "a skipped job started"
-    in_solo_window = slots["kind"][jobs["slot"]] == j.SLOT_SOLO
-    if not np.array_equal(flags & j.JOB_SOLO != 0, in_solo_window):
-        yield "a job's solo flag contradicts its slot"
+    yield jobs["task"] != owners, "a job names another task than the one it is filed under"
+    yield jobs["slot"] >= len(slots), "a job names a slot that does not exist"
+    yield (flags & j.JOB_FINISHED != 0) & ~started, "a job finished without having started"
+    yield (flags & j.JOB_SKIPPED != 0) & started, "a skipped job started"
+    alone = slots["kind"][jobs["slot"]] == j.SLOT_SOLO
+    yield (flags & j.JOB_SOLO != 0) != alone, "a job's solo flag contradicts its slot"
 
 
-def _time_problems(jobs: NDArray[Any]) -> Iterator[str]:
+def _time_checks(jobs: NDArray[Any]) -> _Checks:
     release, start, finish = jobs["release_ns"], jobs["start_ns"], jobs["finish_ns"]
     started = jobs["flags"] & j.JOB_STARTED != 0
     finished = jobs["flags"] & j.JOB_FINISHED != 0
-    if not _within_limit(release):
-        yield "a release is out of range"
-    if not (_within_limit(start[started]) and _within_limit(finish[finished])):
-        yield "a start or finish is out of range"
-    if (start < release)[started].any():
-        yield "a job starts before its release"
-    if (finish < start)[finished].any():
-        yield "a job finishes before it starts"
+    strange = (_beyond(start) & started) | (_beyond(finish) & finished)
+    yield _beyond(release), "a release is out of range"
+    yield strange, "a start or finish is out of range"
+    yield (start < release) & started, "a job starts before its release"
+    yield (finish < start) & finished, "a job finishes before it starts"
     same_task = jobs["task"][1:] == jobs["task"][:-1]
-    if ((release[1:] < release[:-1]) & same_task).any():
-        yield "jobs of a task are not in the order of their releases"
+    back = (release[1:] < release[:-1]) & same_task
+    yield back, "jobs of a task are not in the order of their releases"
 
 
-def _detail_problems(table: JobTable) -> Iterator[str]:
+def _detail_checks(table: JobTable) -> _Checks:
     jobs, details = table.jobs, table.details
-    if not len(details):
-        return
-    if len(details) != len(jobs):
-        yield f"there are details of {len(details)} jobs, not {len(jobs)}"
-        return
-    if (details["stall_ns"] < 0).any() or (details["worst_use_ns"] < 0).any():
-        yield "a stall or a worst use is negative"
+    many = f"there are details of {len(details)} jobs, not {len(jobs)}"
+    yield len(details) != len(jobs), many
+    stall, worst = details["stall_ns"], details["worst_use_ns"]
     finished = jobs["flags"] & j.JOB_FINISHED != 0
     span = np.where(finished, jobs["finish_ns"] - jobs["start_ns"], 0)
-    if (details["stall_ns"] > span).any():
-        yield "a stall is longer than its job"
-    if (details["worst_use_ns"] > span).any():
-        yield "a worst use is longer than its job"
-    if not _within_limit(details["worst_use_start_ns"]):
-        yield "the start of a worst use is out of range"
+    yield (stall < 0) | (worst < 0), "a stall or a worst use is negative"
+    yield stall > span, "a stall is longer than its job"
+    yield worst > span, "a worst use is longer than its job"
+    yield _beyond(details["worst_use_start_ns"]), "the start of a worst use is out of range"
 
 
-def _counter_problems(table: JobTable) -> Iterator[str]:
+def _counter_checks(table: JobTable) -> _Checks:
     counters = table.counters
-    if not len(counters):
-        return
-    if counters["task"].max() >= len(table.tasks):
-        yield "a counter names a task that does not exist"
-    if counters["slot"].max() >= len(table.slots):
-        yield "a counter names a slot that does not exist"
-        return
-    slots = table.slots[counters["slot"]]
-    if ((slots["kind"] == j.SLOT_SOLO) & (slots["task"] != counters["task"])).any():
-        yield "a counter names a task that did not run in its slot"
-    if counters["event"].max() >= len(j.COUNTER_EVENTS):
-        yield "a counter is of an unknown event"
-    if counters["status"].max() > j.COUNTER_FAILED:
-        yield "a counter has an unknown status"
+    task, slot = counters["task"], counters["slot"]
+    yield task >= len(table.tasks), "a counter names a task that does not exist"
+    yield slot >= len(table.slots), "a counter names a slot that does not exist"
+    slots = table.slots[slot]
+    absent = (slots["kind"] == j.SLOT_SOLO) & (slots["task"] != task)
+    yield absent, "a counter names a task that did not run in its slot"
+    yield counters["event"] >= len(j.COUNTER_EVENTS), "a counter is of an unknown event"
+    yield counters["status"] > j.COUNTER_FAILED, "a counter has an unknown status"
     errors = counters["value"][counters["status"] == j.COUNTER_FAILED]
-    if ((errors < 1) | (errors > ERRNO_MAX)).any():
-        yield "a counter failed without a reason"
+    yield (errors < 1) | (errors > ERRNO_MAX), "a counter failed without a reason"
     for field in ("value", "enabled_ns", "running_ns"):
-        if (counters[field] < 0).any() or not _within_limit(counters[field]):
-            yield f"{field} of a counter is out of range"
-    place = counters["task"].astype(np.int64) << 32 | counters["slot"].astype(np.int64) << 16
-    if (np.diff(place | counters["event"]) <= 0).any():
-        yield "counters are not in the order of task, slot and event"
+        strange = (counters[field] < 0) | _beyond(counters[field])
+        yield strange, f"{field} of a counter is out of range"
+    place = task.astype(np.int64) << 32 | slot.astype(np.int64) << 16 | counters["event"]
+    yield np.diff(place) <= 0, "counters are not in the order of task, slot and event"
 
 
-def _within_limit(times_ns: NDArray[Any]) -> bool:
-    """Whether all times are far from overflow (and none is NEVER)."""
-    return not ((times_ns <= -LIMIT_NS) | (times_ns >= LIMIT_NS)).any()
+def _beyond(times_ns: NDArray[Any]) -> Any:
+    """Which times are near overflow (or are NEVER)."""
+    return (times_ns <= -LIMIT_NS) | (times_ns >= LIMIT_NS)

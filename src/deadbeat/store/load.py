@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cattrs.gen.typeddicts import make_dict_structure_fn
+
 from deadbeat.model.load import Gaps, LoadKey, LoadMachine, LoadRun, Rounds
 from deadbeat.model.validity import judged_load
 from deadbeat.store.runfolder import RunFolder, run_converter
-from deadbeat.store.serial import are_numbers, is_number, require
 
 LOAD_FILE = "load.json"
 #: A thousand additions that take a second: no machine is so slow.
 UNIT_MAX_PS = 10**12
-#: What a run tells of the machine beside it: name -> whether a value is one.
-_MACHINE = {
-    **dict.fromkeys(
-        ("foreign_cpus", "others_ready", "rt_period_us", "rt_runtime_us", "steal_share"), is_number
-    ),
-    "steal_ticks": is_number,
-    "steal_ticks_by_cpu": are_numbers,
-    "frequency_khz": lambda value: isinstance(value, dict),
-}
 
 
 class LoadStore(RunFolder[LoadKey, LoadRun]):
@@ -59,7 +51,6 @@ class LoadStore(RunFolder[LoadKey, LoadRun]):
         return LoadKey.parse(text)
 
     def judged(self, run: LoadRun) -> LoadRun:
-        require(run.machine, _MACHINE)
         return judged_load(run)
 
 
@@ -67,11 +58,11 @@ def are_words(plain: Any) -> bool:
     return isinstance(plain, dict) and all(isinstance(each, str) for each in plain.values())
 
 
-# `LoadStore.judged` checks what is known of it.
+# Versions before wrote further keys.
 LoadStore.CONVERTER.register_structure_hook_func(
-    lambda kind: kind is LoadMachine, lambda plain, _: dict(plain)
+    lambda kind: kind is LoadMachine,
+    make_dict_structure_fn(LoadMachine, LoadStore.CONVERTER, _cattrs_forbid_extra_keys=False),
 )
-LoadStore.CONVERTER.register_unstructure_hook_func(lambda kind: kind is LoadMachine, dict)
 for _columns in (Rounds, Gaps):
     LoadStore.CONVERTER.register_unstructure_hook(_columns, lambda columns: columns.to_json())
     LoadStore.CONVERTER.register_structure_hook(_columns, lambda plain, wanted: wanted(**plain))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
+from cattrs import Converter, override
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
-from deadbeat.model.errors import DataError
 from deadbeat.model.platform import Platform
 from deadbeat.store.files import read_json, write_json
-from deadbeat.store.serial import structure, to_plain
+from deadbeat.store.serial import converter, structure, to_plain
 
 ORIGIN_FILE = "origin.json"
 _HINT = "restore it from a backup, or begin a campaign anew with --fresh"
@@ -48,12 +50,20 @@ class Origin:
         return (self.elf, self.source, self.index) == (other.elf, other.source, other.index)
 
 
+@cache
+def _converter() -> Converter:
+    """As that of all stored values; files have had these names from the first on."""
+    made = converter().copy()
+    names: dict[str, Any] = {"name": override(rename="from")}
+    names["original"] = override(rename="original_platform")
+    made.register_unstructure_hook(Origin, make_dict_unstructure_fn(Origin, made, **names))
+    made.register_structure_hook(Origin, make_dict_structure_fn(Origin, made, **names))
+    return made
+
+
 def write_origin(path: Path, origin: Origin) -> None:
     """Write ``origin`` as ``path``, atomically."""
-    plain = to_plain(origin)
-    plain["from"] = plain.pop("name")
-    plain["original_platform"] = plain.pop("original")
-    write_json(path, plain)
+    write_json(path, _converter().unstructure(origin))
 
 
 def read_origin(path: Path) -> Origin:
@@ -63,16 +73,7 @@ def read_origin(path: Path) -> Origin:
         DataError: Unreadable, damaged or of another format.
     """
     plain = read_json(path, what="origin", hint=_HINT)
-    renamed = {"from": "name", "original_platform": "original"}
-    if unknown := plain.keys() & set(renamed.values()):
-        raise DataError(f"origin {path} is damaged: unknown key {min(unknown)}", _HINT)
-    return structure(
-        {renamed.get(key, key): item for key, item in plain.items()},
-        Origin,
-        path=path,
-        what="origin",
-        hint=_HINT,
-    )
+    return structure(plain, Origin, path=path, what="origin", hint=_HINT, made=_converter())
 
 
 def origin_facts(origin: Origin) -> dict[str, object]:

@@ -26,7 +26,6 @@ from deadbeat.store.files import (
     read_bytes,
     storing,
 )
-from deadbeat.store.keys import parse_run_key
 from deadbeat.store.serial import structure, to_plain
 
 _HINT = "delete the batch's files in programs/ and repeat the command: it is built again"
@@ -36,7 +35,7 @@ _LINE_SET_ID = re.compile(rb'^\{"index": \d+, "key": "[^"\\]*", "set_id": "([^"\
 _LINE_KEY = re.compile(rb'^\{"index": (\d+), "key": "([^"\\]*)", ')
 
 
-@frozen(kw_only=True)
+@frozen
 class Program:
     """A batch that was built.
 
@@ -93,8 +92,6 @@ class ProgramFolder:
         """
         if not _BATCH_NAME.fullmatch(batch):
             raise UsageError(f"{batch!r} cannot name a batch", "letters, digits, '.', '_' and '-'")
-        if set_ids and len(set_ids) != len(task_sets):
-            raise ValueError(f"{len(set_ids)} identifiers for {len(task_sets)} task sets")
         with storing(self._folder):
             self._folder.mkdir(exist_ok=True)
         atomic_write(self._folder / f"{batch}.c", c_source)
@@ -102,22 +99,25 @@ class ProgramFolder:
         if elf is not None and stored is not None:
             copy_file(elf, stored)
         lines = [
-            _index_line(index, key, set_ids[index] if set_ids else "", task_set)
-            for index, (key, task_set) in enumerate(task_sets)
+            json.dumps(
+                {"index": i, "key": key.text, "set_id": set_id, "task_set": to_plain(task_set)},
+                ensure_ascii=False,
+                allow_nan=False,
+            )
+            for i, ((key, task_set), set_id) in enumerate(
+                zip(task_sets, set_ids or [""] * len(task_sets), strict=True)
+            )
         ]
         index = "[\n" + ",\n".join(lines) + "\n]\n"
-        self._record_hashes(batch, c_source, stored, index)
-        atomic_write(self._folder / f"{batch}.json", index)
-        self._forget()
-        return stored
-
-    def _record_hashes(self, batch: str, source: str, elf: Path | None, index: str) -> None:
-        hashes = {"c": hashlib.sha256(source.encode()).hexdigest()}
-        if elf is not None:
-            hashes["elf"] = file_hash(elf)
+        hashes = {"c": hashlib.sha256(c_source.encode()).hexdigest()}
+        if stored is not None:
+            hashes["elf"] = file_hash(stored)
         hashes["json"] = hashlib.sha256(index.encode()).hexdigest()
         text = "".join(f"{digest}  {batch}.{suffix}\n" for suffix, digest in hashes.items())
         atomic_write(self._folder / f"{batch}.sha256", text)
+        atomic_write(self._folder / f"{batch}.json", index)
+        self._forget()
+        return stored
 
     def recorded_hashes(self, batch: str) -> dict[str, str]:
         """Suffix (``c``, ``elf``, ``json``) -> SHA-256 as recorded; empty where none were.
@@ -157,15 +157,10 @@ class ProgramFolder:
         self._load()
         found = []
         for batch in sorted(self._lines):
-            elf = self._folder / f"{batch}.elf"
-            keys = [(i, key) for key, (owner, i) in self._where.items() if owner == batch]
+            source, elf = (self._folder / f"{batch}.{suffix}" for suffix in ("c", "elf"))
+            keys = sorted((i, key) for key, (owner, i) in self._where.items() if owner == batch)
             found.append(
-                Program(
-                    batch=batch,
-                    source=self._folder / f"{batch}.c",
-                    elf=elf if elf.exists() else None,
-                    keys=tuple(key for _, key in sorted(keys)),
-                )
+                Program(batch, source, elf if elf.exists() else None, tuple(k for _, k in keys))
             )
         return tuple(found)
 
@@ -236,7 +231,7 @@ class ProgramFolder:
                 match = _LINE_KEY.match(line)
                 if match is None or int(match[1]) != index:
                     raise DataError(f"batch index {path} is damaged: line {index + 2}", _HINT)
-                self._where[parse_run_key(match[2].decode("utf-8", "replace"))] = (path.stem, index)
+                self._where[RunKey.parse(match[2].decode("utf-8", "replace"))] = (path.stem, index)
 
 
 def file_hash(path: Path) -> str:
@@ -257,8 +252,3 @@ def _split_index(path: Path) -> list[bytes]:
     if lines[0] != b"[" or lines[-2:] != [b"]", b""]:
         raise DataError(f"batch index {path} is damaged: it is not a whole array", _HINT)
     return [line.removesuffix(b",") for line in lines[1:-2] if line]
-
-
-def _index_line(index: int, key: RunKey, set_id: str, task_set: TaskSet) -> str:
-    item = {"index": index, "key": key.text, "set_id": set_id, "task_set": to_plain(task_set)}
-    return json.dumps(item, ensure_ascii=False, allow_nan=False)

@@ -96,7 +96,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
     CONVERTER: ClassVar[Converter]
 
     def __init__(
-        self, path: Path, *, spec: dict[str, Any], platform: Platform, **facts: Any
+        self, path: Path, *, spec: Mapping[str, object], platform: Platform, **facts: Any
     ) -> None:
         super().__init__(path)
         self.spec = spec
@@ -104,7 +104,9 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         self.facts = facts
 
     @classmethod
-    def create(cls, path: Path, spec: dict[str, Any], platform: Platform, **facts: Any) -> Self:
+    def create(
+        cls, path: Path, spec: Mapping[str, object], platform: Platform, **facts: Any
+    ) -> Self:
         """Begins an experiment in ``path``, which must be missing, empty, or begun and killed.
 
         Raises:
@@ -144,11 +146,11 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         return store
 
     @classmethod
-    def has_facts(cls, plain: Mapping[str, Any]) -> bool:
+    def has_facts(cls, plain: Mapping[str, object]) -> bool:
         """Whether a head holds what a kind wants beside specification and platform."""
         return True
 
-    def save_doctor(self, answer: dict[str, Any]) -> None:
+    def save_doctor(self, answer: Mapping[str, object]) -> None:
         """Keeps what ``deadbeat doctor --json`` says of the machine."""
         with self.lock():
             write_json(self.path / DOCTOR_FILE, answer)
@@ -161,7 +163,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         """``run`` by today's rule."""
         return run
 
-    def to_plain(self, run: R) -> dict[str, Any]:
+    def to_plain(self, run: R) -> dict[str, object]:
         """JSON values of a run."""
         plain = self.CONVERTER.unstructure(run)
         assert isinstance(plain, dict)
@@ -202,49 +204,33 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         """Where the run ``key`` is or would be."""
         return self.path / RUNS / f"{key.text}.json"
 
-    def commit(self, run: R) -> Path:
-        """Keeps a run; whole or not at all, and once.
+    def keep(self, run: R) -> Path:
+        """Keeps a run, whole or not at all. An invalid one of its key is set aside; a kill at any
+        moment leaves the one or the other.
 
         Raises:
-            DeadbeatError: It is stored already, or cannot be written.
+            DeadbeatError: The one that is stored counts, or nothing can be written.
+            DataError: The one that is stored is damaged.
         """
         path = self.run_path(run.key)
         with self.lock():
             if path.exists():
-                raise DeadbeatError(f"{path} is stored already", "a defect")
-            self._write(path, run)
-        return path
-
-    def keep(self, run: R) -> Path:
-        """Commits a run, or replaces the invalid one of its key.
-
-        Raises:
-            DeadbeatError, DataError: As `commit` and `replace`.
-        """
-        stored = self.run_path(run.key).is_file()
-        return self.replace(run) if stored else self.commit(run)
-
-    def replace(self, run: R) -> Path:
-        """Keeps a run in the place of an invalid one, which is set aside; a kill at any moment
-        leaves the one or the other.
-
-        Raises:
-            DeadbeatError: The one that is stored counts, or nothing can be written.
-            DataError: There is none, or it is damaged.
-        """
-        path = self.run_path(run.key)
-        with self.lock():
-            old = self.load(run.key)
-            if old.valid:
-                raise DeadbeatError(f"{path} counts: it is not measured again", "a defect")
-            number = len(old.replaced) + 1
-            aside = self._aside(run.key, number)
-            with storing(aside):
-                aside.parent.mkdir(exist_ok=True)
-            copy_file(path, aside)
-            why = tuple(each for each in old.problems if each.severity == "invalid")
-            before = (*old.replaced, Replaced(started=old.started, problems=why))
-            self._write(path, _evolved(run, before))
+                old = self.load(run.key)
+                if old.valid:
+                    raise DeadbeatError(f"{path} counts: it is not measured again", "a defect")
+                aside = self._aside(run.key, len(old.replaced) + 1)
+                with storing(aside):
+                    aside.parent.mkdir(exist_ok=True)
+                copy_file(path, aside)
+                why = tuple(each for each in old.problems if each.severity == "invalid")
+                before = (*old.replaced, Replaced(started=old.started, problems=why))
+                made: Any = run  # attrs.evolve does not know that R is a class of attrs
+                run = attrs.evolve(made, replaced=before)
+            plain = {"run": self.to_plain(run), "format": FORMAT, "tool": tool_version()}
+            text = json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
+            with storing(path):
+                path.parent.mkdir(exist_ok=True)
+            atomic_write(path, text + "\n")
         return path
 
     def load(self, key: K) -> R:
@@ -284,18 +270,16 @@ class RunFolder(OwnedFolder, Generic[K, R]):
             DataError: A file is missing or no JSON; one whose run is not valid, or replaces one
                 that was not, is damaged.
         """
-        return {key for key in self.committed() if self._is_invalid(key)}
-
-    def settled(self, *, retry_invalid: bool) -> set[K]:
-        """Runs that are not to be measured (again): the stored ones.
-
-        Args:
-            retry_invalid: But the invalid ones.
-
-        Raises:
-            DataError: One that would be replaced is damaged.
-        """
-        return self.committed() - (self.invalid() if retry_invalid else set())
+        found = set()
+        for key in self.committed():
+            plain = read_json(self.run_path(key), what="run", hint=RUN_HINT).get("run")
+            problems = plain.get("problems") if isinstance(plain, dict) else None
+            listed = problems if isinstance(problems, list) else []
+            # Most runs are stored as valid: their figures need not be read.
+            stored = any(isinstance(p, dict) and p.get("seriousness") == "invalid" for p in listed)
+            if stored and not self.load(key).valid:
+                found.add(key)
+        return found
 
     def lacking(
         self, planned: Iterable[K], *, retry_failed: bool = True, retry_invalid: bool = False
@@ -305,7 +289,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         Raises:
             DataError: A run that would be replaced is damaged.
         """
-        known = self.settled(retry_invalid=retry_invalid)
+        known = self.committed() - (self.invalid() if retry_invalid else set())
         known |= set() if retry_failed else set(self.failed())
         return tuple(key for key in planned if key not in known)
 
@@ -315,7 +299,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         return {key: self._reason(key) for key in sorted(lacking)}
 
     def fail(self, key: K, reason: str) -> None:
-        """Notes that ``key`` has no result; a later `commit` of it counts instead."""
+        """Notes that ``key`` has no result; a later `keep` of it counts instead."""
         path = self.path / FAILED / f"{key.text}.json"
         with self.lock(), storing(path):
             path.parent.mkdir(exist_ok=True)
@@ -335,27 +319,6 @@ class RunFolder(OwnedFolder, Generic[K, R]):
             DataError: As `load`.
         """
         return (self.load(key) for key in sorted(self.committed()))
-
-    def _is_invalid(self, key: K) -> bool:
-        """Most runs are stored as valid: their figures need not be read."""
-        plain = read_json(self.run_path(key), what="run", hint=RUN_HINT).get("run")
-        problems = plain.get("problems") if isinstance(plain, dict) else None
-        listed = problems if isinstance(problems, list) else []
-        stored = any(isinstance(p, dict) and p.get("seriousness") == "invalid" for p in listed)
-        return stored and not self.load(key).valid
-
-    def _write(self, path: Path, run: R) -> None:
-        plain = {"run": self.to_plain(run), "format": FORMAT, "tool": tool_version()}
-        text = json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
-        with storing(path):
-            path.parent.mkdir(exist_ok=True)
-        atomic_write(path, text + "\n")
-
-
-def _evolved(run: R, replaced: tuple[Replaced, ...]) -> R:
-    made: Any = run  # attrs.evolve does not know that R is a class of attrs
-    evolved: R = attrs.evolve(made, replaced=replaced)
-    return evolved
 
 
 def run_converter(key: type[K], parse: Callable[[str], K]) -> Converter:

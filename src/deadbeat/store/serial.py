@@ -7,7 +7,6 @@ resource]``: a batch holds thousands of them and stays readable this way.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -46,29 +45,6 @@ def converter() -> Converter:
         lambda item, kind: _old_ratio(item) if isinstance(item, float) else known(item, kind),
     )
     return made
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value of JSON is a number that a result can hold."""
-    return isinstance(value, int | float) and abs(value) <= NUMBER_MAX
-
-
-def are_numbers(value: Any) -> bool:
-    """Whether it is an object of numbers; one that could not be read is null."""
-    return isinstance(value, dict) and all(n is None or is_number(n) for n in value.values())
-
-
-def require(
-    values: Any, kinds: Mapping[str, Callable[[Any], bool]], *, needed: Collection[str] = ()
-) -> None:
-    """Refuses (ValueError) what is no object, or has a value that is not of its kind; null is
-    unknown, unless it is ``needed``."""
-    if not isinstance(values, dict):
-        raise ValueError(f"expected an object, found {values!r:.40}")
-    for name, fits in kinds.items():
-        value = values.get(name)
-        if (value is None and name in needed) or (value is not None and not fits(value)):
-            raise ValueError(f"{name} is {value!r:.40}")
 
 
 def exact_converter() -> Converter:

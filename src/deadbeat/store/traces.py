@@ -18,7 +18,6 @@ from deadbeat.model.errors import DataError
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import RunTrace, TraceEvent
 from deadbeat.store.files import FORMAT, atomic_write, read_json, storing, tool_version, write_json
-from deadbeat.store.keys import parse_run_key
 from deadbeat.store.serial import exact_converter
 
 #: So many runs of a campaign keep their trace.
@@ -57,7 +56,12 @@ class TraceFolder:
             least = min(kept, key=lambda one: (kept[one], one.text))
             dropped = least if len(kept) > self._most else None
             if dropped != key:
-                atomic_write(self._file(key), _text(trace, severity))
+                plain = _converter().unstructure(trace)
+                del plain["unavailable"]  # a trace that is kept was taken
+                plain |= {"format": FORMAT, "version": VERSION, "tool": tool_version()}
+                plain["severity"] = severity
+                text = json.dumps(plain, sort_keys=True, allow_nan=False)
+                atomic_write(self._file(key), text + "\n")
             if dropped is not None:
                 del kept[dropped]
                 self._file(dropped).unlink(missing_ok=True)
@@ -69,11 +73,9 @@ class TraceFolder:
             DataError: Damaged.
         """
         path = self._file(key)
-        return (
-            trace_from_plain(read_json(path, what="trace", hint=_HINT), path)
-            if path.exists()
-            else None
-        )
+        if not path.exists():
+            return None
+        return trace_from_plain(read_json(path, what="trace", hint=_HINT), path)
 
     def unavailable(self) -> str:
         """Why runs were not traced, the last reason; "" where none was refused. Others may have
@@ -95,19 +97,12 @@ class TraceFolder:
             self._kept = {}
             for path in sorted(self._path.glob("m*.json")):
                 try:
-                    key = parse_run_key(path.stem)
+                    key = RunKey.parse(path.stem)
                     tardiness, share = read_json(path, what="trace", hint=_HINT)["severity"]
                     self._kept[key] = (int(tardiness), float(share))
                 except (ArithmeticError, DataError, KeyError, TypeError, ValueError):
                     continue  # a damaged trace is told where it is read
         return self._kept
-
-
-def _text(trace: RunTrace, severity: Severity) -> str:
-    plain = _converter().unstructure(trace)
-    del plain["unavailable"]  # a trace that is kept was taken
-    plain |= {"format": FORMAT, "version": VERSION, "tool": tool_version(), "severity": severity}
-    return json.dumps(plain, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def trace_from_plain(plain: Mapping[str, object], path: Path) -> RunTrace:

@@ -27,6 +27,8 @@ from deadbeat.synthesis.stream import Stream
 
 #: Changes whenever the same seed would give another task set.
 GENERATOR_VERSION = "1"
+#: The same of sets whose utilisations are by ``fixed-sum``.
+FIXED_SUM_VERSION = "2"
 #: A task's realised cost differs from its WCET by at most one part in this.
 COST_PRECISION = 100
 # The packer searches for something better than a gap of one part in this of the WCET.
@@ -349,7 +351,9 @@ def _bind(
         tasks=tuple(tasks),
         resources=tuple(resources),
         seed=seed,
-        generator=GENERATOR_VERSION,
+        generator=FIXED_SUM_VERSION
+        if parameters.utilisation_method == "fixed-sum"
+        else GENERATOR_VERSION,
         sync_share=share,
         contended_ratio=ratio,
         sync_share_real=share_real,

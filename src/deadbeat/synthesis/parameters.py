@@ -23,10 +23,8 @@ SEGMENTS_LIMIT = 1024
 WCET_LIMIT_NS = 10_000_000_000
 CLASSES_LIMIT = 64
 PERIOD_LIMIT_NS = 10_000_000_000
-#: Tasks of one core that ``fixed-sum`` divides among, and where they have bounds of their own: its
-#: tables grow with the square, and with the cube.
+#: Tasks of one core that ``fixed-sum`` divides among: its tables grow with the cube.
 FIXED_SUM_LIMIT = 128
-FIXED_SUM_OWN_LIMIT = 32
 _LEAST_UTILISATION = Fraction(1, 1000)
 #: Only with ``utilisation`` do these say anything.
 _OF_UTILISATION = (
@@ -259,9 +257,8 @@ class SynthesisParameters:
                 f"utilisation: {number} on {f'core {core}' if own else 'a core'} reach "
                 f"{_decimal(lowest)} to {_decimal(highest)}, found {_decimal(utilisation)}; {cure}"
             )
-        most = FIXED_SUM_LIMIT if len(set(bounds)) == 1 else FIXED_SUM_OWN_LIMIT
-        if self.utilisation_method == "fixed-sum" and len(tasks) > most:
-            yield f"tasks: fixed-sum is for up to {most} on a core, found {len(tasks)}"
+        if self.utilisation_method == "fixed-sum" and len(tasks) > FIXED_SUM_LIMIT:
+            yield f"tasks: fixed-sum is for up to {FIXED_SUM_LIMIT} on a core, found {len(tasks)}"
 
 
 def _decimal(number: Fraction) -> str:

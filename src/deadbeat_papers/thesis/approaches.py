@@ -19,10 +19,9 @@ from deadbeat import (
     StudyResults,
     StudySpec,
     SweepCell,
-    compare_means,
 )
-from deadbeat import compare_shares as compare
 from deadbeat_papers.thesis import charts
+from deadbeat_papers.thesis.comparisons import compare, compare_means
 from deadbeat_papers.thesis.grid import SOURCE
 from deadbeat_papers.thesis.telling import larger, ordered, told_text
 

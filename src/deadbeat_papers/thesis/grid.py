@@ -15,10 +15,10 @@ from deadbeat import (
     StudyResults,
     StudySpec,
     SweepCell,
-    compare_strata,
     study_curves,
 )
 from deadbeat_papers.thesis.charts import critical
+from deadbeat_papers.thesis.comparisons import compare_strata
 from deadbeat_papers.thesis.telling import falling, ordered
 
 #: U from 0.6 m to 0.99 m in thousandths of m: nine values.

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from deadbeat import Count, Evidence, Mask, Mean, StudyResults, compare_means, compare_paired
-from deadbeat import compare_shares as compare
+from deadbeat import Count, Evidence, Mask, Mean, StudyResults
+from deadbeat_papers.thesis.comparisons import compare, compare_means, compare_paired
 
 
 def ordered(

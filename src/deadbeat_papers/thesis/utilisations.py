@@ -18,8 +18,8 @@ from deadbeat import (
     SweepCell,
     study_curves,
 )
-from deadbeat import compare_shares as compare
 from deadbeat_papers.thesis.charts import utilisations
+from deadbeat_papers.thesis.comparisons import compare
 from deadbeat_papers.thesis.grid import LOADS, SOURCE, heavy_tasks
 
 _M = 8

@@ -20,7 +20,7 @@ from deadbeat.kinds.breakdown.spec import SearchSpec, period_ppm
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.model.tasks import TaskSet
 from deadbeat.sched import analyze
-from deadbeat.sched.spans import BoundTask, simulate_jobs
+from deadbeat.sched.simulator import simulate_jobs
 
 Floats = NDArray[np.float64]
 #: The runs have 6 by default: this is 64 times finer.
@@ -49,13 +49,13 @@ def simulated(
         horizon_ns = round(seconds * 1e9)
         found = simulate_jobs(
             [
-                BoundTask(
-                    core=task.core,
+                TimedTask(
+                    home=task.core,
                     priority=task.priority,
-                    wcet_ns=max(1, round(cost_ns)),
-                    period_ns=timing.period_ns,
-                    deadline_ns=timing.deadline_ns,
-                    offset_ns=timing.offset_ns,
+                    wcet=max(1, round(cost_ns)),
+                    period=timing.period_ns,
+                    deadline=timing.deadline_ns,
+                    offset=timing.offset_ns,
                 )
                 for task, timing, cost_ns in zip(task_set.tasks, timings, costs_ns, strict=True)
             ],

@@ -32,7 +32,6 @@ from deadbeat.model.measures import MEASURES
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CAMPAIGN_FILE
-from deadbeat.store.keys import parse_run_key
 
 METRICS = (
     Metric(name="slowdown", title="Slowdown", minimum=0.02),
@@ -143,7 +142,7 @@ def observe(campaign: CampaignSubject) -> Observations:
 
     def rows() -> Iterator[Observation]:
         for row in campaign.view.summary.sets:
-            key, released = parse_run_key(row["key"]), row["released"]
+            key, released = RunKey.parse(row["key"]), row["released"]
             lost = 1 - row["jobs"] / released if released else 0.0
             for metric in METRICS:
                 yield Observation(

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from deadbeat.executors.metrics import JobColumns, quantiles
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
-from deadbeat.sched.spans import BoundTask, simulate_jobs
+from deadbeat.model.systems import TimedTask
+from deadbeat.sched.simulator import simulate_jobs
 
 Floats = NDArray[np.float64]
 _FINISH, _RELEASE = 4, 2
@@ -102,13 +103,13 @@ def _simulate(
     longest = int(max(table.tasks["deadline_ns"].max(), table.tasks["period_ns"].max()))
     present = [index for index, offset in enumerate(offsets) if offset >= 0]
     tasks = [
-        BoundTask(
-            core=int(row["core"]),
+        TimedTask(
+            home=int(row["core"]),
             priority=int(row["priority"]),
-            wcet_ns=max(1, int(row["wcet_ns"])),
-            period_ns=int(row["period_ns"]),
-            deadline_ns=int(row["deadline_ns"]),
-            offset_ns=offsets[index],
+            wcet=max(1, int(row["wcet_ns"])),
+            period=int(row["period_ns"]),
+            deadline=int(row["deadline_ns"]),
+            offset=offsets[index],
         )
         for index, row in enumerate(table.tasks)
         if offsets[index] >= 0

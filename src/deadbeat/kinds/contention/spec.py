@@ -72,7 +72,7 @@ class PrecisionSpec:
     sets_min: int = keyed(_SETS, "--sets-min N", "Task sets every point gets.", default=SETS_MIN)
     sets_max: int = keyed(_SETS, "--sets-max N", "Task sets no point exceeds.", default=SETS_MAX)
     sets_mean: int | None = keyed(
-        rules.OptionalWhole(5, 10_000),
+        rules.Whole(5, 10_000),
         "--sets-mean N",
         "Task sets a point gets on average at most; what early points save goes to the widest.",
         default=None,

@@ -310,7 +310,7 @@ class StressSpec:
     )
     sets: int = keyed(rules.Whole(1, 100_000), "--sets N", "Task sets of each group.")
     random_sets: int | None = keyed(
-        rules.OptionalWhole(1, 100_000),
+        rules.Whole(1, 100_000),
         "--sets N",
         "Of the group that draws its M; as sets unless given.",
         default=None,

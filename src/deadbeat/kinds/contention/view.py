@@ -29,7 +29,6 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.keys import parse_run_key
 from deadbeat.store.summary import read_summary
 
 _SPLIT_COLUMNS = (
@@ -178,7 +177,7 @@ def _key(key: RunKey | str) -> RunKey:
     if not isinstance(key, str):
         return key
     try:
-        return parse_run_key(key)
+        return RunKey.parse(key)
     except DataError as error:
         raise UsageError(error.message, error.hint) from None
 

@@ -17,7 +17,6 @@ from deadbeat.model.rules import (
     DurationNs,
     Flag,
     Name,
-    OptionalWhole,
     Problem,
     Seconds,
     Whole,
@@ -151,7 +150,7 @@ class LoadSpec:
         default=None,
     )
     additions: int | None = keyed(
-        OptionalWhole(100_000, 10**11), "N", "Work of a round as it is, instead.", default=None
+        Whole(100_000, 10**11), "N", "Work of a round as it is, instead.", default=None
     )
     deadline: int | None = keyed(
         AutoDuration(_MS // 10, 600_000 * _MS),
@@ -184,7 +183,7 @@ class LoadSpec:
         Whole(1, REPEATS_MAX), "--repeats N", "Runs of every cell, all in random order.", default=5
     )
     remedy_repeats: int | None = keyed(
-        OptionalWhole(1, 2 * REPEATS_MAX),
+        Whole(1, 2 * REPEATS_MAX),
         "--remedy-repeats N",
         "Of the cells with the most ordinary threads, where remedies are told apart.  [twice]",
         default=None,

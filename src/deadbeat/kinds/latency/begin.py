@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from itertools import count, pairwise
 from pathlib import Path
 
 import attrs
 
-from deadbeat.experiment.base import FolderExperiment, Watcher
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun
@@ -33,7 +34,7 @@ from deadbeat.kinds.latency.spec import (
 from deadbeat.kinds.latency.stress import StressLoads
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.examples import example_platform
-from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
+from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
 from deadbeat.model.platform import Platform
 from deadbeat.model.rules import RefusedError
 from deadbeat.model.words import count_of
@@ -106,13 +107,12 @@ def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Plat
     wanted = specify(asked.written, asked.typed, names=names)
     if asked.simulated:
         platform = example_platform()
-        known = {SIMULATED: ""}
         if wanted.engines and wanted.engines != (SIMULATED,):
             raise UsageError("--simulated and --engine exclude each other", "drop one")
-        spec = resolve(wanted, engines=known, cpus=platform.cpus, names=names)
+        spec = resolve(wanted, engines={SIMULATED: ""}, cpus=platform.cpus, names=names)
         platform = attrs.evolve(platform, cpus=spec.cpus or ())
-        loads = MadeUpLoads(spec.cpus or ())
         engines = {SIMULATED: make_engine(SIMULATED)}
+        loads = MadeUpLoads(spec.cpus or ())
         return MatrixMachine(target=target, engines=engines, loads=loads), spec, platform
     strange = [name for name in wanted.engines or () if name not in ENGINES]
     if strange:
@@ -136,12 +136,9 @@ def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Plat
 
 def idle_only(words: Sequence[str]) -> list[str]:
     """The same command for the idle machine alone."""
-    kept, after = ["deadbeat"], False
-    for word in words:
-        if not after and word != "--loads" and not word.startswith("--loads="):
-            kept.append(word)
-        after = word == "--loads"
-    return [*kept, "--loads", "idle"]
+    before = ("", *words)
+    kept = (w for b, w in pairwise(before) if b != "--loads" and not re.match("--loads(=|$)", w))
+    return ["deadbeat", *kept, "--loads", "idle"]
 
 
 def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
@@ -169,7 +166,7 @@ def _examine(asked: Begin, target: Target, spec: LatencySpec, store: LatencyStor
 # -- results of other tools as a matrix of their own
 
 
-def _imported(asked: Begin) -> FolderExperiment[LatencyKey, LatencyRun]:
+def _imported(asked: Begin) -> MatrixExperiment:
     """The files that ``--import`` names, in a new folder."""
     layer, names = asked.typed, asked.names
     wanted = specify(layer, names=names)
@@ -188,19 +185,10 @@ def _imported(asked: Begin) -> FolderExperiment[LatencyKey, LatencyRun]:
     path = asked.runs / numbered(spec.name, max(family(asked.runs, spec.name), default=0) + 1)
     store = LatencyStore.create(path, spec_dict(spec), platform)
     for run in runs:
-        store.commit(run)
+        store.keep(run)
     asked.say(f"{len(runs)} results are in {path}")
-    return ImportedExperiment(store, sorted(store.committed()))
-
-
-class ImportedExperiment(FolderExperiment[LatencyKey, LatencyRun]):
-    """A matrix that lacks nothing: what it holds was measured by others."""
-
-    def seconds(self, runs: int) -> float:
-        return 0.0
-
-    def measure(self, tell: Watcher) -> Generator[LatencyRun]:
-        yield from ()
+    nothing = MatrixMachine(target=FakeTarget(), engines={}, loads=MadeUpLoads(()))
+    return MatrixExperiment(spec, store, nothing)  # which lacks no run
 
 
 def _spec(
@@ -226,17 +214,16 @@ def _spec(
 
 def _runs(words: Sequence[str], told: Missing) -> tuple[list[LatencyRun], list[Foreign]]:
     """A run per file; those of one load and engine are its repeats."""
-    repeats: Counter[tuple[LoadPoint, str]] = Counter()
+    repeats: defaultdict[tuple[LoadPoint, str], count[int]] = defaultdict(count)
     runs, said = [], []
+    hint = "--import takes files of cyclictest, jitterdebugger or OSADL"
     for word in words:
         load, file = _split(word)
-        hint = "--import takes files of cyclictest, jitterdebugger or OSADL"
         data = read_bytes(file, what="result", hint=hint, piped=True)
         foreign = read_foreign(data.decode("utf-8", errors="replace"), str(file))
-        cell = (load, foreign.engine)
-        runs.append(as_run(foreign, load, repeats[cell], name=str(file), told=told))
+        repeat = next(repeats[load, foreign.engine])
+        runs.append(as_run(foreign, load, repeat, name=str(file), told=told))
         said.append(foreign)
-        repeats[cell] += 1
     return runs, said
 
 
@@ -244,9 +231,13 @@ def _split(word: str) -> tuple[LoadPoint, Path]:
     """``cpu:50=FILE``; without a load it is taken for the idle machine."""
     text, equals, file = word.partition("=")
     if not equals or Path(word).is_file():
-        if not word:
-            raise UsageError("--import: no file is named", "write it FILE or cpu:50=FILE")
-        return IDLE, Path(word)
+        file = word
+        if file:
+            return IDLE, Path(file)
+    if not file:
+        raise UsageError(
+            f"--import{' ' * bool(word)}{word}: no file is named", "write it cpu:50=FILE"
+        )
     try:
         (load,) = LoadsRule().parse(text)
     except RefusedError as error:
@@ -254,34 +245,33 @@ def _split(word: str) -> tuple[LoadPoint, Path]:
         raise UsageError(f"--import {word}: {problem.found}", problem.hint) from None
     except ValueError:
         raise UsageError(f"--import {word}: one load a file", "write it cpu:50=FILE") from None
-    if not file:
-        raise UsageError(f"--import {word}: no file is named", "write it cpu:50=FILE")
     return load, Path(file)
 
 
 def _platform(said: Sequence[Foreign]) -> Platform:
     """Where the files come from; those of several kernels or machines do not belong together."""
-    for what in ("host", "kernel"):
+
+    def said_by_all(what: str) -> str:
         found = sorted({getattr(foreign, what) for foreign in said} - {""})
-        if len(found) > 1:
+        if len(found) > 1 and what != "cmdline":
             raise UsageError(
                 f"the files are of several {what}s: {', '.join(found)}",
                 "import those of each with a --name of their own, then deadbeat compare",
             )
-    host = next((foreign.host for foreign in said if foreign.host), _NOT_KNOWN)
-    kernel = next((foreign.kernel for foreign in said if foreign.kernel), _NOT_KNOWN)
-    cmdline = next((foreign.cmdline for foreign in said if foreign.cmdline), _NOT_KNOWN)
+        return str(found[0]) if found else _NOT_KNOWN
+
+    host = said_by_all("host")
     return Platform(
         name=host,
         kind="hardware",
         machine=_NOT_KNOWN,
         soc=_NOT_KNOWN,
         cpus=tuple(sorted({cpu.cpu for foreign in said for cpu in foreign.cpus})),
-        kernel=kernel,
+        kernel=said_by_all("kernel"),
         preemption="unknown",
         governor="unknown",
         toolchain="",
         flags="",
         fingerprint=f"imported:{host}",
-        details={"cmdline": cmdline},
+        details={"cmdline": said_by_all("cmdline")},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from attrs import evolve, frozen
@@ -48,31 +49,24 @@ def load_charts(summary: LatencySummary) -> list[Chart]:
 
 
 def _load_chart(summary: LatencySummary, engine: str, *, alone: bool) -> Chart:
-    every = [cell for cell in summary.cells if cell.engine == engine]
-    own = [cell for cell in every if cell.whole.runs]
-    # Also those without a valid run: an empty place says what is missing.
-    loads = loads_of(every)
+    # Also cells without a valid run: an empty place says what is missing.
+    cells = [cell for cell in summary.cells if cell.engine == engine]
+    loads, marks = loads_of(cells), deadline_marks(summary.deadlines_ns, axis="y")
+
+    def panel(title: str, names: Iterable[str]) -> Panel:
+        each = (
+            quantity_curves(cells, loads, name, QUANTITY_WORDS[name], look=_LOOKS[name])
+            for name in names
+        )
+        return loads_panel(title, loads, [*chain(*each)], marks=marks)
+
     return Chart(
         name=f"latency-load-{engine}",
         title="Latency against load",
         option="" if alone else engine,
         family="" if alone else "latency-load",
-        caption=" ".join(filter(None, (without_run(every), CAPTION))),
-        panels=tuple(
-            loads_panel(
-                title,
-                loads,
-                [
-                    drawn
-                    for name in names
-                    for drawn in quantity_curves(
-                        own, loads, name, QUANTITY_WORDS[name], look=_LOOKS[name]
-                    )
-                ],
-                marks=deadline_marks(summary.deadlines_ns, axis="y"),
-            )
-            for title, names in (("Maxima", _MAXIMA), ("Mean and percentiles", _PERCENTILES))
-        ),
+        caption=" ".join(filter(None, (without_run(cells), CAPTION))),
+        panels=(panel("Maxima", _MAXIMA), panel("Mean and percentiles", _PERCENTILES)),
     )
 
 
@@ -274,22 +268,20 @@ def timeline_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
     for run in sorted(runs, key=lambda run: run.key.repeat):
         if run.valid and any(item.worst for item in run.cpus):
             found[run.key.load][run.key.engine].append(run)
-    return [_timeline_chart(load, found[load]) for load in sorted(found, key=load_order)]
-
-
-def _timeline_chart(load: LoadPoint, by_engine: Mapping[str, Sequence[LatencyRun]]) -> Chart:
-    kept = max(len(item.worst) for runs in by_engine.values() for run in runs for item in run.cpus)
-    return Chart(
-        name=f"latency-timeline-{load.text}",
-        title="When the latest wake-ups were",
-        option=load_words(load),
-        family="latency-timeline",
-        caption=f"Points: the {kept} latest wake-ups of every run and CPU; lines, where the engine"
-        " keeps them: the latest of each stretch of time. Runs stand one after another as if"
-        " nothing lay between them. Points at even distances have a timer behind them; points"
-        " of several CPUs at one moment, something that holds them all.",
-        panels=tuple(_timeline(engine, by_engine[engine]) for engine in sorted(by_engine)),
-    )
+    return [
+        Chart(
+            name=f"latency-timeline-{load.text}",
+            title="When the latest wake-ups were",
+            option=load_words(load),
+            family="latency-timeline",
+            caption="Points: the latest wake-ups of every run and CPU; lines, where the engine"
+            " keeps them: the latest of each stretch of time. Runs stand one after another as if"
+            " nothing lay between them. Points at even distances have a timer behind them; points"
+            " of several CPUs at one moment, something that holds them all.",
+            panels=tuple(_timeline(*each) for each in sorted(found[load].items())),
+        )
+        for load in sorted(found, key=load_order)
+    ]
 
 
 def _timeline(engine: str, runs: Sequence[LatencyRun]) -> Panel:
@@ -298,27 +290,27 @@ def _timeline(engine: str, runs: Sequence[LatencyRun]) -> Panel:
     units = (("h", 3600.0), ("min", 60.0))
     unit, size = next((each for each in units if starts[-1] >= 3 * each[1]), ("s", 1.0))
     cpus = sorted({event.cpu for event in events})
-    curves = [
-        level_curve(runs, cpu, look=look, size=size) for look, cpu in enumerate(cpus[:_CURVES])
-    ]
     # The first CPUs have a look each, the others one together.
-    for look, own in enumerate([[cpu] for cpu in cpus[:_CURVES]] + [cpus[_CURVES:]]):
-        label = f"CPU {own[0]}" if look < _CURVES and own else f"the other {len(own)} CPUs"
+    groups = [[cpu] for cpu in cpus[:_CURVES]] + [cpus[_CURVES:]]
+    curves = [
+        level_curve(runs, own[0], look=look, size=size) for look, own in enumerate(groups[:-1])
+    ]
+    for look, own in enumerate(groups):
+        label = f"CPU {own[0]}" if own is not groups[-1] else f"the other {len(own)} CPUs"
         mine = (event for event in events if event.cpu in own)
         curves.append(_points(mine, label=label, look=look, size=size))
     curves.append(
         _points([worst], label="the latest of all", look=_WORST_LOOK, size=size, kind="line")
     )
+    beginnings = starts[1:-1] if len(runs) <= _BEGINNINGS + 1 else []
     return Panel(
         title=f"{engine}: the latest is {worst.words}",
         x_label=f"time measured beside this load ({unit})",
         y_label=LATENCY,
         curves=tuple(each for each in curves if each.x),
         marks=tuple(
-            Mark(axis="x", at=start / size, label="the next run begins") for start in starts[1:-1]
-        )
-        if len(runs) <= _BEGINNINGS + 1
-        else (),
+            Mark(axis="x", at=start / size, label="the next run begins") for start in beginnings
+        ),
         y_log=True,
         x_limits=(0.0, max(starts[-1] / size, 1e-9)),
     )
@@ -340,12 +332,10 @@ def level_curve(runs: Sequence[LatencyRun], cpu: int, *, look: int, size: float)
     tops: list[int] = []
     starts = _starts(runs)
     for run, start in zip(runs, starts, strict=False):
-        for item in run.cpus:
-            if item.cpu == cpu and item.block_ns and item.block_maxima:
-                blocks = np.asarray(item.block_maxima, np.int64)
-                first = np.arange(0, len(blocks), -(-len(blocks) // each))
-                at += (start + first * item.block_ns / 1e9).tolist()
-                tops += np.maximum.reduceat(blocks, first).tolist()
+        for item in (i for i in run.cpus if i.cpu == cpu and i.block_ns and i.block_maxima):
+            first = np.arange(0, len(item.block_maxima), -(-len(item.block_maxima) // each))
+            at += (start + first * item.block_ns / 1e9).tolist()
+            tops += np.maximum.reduceat(item.block_maxima, first).tolist()
     if not any(tops):
         return Curve(label="", kind="steps", x=(), y=())
     # Of more runs than stretches several stand for one.

@@ -50,10 +50,8 @@ def circumstances(
         realtime_tasks=None
         if tasks is None
         else tuple(
-            RealtimeTask(
-                task=task.tid, name=task.name, policy=task.policy_name, priority=task.priority
-            )
-            for task in tasks
+            RealtimeTask(task=t.tid, name=t.name, policy=t.policy_name, priority=t.priority)
+            for t in tasks
         ),
         dma_latency_us=known(before.dma_latency_us),
         readings=len(moments),
@@ -90,9 +88,10 @@ def _load_share(before: Snapshot, after: Snapshot, cpus: Sequence[int]) -> float
 
 
 def _load_ticks(moment: Snapshot) -> int | None:
-    if isinstance(moment.processes, Unknown):
-        return None
-    return sum(each.tree_ticks for each in moment.processes if each.name.startswith(LOAD_NAMES))
+    seen = known(moment.processes)
+    return (
+        None if seen is None else sum(p.tree_ticks for p in seen if p.name.startswith(LOAD_NAMES))
+    )
 
 
 def _most(grown: Mapping[str, int]) -> dict[str, int]:
@@ -127,10 +126,11 @@ def _missing(moment: Snapshot) -> dict[str, str]:
 
 def _unwitnessed(before: Snapshot) -> dict[str, str]:
     """Whether the kernel would have told of real-time throttling in a run; else why not."""
-    log = before.log if not isinstance(before.log, Unknown) else ()
-    if any(_THROTTLING in line for line in log):
-        return {"rt throttling": "the kernel tells of it once a boot, and has: not known of a run"}
-    if before.log_whole is False:
-        reason = "the kernel tells of it once a boot, and the beginning of its log is gone"
-        return {"rt throttling": reason}
-    return {}
+    once = "the kernel tells of it once a boot, and"
+    if any(_THROTTLING in line for line in known(before.log) or ()):
+        return {"rt throttling": f"{once} has: not known of a run"}
+    return (
+        {"rt throttling": f"{once} the beginning of its log is gone"}
+        if before.log_whole is False
+        else {}
+    )

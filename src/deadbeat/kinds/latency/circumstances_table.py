@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
 from deadbeat.kinds.latency.words import load_order, load_words
-from deadbeat.model.latency import LatencyRun, LoadPoint
+from deadbeat.model.latency import LatencyRun
 from deadbeat.report.document import FactList, Part, Subsection, Table, flatten, percent, said
 
 #: Texts of one kind that are shown; there may be a line of the kernel's log for every run.
@@ -60,12 +61,10 @@ def machine_pairs(runs: Sequence[LatencyRun]) -> list[tuple[str, str]]:
     return found + [(name, text) for name, text in texts.items() if text]
 
 
-def missing_pairs(runs: Iterable[LatencyRun]) -> list[tuple[str, str]]:
+def missing_pairs(runs: Sequence[LatencyRun]) -> list[tuple[str, str]]:
     """What could not be read, and why; it was not checked."""
-    found: dict[str, str] = {}
-    for run in runs:
-        found = run.circumstances.missing | found
-    return sorted(found.items())
+    every = (pair for run in reversed(runs) for pair in run.circumstances.missing.items())
+    return sorted(dict(every).items())
 
 
 def interrupt_pairs(runs: Sequence[LatencyRun]) -> list[tuple[str, str]]:
@@ -96,9 +95,7 @@ def circumstances(
 
 def loads_table(runs: Iterable[LatencyRun]) -> Table:
     """A row per load: what it reached on each CPU, what it did, and what made it."""
-    by_load: dict[LoadPoint, list[LatencyRun]] = defaultdict(list)
-    for run in runs:
-        by_load[run.key.load].append(run)
+    ordered = sorted(runs, key=lambda run: load_order(run.key.load))
     return Table(
         name="loads-table",
         title="Loads",
@@ -108,7 +105,7 @@ def loads_table(runs: Iterable[LatencyRun]) -> Table:
             said("throughput", _throughput, long=True),
             said("commands", _commands, long=True),
         ),
-        rows=[by_load[load] for load in sorted(by_load, key=load_order)],
+        rows=[list(own) for _, own in groupby(ordered, key=lambda run: run.key.load)],
         dense=True,
     )
 

@@ -20,7 +20,7 @@ from deadbeat.kinds.latency.guarded import failure_of, guarded, put_runtime
 from deadbeat.kinds.latency.importers import CYCLICTEST, expecting
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.latency import CpuLatency
-from deadbeat.targets.base import Completed, Process, Target
+from deadbeat.targets.base import Process, Target
 
 PACKAGE = "rt-tests"
 #: Its histogram's range, us. A latency above is counted, but in no bucket: a second is far above
@@ -33,7 +33,7 @@ _MARGIN_S = 30.0
 _LOOK_S, _LOOKS = 0.5, 5
 #: Of proc_pid_stat(5), counted from behind the name: CPU it ran on last, priority, policy.
 _CPU, _RT_PRIORITY, _POLICY = 36, 37, 38
-_POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline"}
+_POLICIES = {"0": "other", "1": "fifo", "2": "rr", "3": "batch", "5": "idle", "6": "deadline"}
 # Of every thread: `status` only tells what `stat` does not. Spaces cannot be in $1: it is our file.
 _SCRIPT = r"""
 for process in /proc/[0-9]*; do
@@ -48,11 +48,7 @@ done 2>/dev/null; :"""
 
 
 class CyclictestEngine:
-    """See `deadbeat.kinds.latency.engine.Engine`.
-
-    Args:
-        program: Where the runtime's program is on a target; puts it there.
-    """
+    """See `Engine`; ``program`` puts the runtime's program on a target, and tells where."""
 
     name = "cyclictest"
     kind = "hardware"
@@ -73,13 +69,8 @@ class CyclictestEngine:
         return lines[0].strip() if lines else "cyclictest"
 
     def measure(self, target: Target, request: Request) -> Measured:
-        """Runs it once, under the runtime's guard and the machine's lock; it splits no path.
-
-        What its threads really have is read from /proc while it measures: one short look.
-
-        Raises:
-            TargetError: Permission, it died or wrote something else; a machine that is in use.
-        """
+        """Runs it once, under the runtime's guard and the machine's lock; what its threads really
+        have is read from /proc meanwhile: one short look."""
         if target not in self._programs:
             self._programs[target] = self._put(target)
         out = f"{target.folder}/cyclictest.json"
@@ -98,20 +89,20 @@ class CyclictestEngine:
                 f"SCHED_FIFO was refused: {diagnosis.cause}",
                 f"{diagnosis.cure}; or measure without it: --policy other marks every result",
             )
-        failure = failure_of(_without_warnings(done), "cyclictest", package=PACKAGE)
-        if failure is not None:
+        # What it always says is not what it failed of.
+        said = [line for line in done.stderr.splitlines() if not line.startswith("WARN")]
+        if failure := failure_of(
+            evolve(done, stderr="\n".join(said)), "cyclictest", package=PACKAGE
+        ):
             raise failure
         try:
             result = CYCLICTEST.take(target.read_text(out) or "", "what cyclictest wrote")
         except DataError as error:
-            raise TargetError(
-                error.message, "is it cyclictest of rt-tests 2.0 or later?"
-            ) from error
-        cpus = (
-            expecting(cpu, seconds=request.seconds, interval_ns=request.interval_ns)
-            for cpu in result.cpus
-        )
-        return Measured(cpus=as_seen(tuple(cpus), threads))
+            hint = "is it cyclictest of rt-tests 2.0 or later?"
+            raise TargetError(error.message, hint) from error
+        seconds, interval_ns = request.seconds, request.interval_ns
+        cpus = [expecting(cpu, seconds=seconds, interval_ns=interval_ns) for cpu in result.cpus]
+        return Measured(cpus=as_seen(cpus, threads))
 
     def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
         """It does not write into the trace when its threads read the clock."""
@@ -170,12 +161,6 @@ def _over(process: Process, wait_s: float) -> bool:
         return False
 
 
-def _without_warnings(done: Completed) -> Completed:
-    """What it always says is not what it failed of."""
-    said = [line for line in done.stderr.splitlines() if not line.startswith("WARN")]
-    return evolve(done, stderr="\n".join(said))
-
-
 # ---------- its threads ----------
 
 
@@ -189,6 +174,11 @@ class CyclictestThread:
     cpu: int
     allowed: tuple[int, ...]
 
+    @property
+    def placed(self) -> int:
+        """The one CPU it may run on; -1 for several."""
+        return self.allowed[0] if len(self.allowed) == 1 else -1
+
 
 def threads_command(out: str) -> str:
     """Words for a target's shell that print the threads of the cyclictest that writes ``out``."""
@@ -197,21 +187,18 @@ def threads_command(out: str) -> str:
 
 def threads_of(text: str) -> tuple[CyclictestThread, ...]:
     """The threads in what `threads_command` printed, in the order of their numbers."""
-    pairs = re.findall(r"^(\d+) \(.*\) (.*)\nallowed (.*)$", text, re.M)
-    found = []
-    for number, rest, allowed in pairs:
-        fields = rest.split()
-        if len(fields) <= _POLICY:
-            continue
-        policy = int(fields[_POLICY])
-        thread = CyclictestThread(
+    seen = re.findall(r"^(\d+) \(.*\) (.*)\nallowed (.*)$", text, re.M)
+    found = (
+        CyclictestThread(
             number=int(number),
-            policy=_POLICIES.get(policy, f"policy {policy}"),
+            policy=_POLICIES.get(fields[_POLICY], f"policy {fields[_POLICY]}"),
             priority=int(fields[_RT_PRIORITY]),
             cpu=int(fields[_CPU]),
             allowed=tuple(sorted(cpu_set(allowed))),
         )
-        found.append(thread)
+        for number, rest, allowed in seen
+        if len(fields := rest.split()) > _POLICY
+    )
     return tuple(sorted(found, key=lambda thread: thread.number))
 
 
@@ -223,19 +210,17 @@ def as_seen(
     A thread that may run on one CPU alone is that CPU's; others are given out in the order in which
     they were begun, as cyclictest numbers them, and are placed on several (-1).
     """
-    if len(threads) != len({cpu.cpu for cpu in cpus}):
-        return tuple(cpus)
     wanted = {cpu.cpu for cpu in cpus}
-    alone = {thread.allowed[0]: thread for thread in threads if len(thread.allowed) == 1}
-    own = {place: thread for place, thread in alone.items() if place in wanted}
+    if len(threads) != len(wanted):
+        return tuple(cpus)
+    own = {thread.placed: thread for thread in threads if thread.placed in wanted}
     rest = [thread for thread in threads if thread not in own.values()]
     own |= dict(zip(sorted(wanted - set(own)), rest, strict=True))
-    return tuple(_having(cpu, own[cpu.cpu]) for cpu in cpus)
-
-
-def _having(cpu: CpuLatency, thread: CyclictestThread) -> CpuLatency:
-    placed = thread.allowed[0] if len(thread.allowed) == 1 else -1
-    return evolve(cpu, policy=thread.policy, priority=thread.priority, placed=placed)
+    return tuple(
+        evolve(cpu, policy=seen.policy, priority=seen.priority, placed=seen.placed)
+        for cpu in cpus
+        for seen in [own[cpu.cpu]]
+    )
 
 
 make = CyclictestEngine

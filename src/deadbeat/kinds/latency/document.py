@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -25,7 +25,6 @@ from deadbeat.model.latency_summary import (
     Extrapolation,
     LatencyRow,
     LatencySummary,
-    TailGate,
     TailStatement,
 )
 from deadbeat.model.words import seconds_text, time_text, us_text
@@ -191,30 +190,16 @@ TAIL_COLUMNS = (
 )  # fmt: skip
 _SAYS = {True: "yes", False: "no", None: "not looked at"}
 GATE_COLUMNS = (
-    said("load", itemgetter(0)),
-    said("method", lambda row: row[1].method, words=True),
-    said("condition", lambda row: row[2].name, words=True),
-    said("holds", lambda row: _SAYS[row[2].passed], words=True),
-    said("figures", lambda row: row[2].text, long=True),
+    said("load", lambda row: load_words(row[0].load)),
+    said("engine", lambda row: row[0].engine, words=True),
+    _statement("condition", attrgetter("name"), words=True),
+    _statement("holds", lambda gate: _SAYS[gate.passed], words=True),
+    _statement("figures", attrgetter("text"), long=True),
 )
 
 
-def tail_table(summary: LatencySummary) -> Table:
-    """Every statement on the tail of every cell."""
-    rows = [(cell, tail) for cell in summary.cells for tail in cell.whole.tail]
-    return Table(name="tail-table", title="Bounds", columns=TAIL_COLUMNS, rows=rows, dense=True)
-
-
-def extrapolations_of(summary: LatencySummary) -> list[tuple[str, Extrapolation]]:
-    """For every cell and method: of what, and its levels or why there are none."""
-    return [
-        (f"{load_words(cell.load)} · {cell.engine}", item)
-        for cell in summary.cells
-        for item in cell.whole.extrapolations
-    ]
-
-
 def extrapolated(item: Extrapolation) -> str:
+    """Its levels, or why there are none."""
     if item.refused:
         return f"refused: {item.refused}"
     levels = [
@@ -227,14 +212,14 @@ def extrapolated(item: Extrapolation) -> str:
 
 
 def _tail(summary: LatencySummary) -> tuple[Part, ...]:
-    table = tail_table(summary)
-    if not table.rows:
+    rows = [(cell, tail) for cell in summary.cells for tail in cell.whole.tail]
+    if not rows:
         return (Sentence("Nothing was measured: nothing can be said."),)
-    every = extrapolations_of(summary)
-    gates: list[tuple[str, Extrapolation, TailGate]] = [
-        (where, item, gate) for where, item in every for gate in item.gates
-    ]
-    beyond = FactList([(f"{where} · {item.method}", extrapolated(item)) for where, item in every])
+    every = [(cell, item) for cell in summary.cells for item in cell.whole.extrapolations]
+    gates = [(cell, gate) for cell, item in every for gate in item.gates]
+    beyond = FactList(
+        [(f"{load_words(cell.load)} · {cell.engine}", extrapolated(item)) for cell, item in every]
+    )
     looked = Table(name="gates-table", columns=GATE_COLUMNS, rows=gates, dense=True)
     folded = Subsection(f"{len(gates)} conditions that were looked at", (looked,), folded=True)
     return (
@@ -243,7 +228,7 @@ def _tail(summary: LatencySummary) -> tuple[Part, ...]:
             " The share counts wake-ups as if so many were independent; the share of runs assumes"
             " nothing about wake-ups within a run."
         ),
-        table,
+        Table(name="tail-table", title="Bounds", columns=TAIL_COLUMNS, rows=rows, dense=True),
         *((Subsection("Beyond what was seen", (beyond,)),) if every else ()),
         *((folded,) if gates else ()),
     )
@@ -265,24 +250,18 @@ WARNING_COLUMNS = (
 
 def problems_of(summary: LatencySummary) -> list[tuple[LatencyKey, Finding]]:
     """Every problem of every run that does not count."""
-    return [
-        (run.key, problem)
-        for cell in summary.cells
-        for run in cell.invalid
-        for problem in run.problems
-    ]
+    runs = (run for cell in summary.cells for run in cell.invalid)
+    return [(run.key, problem) for run in runs for problem in run.problems]
 
 
 def warnings_of(runs: Iterable[LatencyRun]) -> list[tuple[str, int, str]]:
     """Warnings of valid runs, those of one name together: how many, and the first one's text."""
-    counts: Counter[str] = Counter()
-    texts: dict[str, str] = {}
+    texts: dict[str, list[str]] = defaultdict(list)
     for run in (run for run in runs if run.valid):
-        own = {problem.id: problem.message for problem in run.problems}
-        counts.update(own.keys())
-        for name, text in own.items():
-            texts.setdefault(name, f"{run.key.text}: {text}")
-    return [(name, count, texts[name]) for name, count in counts.most_common()]
+        for name, text in {problem.id: problem.message for problem in run.problems}.items():
+            texts[name].append(f"{run.key.text}: {text}")
+    found = ((name, len(each), each[0]) for name, each in texts.items())
+    return sorted(found, key=lambda row: -row[1])
 
 
 def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> tuple[Part, ...]:
@@ -315,22 +294,17 @@ def _invalid_lines(summary: LatencySummary) -> list[str]:
 # ---------- the document ----------
 
 
-def latency_charts(summary: LatencySummary, runs: Sequence[LatencyRun]) -> list[Chart]:
-    """Every figure that there are numbers for."""
-    return [
-        *_own_charts(summary, runs),
-        *split_charts(summary.cells),
-        *machine_charts(runs),
-    ]
-
-
-def _own_charts(summary: LatencySummary, runs: Sequence[LatencyRun]) -> list[Chart]:
-    return [
+def latency_charts(
+    summary: LatencySummary, runs: Sequence[LatencyRun], *, machine: bool = True
+) -> list[Chart]:
+    """Every figure that there are numbers for; ``machine``: also of the path and the machine."""
+    own = [
         *load_charts(summary),
         *histogram_charts(summary),
         *timeline_charts(runs),
         *tail_charts(summary),
     ]
+    return [*own, *split_charts(summary.cells), *machine_charts(runs)] if machine else own
 
 
 def latency_document(
@@ -361,7 +335,11 @@ def latency_document(
             Section(
                 "figures",
                 "Figures",
-                (Figures(_own_charts(summary, runs), "Nothing was measured yet."),),
+                (
+                    Figures(
+                        latency_charts(summary, runs, machine=False), "Nothing was measured yet."
+                    ),
+                ),
             ),
             Section(
                 "matrix",
@@ -413,12 +391,7 @@ def _answer(summary: LatencySummary) -> tuple[Part, ...]:
 def write_latency(
     store: LatencyStore, *, deadlines_ns: Sequence[int] = (), figures: bool = True
 ) -> LatencySummary:
-    """``latency.csv``, the figures, and the page, last: everything that derives from the runs.
-
-    Raises:
-        DataError: A run is damaged.
-        DeadbeatError: Something cannot be written.
-    """
+    """``latency.csv``, the figures, and the page, last: everything that derives from the runs."""
     runs = tuple(store.runs())
     summary = summarise_latency(runs, name=store.path.name, deadlines_ns=deadlines_ns)
     with store.lock():

@@ -40,18 +40,14 @@ class Request:
 
     Attributes:
         cpus: One measuring thread is pinned to each.
-        seconds: How long.
-        interval_ns: Period of every thread.
         priority: Real-time priority, 1 to 99; 0 with policy ``other``.
-        policy: ``fifo`` or ``other``.
         dma_latency: ``hold``: /dev/cpu_dma_latency is kept at 0 while measuring, as cyclictest
             does; ``system``: left as an application would find it.
         trace: Whether `Engine.trace` follows `Engine.measure`.
         break_ns: The kernel's events are recorded in the run that counts, and kept around every
             wake-up that is later than this and than all before: the very worst of a long run
             has its cause. What recording them costs is in its figures then. 0: they are not.
-        load: What runs beside it; engines that measure do not look at it.
-        seed: Of engines that make their figures up.
+        load, seed: For engines that make their figures up.
     """
 
     cpus: tuple[int, ...]
@@ -82,11 +78,9 @@ def unsplit(measured: Measured, why: str) -> Measured:
 
 
 class Engine(Protocol):
-    """Something that measures wake-up latency on a target.
+    """Something that measures wake-up latency on a target; its ``name`` goes into file names.
 
-    Attributes:
-        name: ``cyclictest``, ``prober``, ``simulated``: goes into file names.
-        kind: ``hardware`` (whatever the target is) or ``simulated``.
+    ``kind``: ``hardware`` (whatever the target is) or ``simulated``.
     """
 
     @property
@@ -104,9 +98,7 @@ class Engine(Protocol):
     def measure(self, target: Target, request: Request) -> Measured:
         """Measures once; the caller sleeps meanwhile. Nothing of it runs on when this returns.
 
-        Raises:
-            TargetError: Permission, a program that died, a machine that is in use.
-        """
+        TargetError: no permission, a program that died, a machine that is in use."""
 
     def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
         """``measured`` with the path of wake-ups split, by a run of its own of at most TRACE_S with
@@ -137,11 +129,9 @@ class SimulatedEngine:
         self._drift = drift
 
     def unavailable(self, target: Target) -> str:
-        """Never."""
         return ""
 
     def version(self, target: Target) -> str:
-        """Made up."""
         return "made up"
 
     def measure(self, target: Target, request: Request) -> Measured:
@@ -149,7 +139,6 @@ class SimulatedEngine:
         return Measured(cpus=tuple(self._cpu(request, place) for place in range(len(request.cpus))))
 
     def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
-        """There is nothing to trace."""
         return unsplit(measured, "a made-up machine has no kernel")
 
     def _cpu(self, request: Request, place: int) -> CpuLatency:

@@ -18,13 +18,14 @@ docs/reference/latency-summary.md has what this covers.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 import numpy as np
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of, pool
+from deadbeat.model.histogram import Histogram, bucket_high, bucket_of, pool
 from deadbeat.model.latency import QUANTILES_PPM
 from deadbeat.model.latency_summary import Distribution, Quantity
 from deadbeat.stats import special
@@ -51,44 +52,41 @@ def distribution(runs: Sequence[Histogram]) -> Distribution:
     """The quantities of ``runs`` (a histogram per run), pooled."""
     whole = pool(runs)
     between = _between(runs, whole)
-    mean = _quantity("mean", whole.mean_ns, between.mean() if between else _OPEN)
-    quantiles = [
-        evolve(
-            _quantity(name, whole.quantile(ppm), _further(whole, ppm, between)),
-            runs_ns=tuple(run.quantile(ppm) for run in runs),
+
+    def quantity(
+        name: str, of: Callable[[Histogram], float | None], ends: Ends = _OPEN
+    ) -> Quantity:
+        """An end is never on the wrong side of the value: pooled and run by run differ."""
+        value, (low, high) = of(whole), ends
+        return Quantity(
+            name=name,
+            value_ns=value,
+            low_ns=low if low is None or value is None else min(low, value),
+            high_ns=high if high is None or value is None else max(high, value),
+            runs_ns=tuple(map(of, runs)),
         )
-        for name, ppm in QUANTILES_PPM.items()
-    ]
+
+    def quantile(name: str, ppm: int) -> Quantity:
+        """Of each side the further end of the intervals within and between runs."""
+        (low, high), (lower, higher) = (
+            order_interval(whole, ppm),
+            between.quantile(ppm) if between else _OPEN,
+        )
+        ends = (
+            None if low is None or lower is None else min(low, lower),
+            None if high is None or higher is None else max(high, higher),
+        )
+        return quantity(name, lambda histogram: histogram.quantile(ppm), ends)
+
     return Distribution(
         histogram=whole,
         quantities=(
-            Quantity(name="min", value_ns=whole.min_ns, runs_ns=tuple(run.min_ns for run in runs)),
-            evolve(mean, runs_ns=tuple(run.mean_ns for run in runs)),
-            *_in_order(quantiles),
-            Quantity(name="max", value_ns=whole.max_ns, runs_ns=tuple(run.max_ns for run in runs)),
+            quantity("min", attrgetter("min_ns")),
+            quantity("mean", attrgetter("mean_ns"), between.mean() if between else _OPEN),
+            *_in_order([quantile(name, ppm) for name, ppm in QUANTILES_PPM.items()]),
+            quantity("max", attrgetter("max_ns")),
             _max_of_a_run(runs, whole),
         ),
-    )
-
-
-def _quantity(name: str, value: float | None, ends: Ends) -> Quantity:
-    """An end is never on the wrong side of the value: pooled and run by run differ."""
-    low, high = ends
-    if value is not None:
-        low, high = (
-            None if low is None else min(low, value),
-            None if high is None else max(high, value),
-        )
-    return Quantity(name=name, value_ns=value, low_ns=low, high_ns=high)
-
-
-def _further(whole: Histogram, share_ppm: int, between: Between | None) -> Ends:
-    """Of each side the further end of the intervals within and between runs."""
-    low, high = order_interval(whole, share_ppm)
-    lower, higher = between.quantile(share_ppm) if between else _OPEN
-    return (
-        None if low is None or lower is None else min(low, lower),
-        None if high is None or higher is None else max(high, higher),
     )
 
 
@@ -121,17 +119,9 @@ def order_interval(histogram: Histogram, share_ppm: int) -> Ends:
     low, high = quantile_ranks(histogram.total, share_ppm / 1e6)
     upper = None if high is None else histogram.at_rank(high)
     return (
-        None if low is None else _low_at(histogram, low),
+        None if low is None else histogram.low_at_rank(low),
         None if upper is None else upper + histogram.resolution_ns - 1,
     )
-
-
-def _low_at(histogram: Histogram, rank: int) -> int | None:
-    """The ``rank``-th smallest value as the bottom of its bucket, at least ``min_ns``."""
-    if rank > histogram.total - histogram.overflow:
-        return histogram.overflow_from_ns
-    place = int(np.searchsorted(np.cumsum(histogram.counts), rank))
-    return max(bucket_low(int(histogram.buckets[place])), histogram.min_ns or 0)
 
 
 def _max_of_a_run(runs: Sequence[Histogram], whole: Histogram) -> Quantity:
@@ -184,13 +174,8 @@ class Between:
         if value is None:
             return _OPEN
         above = np.flatnonzero(self.low >= 1 - share_ppm / 1e6)
-        return self._least(int(above[-1]) + 1 if len(above) else 0), self._upper(share_ppm, value)
-
-    def _least(self, place: int) -> float | None:
-        """Least value of a bucket by its place; beyond them all, of what overflowed."""
-        if place >= len(self.whole.buckets):
-            return self.whole.overflow_from_ns
-        return max(bucket_low(int(self.whole.buckets[place])), self.whole.min_ns or 0)
+        low = self.whole.low_of(int(above[-1]) + 1 if len(above) else 0)
+        return low, self._upper(share_ppm, value)
 
     def _upper(self, share_ppm: int, value: int) -> float | None:
         below = np.flatnonzero(self.high <= 1 - share_ppm / 1e6)

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from deadbeat.kinds.latency.periodic import beat_ms
-from deadbeat.kinds.latency.tail import Part, duration
+from deadbeat.kinds.latency.tail import Part
 from deadbeat.model.finding import Finding, ordered
 from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity
+from deadbeat.model.words import seconds_text
 from deadbeat.report.document import counted
 from deadbeat.stats.binomial import quantile_ranks
 
@@ -230,11 +231,11 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             cure="more --repeats: shorter runs, more often",
         )
     if short := [cell for cell in cells if cell.whole.hours < _HOURS_MIN]:
-        least = min(cell.whole.hours for cell in short)
+        least = seconds_text(3600 * min(cell.whole.hours for cell in short))
         yield Finding(
             id="latency-short",
             severity="info",
-            message=f"a cell was measured for {duration(least)}: its maximum is the largest of that"
+            message=f"a cell was measured for {least}: its maximum is the largest of that"
             " time, not the worst case",
             cure="the tail statements say what is shown, and how much longer shows ten times more",
         )

@@ -21,12 +21,7 @@ SIGNALLED = 128
 
 
 def put_runtime(target: Target, *, toolchain: Toolchain | None = None) -> str:
-    """Path on ``target`` of the runtime's program; built and copied where it is not there yet.
-
-    Raises:
-        BuildError: No compiler, or it refuses a source.
-        TargetError: It cannot be copied.
-    """
+    """Path on ``target`` of the runtime's program; built and copied where it is not there yet."""
     program = link_program(toolchain or Toolchain.find(), NO_TASK_SETS)
     destination = f"{target.folder}/{program.name}"
     if target.run(("test", "-x", destination)).returncode != 0:

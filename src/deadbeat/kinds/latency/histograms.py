@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -235,24 +236,11 @@ def tail_charts(summary: LatencySummary) -> list[Chart]:
                     option=load_words(load),
                     family="latency-tail",
                     caption="Corrected: a wake-up that was late by several periods stands for those"
-                    " periods too, as tasks released then would have seen it. "
-                    + _missed_words(own),
+                    " periods too, as tasks released then would have seen it.",
                     panels=tuple(_tail_panel(cell) for cell in own),
                 )
             )
     return charts
-
-
-def _missed_words(cells: Sequence[CellSummary]) -> str:
-    told = [cell for cell in cells if cell.whole.runs and cell.whole.corrected is not None]
-    if not told:
-        return ""
-    missed = sum(cell.whole.missed for cell in told)
-    unknown = sum(cell.whole.unaccounted for cell in cells)
-    more = f" {unknown:,} wake-ups are not accounted for by the engine." if unknown else ""
-    if missed:
-        return f"Missed periods here: {missed:,}.{more}"
-    return f"No period is known to have been missed here: nothing was corrected.{more}"
 
 
 def _tail_panel(cell: CellSummary) -> Panel:
@@ -337,10 +325,8 @@ def _overlay(named: Sequence[Named], *, name: str, option: str) -> Chart:
 
 
 def _pooled(runs: Iterable[LatencyRun]) -> dict[tuple[LoadPoint, str], Histogram]:
-    found: dict[tuple[LoadPoint, str], list[Histogram]] = {}
+    found: dict[tuple[LoadPoint, str], list[Histogram]] = defaultdict(list)
     for run in runs:
         if run.valid:
-            found.setdefault((run.key.load, run.key.engine), []).extend(
-                item.raw if item.corrected is None else item.corrected for item in run.cpus
-            )
+            found[run.key.load, run.key.engine] += [item.honest for item in run.cpus]
     return {place: pool(each) for place, each in found.items() if any(h.total for h in each)}

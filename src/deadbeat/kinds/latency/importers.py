@@ -46,14 +46,9 @@ class Foreign:
     """What a file says. None and "": it does not.
 
     Attributes:
-        engine: Whose result it is.
         cpus: What each thread saw; what follows from the interval is not in it yet.
         skips: Whether periods that passed while a wake-up was late were skipped, as cyclictest
             does; else the next sleep begins after a late wake-up, and nothing is missed.
-        interval_ns, seconds, priority, policy: How it was measured.
-        started: When, as the file says.
-        version: Of the program.
-        host, kernel, cmdline: Of the machine.
     """
 
     engine: str = "cyclictest"
@@ -82,11 +77,7 @@ class Importer:
     hint: str
 
     def take(self, text: str, name: str) -> Foreign:
-        """What the file ``name`` says.
-
-        Raises:
-            DataError: It is damaged; one line.
-        """
+        """What the file ``name`` says; DataError where it is damaged."""
         try:
             found = self.read(text)
         except _DAMAGE as error:
@@ -113,11 +104,7 @@ def foreign_engines() -> tuple[str, ...]:
 
 
 def read_foreign(text: str, name: str) -> Foreign:
-    """What a file of another tool says.
-
-    Raises:
-        DataError: Of none of the known formats, or damaged.
-    """
+    """What a file of another tool says; DataError of none of the known formats, or damaged."""
     for importer in IMPORTERS:
         if importer.fits(text):
             return importer.take(text, name)
@@ -128,13 +115,7 @@ def read_foreign(text: str, name: str) -> Foreign:
 def as_run(
     foreign: Foreign, load: LoadPoint, repeat: int, *, name: str, told: Missing
 ) -> LatencyRun:
-    """A run of what a file says; ``told`` serves where it says nothing.
-
-    Raises:
-        UsageError: The interval, or the priority, is nowhere, or is told otherwise than the file
-            says it.
-        DataError: What the file says cannot be.
-    """
+    """A run of what a file says; ``told`` serves where it says nothing."""
     _refuse_other(foreign, told, name)
     interval = foreign.interval_ns or told.interval_ns
     if interval is not None and not 0 < interval <= _INTERVAL_MAX_NS:

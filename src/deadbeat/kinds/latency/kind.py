@@ -11,11 +11,7 @@ from attrs import evolve
 from deadbeat.kinds.base import ExperimentKind, Shown, Stored
 from deadbeat.kinds.latency import words
 from deadbeat.kinds.latency.begin import FOLDERS, begin
-from deadbeat.kinds.latency.document import (
-    latency_document,
-    problems_of,
-    write_latency,
-)
+from deadbeat.kinds.latency.document import latency_document, problems_of, write_latency
 from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.split import (
     cause_line,

@@ -7,7 +7,6 @@ from typing import Protocol
 
 from attrs import field, frozen
 
-from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import LoadPoint, LoadReport
 from deadbeat.targets.base import Target
 
@@ -138,61 +137,33 @@ def strengths(profile: LoadProfile, cpus: int) -> tuple[int, ...]:
     return tuple(each for each in range(1, 101) if profile.judged or cpus * each % 100 == 0)
 
 
+@frozen
 class MadeUpLoads:
-    """Loads of a made-up machine, for demonstrations and tests: each does what was asked of it.
+    """Loads of a made-up machine with these CPUs: each does what was asked of it."""
 
-    Args:
-        cpus: Where it pretends to run.
-        died: Text of a load -> its last words; it dies while it is measured.
-        refused: Text of a load -> why it cannot be started.
-
-    Attributes:
-        running: Loads that were started and not stopped.
-        judging: Whether what one achieves is being counted.
-    """
-
-    def __init__(
-        self,
-        cpus: tuple[int, ...],
-        *,
-        died: Mapping[str, str] | None = None,
-        refused: Mapping[str, str] | None = None,
-    ) -> None:
-        self.cpus = cpus
-        self.died = dict(died or {})
-        self._refused = dict(refused or {})
-        self.running: list[LoadPoint] = []
-        self.judging = False
+    cpus: tuple[int, ...]
 
     def unavailable(self, target: Target, point: LoadPoint) -> str:
-        """Never."""
         return ""
 
     def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningLoad:
-        """Notes that it runs."""
-        if point.text in self._refused:
-            raise TargetError(self._refused[point.text], "")
-        self.running.append(point)
-        return _MadeUpLoad(self, point)
+        return MadeUpLoad(self.cpus, point)
 
 
 @frozen
-class _MadeUpLoad:
-    loads: MadeUpLoads
+class MadeUpLoad:
+    """One of them, while it runs."""
+
+    cpus: tuple[int, ...]
     point: LoadPoint
 
-    def begin(self) -> None:
-        self.loads.judging = True
+    def begin(self) -> None: ...
 
     def end(self) -> LoadReport:
-        self.loads.judging = False
         return LoadReport(
             asked=self.point.percent,
             judged=LOADS[self.point.profile].judged,
-            achieved={str(cpu): self.point.percent / 100 for cpu in self.loads.cpus},
-            died=self.loads.died.get(self.point.text, ""),
+            achieved={str(cpu): self.point.percent / 100 for cpu in self.cpus},
         )
 
-    def stop(self) -> None:
-        if self.point in self.loads.running:
-            self.loads.running.remove(self.point)
+    def stop(self) -> None: ...

@@ -83,12 +83,7 @@ class Matrix(Subject):
 
 
 def read_matrix(path: Path) -> Matrix:
-    """The matrix in ``path``.
-
-    Raises:
-        DataError: It is damaged, or no matrix.
-        UsageError: Its specification cannot be read.
-    """
+    """The matrix in ``path``."""
     store = LatencyStore.open(path)
     spec = read_spec(store.spec)
     runs = tuple(store.runs())
@@ -164,9 +159,7 @@ def _groups(run: LatencyRun, per_cpu: bool) -> Iterator[tuple[str, tuple[CpuLate
 def _rows(run: LatencyRun, per_cpu: bool, corrected: bool) -> Iterator[Observation]:
     at = datetime.fromisoformat(run.started).timestamp() if run.started else None
     for group, cpus in _groups(run, per_cpu):
-        latencies = pool(
-            [cpu.corrected if corrected and cpu.corrected is not None else cpu.raw for cpu in cpus]
-        )
+        latencies = pool([cpu.honest if corrected else cpu.raw for cpu in cpus])
         missed, expected = (sum(getattr(c, name) for c in cpus) for name in ("missed", "expected"))
         share = missed / expected if expected else None
         for metric in METRICS:

@@ -118,7 +118,6 @@ class ProberEngine:
         return f"deadbeat {tool_version()} ({self._program().name})"
 
     def measure(self, target: Target, request: Request) -> Measured:
-        """Measures once; see the protocol."""
         if request.break_ns:
             return self._kept(target, request)
         return _measured(self._run(target, request))
@@ -153,9 +152,8 @@ class ProberEngine:
         with Tracer(target, cpus=cpus, more=EVENTS, buffer_kb=KEPT_KB) as tracer:
             tracer.start()
             if tracer.unavailable:
-                why = tracer.unavailable
-                plain = self._run(target, request)
-                return _measured(plain, split=_untraced(request.cpus, why))
+                split = _untraced(request.cpus, tracer.unavailable)
+                return _measured(self._run(target, request), split=split)
             keeper = _Keeper(tracer, machine)
             options = _marks(tracer) | {"--break-ns": str(request.break_ns)}
             plain = self._run(target, request, options, keeper.hear)
@@ -235,10 +233,7 @@ def _untraced(cpus: Sequence[int], why: str) -> tuple[PathSplit, ...]:
 
 def traced_threads(plain: Probed) -> list[Traced]:
     """The measuring threads of a result."""
-    return [
-        Traced(cpu=cpu["cpu"], thread=cpu["thread"], start_ns=cpu["start_ns"])
-        for cpu in plain["cpus"]
-    ]
+    return [Traced(cpu=c["cpu"], thread=c["thread"], start_ns=c["start_ns"]) for c in plain["cpus"]]
 
 
 class _Keeper:

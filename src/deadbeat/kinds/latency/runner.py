@@ -60,11 +60,7 @@ def request_of(spec: LatencySpec, key: LatencyKey) -> Request:
 
 
 def try_engines(spec: LatencySpec, machine: MatrixMachine) -> None:
-    """Measures a moment with every engine: what is refused is refused before a matrix is begun.
-
-    Raises:
-        TargetError: Permission, a program that died, a machine that is in use.
-    """
+    """Measures a moment with every engine: what is refused is refused before a matrix is begun."""
     for name in spec.engines or ():
         request = request_of(spec, LatencyKey(spec.loads[0], name, 0))
         short = min(_TRIAL_S, spec.seconds)
@@ -72,15 +68,7 @@ def try_engines(spec: LatencySpec, machine: MatrixMachine) -> None:
 
 
 class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
-    """What ``store`` lacks of a matrix of ``spec`` (resolved).
-
-    Args:
-        retry_failed: Whether runs that failed before are measured again.
-        retry_invalid: Whether stored runs that are invalid are measured again, and replaced.
-
-    Raises:
-        DataError: A run that is to be replaced is damaged.
-    """
+    """What ``store`` lacks of a matrix of ``spec`` (resolved)."""
 
     def __init__(
         self,
@@ -114,8 +102,7 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
                             left.pop(0)
                             yield result
                 except TargetError as error:
-                    for key in left:
-                        yield Lost(key, error)
+                    yield from (Lost(key, error) for key in left)
                     left = []
 
     def outcome(self, found: Outcome[LatencyKey]) -> Outcome[LatencyKey]:
@@ -140,17 +127,14 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         before = take(target, first=True)
         load.begin()
-        measured: Measured | None = None
-        failure: DeadbeatError | None = None
         with looking(target, seconds=request.seconds) as between:
             try:
-                measured = engine.measure(target, request)
+                measured: Measured | DeadbeatError = engine.measure(target, request)
             except DeadbeatError as error:
-                failure = error
+                measured = error
         did = load.end()
-        if measured is None:
-            assert failure is not None
-            return Lost(key, failure), bool(did.died)
+        if isinstance(measured, DeadbeatError):
+            return Lost(key, measured), bool(did.died)
         seen = circumstances(before, take(target), between=between, cpus=request.cpus)
         if request.trace and not did.died:
             measured = engine.trace(target, request, measured)
@@ -166,16 +150,15 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
             circumstances=seen,
             split=measured.split,
             kind="simulated" if engine.kind == "simulated" else target.kind,
-            engine_version=self._version(key.engine),
+            engine_version=self._version(engine),
         )
         problems = (*measured.problems, *judge(run, request))
         return attrs.evolve(run, problems=problems), bool(did.died)
 
-    def _version(self, name: str) -> str:
-        if name not in self._versions:
-            engine = self._machine.engines[name]
-            self._versions[name] = engine.version(self._machine.target)
-        return self._versions[name]
+    def _version(self, engine: Engine) -> str:
+        if engine.name not in self._versions:
+            self._versions[engine.name] = engine.version(self._machine.target)
+        return self._versions[engine.name]
 
 
 def without_engine(load: LoadReport, cpus: Sequence[CpuLatency], *, seconds: float) -> LoadReport:

@@ -14,7 +14,7 @@ from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.model.words import nearest, seconds_text, time_text
 from deadbeat.report.charts import Chart, Curve, Panel
-from deadbeat.report.document import UNKNOWN
+from deadbeat.report.document import UNKNOWN, counted
 
 #: Curves that can be told apart.
 SIDES_MAX = 7
@@ -43,10 +43,8 @@ class Side:
 
     def cell(self, load: LoadPoint, engine: str) -> CellSummary | None:
         """Its cell where that has a valid run."""
-        for cell in self.summary.cells:
-            if cell.load == load and cell.engine == engine and cell.whole.runs:
-                return cell
-        return None
+        own = (each for each in self.summary.cells if (each.load, each.engine) == (load, engine))
+        return next((each for each in own if each.whole.runs), None)
 
 
 @frozen(kw_only=True)
@@ -64,9 +62,9 @@ class Question:
     loads: tuple[LoadPoint, ...]
     load: LoadPoint | None = None
 
-    def cells(self, side: Side) -> list[CellSummary]:
-        """Its cells beside the common loads."""
-        found = (side.cell(load, self.engine) for load in self.loads)
+    def cells(self, side: Side, loads: Iterable[LoadPoint] = ()) -> list[CellSummary]:
+        """Its cells beside these loads; without any beside the common ones."""
+        found = (side.cell(load, self.engine) for load in loads or self.loads)
         return [cell for cell in found if cell is not None]
 
 
@@ -82,12 +80,7 @@ class SidesTable:
 
 @frozen(kw_only=True)
 class DrawnPlot:
-    """What a preset made of it.
-
-    Attributes:
-        sentences: What the picture says, and how sure that is.
-        caveats: Why it may not say that.
-    """
+    """What a preset made of it: ``sentences`` tell what the picture says, and how sure that is."""
 
     charts: tuple[Chart, ...]
     sentences: tuple[str, ...] = ()
@@ -97,16 +90,8 @@ class DrawnPlot:
 
 @frozen(kw_only=True)
 class PlotPreset:
-    """A picture of latency matrices.
-
-    Attributes:
-        title: One line.
-        about: What it shows, of what, and how to read it.
-        source: Whose figure it is after.
-        least, most: How many matrices it takes.
-        takes: In words, in which order.
-        draw: Makes it.
-    """
+    """A picture of latency matrices, after the figure of a ``source``; it takes ``least`` to
+    ``most`` of them, in the order that ``takes`` tells."""
 
     name: str
     title: str
@@ -119,25 +104,16 @@ class PlotPreset:
 
     def check(self, runs: Sequence[str]) -> None:
         """UsageError where so many matrices are not what it takes."""
-        if self.least <= len(runs) <= self.most:
-            return
-        wanted = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
-        raise UsageError(
-            f"plot {self.name} takes {wanted} results, {len(runs)} "
-            f"{'is' if len(runs) == 1 else 'are'} named",
-            f"deadbeat plot {self.name} {self.takes}",
-        )
+        if not self.least <= len(runs) <= self.most:
+            wanted = " to ".join(map(str, sorted({self.least, self.most})))
+            raise UsageError(
+                f"plot {self.name} takes {wanted} results, not {len(runs)}",
+                f"deadbeat plot {self.name} {self.takes}",
+            )
 
 
 def question(sides: Sequence[Side], *, engine: str = "", load: LoadPoint | None = None) -> Question:
-    """What the sides have in common.
-
-    Args:
-        engine: The one that was asked for; "": the prober, or whatever all have.
-
-    Raises:
-        UsageError: They have no engine or no load in common, or differ in what must be alike.
-    """
+    """What the sides have in common; ``engine`` "": the prober, or whatever all have."""
     _check_alike(sides)
     common = set.intersection(*({c.engine for c in side.summary.cells} for side in sides))
     if not common:
@@ -177,12 +153,9 @@ def _check_alike(sides: Sequence[Side]) -> None:
     }
     wrong = []
     for name, told in alike.items():
-        values = [", ".join(map(str, told(side))) for side in sides]
-        if len(set(filter(None, values))) > 1:
-            shown = "; ".join(
-                f"{side.name}: {value}" for side, value in zip(sides, values, strict=True)
-            )
-            wrong.append(f"{name} differs: {shown}")
+        values = [(side.name, ", ".join(map(str, told(side)))) for side in sides]
+        if len({value for _, value in values if value}) > 1:
+            wrong.append(f"{name} differs: {'; '.join(map(': '.join, values))}")
     hint = "measure both sides the same way"
     if len(wrong) == 1:
         raise UsageError(wrong[0], hint)
@@ -195,56 +168,37 @@ def _check_alike(sides: Sequence[Side]) -> None:
 # ---------- what presets have in common ----------
 
 
-def caveats(asked: Question, loads: Iterable[LoadPoint] | None = None) -> tuple[str, ...]:
-    """Why a picture of these sides may not say what it seems to."""
-    shown = tuple(loads or asked.loads)
-    found = [*_lengths(asked, shown)]
-    few = [s.name for s in asked.sides if any(len(c.whole.runs) < 2 for c in _at(asked, s, shown))]
-    if few:
-        found.append(f"{_and(few)}: a single run beside a load has no interval between runs.")
-    lacking = [
-        f"{side.name} lacks {side.lacking} run{'' if side.lacking == 1 else 's'}"
-        for side in asked.sides
-        if side.lacking
-    ]
-    if lacking:
+def caveats(asked: Question, loads: Sequence[LoadPoint] = ()) -> tuple[str, ...]:
+    """Why a picture of these sides, beside these loads or all, may not say what it seems to."""
+    sides = asked.sides
+    found = [*_lengths(asked, loads or asked.loads)]
+    if few := [s.name for s in sides if any(len(c.whole.runs) < 2 for c in asked.cells(s, loads))]:
+        names = " and ".join(filter(None, [", ".join(few[:-1]), few[-1]]))
+        found.append(f"{names}: a single run beside a load has no interval between runs.")
+    if lacking := [f"{s.name} lacks {counted(s.lacking, 'run')}" for s in sides if s.lacking]:
         found.append(f"Not everything that was asked for was measured: {', '.join(lacking)}.")
-    found += _cpus(asked)
-    invalid = [f"{s.name}: {s.summary.invalid_runs}" for s in asked.sides if s.summary.invalid_runs]
-    if invalid:
+    if len({len(side.summary.meta.cpus) for side in sides}) > 1:
+        told = ", ".join(f"{s.name} {', '.join(map(str, s.summary.meta.cpus))}" for s in sides)
+        found.append(
+            f"Measured on different numbers of CPUs ({told}): over more of them a maximum grows."
+        )
+    if invalid := [f"{s.name}: {s.summary.invalid_runs}" for s in sides if s.summary.invalid_runs]:
         found.append(f"Runs that do not count and are not shown: {', '.join(invalid)}.")
-    left = {load for s in asked.sides for load in loads_of(s.summary.cells)} - set(asked.loads)
-    if left and loads is None:
+    left = {load for s in sides for load in loads_of(s.summary.cells)} - set(asked.loads)
+    if left and not loads:
         names = ", ".join(load_words(load) for load in sorted(left, key=load_order))
         found.append(f"Not measured on every side, and left out: {names}.")
-    machines = {(s.platform.get("name"), s.platform.get("soc")) for s in asked.sides if s.platform}
-    if len(machines) > 1:
+    if len({(s.platform.get("name"), s.platform.get("soc")) for s in sides if s.platform}) > 1:
         found.append("The machines differ: a difference may be theirs and not the kernel's.")
-    if any(cell.whole.missed for side in asked.sides for cell in _at(asked, side, shown)):
+    if any(cell.whole.missed for side in sides for cell in asked.cells(side, loads)):
         found.append("Periods were missed; they are put in where the engine can tell.")
     return tuple(found)
 
 
-def _at(asked: Question, side: Side, loads: Iterable[LoadPoint]) -> list[CellSummary]:
-    found = (side.cell(load, asked.engine) for load in loads)
-    return [cell for cell in found if cell is not None]
-
-
-def _cpus(asked: Question) -> list[str]:
-    """Pooled over more CPUs, a maximum is larger for that alone."""
-    each = [side.summary.meta.cpus for side in asked.sides]
-    if len(set(map(len, each))) < 2:
-        return []
-    told = ", ".join(
-        f"{side.name} {', '.join(map(str, cpus))}"
-        for side, cpus in zip(asked.sides, each, strict=True)
-    )
-    return [f"Measured on different numbers of CPUs ({told}): over more of them a maximum grows."]
-
-
 def _lengths(asked: Question, loads: Sequence[LoadPoint]) -> list[str]:
+    """Of the first load beside which sides were measured for different times."""
     for load in loads:
-        hours = [cell.whole.hours for s in asked.sides for cell in _at(asked, s, [load])]
+        hours = [c.whole.hours for s in asked.sides for c in asked.cells(s, [load])]
         if min(hours) > 0 and max(hours) / min(hours) > _LONGER:
             each = ", ".join(
                 f"{side.name} {seconds_text(value * 3600)}"
@@ -255,10 +209,6 @@ def _lengths(asked: Question, loads: Sequence[LoadPoint]) -> list[str]:
                 " with the time measured."
             ]
     return []
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def sides_panel(asked: Question, name: str, title: str) -> Panel:
@@ -303,16 +253,14 @@ def systems_table(asked: Question) -> SidesTable:
     rows = []
     for side in asked.sides:
         cells = asked.cells(side)
-        seconds = [cell.whole.hours * 3600 for cell in cells]
+        facts = (side.platform.get(key) for key in ("soc", "kernel", "preemption"))
+        shortest = min((cell.whole.hours for cell in cells), default=None)
         rows.append(
             (
                 side.name,
-                *(
-                    str(side.platform.get(key) or UNKNOWN)
-                    for key in ("soc", "kernel", "preemption")
-                ),
+                *(str(fact or UNKNOWN) for fact in facts),
                 f"{sum(cell.whole.cycles for cell in cells):,}",
-                seconds_text(min(seconds)) if seconds else "–",
+                "–" if shortest is None else seconds_text(shortest * 3600),
                 str(min((len(cell.whole.runs) for cell in cells), default=0)),
             )
         )

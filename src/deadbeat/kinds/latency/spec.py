@@ -8,7 +8,7 @@ so that what drifts slowly falls on all alike.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -252,28 +252,22 @@ class LatencySpec:
         if self.blocks > 9999:
             text = f"{self.repeats} repeats of {self.segments} runs each are more than 9999"
             found.append(Problem("repeats", text, "fewer repeats, or shorter"))
-        return found + self._of_cyclictest()
+        return [*found, *self._of_cyclictest()]
 
-    def _of_cyclictest(self) -> list[Problem]:
+    def _of_cyclictest(self) -> Iterator[Problem]:
         """What cyclictest cannot do."""
-        if "cyclictest" not in (self.engines or ()):
-            return []
-        found = []
-        if self.duration != int(self.duration):
-            text = f"cyclictest measures whole seconds, not {self.duration:g}"
-            found.append(Problem("duration", text, "round it, or --engine prober"))
-        if self.interval % 1000:
-            text = f"cyclictest knows whole microseconds, not {self.interval} ns"
-            found.append(Problem("interval", text, "round it, or --engine prober"))
-        return found
+        if "cyclictest" in (self.engines or ()):
+            hint = "round it, or --engine prober"
+            if self.duration != int(self.duration):
+                text = f"cyclictest measures whole seconds, not {self.duration:g}"
+                yield Problem("duration", text, hint)
+            if self.interval % 1000:
+                text = f"cyclictest knows whole microseconds, not {self.interval} ns"
+                yield Problem("interval", text, hint)
 
 
 def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = None) -> LatencySpec:
-    """The specification the layers describe over their preset, by `deadbeat.model.specification`.
-
-    Raises:
-        UsageError: Naming every problem.
-    """
+    """The specification the layers describe over their preset; UsageError names every problem."""
     preset = next((each["preset"] for each in reversed(layers) if "preset" in each), "default")
     base = PRESETS.get(preset) if isinstance(preset, str) else None
     given = {"name": f"latency-{preset}", **base} if base else {}
@@ -303,18 +297,16 @@ def resolve(
     Args:
         engines: Name -> why it cannot run there; "" where it can.
         cpus: CPUs that may be used.
-
-    Raises:
-        UsageError: A CPU or engine that is not there; no engine at all.
     """
     problems = []
     strange = [cpu for cpu in spec.cpus or () if cpu not in cpus]
     if strange:
         text, known = f"there is no CPU {strange[0]} to use", ", ".join(map(str, cpus))
         problems.append(Problem("cpus", text, f"use {known}"))
-    wanted = spec.engines or tuple(
-        name for name, why in engines.items() if not why and not _needs_more(name, spec, engines)
-    )
+    # cyclictest changes to SCHED_OTHER only where it could change to SCHED_FIFO: a matrix that must
+    # do without that permission leaves it out where the prober is there.
+    without = {"cyclictest"} if spec.policy == "other" and engines.get("prober") == "" else set()
+    wanted = spec.engines or tuple(n for n, why in engines.items() if not why and n not in without)
     problems += [
         Problem("engines", f"{name}: {engines[name]}") for name in wanted if engines.get(name)
     ]
@@ -339,12 +331,6 @@ def _no_strengths(loads: Sequence[LoadPoint], cpus: int) -> list[Problem]:
             known = ", ".join(map(str, offered))
             found.append(Problem("loads", text, f"there {point.profile} has {known} %"))
     return found
-
-
-def _needs_more(name: str, spec: LatencySpec, engines: Mapping[str, str]) -> bool:
-    """Whether an engine asks for a permission that the matrix is to do without, and another does
-    not: cyclictest changes to SCHED_OTHER only where it could change to SCHED_FIFO."""
-    return name == "cyclictest" and spec.policy == "other" and engines.get("prober") == ""
 
 
 # ---------- the order of its runs, and what they cost ----------
@@ -372,7 +358,6 @@ class Visit:
 class MatrixCost:
     """What a matrix takes."""
 
-    runs: int
     seconds: float
     bytes: int
 
@@ -382,9 +367,7 @@ def visits(spec: LatencySpec) -> tuple[Visit, ...]:
     if spec.imported:
         return ()
     return tuple(
-        Visit(
-            load, tuple(LatencyKey(load, engine, block) for engine in _engines(spec, load, block))
-        )
+        Visit(load, tuple(LatencyKey(load, each, block) for each in _engines(spec, load, block)))
         for block in range(spec.blocks)
         for load in sorted(spec.loads, key=lambda load: _digest(spec, block, load.text))
     )
@@ -404,31 +387,17 @@ def seed_of(spec: LatencySpec, key: LatencyKey) -> int:
 
 def estimate(spec: LatencySpec, *, runs: int) -> MatrixCost:
     """What ``runs`` runs of ``spec`` take."""
-    cpus = max(len(spec.cpus or ()), 1)
+    cpus, engines = max(len(spec.cpus or ()), 1), spec.engines or ()
+    if engines == (SIMULATED,):  # nothing is waited for, but all is drawn
+        wake_ups = spec.seconds * 1e9 / spec.interval * cpus
+        seconds = runs * (_MADE_UP_RUN_S + wake_ups * _MADE_UP_S)
+    else:
+        visited = -(-runs // max(len(engines), 1))
+        seconds = runs * (spec.seconds + _RUN_S) + visited * _VISIT_S
+        if spec.trace and "prober" in engines:
+            seconds += runs / len(engines) * (min(spec.seconds, TRACE_S) + _TRACE_S)
     # Histograms grow with the logarithm of what is measured.
-    return MatrixCost(
-        runs=runs,
-        seconds=_made_up(spec, runs, cpus) if spec.engines == (SIMULATED,) else _real(spec, runs),
-        bytes=runs * _RUN_BYTES * cpus,
-    )
-
-
-def _made_up(spec: LatencySpec, runs: int, cpus: int) -> float:
-    """Nothing is waited for, but all is drawn."""
-    wake_ups = spec.seconds * 1e9 / spec.interval * cpus
-    return runs * (_MADE_UP_RUN_S + wake_ups * _MADE_UP_S)
-
-
-def _real(spec: LatencySpec, runs: int) -> float:
-    visited = -(-runs // max(len(spec.engines or ()), 1))
-    return runs * (spec.seconds + _RUN_S) + visited * _VISIT_S + _traced(spec, runs)
-
-
-def _traced(spec: LatencySpec, runs: int) -> float:
-    """What the traced runs take, s."""
-    if not spec.trace or "prober" not in (spec.engines or ()):
-        return 0.0
-    return runs / len(spec.engines or ()) * (min(spec.seconds, TRACE_S) + _TRACE_S)
+    return MatrixCost(seconds=seconds, bytes=runs * _RUN_BYTES * cpus)
 
 
 def _engines(spec: LatencySpec, load: LoadPoint, block: int) -> tuple[str, ...]:

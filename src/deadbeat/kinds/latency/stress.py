@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from signal import Signals
@@ -49,13 +50,8 @@ _SWITCHES = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
 
 
 class StressLoads:
-    """See `deadbeat.kinds.latency.loads.Loads`.
-
-    Args:
-        cpus: Where loads run: on each of them, pinned.
-        program: Where the runtime's program is on a target; puts it there.
-        sleep: Waits so many seconds.
-    """
+    """See `Loads`: on each CPU, pinned. ``program`` puts the runtime on a target, and tells
+    where."""
 
     def __init__(
         self,
@@ -109,10 +105,6 @@ class RunningStress:
     _words: str = ""
     _before: tuple[Snapshot, Look] | None = None
 
-    @property
-    def _asked(self) -> dict[str, int]:
-        return asked_of(self._commands, self._profile.kinds)
-
     def add(self, argv: Sequence[str]) -> None:
         """Starts one of its commands."""
         # Files that a stressor writes go where the target's own do, and are removed with them.
@@ -123,12 +115,10 @@ class RunningStress:
         self._before = self._look()
 
     def end(self) -> LoadReport:
-        (busy, working), (now_busy, now_working) = (
-            self._before or (Snapshot(), Look()),
-            self._look(),
-        )
-        least = self._profile.least
-        workers, throughput = did(self._asked, working, now_working, least=least)
+        busy, working = self._before or (Snapshot(), Look())
+        now_busy, now_working = self._look()
+        asked, least = asked_of(self._commands, self._profile.kinds), self._profile.least
+        workers, throughput = did(asked, working, now_working, least=least)
         return LoadReport(
             asked=self._point.percent,
             judged=self._profile.judged,
@@ -138,9 +128,9 @@ class RunningStress:
             workers=workers,
             throughput=throughput,
             least={
-                name: each * self._asked[kind]
+                name: each * asked[kind]
                 for name, each in least.items()
-                if (kind := name.split(maxsplit=1)[0]) in self._asked
+                if (kind := name.split(maxsplit=1)[0]) in asked
             },
             died=self.died(),
         )
@@ -179,18 +169,11 @@ def _ending(process: Process) -> str:
         status = 0  # it was killed for not ending: that says nothing about it
     if status < 0 or status > SIGNALLED:
         number = -status if status < 0 else status - SIGNALLED
-        who = "its guard" if status < 0 else PROGRAM
-        return f"{who} was killed by {_signal_name(number)}"
+        name = next((each.name for each in Signals if each == number), f"signal {number}")
+        return f"{'its guard' if status < 0 else PROGRAM} was killed by {name}"
     lines = process.stderr().strip().splitlines()
     said = [line for line in lines if not line.startswith(_GUARD)]
     return (said or lines or [f"it ended without a word, with status {status}"])[-1]
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _ended(process: Process) -> bool:
@@ -231,14 +214,6 @@ class Look:
     uptime_s: float | None = None
 
 
-@frozen
-class _Process:
-    parent: int
-    ticks: int
-    said: Mapping[str, int] = field(factory=dict)
-    title: str = ""
-
-
 def look_of(readings: Readings, folder: str) -> Look:
     """What `FILES` and `COMMAND` (called ``load``) gave; ``folder``: of the load's own files."""
     text = readings.commands["load"].text
@@ -249,53 +224,35 @@ def look_of(readings: Readings, folder: str) -> Look:
 
 
 def workers_of(text: str, folder: str) -> dict[int, Worker]:
-    """The workers in what `COMMAND` printed."""
-    all_of = _processes(text)
-    roots = {
-        number for number, process in all_of.items() if f"--temp-path {folder} " in process.title
-    }
-    first = [number for number, process in all_of.items() if process.parent in roots]
-    return {
-        number: _worker(all_of, number)
-        for number in first
-        if _TITLE.match(all_of[number].title) is not None
-    }
-
-
-def _processes(text: str) -> dict[int, _Process]:
-    lines: dict[int, dict[str, list[str]]] = {}
+    """The workers in what `COMMAND` printed: children of a stress-ng whose ``folder`` it is."""
+    lines: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for number, name, line in re.findall(r"^/proc/(\d+)/(\w+):(.*)$", text, re.M):
-        lines.setdefault(int(number), {}).setdefault(name, []).append(line)
-    found = {}
-    for number, files in lines.items():
-        task = task_of("".join(files.get("stat", ())))
-        if task is None:
-            continue
-        said = {}
-        for line in (*files.get("status", ()), *files.get("io", ())):
-            name, _, value = line.partition(":")
-            if value.strip().isdigit():
-                said[name] = int(value)
-        title = " ".join(files.get("cmdline", ()))
-        found[number] = _Process(task.parent, task.tree_ticks, said, f"{title} ")
-    return found
+        lines[int(number)][name].append(line)
+    stats = ((number, task_of("".join(files["stat"]))) for number, files in lines.items())
+    tasks = {number: task for number, task in stats if task is not None}
+    titles = {number: f"{' '.join(lines[number]['cmdline'])} " for number in tasks}
 
+    def worker(number: int, kind: str) -> Worker:
+        own, new = {number}, {number}
+        while new:
+            new = {child for child, task in tasks.items() if task.parent in new} - own
+            own |= new
+        files = [line for each in own for name in ("status", "io") for line in lines[each][name]]
+        counts = re.findall(r"^(\w+):\s*(\d+)\s*$", "\n".join(files), re.M)
+        written = [int(value) for name, value in counts if name == "write_bytes"]
+        return Worker(
+            kind=kind,
+            ticks=sum(tasks[each].tree_ticks for each in own),
+            switches=sum(int(value) for name, value in counts if name in _SWITCHES),
+            written=sum(written) if written else None,
+        )
 
-def _worker(all_of: Mapping[int, _Process], number: int) -> Worker:
-    match = _TITLE.match(all_of[number].title)
-    assert match is not None
-    own, new = {number}, {number}
-    while new:
-        new = {child for child, process in all_of.items() if process.parent in new} - own
-        own |= new
-    several = [all_of[each] for each in own]
-    written = [each.said["write_bytes"] for each in several if "write_bytes" in each.said]
-    return Worker(
-        kind=match[1],
-        ticks=sum(each.ticks for each in several),
-        switches=sum(each.said.get(name, 0) for each in several for name in _SWITCHES),
-        written=sum(written) if written else None,
-    )
+    ours = f"--temp-path {folder} "
+    return {
+        number: worker(number, match[1])
+        for number, task in tasks.items()
+        if ours in titles.get(task.parent, "") and (match := _TITLE.match(titles[number]))
+    }
 
 
 def asked_of(commands: Iterable[Sequence[str]], kinds: Sequence[str]) -> dict[str, int]:
@@ -315,41 +272,26 @@ def did(
     ``least`` of it is wanted."""
     if before.workers is None or after.workers is None:
         return None, {}
-    kept = [
-        (before.workers[number], worker)
-        for number, worker in after.workers.items()
-        if number in before.workers
-    ]
-    there, working = dict.fromkeys(asked, 0), dict.fromkeys(asked, 0)
-    for old, new in kept:
-        if new.kind in asked:
-            there[new.kind] += 1
-            working[new.kind] += (new.ticks, new.switches) != (old.ticks, old.switches)
     seconds = (after.uptime_s or 0.0) - (before.uptime_s or 0.0)
-    rates = _rates(asked, kept, seconds) if seconds > 0 else {}
-    return (
-        {kind: (count, there[kind], working[kind]) for kind, count in asked.items()},
-        {name: rate for name, rate in rates.items() if rate or name in least},
-    )
-
-
-def _rates(
-    asked: Iterable[str], kept: Sequence[tuple[Worker, Worker]], seconds: float
-) -> dict[str, float]:
-    """What the workers of each kind did together in a second."""
+    workers: dict[str, tuple[int, int, int]] = {}
     rates: dict[str, float] = {}
-    for kind in asked:
-        pairs = [(old, new) for old, new in kept if new.kind == kind]
+    for kind, count in asked.items():
+        pairs = [
+            (before.workers[number], new)
+            for number, new in after.workers.items()
+            if number in before.workers and new.kind == kind
+        ]
+        working = [
+            new for old, new in pairs if (new.ticks, new.switches) != (old.ticks, old.switches)
+        ]
+        workers[kind] = (count, len(pairs), len(working))
+        if seconds <= 0:
+            continue
         ticks = sum(max(new.ticks - old.ticks, 0) for old, new in pairs)
         switches = sum(max(new.switches - old.switches, 0) for old, new in pairs)
         rates[f"{kind} CPU s/s"] = round(ticks * _TICK_S / seconds, 3)
         rates[f"{kind} switches/s"] = round(switches / seconds, 1)
-        known = [
-            (old.written, new.written)
-            for old, new in pairs
-            if old.written is not None and new.written is not None
-        ]
-        if known and len(known) == len(pairs):
-            written = sum(max(new - old, 0) for old, new in known)
+        if pairs and all(each.written is not None for pair in pairs for each in pair):
+            written = sum(max((new.written or 0) - (old.written or 0), 0) for old, new in pairs)
             rates[f"{kind} written B/s"] = round(written / seconds, 1)
-    return rates
+    return workers, {name: rate for name, rate in rates.items() if rate or name in least}

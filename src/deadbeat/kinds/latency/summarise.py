@@ -32,7 +32,6 @@ from deadbeat.model.latency_summary import (
     QUANTITIES,
     CellSummary,
     Distribution,
-    InvalidRun,
     LatencyRow,
     LatencySummary,
     MatrixFacts,
@@ -135,9 +134,7 @@ def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int], *, seed: int)
             _row(runs, number, deadlines_ns, seed=seed_of(seed, *place, number))
             for number in numbers
         ),
-        invalid=tuple(
-            InvalidRun(key=run.key, problems=run.problems) for run in runs if not run.valid
-        ),
+        invalid=tuple(run for run in runs if not run.valid),
         warnings=dict(Counter(name for run in valid for name in {p.id for p in run.problems})),
         achieved=sum(shares) / len(shares) if shares else None,
         achieved_min=min(shares, default=None),

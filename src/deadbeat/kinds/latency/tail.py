@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import CpuLatency, LatencyRun
 from deadbeat.model.latency_summary import TailStatement
+from deadbeat.model.words import seconds_text
 from deadbeat.report.document import counted
 from deadbeat.stats.binomial import (
     ALPHA,
@@ -48,24 +49,26 @@ class Part:
     cpus: tuple[CpuLatency, ...]
 
     @property
-    def honest(self) -> list[Histogram]:
-        """Corrected where that is known, else raw; a histogram per CPU."""
-        return [cpu.raw if cpu.corrected is None else cpu.corrected for cpu in self.cpus]
-
-    @property
-    def uncorrected(self) -> list[CpuLatency]:
-        """CPUs whose missed periods are in no histogram."""
-        return [cpu for cpu in self.cpus if cpu.corrected is None]
-
-    @property
     def wake_ups(self) -> int:
         """Wake-ups, and missed periods as far as they are known."""
-        return sum(h.total for h in self.honest) + sum(cpu.missed for cpu in self.uncorrected)
+        missed = sum(cpu.missed for cpu in self.cpus if cpu.corrected is None)
+        return missed + sum(cpu.honest.total for cpu in self.cpus)
 
     def exceeding(self, limit_ns: int) -> int:
-        """How many of them were, or may have been, later than ``limit_ns``."""
-        counted = sum(exceeding(histogram, limit_ns) for histogram in self.honest)
-        return counted + sum(_missed(cpu, limit_ns, self.run) for cpu in self.uncorrected)
+        """How many of them were, or may have been, later than ``limit_ns``.
+
+        Missed periods of an engine that does not say how late they were: all that can have been. A
+        period is missed because an earlier wake-up was late; its own task would have waited at
+        least an interval less than that one.
+        """
+        waited = limit_ns + self.run.interval_ns
+        missed = (c.missed for c in self.cpus if c.corrected is None and _top(c) > waited)
+        return sum(missed) + sum(exceeding(cpu.honest, limit_ns) for cpu in self.cpus)
+
+
+def _top(cpu: CpuLatency) -> int:
+    """The largest latency there can have been, ns; 0 without any."""
+    return 0 if cpu.raw.max_ns is None else cpu.raw.max_ns + cpu.raw.resolution_ns - 1
 
 
 def exceeding(histogram: Histogram, limit_ns: int) -> int:
@@ -74,16 +77,6 @@ def exceeding(histogram: Histogram, limit_ns: int) -> int:
     if histogram.max_ns is None or recorded >= histogram.max_ns:
         return 0
     return histogram.above(recorded) if recorded >= 0 else histogram.total
-
-
-def _missed(cpu: CpuLatency, limit_ns: int, run: LatencyRun) -> int:
-    """Missed periods of an engine that does not say how late they were: all that can have been.
-
-    A period is missed because an earlier wake-up was late; its own task would have waited at least
-    an interval less than that one.
-    """
-    longest = (cpu.raw.max_ns or 0) + cpu.raw.resolution_ns - 1 - run.interval_ns
-    return cpu.missed if longest > limit_ns else 0
 
 
 @frozen(kw_only=True)
@@ -95,18 +88,15 @@ class Dependence:
             wake-ups were late, and runs do not differ visibly.
         between: The part of it by which runs differ more than chance explains.
         sizes: Wake-ups of each episode above the limit; empty: none, or not known.
-        episodes: Above the limit; None: the rings do not hold them all.
-        episodes_most: As many there can have been: each wake-up that no ring holds by itself.
-        condition: What the statement rests on beside what was measured.
-        rate_condition: The same of how often there is an episode, however long.
+        unseen: Wake-ups above it that no ring holds: each may be an episode of its own.
+        condition, rate_condition: As in `TailStatement`.
         text: One line: how it was found.
     """
 
     factor: float | None
     between: float
     sizes: tuple[float, ...]
-    episodes: int | None
-    episodes_most: int
+    unseen: int
     condition: str
     rate_condition: str
     text: str
@@ -121,26 +111,15 @@ class Dependence:
         return poisson_upper(late / factor) * factor
 
 
-def largest(parts: Sequence[Part]) -> int | None:
-    """The largest latency there can have been, ns; None without any."""
-    tops = [
-        cpu.raw.max_ns + cpu.raw.resolution_ns - 1
-        for part in parts
-        for cpu in part.cpus
-        if cpu.raw.max_ns is not None
-    ]
-    return max(tops, default=None)
-
-
 def tail_statements(parts: Sequence[Part], deadlines_ns: Sequence[int]) -> list[TailStatement]:
     """Of the largest latency seen, then of each deadline; none without a wake-up.
 
     Each holds at 95 % by itself, not all of them together.
     """
-    maximum = largest(parts)
-    if maximum is None:
+    tops = [_top(cpu) for part in parts for cpu in part.cpus if cpu.raw.max_ns is not None]
+    if not tops:
         return []
-    limits = [(maximum, "maximum"), *((limit, "deadline") for limit in deadlines_ns)]
+    limits = [(max(tops), "maximum"), *((limit, "deadline") for limit in deadlines_ns)]
     return [_statement(parts, limit, kind) for limit, kind in limits]
 
 
@@ -160,8 +139,8 @@ def _statement(parts: Sequence[Part], limit_ns: int, kind: str) -> TailStatement
         dependence=how.text,
         condition=how.condition,
         bound=bound,
-        episodes=how.episodes,
-        episodes_per_hour=_per_hour(how, parts),
+        episodes=None if how.unseen else len(how.sizes),
+        episodes_per_hour=_per_hour(how, parts, hours),
         rate_condition=how.rate_condition,
         runs=len(parts),
         runs_exceeded=runs_exceeded,
@@ -174,13 +153,12 @@ def _statement(parts: Sequence[Part], limit_ns: int, kind: str) -> TailStatement
     return evolve(found, text=_text(found))
 
 
-def _per_hour(how: Dependence, parts: Sequence[Part]) -> float | None:
+def _per_hour(how: Dependence, parts: Sequence[Part], hours: float) -> float | None:
     """None where it would be more than there are periods."""
-    hours = sum(part.run.seconds for part in parts) / 3600
     if not hours:
         return None
-    rate = poisson_upper(how.episodes_most / how.between) * how.between / hours
-    return rate if rate < min(3.6e12 / part.run.interval_ns for part in parts) else None
+    most = poisson_upper((len(how.sizes) + how.unseen) / how.between) * how.between / hours
+    return most if most < min(3.6e12 / part.run.interval_ns for part in parts) else None
 
 
 def _text(tail: TailStatement) -> str:
@@ -194,9 +172,10 @@ def _text(tail: TailStatement) -> str:
     if tail.hours_for_tenth is None:
         told = [f"P(latency > {limit}): nothing is shown, {seen}"]
     else:
+        more = seconds_text(tail.hours_for_tenth * 3600)
         told = [
             f"P(latency > {limit}) < {tail.bound:.2g} at 95 %, {tail.condition}: {seen}",
-            f"{duration(tail.hours_for_tenth)} more without one would make that ten times less",
+            f"{more} more without one would make that ten times less",
         ]
     if tail.episodes_per_hour is not None:
         often = _few(tail.episodes_per_hour)
@@ -221,24 +200,13 @@ def _few(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def duration(hours: float) -> str:
-    """``36 s``, ``4.5 min``, ``7.2 h`` or ``12 days``."""
-    for size, unit in ((24 * 3.0, "h"), (1.0, "min"), (1 / 60, "s")):
-        if hours >= size and unit == "h":
-            return f"{hours / 24:.3g} days"
-        if hours >= size:
-            return f"{hours:.3g} h" if unit == "min" else f"{hours * 60:.3g} min"
-    return f"{hours * 3600:.3g} s"
-
-
 # -- how wake-ups depend on each other
 
 
 def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
     """How many late wake-ups an episode has, times how much more runs differ than by chance."""
     sizes, rest = _sizes(parts, limit_ns)
-    exact = rest == 0
-    assumed = exact and not sizes
+    assumed = not rest and not sizes
     seen = _latest_size(parts) if assumed else _size(sizes)
     known, size = seen is not None, seen or 1.0
     between, told = _between(parts, limit_ns, size=size)
@@ -257,8 +225,7 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
         factor=size * between if known or between > 1 else None,
         between=between,
         sizes=tuple(sizes),
-        episodes=len(sizes) if exact else None,
-        episodes_most=len(sizes) + rest,
+        unseen=rest,
         condition=f"if {alone}{runs}{longer if known and assumed else ''}",
         rate_condition=f"if {runs}",
         text=f"{together}; {told}",
@@ -322,9 +289,8 @@ def episodes_above(part: Part, limit_ns: int, *, gap: float | None = None) -> li
                 behind = min(late.missed, (late.latency_ns - above - 1) // interval)
                 end_ns = late.due_ns + behind * interval
                 stalls.append(Episode(start_ns=late.due_ns, end_ns=end_ns, size=behind + 1))
-    if gap is None:
-        apart = _GAP_SHARE * part.run.seconds * 1e9 / interval / max(len(stalls), 1)
-        gap = min(max(apart, EPISODE_GAP), EPISODE_GAP_MOST)
+    apart = _GAP_SHARE * part.run.seconds * 1e9 / interval / max(len(stalls), 1)
+    gap = min(max(apart, EPISODE_GAP), EPISODE_GAP_MOST) if gap is None else gap
     found: list[Episode] = []
     for stall in sorted(stalls, key=lambda one: one.start_ns):
         if found and stall.start_ns <= found[-1].end_ns + gap * interval:
@@ -374,20 +340,14 @@ def _latest_size(parts: Sequence[Part]) -> float | None:
     ends them: what comes by itself beyond the latest is too rare to be taken together.
     """
     levels = [complete_above(part) or 0 for part in parts]
-    found = [
-        _size(
-            [
-                each.size
-                for part, level in pairs
-                for each in episodes_above(part, level - 1, gap=EPISODE_GAP)
-            ]
-        )
-        for pairs in (
-            list(zip(parts, levels, strict=True)),
-            [(part, max(levels)) for part in parts],
-        )
-    ]
-    return max((size for size in found if size is not None), default=None)
+
+    def size(above: Sequence[int]) -> float | None:
+        pairs = zip(parts, above, strict=True)
+        found = [episodes_above(part, level - 1, gap=EPISODE_GAP) for part, level in pairs]
+        return _size([each.size for episodes in found for each in episodes])
+
+    found = (size(levels), size([max(levels)] * len(levels)))
+    return max((each for each in found if each is not None), default=None)
 
 
 def _size(sizes: Sequence[float]) -> float | None:
@@ -430,7 +390,7 @@ def dispersion(parts: Sequence[Part], limit_ns: int | None = None) -> float | No
 
 def _level(parts: Sequence[Part], count: int) -> int | None:
     """A latency that about ``count`` wake-ups of all parts exceed; None: there are too few."""
-    whole = pool([histogram for part in parts for histogram in part.honest])
+    whole = pool([cpu.honest for part in parts for cpu in part.cpus])
     above = np.cumsum(whole.counts[::-1])
     place = int(np.searchsorted(above, count))
     return int(whole.lows_ns()[::-1][place]) - 1 if place < len(above) else None

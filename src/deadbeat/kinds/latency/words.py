@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 from deadbeat.model.latency import PROFILES, LoadPoint
 from deadbeat.model.latency_summary import (
@@ -116,41 +117,30 @@ def tail_sentences(summary: LatencySummary) -> tuple[str, ...]:
     known = [cell for cell in summary.cells if cell.whole.tail]
     if not known:
         return ()
-    worst = latest(known)
-    made = [_said(worst, 0)]
-    for place, _ in enumerate(summary.deadlines_ns, start=1):
-        own = [cell for cell in known if len(cell.whole.tail) > place]
-        if own:
-            cell = max(own, key=lambda cell: cell.whole.tail[place].bound or 0.0)
-            made.append(_said(cell, place))
-    return (*made, *_reservations(summary, len(known)))
-
-
-def _reservations(summary: LatencySummary, cells: int) -> tuple[str, ...]:
-    """What the bounds do not allow for."""
-    found = []
-    if cells > 1:
-        found.append(f"each bound is at 95 % by itself, the worst of {cells} was picked afterwards")
+    made = []
+    for place in range(1 + len(summary.deadlines_ns)):
+        worst = (
+            max(known, key=lambda c: c.whole.tail[place].bound or 0.0) if place else latest(known)
+        )
+        tail = worst.whole.tail[place]
+        # From the value itself: what was rounded once must not be rounded again.
+        text = re.sub(r"[\d.]+ us\b", time_text(tail.limit_ns), tail.text)
+        made.append(f"Beside {load_words(worst.load)}: {text.rstrip('.')}.")
+    if len(known) > 1:
+        picked = f"the worst of {len(known)} was picked afterwards"
+        made.append(f"Each bound is at 95 % by itself, {picked}.")
     if summary.invalid_runs:
-        found.append(f"{summary.invalid_runs} of {summary.runs} runs do not count")
-    text = "; ".join(found)
-    return (f"{text[:1].upper()}{text[1:]}.",) if text else ()
-
-
-def _said(cell: CellSummary, place: int) -> str:
-    tail = cell.whole.tail[place]
-    # From the value itself: what was rounded once must not be rounded again.
-    text = re.sub(r"[\d.]+ us\b", time_text(tail.limit_ns), tail.text)
-    return f"Beside {load_words(cell.load)}: {text.rstrip('.')}."
+        made.append(f"{summary.invalid_runs} of {summary.runs} runs do not count.")
+    return tuple(made)
 
 
 def answers(summary: LatencySummary) -> list[tuple[str, tuple[str, ...]]]:
     """For every load: its name, and a line for each engine."""
-    found: dict[str, list[str]] = {}
     several = len(engines_of(summary.cells)) > 1
-    for cell in summary.cells:
-        found.setdefault(load_words(cell.load), []).append(_answer(cell, named=several))
-    return [(load, tuple(lines)) for load, lines in found.items()]
+    return [
+        (load, tuple(_answer(cell, named=several) for cell in cells))
+        for load, cells in groupby(summary.cells, key=lambda cell: load_words(cell.load))
+    ]
 
 
 def _answer(cell: CellSummary, *, named: bool) -> str:
