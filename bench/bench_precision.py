@@ -13,20 +13,13 @@ import argparse
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from attrs import define, field, frozen
 from common import report
 from numpy.typing import NDArray
 
-from deadbeat.kinds.contention.precision import (
-    Layout,
-    MeanEstimate,
-    PointSample,
-    Precision,
-    SummaryGauge,
-)
+from deadbeat.kinds.contention.precision import MeanEstimate, Precision, Sample
 from deadbeat.kinds.contention.spec import PrecisionSpec
 from deadbeat.model.results import KnownPoint, Point, RunKey, point_text
 
@@ -161,29 +154,20 @@ class Trial:
     values: Floats
     used: dict[Point, list[int]] = field(factory=dict)
 
-    def sample(self, key: RunKey, table: Any) -> PointSample:
-        return PointSample(float(table), self.world.below)
-
-    def estimate(self, key: RunKey, samples: Sequence[PointSample]) -> MeanEstimate | None:
-        """The tool's own."""
-        return SummaryGauge(metric=self.spec.metric).estimate(key, samples)
+    def sample(self, row: int, number: int) -> Sample:
+        return float(self.values[row, number]), self.world.below
 
     def run(self) -> Mapping[str, KnownPoint]:
         """Goes through the plan as the runner does; the record of the points."""
         place = {point: row for row, point in enumerate(self.world.points)}
         rounds = range(self.values.shape[1])
         keys = tuple(RunKey(point, n) for n in rounds for point in self.world.points)
-        layout = Layout(
-            keys=keys,
-            unit=lambda key: point_text(key.point),
-            round=lambda key: key.replica,
-        )
-        stopping = Precision(self.spec, layout, self)
+        places = {key: (point_text(key.point), key.replica) for key in keys}
+        stopping = Precision(self.spec, places)
         for key in keys:
             if stopping.wanted(key):
                 self.used.setdefault(key.point, []).append(key.replica)
-                value: Any = self.values[place[key.point], key.replica]
-                stopping.learn(key, value)
+                stopping.learn(key, self.sample(place[key.point], key.replica))
         return stopping.record().points
 
     def holds(self, row: int, sets: Sequence[int]) -> bool:
@@ -193,8 +177,7 @@ class Trial:
 
     def interval(self, row: int, sets: Sequence[int]) -> MeanEstimate:
         """Of a point, from ``sets``."""
-        key = RunKey(self.world.points[row], 0)
-        found = self.estimate(key, [self.sample(key, self.values[row, n]) for n in sets])
+        found = MeanEstimate.of(self.spec.metric, [self.sample(row, n) for n in sets])
         assert found is not None
         return found
 

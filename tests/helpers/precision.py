@@ -5,18 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from deadbeat.experiment.base import Outcome
-from deadbeat.kinds.contention.precision import (
-    Layout,
-    MeanEstimate,
-    PointSample,
-    Precision,
-    SummaryGauge,
-)
+from deadbeat.kinds.contention.precision import MeanEstimate, Precision, Sample
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
 from deadbeat.model.results import KnownPoint, Point, RunKey, point_text
 from deadbeat.store.campaign import CampaignStore
@@ -44,13 +38,6 @@ def finished(folder: Path, spec: CampaignSpec) -> CampaignStore:
     return store
 
 
-@frozen
-class Table:
-    """In place of a run: the set's figure."""
-
-    sample: PointSample | None
-
-
 @define
 class Drawn:
     """A design without an executor: every set's figure is known beforehand.
@@ -66,44 +53,29 @@ class Drawn:
     below: float = 1.0
     asked: list[RunKey] = field(factory=list)
 
-    def layout(self) -> Layout:
-        rounds = range(max(map(len, self.values.values())))
-        keys = [RunKey(point, round_) for round_ in rounds for point in sorted(self.values)]
-        return Layout(
-            keys=tuple(keys),
-            unit=lambda key: point_text(key.point),
-            round=lambda key: key.replica,
-        )
-
-    def sample(self, key: RunKey, table: Any) -> PointSample | None:
-        return table.sample  # type: ignore[no-any-return]
-
-    def estimate(self, key: RunKey, samples: Sequence[PointSample]) -> MeanEstimate | None:
-        return self._gauge().estimate(key, samples)
-
-    def _gauge(self) -> SummaryGauge:
-        return SummaryGauge(metric=self.spec.metric)
+    def sample(self, key: RunKey) -> Sample:
+        return float(self.values[key.point][key.replica]), self.below
 
     def interval(self, point: Point) -> MeanEstimate:
         """What the summary says of the sets that were run."""
         keys = sorted(key for key in self.asked if key.point == point)
-        samples = [PointSample(float(self.values[point][key.replica]), self.below) for key in keys]
-        found = self.estimate(keys[0], samples)
+        found = MeanEstimate.of(self.spec.metric, [self.sample(key) for key in keys])
         assert found is not None
         return found
 
     def run(self, *, most_runs: int | None = None) -> Precision:
         """As the runner goes through a plan; ``most_runs`` breaks it off."""
-        layout = self.layout()
-        stopping = Precision(self.spec, layout, self)
-        for key in layout.keys:
+        rounds = range(max(map(len, self.values.values())))
+        keys = [RunKey(point, round_) for round_ in rounds for point in sorted(self.values)]
+        places = {key: (point_text(key.point), key.replica) for key in keys}
+        stopping = Precision(self.spec, places)
+        for key in keys:
             if most_runs is not None and len(self.asked) >= most_runs:
                 return stopping
             if stopping.wanted(key):
                 self.asked.append(key)
-                value = self.values[key.point][key.replica]
-                if not math.isnan(value):
-                    stopping.learn(key, cast(Any, Table(PointSample(float(value), self.below))))
+                sample = self.sample(key)
+                stopping.learn(key, None if math.isnan(sample[0]) else sample)
         return stopping
 
     def points(self) -> dict[Point, KnownPoint]:

@@ -9,7 +9,7 @@ import attrs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.kinds.latency.importers import Missing, as_run, read_foreign
+from deadbeat.kinds.latency.importers import Foreign, as_run, read_foreign
 from deadbeat.kinds.latency.spec import LatencySpec, read_spec, spec_dict, specify
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import IDLE
@@ -74,7 +74,7 @@ def test_a_file_is_read_or_refused(text: str) -> None:
     except DataError as error:
         assert "\n" not in str(error)
         return
-    told = Missing(interval_ns=1_000_000, priority=1)
+    told = Foreign(interval_ns=1_000_000, priority=1)
     try:
         run = as_run(foreign, IDLE, 0, name="f", told=told)
     except DeadbeatError:

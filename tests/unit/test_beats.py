@@ -7,8 +7,7 @@ import pytest
 from attrs import evolve
 from helpers.latency_series import MS, cpu_of, part_of
 
-from deadbeat.kinds.latency.periodic import beat_ms
-from deadbeat.kinds.latency.tail import Part
+from deadbeat.kinds.latency.tail import Part, beat_ms
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import LateWakeUp
 

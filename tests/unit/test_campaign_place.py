@@ -12,12 +12,11 @@ from deadbeat.kinds.contention.place import (
     choose,
     find_campaign,
     state_of,
-    survey,
 )
 from deadbeat.kinds.contention.plan import plan
 from deadbeat.model.errors import DataError, TargetError, UsageError
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.place import REPORT_FILE, Place, point_latest
+from deadbeat.store.place import CAMPAIGN, REPORT_FILE, Place, point_latest
 
 SPEC = tiny_spec()
 
@@ -151,7 +150,7 @@ def test_the_list_tells_how_far_each_is(tmp_path: Path) -> None:
     finished(tmp_path / "other")
     (tmp_path / "other" / "tiny").rename(tmp_path / "done")
     point_latest(tmp_path, "done")
-    states = {state.name: state for state in survey(tmp_path)}
+    states = {path.name: state_of(path) for path in CAMPAIGN.folders(tmp_path)}
     assert set(states) == {"tiny", "done"}
     assert (states["tiny"].state, states["tiny"].done, states["tiny"].planned) == (
         "unfinished",
@@ -159,7 +158,7 @@ def test_the_list_tells_how_far_each_is(tmp_path: Path) -> None:
         8,
     )
     assert (states["done"].state, states["done"].done) == ("finished", 8)
-    assert survey(tmp_path / "nowhere") == ()
+    assert CAMPAIGN.folders(tmp_path / "nowhere") == []
 
 
 def test_a_campaign_is_found_by_name_path_and_link(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 import pytest
 
+from deadbeat.kinds.latency.circumstances import judge
 from deadbeat.kinds.latency.cyclictest import (
     CyclictestEngine,
     CyclictestThread,
@@ -22,7 +23,6 @@ from deadbeat.kinds.latency.cyclictest import (
 )
 from deadbeat.kinds.latency.engines import Request
 from deadbeat.kinds.latency.importers import CYCLICTEST, Foreign, expecting, with_missed
-from deadbeat.kinds.latency.judge import judge
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deadbeat.cli.main import main
-from deadbeat.kinds.latency.importers import IMPORTERS, Missing, as_run, called, read_foreign
+from deadbeat.kinds.latency.importers import IMPORTERS, Foreign, as_run, called, read_foreign
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.latency import IDLE
 from deadbeat.store.latency import LatencyStore
@@ -83,7 +83,7 @@ def test_json_of_cyclictest_tells_how_it_was_called() -> None:
     assert (foreign.engine, foreign.host, foreign.kernel) == ("cyclictest", "board", "6.1 #1")
     assert (foreign.interval_ns, foreign.priority, foreign.policy) == (500_000, 80, "fifo")
     assert (foreign.seconds, foreign.started) == (60.0, "2026-11-22T09:23:43+00:00")
-    run = as_run(foreign, IDLE, 2, name="f", told=Missing(priority=80))
+    run = as_run(foreign, IDLE, 2, name="f", told=Foreign(priority=80))
     assert run.key.text == "idle.cyclictest.0002" and run.priority == 80
     assert run.cpus[0].expected == 120_000 and run.cpus[0].missed == 1
     assert [problem.id for problem in run.problems] == ["imported"] and run.valid
@@ -92,11 +92,11 @@ def test_json_of_cyclictest_tells_how_it_was_called() -> None:
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        (Missing(priority=90), "--priority 90: f says 80"),
-        (Missing(interval_ns=1_000_000), "--interval 1ms: f says 500us"),
+        (Foreign(priority=90), "--priority 90: f says 80"),
+        (Foreign(interval_ns=1_000_000), "--interval 1ms: f says 500us"),
     ],
 )
-def test_what_a_file_says_is_not_said_otherwise(told: Missing, message: str) -> None:
+def test_what_a_file_says_is_not_said_otherwise(told: Foreign, message: str) -> None:
     foreign = read_foreign(JSON, "f")
     with pytest.raises(UsageError) as caught:
         as_run(foreign, IDLE, 0, name="f", told=told)
@@ -109,10 +109,10 @@ def test_text_of_cyclictest() -> None:
     assert (one.total, one.overflow, one.max_ns, one.min_ns) == (567, 0, 4000, 3000)
     assert (two.total, two.overflow, two.max_ns) == (575, 7, 864_000)
     with pytest.raises(UsageError, match="does not say its interval"):
-        as_run(foreign, IDLE, 0, name="f", told=Missing(priority=90))
+        as_run(foreign, IDLE, 0, name="f", told=Foreign(priority=90))
     with pytest.raises(UsageError, match="does not say its priority"):
-        as_run(foreign, IDLE, 0, name="f", told=Missing(interval_ns=1_000_000))
-    told = Missing(interval_ns=1_000_000, priority=90)
+        as_run(foreign, IDLE, 0, name="f", told=Foreign(interval_ns=1_000_000))
+    told = Foreign(interval_ns=1_000_000, priority=90)
     run = as_run(foreign, IDLE, 0, name="f", told=told)
     assert [cpu.expected for cpu in run.cpus] == [567, 575] and run.seconds == 0.575
     both = read_foreign(WITH_ALL, "f")
@@ -122,7 +122,7 @@ def test_text_of_cyclictest() -> None:
 def test_jitterdebugger_misses_nothing_and_may_overflow() -> None:
     foreign = read_foreign(JITTER, "f")
     assert (foreign.engine, foreign.skips) == ("jitterdebugger", False)
-    run = as_run(foreign, IDLE, 0, name="f", told=Missing(interval_ns=1_000_000, priority=80))
+    run = as_run(foreign, IDLE, 0, name="f", told=Foreign(interval_ns=1_000_000, priority=80))
     (cpu,) = run.cpus
     assert (cpu.cycles, cpu.missed, cpu.raw.overflow, cpu.corrected) == (10, 0, 1, None)
     assert cpu.raw.max_ns == 1_500_000
@@ -175,7 +175,7 @@ def test_what_is_damaged_is_one_line(text: str) -> None:
 )
 def test_command_lines_of_cyclictest(command: str, found: tuple[Any, ...]) -> None:
     how = called(command, threads=4)
-    assert (how["interval_ns"], how["priority"], how["policy"], how["seconds"]) == found
+    assert (how.interval_ns, how.priority, how.policy, how.seconds) == found
 
 
 def test_every_format_is_recognised_by_its_own_importer_alone() -> None:

@@ -11,9 +11,8 @@ from helpers.latencies import load_of, seen_of
 from deadbeat.host.proc import tasks_of
 from deadbeat.host.snapshot import COMMANDS, parse, take
 from deadbeat.host.values import Unknown
-from deadbeat.kinds.latency.circumstances import circumstances
+from deadbeat.kinds.latency.circumstances import circumstances, judge
 from deadbeat.kinds.latency.engines import Request
-from deadbeat.kinds.latency.judge import judge
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, Circumstances, CpuLatency, LatencyKey, LatencyRun

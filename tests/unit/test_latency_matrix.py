@@ -135,10 +135,10 @@ def test_every_block_visits_each_cell_once_in_an_order_of_its_own_and_engines_ta
     spec = resolve(specify({"repeats": 8}), engines=known, cpus=(0,))
     order = visits(spec)
     blocks = [order[i : i + 10] for i in range(0, len(order), 10)]
-    assert all(sorted(v.load for v in block) == sorted(ALL_LOADS) for block in blocks)
-    assert len({tuple(v.load.text for v in block) for block in blocks}) > 1
+    assert all(sorted(v[0].load for v in block) == sorted(ALL_LOADS) for block in blocks)
+    assert len({tuple(v[0].load.text for v in block) for block in blocks}) > 1
     for load in ALL_LOADS:
-        turns = [tuple(k.engine for k in v.keys) for v in order if v.load == load]
+        turns = [tuple(k.engine for k in v) for v in order if v[0].load == load]
         assert turns[0] == turns[1][::-1] and turns[::2] == [turns[0]] * 4
         assert turns[1::2] == [turns[1]] * 4
     counts = Counter(key.text for key in keys(spec))

@@ -18,8 +18,8 @@ from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
 from deadbeat.experiment.base import RunDone
 from deadbeat.kinds.contention.place import choose, state_of
 from deadbeat.kinds.contention.plan import plan, resolve
-from deadbeat.kinds.contention.programs import origin_of, stored_spec
-from deadbeat.kinds.contention.spec import CampaignSpec, spec_dict
+from deadbeat.kinds.contention.programs import origin_of
+from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, spec_dict
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, DataError, TargetError, UsageError
@@ -75,7 +75,8 @@ def original(folder: Path, spec: CampaignSpec = SPEC) -> CampaignStore:
 def borrow(folder: Path, source: CampaignStore, executor: FakeExecutor = ELSEWHERE) -> Any:
     """A campaign with the programs of ``source``, not begun yet: spec and store."""
     platform = executor.describe()
-    spec = resolve(stored_spec(source, name="again", cpus=platform.cpus[:2]), platform).spec
+    wanted = attrs.evolve(read_spec(source.spec), name="again", cpus=platform.cpus[:2])
+    spec = resolve(wanted, platform).spec
     origin = origin_of(source, spec, platform)
     return spec, CampaignStore.create(folder / "again", spec_dict(spec), spec.seed, origin=origin)
 

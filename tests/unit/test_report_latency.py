@@ -21,16 +21,14 @@ from deadbeat.kinds.latency.charts import (
     machine_charts,
     timeline_charts,
 )
-from deadbeat.kinds.latency.circumstances_table import (
-    interrupt_pairs,
-    loads_table,
-    machine_pairs,
-    missing_pairs,
-)
 from deadbeat.kinds.latency.document import (
+    interrupt_pairs,
     latency_charts,
     latency_document,
+    loads_table,
+    machine_pairs,
     matrix_table,
+    missing_pairs,
     paper_words,
     write_latency,
 )

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.model.errors import SynthesisError
+from deadbeat.synthesis.distributions import harmonic_periods, log_uniform_periods
 from deadbeat.synthesis.parameters import FIXED_SUM_LIMIT
-from deadbeat.synthesis.periods import harmonic_periods, log_uniform_periods
 from deadbeat.synthesis.stream import Stream
 from deadbeat.synthesis.utilisations import (
     UTILISATION_METHODS,

@@ -7,9 +7,9 @@ import pytest
 from attrs import evolve
 from helpers.latency_series import MS, cpu_of, part_of
 
-from deadbeat.kinds.latency.periodic import beat_ms
 from deadbeat.kinds.latency.tail import (
     Part,
+    beat_ms,
     dependence,
     dispersion,
     episodes_above,

@@ -17,7 +17,7 @@ from deadbeat.executors.base import Executor, SelftestResult
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.kinds.base import Shown
-from deadbeat.kinds.contention.place import LATEST, survey
+from deadbeat.kinds.contention.place import LATEST
 from deadbeat.kinds.contention.spec import specify
 from deadbeat.kinds.contention.trials import TrialOutcome, all_passed, outcome_facts, try_causes
 from deadbeat.model.calibration import Calibration
@@ -25,6 +25,7 @@ from deadbeat.model.errors import BuildError, TargetError, UsageError
 from deadbeat.model.tasks import Fragment
 from deadbeat.model.words import time_text
 from deadbeat.store.files import storing
+from deadbeat.store.place import CAMPAIGN
 from deadbeat.store.serial import (
     CALIBRATION_FILE,
     given_calibration,
@@ -282,7 +283,7 @@ def _known(runs: Path, file: Path | None) -> tuple[Calibration, Path] | None:
     if given is not None and file is not None:
         return given, file
     candidates = [runs / LATEST / CALIBRATION_FILE, runs / CALIBRATION_FILE]
-    candidates += [state.path / CALIBRATION_FILE for state in reversed(survey(runs))]
+    candidates += [path / CALIBRATION_FILE for path in reversed(CAMPAIGN.folders(runs))]
     path = next((path for path in candidates if path.is_file()), None)
     return None if path is None else (read_calibration(path), path)
 

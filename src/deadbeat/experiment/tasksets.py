@@ -23,9 +23,8 @@ from deadbeat.model.results import Point
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import checked, keyed, plain_of, usage
 from deadbeat.synthesis import SynthesisParameters
-from deadbeat.synthesis.distributions import DISTRIBUTIONS
+from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS
 from deadbeat.synthesis.parameters import PRIORITIES
-from deadbeat.synthesis.periods import PERIODS
 from deadbeat.synthesis.utilisations import UTILISATION_METHODS
 
 POOLS = ("full", "quick")

@@ -25,8 +25,12 @@ BLOCKS_MAX = 4096
 
 @frozen(order=True)
 class LoadPoint:
-    """What runs in the background: one of PROFILES, at a share of each CPU's time (``cpu``) or of
-    the profile's full strength."""
+    """What runs in the background.
+
+    Attributes:
+        profile: One of PROFILES.
+        percent: Share of each CPU's time (``cpu``), or of the profile's full strength.
+    """
 
     profile: str
     percent: int
@@ -65,8 +69,13 @@ class LatencyKey:
 
 @frozen(kw_only=True)
 class LateWakeUp:
-    """A wake-up among the worst of a run, due so long after its start; ``missed``: periods that
-    passed before it, and had no wake-up of their own."""
+    """A wake-up among the worst of a run.
+
+    Attributes:
+        due_ns: When it should have been, ns after the start of the run.
+        latency_ns: How much later it was.
+        missed: Periods that passed before it, and had no wake-up of their own.
+    """
 
     due_ns: int
     latency_ns: int
@@ -78,6 +87,7 @@ class CpuLatency:
     """What one CPU's measuring thread saw in a run.
 
     Attributes:
+        cpu: Where it was asked to be.
         expected: Wake-ups that its interval and time allow.
         cycles: Wake-ups that were measured.
         missed: Periods without a wake-up of their own, because an earlier one was that late.
@@ -85,7 +95,7 @@ class CpuLatency:
         corrected: The same with a value for each missed period, as a task released then would
             have seen it (coordinated omission put right); None: the engine cannot tell.
         worst: The latest wake-ups, the latest first; empty: the engine keeps none.
-        block_ns: Length of each stretch; 0: the engine keeps none.
+        block_ns: Length of each stretch of ``block_maxima``; 0: the engine keeps none.
         block_maxima: Largest latency of every stretch of ``block_ns`` from the start of the run, in
             order, at most BLOCKS_MAX of them. A wake-up belongs to the stretch in which it was due,
             a missed period to its own, with what a task released then would have seen (as in
@@ -121,7 +131,12 @@ class CpuLatency:
 
 @frozen(kw_only=True)
 class Replaced:
-    """An invalid measurement, and why it was, of a run that was then measured again."""
+    """An invalid measurement of a run that was then measured again.
+
+    Attributes:
+        started: UTC, RFC 3339.
+        problems: Why it was invalid.
+    """
 
     started: str
     problems: tuple[Finding, ...]
@@ -169,7 +184,9 @@ class PathSplit:
     ``exit`` (to its own reading of the clock).
 
     Attributes:
+        cpu: Which.
         parts: Name of a part -> its times.
+        worst: The latest traced wake-up.
         latency: Of all traced wake-ups, as their thread saw it: beside that of the run itself,
             which is not traced, it shows what tracing costs. None: not recorded.
         left_out: Traced wake-ups whose events are incomplete, and are in no part.
@@ -191,13 +208,16 @@ class LoadReport:
     """What the load beside a run really did.
 
     Attributes:
+        asked: Percent.
         judged: Whether that is a share of CPU time, so that it can be missed.
         achieved: CPU -> share of its time it was busy while measured, without the measuring
             threads where they tell theirs.
+        commands: What was started.
         computes: Whether its processes want that share of all CPUs' time, so that they can be
             starved of it.
         workers: Kind -> how many were asked for, were there, and did anything; None: not read.
         throughput: Rate -> value; what is 0 is left out.
+        least: Rates that must be reached.
         died: Last words of what ended before its time.
     """
 

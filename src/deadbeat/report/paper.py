@@ -520,7 +520,7 @@ def _surface(axis: Any, heat: Heat) -> None:
             fine = (weights.T @ each[corners] @ weights for each in (x, y, values))
             axis.plot_surface(
                 *fine, cmap=_colours(heat), vmin=heat.low, vmax=heat.high, rstride=1, cstride=1,
-                edgecolor="face", linewidth=0.3,
+                antialiased=False, linewidth=0,
             )  # fmt: skip
     for line in (*zip(x, y, values, strict=True), *zip(x.T, y.T, values.T, strict=True)):
         axis.plot(*line, color="#59616b", linewidth=0.6, marker=".", markersize=2.5)

@@ -15,7 +15,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched import _core
 from deadbeat.sched.arrays import TaskBatch, task_rows
-from deadbeat.sched.simulator import Verdict
+from deadbeat.sched.simulator import Verdict, require_word
 
 TestAnswer = Literal["not accepted", "accepted", "refuted", "not applicable", "undecided"]
 TestKind = Literal["sufficient", "exact", "necessary", "bound"]
@@ -258,19 +258,14 @@ def _options(settings: TestSettings) -> _core.TestOptions:
     options = _core.TestOptions()
     for name, value in settings.items():
         setattr(options, name, value)
-    _one_of("tie rule", options.ties, _core.tie_rules())
-    _one_of("assignment of priorities", options.priorities, ["rm", "dm", "given"])
-    _one_of("admission", options.admission, _core.partition_admissions())
-    _one_of("partitioning heuristic", options.partition, _core.partition_heuristics())
-    _one_of("order of placing", options.order, _core.partition_orders())
+    require_word("tie rule", options.ties, _core.tie_rules())
+    require_word("assignment of priorities", options.priorities, ["rm", "dm", "given"])
+    require_word("admission", options.admission, _core.partition_admissions())
+    require_word("partitioning heuristic", options.partition, _core.partition_heuristics())
+    require_word("order of placing", options.order, _core.partition_orders())
     if options.blocking < 0:
         raise UsageError(f"blocking is {options.blocking}", "a time, 0 or more")
     return options
-
-
-def _one_of(what: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise UsageError(f'there is no {what} "{value}"', "one of " + ", ".join(known))
 
 
 def _run(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> TestResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -27,6 +27,12 @@ POLICY_OPTIONS = (
 
 #: Of response times, by nearest rank: the least value that this share of the jobs does not exceed.
 PERCENTILES = (50, 90, 95, 99)
+
+#: Columns of the core that are counts of jobs or moves of a task.
+COUNTS = (
+    *("released", "completed", "judged", "missed"),
+    *("preemptions", "migrations", "cross_cluster", "task_migrations"),
+)
 
 _RELEASE, _FINISH = JOB_FIELDS.index("release"), JOB_FIELDS.index("finish")
 _NONE = np.iinfo(np.int64).max
@@ -97,22 +103,15 @@ def _of_task(
     return TaskStatistics(
         task=index,
         label=system.label(index),
-        released=whole("released"),
-        completed=count,
-        judged=whole("judged"),
-        missed=whole("missed"),
+        response_percentiles=None if responses is None else percentiles(responses),
         response_min=extreme("response_min"),
         response_mean=mean("response_sum"),
         response_max=extreme("response_max"),
-        response_percentiles=None if responses is None else percentiles(responses),
         tardiness_mean=mean("tardiness_sum"),
         tardiness_max=extreme("tardiness_max"),
         slack_min=extreme("slack_min"),
         slack_mean=mean("slack_sum"),
-        preemptions=whole("preemptions"),
-        migrations=whole("migrations"),
-        cross_cluster=whole("cross_cluster"),
-        task_migrations=whole("task_migrations"),
+        **{name: whole(name) for name in COUNTS},
     )
 
 
@@ -130,11 +129,6 @@ def response_times(jobs: NDArray[np.int64], tasks: int) -> list[NDArray[np.int64
     order = np.lexsort((times, done[:, 0]))
     bounds = np.searchsorted(done[order, 0], np.arange(tasks + 1))
     return [times[order[bounds[i] : bounds[i + 1]]] for i in range(tasks)]
-
-
-def total(rows: Iterable[TaskStatistics], name: str) -> int:
-    """Sum of a count over the tasks."""
-    return sum(int(getattr(row, name)) for row in rows)
 
 
 def looked_at(facts: PolicyFacts) -> list[str]:
@@ -229,26 +223,13 @@ def responses_of(
     system: TaskSystem, verdict: Verdict, *, run_on: bool = False, budget: int = 5_000_000
 ) -> list[NDArray[np.int64]] | None:
     """Response times of each task, ascending; None where the jobs are too many to record."""
-    plain = task_statistics(system, verdict)
-    if not plain or verdict.until < 1 or total(plain, "released") > JOBS_RECORDED:
+    released = verdict.figures.get("released", ())
+    if len(released) != len(system.tasks) or verdict.until < 1 or sum(released) > JOBS_RECORDED:
         return None
     records = observe(
-        system,
-        verdict,
-        horizon=verdict.until,
-        run_on=run_on,
-        budget=budget,
-        segments=False,
+        system, verdict, horizon=verdict.until, run_on=run_on, budget=budget, segments=False
     )
     return response_times(records.jobs, len(system.tasks))
-
-
-def statistics_of(
-    system: TaskSystem, verdict: Verdict, *, run_on: bool = False, budget: int = 5_000_000
-) -> tuple[TaskStatistics, ...]:
-    """Figures per task; with percentiles where the jobs are few enough to record."""
-    responses = responses_of(system, verdict, run_on=run_on, budget=budget)
-    return task_statistics(system, verdict, responses)
 
 
 def answer_of(
@@ -256,8 +237,10 @@ def answer_of(
 ) -> ScheduleAnswer:
     """Everything known of one simulation: sums of counts, extremes of times, means over completed
     jobs."""
-    rows = statistics_of(system, verdict, run_on=run_on, budget=budget)
-    judged, missed, completed = (total(rows, name) for name in ("judged", "missed", "completed"))
+    responses = responses_of(system, verdict, run_on=run_on, budget=budget)
+    rows = task_statistics(system, verdict, responses)
+    sums: dict[str, int] = {name: sum(getattr(row, name) for row in rows) for name in COUNTS}
+    judged, missed, completed = sums["judged"], sums["missed"], sums["completed"]
     facts = verdict.facts
     placed = [None if cluster < 0 else cluster for cluster in verdict.placed]
 
@@ -303,7 +286,7 @@ def answer_of(
         repeat=None if verdict.repeat is None else list(verdict.repeat),
         events=verdict.events,
         budget=budget,
-        jobs=total(rows, "released"),
+        jobs=sums["released"],
         judged=judged,
         misses=missed,
         miss_ratio=missed / judged if judged else None,
@@ -315,10 +298,10 @@ def answer_of(
         },
         tardiness={"mean": mean("tardiness_mean"), "max": extreme("tardiness_max", max)},
         slack={"mean": mean("slack_mean"), "min": extreme("slack_min", min)},
-        preemptions=total(rows, "preemptions"),
-        migrations=total(rows, "migrations"),
-        cross_cluster=total(rows, "cross_cluster"),
-        task_migrations=total(rows, "task_migrations"),
+        preemptions=sums["preemptions"],
+        migrations=sums["migrations"],
+        cross_cluster=sums["cross_cluster"],
+        task_migrations=sums["task_migrations"],
         placed=placed,
         remarks=[named(system, remark) for remark in verdict.remarks],
         tasks=[{**asdict(row), "placed": placed[row.task] if placed else None} for row in rows],

@@ -232,20 +232,20 @@ def simulate(
     """
     known = scheduler or Scheduler()
     chosen = model or default_model(system)
-    _require_time("the horizon", horizon if horizon is not None else 1, least=1)
+    _require("the horizon", horizon if horizon is not None else 1, least=1)
     require_model(system, chosen, method)
     require_sound(system)
     options = core_options(known, system)
     options.horizon = horizon or 0
-    options.budget = _require_count("the budget", budget, least=1)
+    options.budget = _require("the budget", budget, least=1)
     options.stop_at_miss = not run_on
     options.record_jobs = record_jobs
     options.record_segments = record_segments
     rows = task_rows(system.tasks)
     if chosen == "sporadic":
-        options.seed = _require_count("the seed", seed, least=0)
-        states = _require_count("the budget of states", states, least=0)
-        patterns = _require_count("the number of patterns", patterns, least=0, most=1_000_000)
+        options.seed = _require("the seed", seed, least=0)
+        states = _require("the budget of states", states, least=0)
+        patterns = _require("the number of patterns", patterns, least=0, most=1_000_000)
         found = _core.decide_sporadic(system.processors, rows, options, states, patterns)
     else:
         index = MODELS.index(chosen)
@@ -301,7 +301,7 @@ def simulate_batch(
     The columns are the fields of ``BatchRow`` in core/include/deadbeat/sched/batch.hpp.
     """
     options = core_options(scheduler or Scheduler())
-    options.budget = _require_count("the budget", budget, least=1)
+    options.budget = _require("the budget", budget, least=1)
     options.stop_at_miss = not run_on
     options.metrics = metrics
     columns: dict[str, NDArray[Any]] = _core.decide_batch(
@@ -357,10 +357,10 @@ def core_options(scheduler: Scheduler, system: TaskSystem | None = None) -> _cor
         UsageError: An unknown policy, rule or word; a number out of range; a system the policy is
             not defined for.
     """
-    _require_word("policy", scheduler.policy, tuple(policies()))
-    _require_word("tie rule", scheduler.ties, tie_rules())
+    require_word("policy", scheduler.policy, tuple(policies()))
+    require_word("tie rule", scheduler.ties, tie_rules())
     for name in _WORDS:
-        _require_word(name, getattr(scheduler, name), option_words(name))
+        require_word(name, getattr(scheduler, name), option_words(name))
     if scheduler.cluster_size < 1:
         raise UsageError(f"the cluster size is {scheduler.cluster_size}", "1 or more processors")
     if system is not None:
@@ -378,7 +378,7 @@ def core_options(scheduler: Scheduler, system: TaskSystem | None = None) -> _cor
     costs = _core.Costs()
     for name in ("context_switch", "migration", "cache_reload"):
         value = getattr(scheduler.costs, name)
-        _require_time(f"the cost {name}", value, least=0)
+        _require(f"the cost {name}", value, least=0)
         setattr(costs, name, value)
     options.costs = costs
     return options
@@ -392,19 +392,19 @@ def require_sound(system: TaskSystem) -> None:
         raise UsageError(f"there are {len(system.tasks)} tasks", "1 to 65535")
     for index, task in enumerate(system.tasks):
         for name in ("wcet", "period", "deadline"):
-            _require_time(f"{name} of {system.label(index)}", getattr(task, name), least=1)
+            _require(f"{name} of {system.label(index)}", getattr(task, name), least=1)
         for name in ("offset", "home", "budget", "server_period", "server_deadline"):
             value = getattr(task, name)
             if value is not None:
-                _require_time(f"{name} of {system.label(index)}", value, least=0)
+                _require(f"{name} of {system.label(index)}", value, least=0)
         if abs(task.priority) > TIME_MAX:
             raise UsageError(f"the priority of {system.label(index)} is {task.priority}")
 
 
 def require_model(system: TaskSystem, model: Model | None = None, method: Method = "exact") -> None:
     """Raises UsageError for a model or method that ``system`` does not fit; None fits."""
-    _require_word("model", model or default_model(system), MODELS)
-    _require_word("method", method, get_args(Method))
+    require_word("model", model or default_model(system), MODELS)
+    require_word("method", method, get_args(Method))
     late = next((i for i, task in enumerate(system.tasks) if task.offset), None)
     if late is not None and model == "periodic-sync":
         raise UsageError(
@@ -432,19 +432,15 @@ def _require_defined(scheduler: Scheduler, system: TaskSystem) -> None:
         )
 
 
-def _require_word(what: str, word: str, known: Sequence[str]) -> None:
+def require_word(what: str, word: str, known: Sequence[str]) -> None:
+    """Raises UsageError for a word that is not one of ``known``."""
     if word not in known:
         raise UsageError(f'there is no {what} "{word}"', "one of " + ", ".join(known))
 
 
-def _require_time(what: str, value: int, *, least: int) -> None:
-    if not least <= value <= TIME_MAX:
-        raise UsageError(f"{what} is {value}", f"{least} to 2^60")
-
-
-def _require_count(what: str, value: int, *, least: int, most: int = TIME_MAX) -> int:
+def _require(what: str, value: int, *, least: int, most: int = TIME_MAX) -> int:
     if not least <= value <= most:
-        raise UsageError(f"{what} is {value}", f"{least} to {most}")
+        raise UsageError(f"{what} is {value}", f"{least} to {'2^60' if most == TIME_MAX else most}")
     return value
 
 

@@ -9,8 +9,7 @@ from fractions import Fraction
 from attrs import fields_dict, frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.synthesis.distributions import DISTRIBUTIONS
-from deadbeat.synthesis.periods import PERIODS
+from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS
 from deadbeat.synthesis.utilisations import UTILISATION_METHODS
 
 DEFAULT_DISTRIBUTION = "uniform"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from deadbeat import (
     FALSE_ALARMS,
@@ -90,25 +90,19 @@ def ratios(asked: Question, over: Side, under: Side, quantity: str) -> dict[Load
 def _ratio(cell: CellComparison | None, *, comparable: bool) -> RunRatio:
     if cell is None or cell.effect is None:
         return RunRatio(value=None)
-    value = 1 + cell.effect
+    known = RunRatio(value=1 + cell.effect, runs=cell.pairs)
     if not comparable:
-        why = "runs of different lengths have maxima that cannot be compared"
-        return RunRatio(value=value, runs=cell.pairs, why=why)
+        return evolve(known, why="runs of different lengths have maxima that cannot be compared")
     if cell.pairs < _PAIRS_MIN:
-        return RunRatio(value=value, runs=cell.pairs)
-    if (
-        cell.low is not None
-        and cell.high is not None
-        and math.isclose(cell.low, cell.high, abs_tol=1e-9)
-    ):
-        why = "runs are all alike, which says nothing of how much others differ"
-        return RunRatio(value=value, runs=cell.pairs, why=why)
+        return known
     p = 1.0 if cell.p_holm is None else cell.p_holm
     if cell.low is None or cell.high is None:
         why = "the interval reaches beyond any ratio that means something"
-        return RunRatio(value=value, runs=cell.pairs, p=p, why=why)
-    low, high = 1 + cell.low, 1 + cell.high
-    return RunRatio(value=value, low=low, high=high, runs=cell.pairs, p=p, why="")
+        return evolve(known, p=p, why=why)
+    if math.isclose(cell.low, cell.high, abs_tol=1e-9):
+        why = "runs are all alike, which says nothing of how much others differ"
+        return evolve(known, why=why)
+    return evolve(known, low=1 + cell.low, high=1 + cell.high, p=p, why="")
 
 
 def _table(asked: Question, side: Side, metric: Metric) -> Observations:

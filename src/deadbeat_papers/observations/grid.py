@@ -64,14 +64,15 @@ def value(row: Row, metric: str) -> Value | None:
     return Value(mean=mean, low=low, high=high)
 
 
-def at_cores(result: Campaign, cores: int) -> tuple[Row, ...]:
-    """All points of one M."""
-    return tuple(row for row in result.rows if row["cores"] == cores)
+def measured(result: Campaign, cores: int, metric: str) -> list[tuple[Row, Value]]:
+    """Points of one M, with the mean of ``metric`` there."""
+    rows = [row for row in result.rows if row["cores"] == cores]
+    return [(row, found) for row in rows if (found := value(row, metric)) is not None]
 
 
-def extreme(rows: Sequence[Row]) -> Row | None:
-    """The point rho = 1, alpha = 1; None where the grid has none."""
-    return next((row for row in rows if place(row) == (1, 1)), None)
+def at_end(known: Sequence[tuple[Row, Value]]) -> Value | None:
+    """The value at rho = alpha = 1; None where it was not measured."""
+    return next((found for row, found in known if place(row) == (1, 1)), None)
 
 
 def place(row: Row) -> tuple[float, float]:
@@ -80,12 +81,6 @@ def place(row: Row) -> tuple[float, float]:
 
 def place_text(row: Row) -> str:
     return f"rho = {row['sync_share']:g}, alpha = {row['contended_ratio']:g}"
-
-
-def worst(rows: Sequence[Row], metric: str) -> tuple[Row, Value] | None:
-    """The point with the largest mean; None where nothing was measured."""
-    known = [(row, found) for row in rows if (found := value(row, metric)) is not None]
-    return max(known, key=lambda pair: pair[1].mean, default=None)
 
 
 LOW, HIGH = 0.9, 1.1
@@ -103,7 +98,7 @@ def _decide_1(given: Campaigns) -> list[Evidence]:
         because = f"the costs of {result.name} are of another platform: C cannot be checked there"
         return undecided(because)
     metric, name = "delay_ratio", "delay ratio"
-    known = [(row, found) for row in at_cores(result, 1) if (found := value(row, metric))]
+    known = measured(result, 1, metric)
     if not known:
         return undecided(f"{result.name} has no point at M = 1")
     holds = [
@@ -146,19 +141,19 @@ OBSERVATION_1 = PublishedObservation(
 def _decide_2(given: Campaigns) -> list[Evidence]:
     result = given.results[0]
     metric, name = metric_of(result)
-    rows = at_cores(result, FEW)
-    largest, last = worst(rows, metric), extreme(rows)
-    if largest is None or last is None or value(last, metric) is None:
+    known = measured(result, FEW, metric)
+    end = at_end(known)
+    if end is None:
         because = f"{result.name} has no result at M = {FEW}, rho = 1, alpha = 1"
         return undecided(because)
-    known = [found for row in rows if (found := value(row, metric))]
-    above = [found.above(BOUND) for found in known]
+    row, largest = max(known, key=lambda pair: pair[1].mean)
+    above = [found.above(BOUND) for _, found in known]
     return [
         Evidence(
             holds=all_hold([None if one is None else not one for one in above]),
-            figures=f"largest at M = {FEW}: {name} {largest[1]} at {place_text(largest[0])}",
+            figures=f"largest at M = {FEW}: {name} {largest} at {place_text(row)}",
             details=(
-                (f"{name} at rho = 1, alpha = 1", str(value(last, metric))),
+                (f"{name} at rho = 1, alpha = 1", str(end)),
                 (f"points above {BOUND} beyond doubt", f"{above.count(True)} of {len(above)}"),
             ),
         )
@@ -183,15 +178,12 @@ OBSERVATION_2 = PublishedObservation(
 def _decide_3(given: Campaigns) -> list[Evidence]:
     result = given.results[0]
     metric, name = metric_of(result)
-    rows = at_cores(result, SEVERAL)
-    last = extreme(rows)
-    end = value(last, metric) if last is not None else None
+    known = measured(result, SEVERAL, metric)
+    end = at_end(known)
     if end is None:
         because = f"{result.name} has no result at M = {SEVERAL}, rho = 1, alpha = 1"
         return undecided(because)
-    contended = [row for row in rows if min(place(row)) > 0]
-    known = [found for row in contended if (found := value(row, metric))]
-    small = [found.mean <= BOUND for found in known]
+    small = [found.mean <= BOUND for row, found in known if min(place(row)) > 0]
     most = 2 * sum(small) > len(small)
     return [
         Evidence(
@@ -229,18 +221,13 @@ OBSERVATION_3 = PublishedObservation(
 def _decide_4(given: Campaigns) -> list[Evidence]:
     result = given.results[0]
     metric, name = metric_of(result)
-    rows = at_cores(result, MANY)
-    moderate = [
-        (row, found)
-        for row in rows
-        if max(place(row)) <= MODERATE and (found := value(row, metric)) is not None
-    ]
+    known = measured(result, MANY, metric)
+    moderate = [(row, found) for row, found in known if max(place(row)) <= MODERATE]
     if not any(place(row) == (MODERATE, MODERATE) for row, _ in moderate):
         because = f"{result.name} has no result at M = {MANY}, rho = alpha = {MODERATE}"
         return undecided(because)
     row, largest = max(moderate, key=lambda pair: pair[1].mean)
-    last = extreme(rows)
-    end = value(last, metric) if last is not None else None
+    end = at_end(known)
     return [
         Evidence(
             holds=largest.above(BOUND),

@@ -95,35 +95,47 @@ def doubts_of(comparison: Comparison) -> tuple[tuple[str, str], ...]:
 FEW, MANY, NEARLY = 4, 8, 0.05
 
 
-def _decide_7(given: Campaigns) -> list[Evidence]:
-    pair = older_and_newer(given.results)
+def compared(
+    given: Campaigns, pair: tuple[Campaign, Campaign] | None, lacking: str
+) -> tuple[tuple[CellComparison, ...], tuple[tuple[str, str], ...], tuple[str, str]]:
+    """Delay ratios of the cells of ``pair``, what tells of the comparison, and both names.
+
+    Raises:
+        LackingError: There is no such pair; ``lacking`` says why.
+    """
     if pair is None or given.compare is None:
-        because = "no two of the campaigns ran on different releases without real-time preemption"
-        raise LackingError(needs_kernels(2), because)
+        raise LackingError(needs_kernels(2), lacking)
     comparison = given.compare(*pair)
-    cells = cells_of(comparison, "delay_ratio")
+    told = (*pair_text(*pair), *doubts_of(comparison))
+    return cells_of(comparison, "delay_ratio"), told, (pair[0].name, pair[1].name)
+
+
+def mostly_better(cells: Sequence[CellComparison]) -> bool | None:
+    """More cells better than worse, and better on average; False too where most are equal."""
+    tally, mean = counts(cells), mean_effect(cells)
+    if tally["better"] != tally["worse"] and mean is not None:
+        return tally["better"] > tally["worse"] and mean < 0
+    return False if cells and tally["equal"] > len(cells) / 2 else None
+
+
+def _decide_7(given: Campaigns) -> list[Evidence]:
+    because = "no two of the campaigns ran on different releases without real-time preemption"
+    cells, told, runs = compared(given, older_and_newer(given.results), because)
     few = [cell for cell in cells if cell.cores <= FEW]
     many = [cell for cell in cells if cell.cores >= MANY]
     small, large = mean_effect(few), mean_effect(many)
-    tally = counts(many)
     near = None if small is None else abs(small) <= NEARLY
-    better: bool | None = None
-    if tally["better"] != tally["worse"] and large is not None:
-        better = tally["better"] > tally["worse"] and large < 0
-    elif many and tally["equal"] > len(many) / 2:
-        better = False
     return [
         Evidence(
-            holds=all_hold([near, better]),
+            holds=all_hold([near, mostly_better(many)]),
             figures=f"delay ratio of the newer kernel: {percent(small)} on up to {FEW} cores,"
             f" {percent(large)} from {MANY} cores on",
             details=(
-                *pair_text(*pair),
-                *doubts_of(comparison),
+                *told,
                 (f"points with M <= {FEW}", counts_text(few)),
                 (f"points with M >= {MANY}", counts_text(many)),
             ),
-            runs=(pair[0].name, pair[1].name),
+            runs=runs,
         )
     ]
 
@@ -145,37 +157,26 @@ OBSERVATION_7 = PublishedObservation(
 
 
 def _decide_8(given: Campaigns) -> list[Evidence]:
-    pair = plain_and_realtime(given.results)
-    if pair is None or given.compare is None:
-        because = "no two of the campaigns ran with and without real-time preemption"
-        raise LackingError(needs_kernels(2), because)
-    comparison = given.compare(*pair)
-    cells = cells_of(comparison, "delay_ratio")
+    because = "no two of the campaigns ran with and without real-time preemption"
+    cells, told, runs = compared(given, plain_and_realtime(given.results), because)
     contended = [
         cell for cell in cells if cell.cores > 1 and cell.sync_share and cell.contended_ratio
     ]
-    tally, mean = counts(contended), mean_effect(contended)
-    better: bool | None = None
-    if tally["better"] != tally["worse"] and mean is not None:
-        better = tally["better"] > tally["worse"] and mean < 0
-    elif contended and tally["equal"] > len(contended) / 2:
-        better = False
     largest = max((cell.cores for cell in cells), default=0)
     last = [c for c in cells if (c.cores, c.sync_share, c.contended_ratio) == (largest, 1, 1)]
     return [
         Evidence(
-            holds=better,
-            figures=f"delay ratio with real-time preemption over contended points: {percent(mean)};"
-            f" {counts_text(contended)}",
+            holds=mostly_better(contended),
+            figures="delay ratio with real-time preemption over contended points:"
+            f" {percent(mean_effect(contended))}; {counts_text(contended)}",
             details=(
-                *pair_text(*pair),
-                *doubts_of(comparison),
+                *told,
                 (
                     f"at M = {largest}, rho = 1, alpha = 1 (slightly worse in the paper, M = 16)",
                     f"{percent(last[0].effect)}, {last[0].verdict}" if last else "not measured",
                 ),
             ),
-            runs=(pair[0].name, pair[1].name),
+            runs=runs,
         )
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 import attrs
@@ -89,44 +89,50 @@ ABOUT = (
 # -- what a conclusion is looked at under
 
 
-def _variants(results: StudyResults, *, balances: bool) -> Iterator[tuple[Mask, dict[str, str]]]:
-    """Mask and words of every distribution, tie rule and (for the loose approach) balance."""
-    for source in SOURCES:
-        for ties in TIES:
-            for balance in BALANCES if balances and ties == "index" else ("both",):
-                words = {"distribution": source, "ties": ties}
-                if balances:
-                    words["balance"] = balance
-                yield results.source == source, words
+@attrs.frozen
+class Case:
+    """Two contenders on the sets of ``mask``, and in words under which circumstances."""
+
+    a: str
+    b: str
+    mask: Mask
+    words: dict[str, str]
+
+    def told(self, **words: str) -> dict[str, str]:
+        return self.words | words
 
 
-def _name(approach: str, words: Mapping[str, str]) -> str:
-    return label(
-        approach, words["ties"], words.get("balance", "both") if approach == LOOSE else "both"
-    )
+def cases(
+    results: StudyResults, a: str, b: str, *, low: int = 0, high: int = 1000
+) -> Iterator[Case]:
+    """Every distribution, tie rule and (for the loose approach) balance, of sets with
+    low < U <= high (thousandths)."""
+    inside = (results.load > low) & (results.load <= high)
+    loose = LOOSE in (a, b)
+    for source, ties in product(SOURCES, TIES):
+        for balance in BALANCES if loose and ties == "index" else ("both",):
+            words = {"distribution": source, "ties": ties}
+            name_a, name_b = (label(x, ties, balance if x == LOOSE else "both") for x in (a, b))
+            mask = inside & (results.source == source)
+            yield Case(name_a, name_b, mask, words | ({"balance": balance} if loose else {}))
 
 
-def _denominators(results: StudyResults, words: Mapping[str, str]) -> Iterator[tuple[str, Mask]]:
-    """All sets; and those that next fit can place on processors and on clusters."""
-    yield "all sets", results.everything
-    names = [_name(approach, words) for approach in (PARTITIONED, CLUSTERED)]
-    yield "sets that next fit can place", results.placed(names[0]) & results.placed(names[1])
+def _placed(results: StudyResults, a: str, b: str, **bounds: int) -> Iterator[Case]:
+    """Of all sets; and of those that next fit can place on processors and on clusters."""
+    for case in cases(results, a, b, **bounds):
+        names = [label(approach, case.words["ties"]) for approach in (PARTITIONED, CLUSTERED)]
+        placed = results.placed(names[0]) & results.placed(names[1])
+        yield attrs.evolve(case, words=case.told(denominator="all sets"))
+        words = case.told(denominator="sets that next fit can place")
+        yield attrs.evolve(case, mask=case.mask & placed, words=words)
 
 
-def more_schedulable(more: str, fewer: str, *, low: int = 0, high: int = 1000) -> Check:
-    """Check that ``more`` schedules more sets; of those with low < U <= high (thousandths)."""
+def more_schedulable(more: str, fewer: str, **bounds: int) -> Check:
+    """Check that ``more`` schedules more sets; of those in ``bounds`` (as of ``cases``)."""
 
     def check(results: StudyResults) -> Iterator[Evidence]:
-        inside = (results.load > low) & (results.load <= high)
-        for source, words in _variants(results, balances=LOOSE in (more, fewer)):
-            for denominator, mask in _denominators(results, words):
-                yield ordered(
-                    results,
-                    _name(more, words),
-                    _name(fewer, words),
-                    source & inside & mask,
-                    {**words, "denominator": denominator},
-                )
+        for case in _placed(results, more, fewer, **bounds):
+            yield ordered(results, case.a, case.b, case.mask, case.words)
 
     return check
 
@@ -136,42 +142,40 @@ def gains_mainly_above(more: str, fewer: str, load: int) -> Check:
 
     def check(results: StudyResults) -> Iterator[Evidence]:
         above = results.load > load
-        for source, words in _variants(results, balances=LOOSE in (more, fewer)):
-            names = _name(more, words), _name(fewer, words)
-            for denominator, mask in _denominators(results, words):
-                variant = {**words, "denominator": denominator}
-                found = ordered(results, *names, source & mask & above, variant)
-                known = source & mask & results.decided(names[0]) & results.decided(names[1])
-                gained = results.yes(names[0]) & ~results.yes(names[1])
-                high, low = (
-                    Count(int(np.sum(gained & known & here)), int(np.sum(known & here)))
-                    for here in (above, ~above)
-                )
-                yield Evidence(
-                    variant=variant,
-                    holds=found.holds and compare(high, low) == 1,
-                    figures=f"above {load / 10:g} %: {found.figures}; only {more}"
-                    f" {high.text()} above, {low.text()} up to {load / 10:g} %",
-                )
+        for case in _placed(results, more, fewer):
+            found = ordered(results, case.a, case.b, case.mask & above, case.words)
+            known = case.mask & results.decided(case.a) & results.decided(case.b)
+            gained = results.yes(case.a) & ~results.yes(case.b)
+            high, low = (
+                Count(int(np.sum(gained & known & here)), int(np.sum(known & here)))
+                for here in (above, ~above)
+            )
+            yield Evidence(
+                variant=case.words,
+                holds=found.holds and compare(high, low) == 1,
+                figures=f"above {load / 10:g} %: {found.figures}; only {more}"
+                f" {high.text()} above, {low.text()} up to {load / 10:g} %",
+            )
 
     return check
 
 
-def all_of(*checks: Check) -> Check:
-    """All checks at once: a variant holds where it does in each of them.
+def beside(item: Evidence, others: Sequence[Sequence[Evidence]]) -> list[Evidence]:
+    """Of each of ``others`` what it says under the circumstances of ``item``; one without a
+    dimension (the balance, where the loose approach has no part) says the same along it."""
+    return [
+        next(one for one in other if one.variant.items() <= item.variant.items())
+        for other in others
+    ]
 
-    A check without a dimension (the balance, where the loose approach has no part) says the same
-    along it.
-    """
+
+def all_of(*checks: Check) -> Check:
+    """All checks at once: a variant holds where it does in each of them."""
 
     def check(results: StudyResults) -> Iterator[Evidence]:
         found = [list(one(results)) for one in checks]
-        widest = max(found, key=lambda items: len(items[0].variant))
-        for item in widest:
-            fitting = [
-                next(one for one in items if one.variant.items() <= item.variant.items())
-                for items in found
-            ]
+        for item in max(found, key=lambda items: len(items[0].variant)):
+            fitting = beside(item, found)
             yield Evidence(
                 variant=item.variant,
                 holds=all(one.holds for one in fitting),
@@ -184,64 +188,50 @@ def all_of(*checks: Check) -> Check:
 # -- migrations and slack
 
 _COUNTED = {"of jobs": ("migrations",), "of jobs and tasks": ("migrations", "task_migrations")}
+_UNITS = {False: "per schedulable set", True: "per 1000 jobs"}
+_OWN, _BOTH = "its own schedulable sets", "sets both schedule"
 
 
 def migrations(
     results: StudyResults, name: str, mask: Mask, counted: str, *, per_job: bool
 ) -> Mean:
     inside = mask & results.yes(name)
-    number = sum(
-        (results.figure(name, column)[inside].astype(np.float64) for column in _COUNTED[counted]),
-        np.zeros(int(inside.sum())),
-    )
+    columns = [results.figure(name, column)[inside] for column in _COUNTED[counted]]
+    number = np.asarray(np.sum(columns, axis=0), dtype=np.float64)
     jobs = np.maximum(1, results.figure(name, "jobs")[inside])
     return Mean.of(1000 * number / jobs if per_job else number)
 
 
 def migration_variants(
-    results: StudyResults, a: str, b: str, *, low: int = 0, high: int = 1000
+    results: StudyResults, a: str, b: str, **bounds: int
 ) -> Iterator[tuple[Mean, Mean, dict[str, str]]]:
     """Migrations of ``a`` and ``b`` by every way to count them and every denominator."""
-    inside = (results.load > low) & (results.load <= high)
-    for source, words in _variants(results, balances=LOOSE in (a, b)):
-        name_a, name_b = _name(a, words), _name(b, words)
-        both = results.yes(name_a) & results.yes(name_b)
-        for counted, per_job, (sets, mask) in product(
-            _COUNTED,
-            (False, True),
-            (("its own schedulable sets", results.everything), ("sets both schedule", both)),
+    for case in cases(results, a, b, **bounds):
+        both = results.yes(case.a) & results.yes(case.b)
+        for counted, (per_job, unit), (sets, mask) in product(
+            _COUNTED, _UNITS.items(), ((_OWN, case.mask), (_BOTH, case.mask & both))
         ):
-            means = [
-                migrations(results, name, source & inside & mask, counted, per_job=per_job)
-                for name in (name_a, name_b)
-            ]
-            yield (
-                means[0],
-                means[1],
-                {
-                    **words,
-                    "migrations counted": counted,
-                    "unit": "per 1000 jobs" if per_job else "per schedulable set",
-                    "denominator": sets,
-                },
+            of_a, of_b = (
+                migrations(results, name, mask, counted, per_job=per_job)
+                for name in (case.a, case.b)
             )
+            told = {"migrations counted": counted, "unit": unit, "denominator": sets}
+            yield of_a, of_b, case.words | told
 
 
-def migrates_more(more: str, fewer: str, *, low: int = 0, high: int = 1000) -> Check:
+def migrates_more(more: str, fewer: str, **bounds: int) -> Check:
     def check(results: StudyResults) -> Iterator[Evidence]:
-        for a, b, words in migration_variants(results, more, fewer, low=low, high=high):
+        for a, b, words in migration_variants(results, more, fewer, **bounds):
             yield larger(more, a, fewer, b, words)
 
     return check
 
 
-def migration_ratio(
-    a: str, b: str, low_ratio: float, high_ratio: float, *, low: int = 0, high: int = 1000
-) -> Check:
+def migration_ratio(a: str, b: str, low_ratio: float, high_ratio: float, **bounds: int) -> Check:
     """Check that migrations of ``a`` by those of ``b`` lie in [low_ratio, high_ratio]."""
 
     def check(results: StudyResults) -> Iterator[Evidence]:
-        for mean_a, mean_b, words in migration_variants(results, a, b, low=low, high=high):
+        for mean_a, mean_b, words in migration_variants(results, a, b, **bounds):
             ratio = mean_a.value / mean_b.value if mean_b.value > 0 else np.nan
             yield Evidence(
                 variant=words,
@@ -252,49 +242,28 @@ def migration_ratio(
     return check
 
 
-def more_slack(more: str, less: str, *, low: int = 0, high: int = 1000) -> Check:
-    """Check that the slack (share of T; mean over jobs, then over sets) of ``more`` is larger."""
+def more_slack(more: str, less: str, **bounds: int) -> Check:
+    """Check that the slack (share of T; mean over jobs, then over sets) of ``more`` is larger.
+
+    On the same sets the difference is what is judged: sets differ more than schedulers.
+    """
 
     def check(results: StudyResults) -> Iterator[Evidence]:
-        inside = (results.load > low) & (results.load <= high)
-        for source, words in _variants(results, balances=LOOSE in (more, less)):
-            name_a, name_b = _name(more, words), _name(less, words)
-            both = results.yes(name_a) & results.yes(name_b)
-            for sets, mask in (
-                ("its own schedulable sets", results.everything),
-                ("sets both schedule", both),
-            ):
-                variant = {**words, "denominator": sets}
-                here = source & inside & mask
-                if sets == "sets both schedule":
-                    yield _paired_slack(
-                        results, (more, name_a), (less, name_b), here & both, variant
-                    )
-                else:
-                    a, b = (results.mean(n, "slack_share_mean", here) for n in (name_a, name_b))
-                    yield larger(more, a, less, b, variant, unit=" T")
+        for case in cases(results, more, less, **bounds):
+            a, b = (results.mean(name, "slack_share_mean", case.mask) for name in (case.a, case.b))
+            yield larger(more, a, less, b, case.told(denominator=_OWN), unit=" T")
+            both = case.mask & results.yes(case.a) & results.yes(case.b)
+            values = [results.figure(x, "slack_share_mean")[both] for x in (case.a, case.b)]
+            difference, a, b = map(Mean.of, (values[0] - values[1], *values))
+            told = compare_means(difference, Mean(0.0, 0.0, difference.sets))
+            yield Evidence(
+                variant=case.told(denominator=_BOTH),
+                holds=told == 1,
+                figures=f"{more} {a.text(' T')}, {less} {b.text(' T')}; difference"
+                f" {difference.text(' T')}{told_text(told, 1)}",
+            )
 
     return check
-
-
-def _paired_slack(
-    results: StudyResults,
-    a: tuple[str, str],
-    b: tuple[str, str],
-    here: Mask,
-    variant: Mapping[str, str],
-) -> Evidence:
-    """On the same sets the difference is what is judged: sets differ more than schedulers."""
-    values = [results.figure(name, "slack_share_mean")[here] for _, name in (a, b)]
-    difference = Mean.of(values[0] - values[1])
-    told = compare_means(difference, Mean(0.0, 0.0, difference.sets))
-    means = [Mean.of(x) for x in values]
-    return Evidence(
-        variant=variant,
-        holds=told == 1,
-        figures=f"{a[0]} {means[0].text(' T')}, {b[0]} {means[1].text(' T')}; difference"
-        f" {difference.text(' T')}{told_text(told, 1)}",
-    )
 
 
 SIGN_TEST = "more of the same sets (exact sign test, 95 %)"
@@ -371,7 +340,7 @@ def _high_above_80(results: StudyResults) -> Iterator[Evidence]:
         words = {
             "distribution": source,
             "ties": ties,
-            "unit": "per 1000 jobs" if per_job else "per schedulable set",
+            "unit": _UNITS[per_job],
         }
         found = larger("above 80 %", above, "up to 80 %", below, words)
         yield Evidence(
@@ -454,10 +423,7 @@ def _only_loose(results: StudyResults) -> Iterator[Evidence]:
     """Loose above global above 80 %; partitioned and clustered not told to be."""
     others = [list(more_slack(x, GLOBAL, low=800)(results)) for x in (PARTITIONED, CLUSTERED)]
     for item in more_slack(LOOSE, GLOBAL, low=800)(results):
-        also = [
-            next(one for one in other if one.variant.items() <= item.variant.items())
-            for other in others
-        ]
+        also = beside(item, others)
         yield Evidence(
             variant=item.variant,
             holds=item.holds and not any(one.holds for one in also),

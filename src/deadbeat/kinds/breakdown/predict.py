@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,12 +26,29 @@ from deadbeat.sched.simulator import simulate_jobs
 Floats = NDArray[np.float64]
 #: The runs have 6 by default: this is 64 times finer.
 _HALVINGS = 12
-_RELEASE, _FINISH, _DEADLINE = 2, 4, 5
+_FINISH, _DEADLINE = 4, 5
 
 
 def calibrated(task_set: TaskSet) -> tuple[float, ...]:
     """C of each task by calibration, ns."""
     return tuple(task.cost_ps / 1000 for task in task_set.tasks)
+
+
+def _timed(task_set: TaskSet, used: Fraction, costs_ns: Sequence[float]) -> list[TimedTask]:
+    """The tasks at a utilisation of ``used``."""
+    ppm = period_ppm(task_set, used)
+    timings = [RunTiming.of(task, ppm) for task in task_set.tasks]
+    return [
+        TimedTask(
+            home=task.core,
+            priority=task.priority,
+            wcet=max(1, round(cost_ns)),
+            period=timing.period_ns,
+            deadline=timing.deadline_ns,
+            offset=timing.offset_ns,
+        )
+        for task, timing, cost_ns in zip(task_set.tasks, timings, costs_ns, strict=True)
+    ]
 
 
 def simulated(
@@ -42,28 +60,13 @@ def simulated(
         costs_ns: What a job of each task takes; C, or C inflated.
         seconds: Length of the simulated run.
     """
+    end_ns, cores = round(seconds * 1e9), task_set.cores
 
     def meets(used: Fraction) -> bool:
-        timings = [RunTiming.of(task, period_ppm(task_set, used)) for task in task_set.tasks]
-        longest = max(timing.deadline_ns for timing in timings)
-        horizon_ns = round(seconds * 1e9)
-        found = simulate_jobs(
-            [
-                TimedTask(
-                    home=task.core,
-                    priority=task.priority,
-                    wcet=max(1, round(cost_ns)),
-                    period=timing.period_ns,
-                    deadline=timing.deadline_ns,
-                    offset=timing.offset_ns,
-                )
-                for task, timing, cost_ns in zip(task_set.tasks, timings, costs_ns, strict=True)
-            ],
-            cores=task_set.cores,
-            horizon_ns=horizon_ns + 2 * longest,
-            skip_overruns=True,
-        )
-        found = found[found[:, _DEADLINE] <= horizon_ns]
+        tasks = _timed(task_set, used, costs_ns)
+        horizon_ns = end_ns + 2 * max(task.deadline for task in tasks)
+        found = simulate_jobs(tasks, cores=cores, horizon_ns=horizon_ns, skip_overruns=True)
+        found = found[found[:, _DEADLINE] <= end_ns]
         late = (found[:, _FINISH] < 0) | (found[:, _FINISH] > found[:, _DEADLINE])
         return bool(late.sum() <= search.miss_share * len(found))
 
@@ -78,18 +81,10 @@ def proved(task_set: TaskSet, search: SearchSpec) -> float | None:
         return None
 
     def meets(used: Fraction) -> bool:
-        timings = [RunTiming.of(task, period_ppm(task_set, used)) for task in task_set.tasks]
-        tasks = tuple(
-            TimedTask(
-                wcet=max(1, round(task.cost_ps / 1000)),
-                period=timing.period_ns,
-                deadline=timing.deadline_ns,
-                priority=task.priority,
-                home=task.core,
-            )
-            for task, timing in zip(task_set.tasks, timings, strict=True)
+        tasks = (
+            attrs.evolve(task, offset=0) for task in _timed(task_set, used, calibrated(task_set))
         )
-        system = TaskSystem(processors=task_set.cores, tasks=tasks, unit="ns")
+        system = TaskSystem(processors=task_set.cores, tasks=tuple(tasks), unit="ns")
         return analyze(system, names=["p-fp"], priorities="given").results[0].answer == "accepted"
 
     return _bisect(search, meets)

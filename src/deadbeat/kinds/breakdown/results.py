@@ -165,7 +165,7 @@ def _set_result(
         return predict.simulated(task_set, search, inflated, seconds=seconds)
 
     top = 2 ** (search.steps + 1)
-    together, alone = misses(table), misses(table, solo=True)
+    (missed, jobs), (missed_alone, jobs_alone) = misses(table), misses(table, solo=True)
     return SetResult(
         run=last.text,
         cell=cell_of(spec, key),
@@ -175,10 +175,10 @@ def _set_result(
         predicted_inflated=None if grown is None else predicted(grown),
         proved=predict.proved(task_set, search),
         inflation=None if grown is None else float(np.mean(grown)),
-        jobs=together.jobs,
-        missed=together.missed,
-        jobs_alone=alone.jobs,
-        missed_alone=alone.missed,
+        jobs=jobs,
+        missed=missed,
+        jobs_alone=jobs_alone,
+        missed_alone=missed_alone,
     )
 
 

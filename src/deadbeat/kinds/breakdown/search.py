@@ -42,19 +42,11 @@ _PROGRAM = "batch-000"
 _LAST_LENGTH = 2
 
 
-@frozen
-class Misses:
-    """Counted jobs of one kind of slot of a run, and those of them that missed."""
-
-    missed: int
-    jobs: int
-
-
-def misses(table: JobTable, *, solo: bool = False) -> Misses:
-    """Of the slots together, or of the slots alone."""
+def misses(table: JobTable, *, solo: bool = False) -> tuple[int, int]:
+    """Counted jobs that missed, and all counted jobs: of the slots together, or alone."""
     columns = job_columns(table)
     chosen = columns.counted & (columns.solo == solo)
-    return Misses(int(columns.missed[chosen].sum()), int(chosen.sum()))
+    return int(columns.missed[chosen].sum()), int(chosen.sum())
 
 
 @frozen
@@ -134,8 +126,8 @@ class SearchResults:
         return self._known[run]
 
     def _meets(self, table: JobTable) -> bool:
-        found = misses(table)
-        return found.missed <= self.spec.breakdown.miss_share * found.jobs
+        missed, jobs = misses(table)
+        return missed <= self.spec.breakdown.miss_share * jobs
 
 
 def planned(spec: BreakdownSpec) -> int:
@@ -268,5 +260,5 @@ def _check(table: JobTable, request: RunRequest, ppm: int) -> None:
             f"run {request.key.text} came back with other periods than asked",
             "this is a defect of the executor: report it",
         )
-    if not misses(table).jobs:
+    if not misses(table)[1]:
         raise RunError(f"in run {request.key.text} no job counts", "a longer --seconds")

@@ -16,9 +16,9 @@ from deadbeat.experiment.programs import usable_calibration
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.contention.place import LATEST, choose, find_campaign, finished_like, state_of
 from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
-from deadbeat.kinds.contention.programs import cpus_for, origin_of, stored_spec
+from deadbeat.kinds.contention.programs import origin_of
 from deadbeat.kinds.contention.runner import CampaignExperiment, standing
-from deadbeat.kinds.contention.spec import spec_dict, specify
+from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Cpus, Name, RefusedError
 from deadbeat.model.specification import usage
@@ -135,15 +135,19 @@ def _borrowed(asked: Begin) -> _Asked:
     _check_options(asked)
     layer, text = asked.typed, asked.given["programs_from"]
     source = _source(asked.runs, text, str(layer.get("mode", "profile")))
+    stored = read_spec(source.spec)
     cpus = _given(layer, "cpus", Cpus(shared=True))
     if cpus is None:
         with closing(
             make_executor(asked.given.get("executor"), simulated=asked.simulated, cpus=None)
         ) as every:
-            cpus = cpus_for(source, every.describe().cpus)
+            available, own = every.describe().cpus, stored.cpus
+            # its own where they exist, else as many others
+            cpus = own if own and set(own) <= set(available) else available[: len(own or available)]
     executor = executor_for(asked, cpus)
     platform = executor.describe()
-    spec = stored_spec(source, name=_given(layer, "name", Name()), cpus=cpus)
+    name = _given(layer, "name", Name()) or stored.name
+    spec = attrs.evolve(stored, name=name, cpus=cpus)
     of = f"{_PROGRAMS} {source.path.resolve().name}"
     here = {"cores": of, "stress.cores": of, "cpus": "--cpus", "name": "--name"}
     resolved = resolve(spec, platform, names=here)

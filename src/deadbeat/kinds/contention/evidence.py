@@ -16,6 +16,13 @@ from deadbeat.store.campaign import SessionRecord
 from deadbeat.store.origin import Origin
 
 
+def where_it_ran(calibration: Calibration | None, origin: Origin | None) -> Platform | None:
+    """The platform of a campaign: that of its calibration, unless its programs are another's."""
+    if origin is not None:
+        return origin.platform
+    return calibration.platform if calibration else None
+
+
 @frozen(kw_only=True)
 class CampaignEvidence:
     """What the checks look at.
@@ -63,10 +70,7 @@ class CampaignEvidence:
 
     @property
     def platform(self) -> Platform | None:
-        """Where it ran."""
-        if self.origin is not None:
-            return self.origin.platform
-        return self.calibration.platform if self.calibration else None
+        return where_it_ran(self.calibration, self.origin)
 
     @property
     def simulated(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -37,7 +36,7 @@ def write(store: CampaignStore, *, figures: bool, worst: int = WORST) -> tuple[S
     return summary, write_report(summary, store.path)
 
 
-def plain(summary: Summary, path: Path) -> dict[str, Any]:
+def plain(summary: Summary, path: Path) -> dict[str, object]:
     """What ``--json`` prints of a campaign."""
     state = state_of(path)
     failed = summary.meta.get("failed") or {}

@@ -75,11 +75,6 @@ def state_of(path: Path) -> CampaignState:
     )
 
 
-def survey(runs: Path) -> tuple[CampaignState, ...]:
-    """All campaigns under ``runs``, the one begun first first."""
-    return tuple(map(state_of, CAMPAIGN.folders(runs)))
-
-
 def choose(
     runs: Path,
     spec: CampaignSpec,

@@ -12,8 +12,8 @@ it decides as it did then.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from attrs import define, field, frozen
@@ -21,19 +21,12 @@ from attrs import define, field, frozen
 from deadbeat.executors.metrics import job_columns, of_tasks
 from deadbeat.kinds.contention.figures import run_figures
 from deadbeat.kinds.contention.plan import group_of, round_of, unit_of
-from deadbeat.kinds.contention.point import known
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
 from deadbeat.model.finding import Finding
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import KnownPoint, PrecisionRecord, RunKey
-from deadbeat.stats.intervals import (
-    Floats,
-    Interval,
-    mean_interval,
-    share_over_sets,
-    student_half_width,
-)
+from deadbeat.stats.intervals import mean_interval, share_over_sets, student_half_width
 
 #: A look follows when a point has so many times the sets of the last one.
 GROWTH = 1.1
@@ -41,17 +34,14 @@ GROWTH = 1.1
 REACHED, CAP, LOST, UNFINISHED = "target reached", "most sets", "runs lost", "not finished"
 
 
-@frozen
-class PointSample:
-    """What one task set says: ``above`` / ``below``; below is 1 where sets weigh the same."""
-
-    above: float
-    below: float = 1.0
+#: What one task set says: its figure is the first over the second, which is 1 where sets weigh the
+#: same.
+Sample = tuple[float, float]
 
 
 @frozen
 class MeanEstimate:
-    """A mean and its 95 % interval, as the summary has it.
+    """A mean and its 95 % interval, as the summary has it: the part that further sets can tighten.
 
     Attributes:
         student: Half width of Student's interval; 0 where sets do not differ.
@@ -62,18 +52,26 @@ class MeanEstimate:
     high: float
     student: float = 0.0
 
-    @property
-    def half_width(self) -> float:
-        return (self.high - self.low) / 2
+    @classmethod
+    def of(cls, metric: str, samples: Sequence[Sample]) -> MeanEstimate | None:
+        """Of samples in the order of runs; None where the summary has no interval either."""
+        above, below = np.array(samples, dtype=np.float64).reshape(-1, 2).T
+        miss = metric == "deadline_miss_ratio"
+        interval = share_over_sets(above, below) if miss else mean_interval(above)
+        if interval is None or not below.sum():
+            return None
+        used = below > 0
+        student = student_half_width(above[used], below[used]) if used.sum() > 1 else 0.0
+        return cls(float(above.sum() / below.sum()), *interval, student=student)
 
     def width(self, *, relative: bool) -> float:
         """Half the interval; with ``relative`` as a share of the mean."""
-        return self._scaled(self.half_width, relative=relative)
+        return self._scaled((self.high - self.low) / 2, relative=relative)
 
     def widest(self, *, relative: bool) -> float:
         """The larger of the two half widths. Resampling errs by chance, and a rule that trusts it
         alone stops when it errs to the narrow side."""
-        return self._scaled(max(self.half_width, self.student), relative=relative)
+        return max(self.width(relative=relative), self._scaled(self.student, relative=relative))
 
     def _scaled(self, half: float, *, relative: bool) -> float:
         if not relative:
@@ -81,39 +79,13 @@ class MeanEstimate:
         return half / self.mean if self.mean > 0 else math.inf
 
 
-class Gauge(Protocol):
-    """Turns runs into the numbers of the summary."""
-
-    def sample(self, key: RunKey, table: JobTable) -> PointSample | None:
-        """What the set says; None where the metric was not measured."""
-
-    def estimate(self, key: RunKey, samples: Sequence[PointSample]) -> MeanEstimate | None:
-        """Of the samples of a point, in order of replicas; ``key`` is one of its runs."""
-
-
-@frozen(kw_only=True)
-class Layout:
-    """Where the runs of a plan belong.
-
-    Attributes:
-        keys: In order of rounds.
-        unit: What a run adds to: a point, or a group.
-        round: How many sets of its unit come before a run.
-    """
-
-    keys: tuple[RunKey, ...]
-    unit: Callable[[RunKey], str]
-    round: Callable[[RunKey], int]
-
-
 @define
 class _Unit:
     """What is known of a point."""
 
-    key: RunKey
     next_look: int
     rounds: int = 0
-    samples: dict[RunKey, PointSample] = field(factory=dict)
+    samples: dict[RunKey, Sample] = field(factory=dict)
     attended: int = 0
     estimate: MeanEstimate | None = None
     stopped: bool = False
@@ -122,47 +94,46 @@ class _Unit:
     def exhausted(self) -> bool:
         return self.attended == self.rounds
 
-    def ordered(self) -> list[PointSample]:
-        """In the order of runs, as the summary has them: resampling depends on it."""
-        return [self.samples[key] for key in sorted(self.samples)]
+    def estimated(self, metric: str) -> MeanEstimate | None:
+        return MeanEstimate.of(metric, [self.samples[key] for key in sorted(self.samples)])
 
 
 class Precision:
     """Stops each point when its interval is tight enough: decides, run by run, in order, whether
     more is to be learnt, deterministic in what it was told."""
 
-    def __init__(self, spec: PrecisionSpec, layout: Layout, gauge: Gauge) -> None:
-        self._spec, self._layout, self._gauge = spec, layout, gauge
+    def __init__(self, spec: PrecisionSpec, places: Mapping[RunKey, tuple[str, int]]) -> None:
+        """``places``: in order of rounds, what each run adds to, and its round there."""
+        self._spec, self._places = spec, places
         self._units: dict[str, _Unit] = {}
-        for key in layout.keys:
-            unit = self._units.setdefault(layout.unit(key), _Unit(key, spec.sets_min))
-            unit.rounds += 1
+        for name, _ in places.values():
+            self._units.setdefault(name, _Unit(spec.sets_min)).rounds += 1
         self._round = 0
         mean = spec.sets_max if spec.sets_mean is None else spec.sets_mean
         self._unspent = mean * len(self._units)
 
     def wanted(self, key: RunKey) -> bool:
         """Whether ``key``, whose turn it is, is to be run, or was rightly run before."""
-        round_ = self._layout.round(key)
+        name, round_ = self._places[key]
         if round_ != self._round:
             self._end_round()
             self._round = round_
-        unit = self._units[self._layout.unit(key)]
+        unit = self._units[name]
         if unit.stopped or not self._unspent:
             return False
         self._unspent -= 1
         unit.attended += 1
         return True
 
-    def learn(self, key: RunKey, table: JobTable) -> None:
-        sample = self._gauge.sample(key, table)
+    def learn(self, key: RunKey, sample: Sample | None) -> None:
+        """``sample``: None where the metric was not measured."""
         if sample is not None:
-            self._units[self._layout.unit(key)].samples[key] = sample
+            self._units[self._places[key][0]].samples[key] = sample
 
     def _end_round(self) -> None:
         due = [u for u in self._units.values() if not u.stopped and len(u.samples) >= u.next_look]
         for unit in due:
-            unit.estimate = self._gauge.estimate(unit.key, unit.ordered())
+            unit.estimate = unit.estimated(self._spec.metric)
             sets = len(unit.samples)
             unit.next_look = max(sets + 1, math.ceil(sets * GROWTH))
             unit.stopped = self._tight(unit.estimate)
@@ -211,7 +182,7 @@ class Precision:
         )
 
     def _outcome(self, unit: _Unit) -> KnownPoint:
-        estimate = self._gauge.estimate(unit.key, unit.ordered()) if unit.samples else None
+        estimate = unit.estimated(self._spec.metric)
         width = estimate.width(relative=self._spec.relative) if estimate else math.inf
         return KnownPoint(
             sets=len(unit.samples),
@@ -229,81 +200,41 @@ class Precision:
         return CAP if len(unit.samples) == unit.attended else LOST
 
 
-def layout(spec: CampaignSpec, keys: Sequence[RunKey]) -> Layout:
-    """Where the runs on offer belong."""
-    return Layout(
-        keys=tuple(keys),
-        unit=lambda key: unit_of(spec, key),
-        round=lambda key: round_of(spec, key),
-    )
-
-
-def gauge_of(spec: CampaignSpec) -> SummaryGauge:
-    """The gauge of a campaign that asks for a precision."""
-    assert spec.precision is not None
-
-    def critical(key: RunKey) -> int:
-        group = group_of(spec, key)
-        return 0 if group is None else group.critical_cores
-
-    return SummaryGauge(metric=spec.precision.metric, critical_cores=critical)
-
-
-@frozen(kw_only=True)
-class SummaryGauge:
-    """A Gauge whose numbers are those of the summary: same sets, same weights; the interval is the
-    part of the summary's that further sets can tighten.
-
-    Attributes:
-        critical_cores: How many cores carry the tasks that count in a run; 0: all.
-    """
-
-    metric: str
-    critical_cores: Callable[[RunKey], int] = lambda key: 0
-
-    def sample(self, key: RunKey, table: JobTable) -> PointSample | None:
-        """The set's own figure."""
-        table, _ = without_overlapped(table)
-        columns, chosen = job_columns(table), None
-        if critical := self.critical_cores(key):
-            chosen = np.asarray(table.tasks["core"] < critical)
-            columns = of_tasks(columns, chosen)
-        figures = run_figures(table, columns, chosen=chosen).set_figures
-        if self.metric == "deadline_miss_ratio":
-            return PointSample(float(figures["deadline_misses"]), float(figures["released"]))
-        value = figures[f"{self.metric}_mean"]
-        return None if value is None else PointSample(float(value))
-
-    def estimate(self, key: RunKey, samples: Sequence[PointSample]) -> MeanEstimate | None:
-        """Mean and interval over sets; None where the summary has none either."""
-        above = np.array([sample.above for sample in samples])
-        below = np.array([sample.below for sample in samples])
-        interval = _over_sets(self.metric, above, below)
-        if interval is None or not below.sum():
-            return None
-        used = below > 0
-        student = student_half_width(above[used], below[used]) if used.sum() > 1 else 0.0
-        return MeanEstimate(float(above.sum() / below.sum()), *interval, student=student)
-
-
-def _over_sets(metric: str, above: Floats, below: Floats) -> Interval | None:
-    miss = metric == "deadline_miss_ratio"
-    return share_over_sets(above, below) if miss else mean_interval(above)
-
-
-def half_width(sets: Sequence[Mapping[str, object]], metric: str) -> float | None:
-    """Half the interval over sets, relative to the mean but for a miss ratio."""
-    miss = metric == "deadline_miss_ratio"
-    above = known(sets, "deadline_misses" if miss else f"{metric}_mean")
-    below = known(sets, "released") if miss else np.ones_like(above)
-    interval = _over_sets(metric, above, below)
-    if interval is None:
+def precision_of(spec: CampaignSpec, keys: Sequence[RunKey]) -> Precision | None:
+    """The rule of a campaign for the runs on offer; None: it asks for no precision."""
+    if spec.precision is None:
         return None
-    half = (interval[1] - interval[0]) / 2
-    if miss:
-        return half
-    mean = float(above.mean())
-    return half / mean if mean > 0 else None
+    return Precision(spec.precision, {k: (unit_of(spec, k), round_of(spec, k)) for k in keys})
+
+
+def sample_of(spec: CampaignSpec, key: RunKey, table: JobTable) -> Sample | None:
+    """The figure of a set as the summary has it; None where the metric was not measured."""
+    assert spec.precision is not None
+    group, metric = group_of(spec, key), spec.precision.metric
+    table, _ = without_overlapped(table)
+    columns, chosen = job_columns(table), None
+    if group is not None and group.critical_cores:
+        chosen = np.asarray(table.tasks["core"] < group.critical_cores)
+        columns = of_tasks(columns, chosen)
+    return _sample(metric, run_figures(table, columns, chosen=chosen).set_figures)
+
+
+def _sample(metric: str, figures: Mapping[str, Any]) -> Sample | None:
+    """From a row of sets.csv."""
+    if metric == "deadline_miss_ratio":
+        return float(figures["deadline_misses"]), float(figures["released"])
+    value = figures[f"{metric}_mean"]
+    return None if value is None else (float(value), 1.0)
+
+
+def half_width(sets: Sequence[Mapping[str, Any]], metric: str) -> float | None:
+    """Half the interval over sets, relative to the mean but for a miss ratio."""
+    samples = [sample for row in sets if (sample := _sample(metric, row)) is not None]
+    estimate = MeanEstimate.of(metric, samples)
+    if estimate is None:
+        return None
+    width = estimate.width(relative=metric != "deadline_miss_ratio")
+    return width if math.isfinite(width) else None
 
 
 def precision_columns(

@@ -86,14 +86,11 @@ def _slots(
     for slot in np.unique(columns.slot[~columns.solo]):
         where = np.flatnonzero((columns.slot == slot) & ~columns.solo)
         release, task = columns.release_ns[where], columns.task[where]
-        first = np.full(len(table.tasks), -1, dtype=np.int64)
         begin = int(release.min())
-        for index in range(len(table.tasks)):
-            own = release[task == index]
-            if len(own):
-                first[index] = own.min() - begin
+        own = (release[task == index] for index in range(len(table.tasks)))
+        first = tuple(int(times.min()) - begin if len(times) else -1 for times in own)
         # One past the last release: what is released later was not recorded.
-        yield where, tuple(map(int, first)), int(release.max()) - begin + 1
+        yield where, first, int(release.max()) - begin + 1
 
 
 def _simulate(
@@ -125,10 +122,28 @@ def predict_tasks(table: JobTable, columns: JobColumns) -> tuple[TaskPrediction,
     """Predicted and measured response times of every task of a run, over its counted jobs."""
     predicted = predicted_response_ns(table, columns)
     together = columns.counted & ~columns.solo
-    return tuple(
-        _task(table, columns, predicted, index, np.flatnonzero(together & (columns.task == index)))
-        for index in range(len(table.tasks))
-    )
+    found = []
+    for index, row in enumerate(table.tasks):
+        own = together & (columns.task == index)
+        simulated, measured = predicted[own], columns.response_ns[own]
+        late = int((simulated > row["deadline_ns"]).sum())
+        p50, largest = quantiles(simulated[np.isfinite(simulated)], 0.5, 1.0)
+        measured_p50, measured_largest = quantiles(measured[np.isfinite(measured)], 0.5, 1.0)
+        names = ("core", "priority", "wcet_ns", "period_ns", "deadline_ns")
+        found.append(
+            TaskPrediction(
+                task=index,
+                **{name: int(row[name]) for name in names},
+                jobs=len(simulated),
+                predicted_p50_ns=p50,
+                predicted_max_ns=largest,
+                measured_p50_ns=measured_p50,
+                measured_max_ns=measured_largest,
+                predicted_misses=None if np.isnan(simulated).any() else late,
+                measured_misses=int(columns.missed[own].sum()),
+            )
+        )
+    return tuple(found)
 
 
 def prediction_figures(
@@ -156,33 +171,3 @@ def prediction_figures(
         "response_ratio_predicted": float((predicted[both] / cost[both]).mean()),
         "deadline_misses_predicted": int((predicted > deadline)[together].sum()),
     }
-
-
-def _task(
-    table: JobTable, columns: JobColumns, predicted: Floats, index: int, own: NDArray[np.intp]
-) -> TaskPrediction:
-    row = table.tasks[index]
-    deadline = int(row["deadline_ns"])
-    p50, largest = quantiles(_known(predicted[own]), 0.5, 1.0)
-    measured_p50, measured_largest = quantiles(_known(columns.response_ns[own]), 0.5, 1.0)
-    return TaskPrediction(
-        task=index,
-        core=int(row["core"]),
-        priority=int(row["priority"]),
-        wcet_ns=int(row["wcet_ns"]),
-        period_ns=int(row["period_ns"]),
-        deadline_ns=deadline,
-        jobs=len(own),
-        predicted_p50_ns=p50,
-        predicted_max_ns=largest,
-        measured_p50_ns=measured_p50,
-        measured_max_ns=measured_largest,
-        predicted_misses=(
-            None if np.isnan(predicted[own]).any() else int((predicted[own] > deadline).sum())
-        ),
-        measured_misses=int(columns.missed[own].sum()),
-    )
-
-
-def _known(values: Floats) -> Floats:
-    return values[np.isfinite(values)]

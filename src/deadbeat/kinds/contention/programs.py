@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import attrs
 from attrs import frozen
 
 from deadbeat.emit import task_set_id
@@ -27,23 +26,6 @@ from deadbeat.synthesis import Synthesiser
 
 _COPY_HINT = "delete it and repeat the command: it is copied again"
 _ELF_MAGIC = b"\x7fELF"
-
-
-def cpus_for(source: CampaignStore, available: tuple[int, ...]) -> tuple[int, ...]:
-    """CPUs to run the programs of ``source`` on: its own where they exist, else as many others."""
-    own = read_spec(source.spec).cpus or available
-    return own if set(own) <= set(available) else available[: len(own)]
-
-
-def stored_spec(source: CampaignStore, *, name: str | None, cpus: tuple[int, ...]) -> CampaignSpec:
-    """What is asked of a campaign with the programs of ``source``: all that ``source`` was asked.
-
-    Args:
-        name: Of the new campaign; None: the same, with the next number.
-        cpus: CPUs to use.
-    """
-    spec = read_spec(source.spec)
-    return attrs.evolve(spec, name=name or spec.name, cpus=cpus)
 
 
 def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> Origin:
@@ -202,34 +184,26 @@ def copy_programs(source: CampaignStore | None, store: CampaignStore, origin: Or
     for batch in sorted(origin.index):
         # what was built is checked when it is run; here only that it is there
         for suffix, digest in _hashes(origin, batch).items():
-            if not (folder / f"{batch}.{suffix}").exists():
-                _copy(source, store, f"{batch}.{suffix}", digest)
-    _copy_records(source, store, origin)
-
-
-def _copy(source: CampaignStore | None, store: CampaignStore, name: str, digest: str) -> None:
-    there = source.path / "programs" / name if source else None
-    if there is None or not there.exists():
-        raise DataError(
-            f"program {store.path / 'programs' / name} is missing",
-            "repeat the command with --programs-from: it is copied again",
-        )
-    if file_hash(there) != digest:
-        raise DataError(
-            f"program {there} is not the one with which {store.path.name} was begun",
-            "put the old one back, or begin anew with --fresh",
-        )
-    store.programs.copy_file(name, there)
-
-
-def _copy_records(source: CampaignStore | None, store: CampaignStore, origin: Origin) -> None:
-    """The record of hashes is a copy of what the origin says; an old campaign has none."""
-    for batch in sorted(origin.index) if source else ():
-        assert source is not None
-        name = f"{batch}.sha256"
-        there = source.path / "programs" / name
-        if there.exists() and not (store.path / "programs" / name).exists():
+            name = f"{batch}.{suffix}"
+            if (folder / name).exists():
+                continue
+            there = source.path / "programs" / name if source else None
+            if there is None or not there.exists():
+                raise DataError(
+                    f"program {folder / name} is missing",
+                    "repeat the command with --programs-from: it is copied again",
+                )
+            if file_hash(there) != digest:
+                raise DataError(
+                    f"program {there} is not the one with which {store.path.name} was begun",
+                    "put the old one back, or begin anew with --fresh",
+                )
             store.programs.copy_file(name, there)
+        # the record of hashes is a copy of what the origin says; an old campaign has none
+        record = f"{batch}.sha256"
+        there = source.path / "programs" / record if source else None
+        if there and there.exists() and not (folder / record).exists():
+            store.programs.copy_file(record, there)
 
 
 def verify_program(store: CampaignStore, origin: Origin, program: Program) -> None:

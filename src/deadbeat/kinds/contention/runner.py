@@ -10,7 +10,7 @@ from deadbeat.executors.base import Executor, RunOutcome, Session
 from deadbeat.experiment.base import Kept, Lost, Outcome, Phase, Todo, Watcher
 from deadbeat.experiment.programs import TaskSetExperiment, table_of
 from deadbeat.kinds.contention import plan as design
-from deadbeat.kinds.contention.precision import Precision, gauge_of, layout
+from deadbeat.kinds.contention.precision import precision_of, sample_of
 from deadbeat.kinds.contention.programs import (
     Batch,
     Generated,
@@ -59,7 +59,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         super().__init__(spec, executor, store, catalog, calibration=calibration)
         self._spec, self._source = spec, source
         self._retry = retry_failed
-        self._precision: Precision | None = None
+        self._precision = precision_of(spec, ())
         self._committed: set[RunKey] = set()
         self._lacking: set[RunKey] = set()
 
@@ -84,9 +84,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
                 if origin is None
                 else StoredPrograms(store=store, origin=origin)
             )
-            if spec.precision is not None:
-                places = layout(spec, self._keys)
-                self._precision = Precision(spec.precision, places, gauge_of(spec))
+            self._precision = precision_of(spec, self._keys)
             yield
 
     def todo(self) -> Todo:
@@ -118,7 +116,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
                 if precision is not None and not precision.wanted(key):
                     continue
                 if precision is not None and key in self._committed:
-                    precision.learn(key, self._store.table(key))
+                    precision.learn(key, sample_of(self._spec, key, self._store.table(key)))
                 elif key in self._lacking:
                     if opened is None:
                         tell(Phase(name="build"))
@@ -144,7 +142,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
             table = table_of(found, set_id)
             self._store.commit(found.key, table, found.file)
             if self._precision is not None:
-                self._precision.learn(found.key, table)
+                self._precision.learn(found.key, sample_of(self._spec, found.key, table))
             self._keep_trace(found, table)
         except (RunError, DataError) as error:
             return Lost(found.key, error)

@@ -284,8 +284,7 @@ def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = Non
     """
     asked = layered(CampaignSpec, *layers)
     problems = [*_unknown_preset(asked), *_contradictions(layers, names or {})]
-    stressed = asked.get("mode", "profile") == "stress"
-    values = _with_most_sets(_stress_values(asked) if stressed else _profile_values(asked))
+    values = _with_most_sets(_values(asked))
     try:
         spec = built(CampaignSpec, values)
     except RefusedError as error:
@@ -297,25 +296,35 @@ def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = Non
 
 def _unknown_preset(asked: dict[str, object]) -> list[Problem]:
     """Whether the mode has no such preset, which is then taken out."""
-    stressed = asked.get("mode", "profile") == "stress"
-    known = (*stress.PRESETS, *stress.ALIASES) if stressed else tuple(PRESETS)
+    known: dict[str, tuple[str, ...]] = {
+        "profile": tuple(PRESETS),
+        "stress": (*stress.PRESETS, *stress.ALIASES),
+    }
+    mode = "stress" if asked.get("mode") == "stress" else "profile"
+    other = "profile" if mode == "stress" else "stress"
     preset = asked.get("preset")
-    if not isinstance(preset, str) or preset in known:
+    if not isinstance(preset, str) or preset in known[mode]:
         return []
     del asked["preset"]
-    other, others = ("profile", PRESETS) if stressed else ("stress", stress.PRESETS)
-    text = f"{shown(preset)} is not a choice"
-    if preset in others:
+    if preset in known[other] and preset not in stress.ALIASES:
         text = f"{preset} is a preset of deadbeat {other}"
-        return [Problem("preset", text, "one of " + ", ".join(known))]
-    return [Problem("preset", text, nearest(preset, known))]
+        return [Problem("preset", text, "one of " + ", ".join(known[mode]))]
+    return [Problem("preset", f"{shown(preset)} is not a choice", nearest(preset, known[mode]))]
 
 
-def _profile_values(asked: dict[str, object]) -> dict[str, object]:
-    """What ``asked`` says over the defaults and the preset of a profile."""
+def _values(asked: dict[str, object]) -> dict[str, object]:
+    """What ``asked`` says over the defaults and the preset of its mode."""
+    if asked.get("mode") == "stress":
+        preset = asked.get("preset", "random")
+        if isinstance(preset, str) and preset in stress.ALIASES:
+            preset = asked["preset"] = stress.ALIASES[preset]
+        base = stress.PRESETS.get(preset) if isinstance(preset, str) else None
+        name = "stress" if base is None else f"stress-{preset}"
+        defaults = {"mode": "stress", "preset": "random", "name": name, "stress": stress.DEFAULT}
+        return layered(CampaignSpec, DEFAULT, defaults, base or {}, asked)
     preset = asked.get("preset", "default")
     base = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
-    defaults: dict[str, object] = {"preset": "default", "name": preset if base else "default"}
+    defaults = {"preset": "default", "name": str(preset) if base else "default"}
     if preset in _WITH_LOADED and not any(_says(asked, *place) for place in _OWN_POINTS):
         defaults["loaded"] = _LOADED
     if preset == "default" and not _says(asked, "grid", "replicas") and "precision" not in asked:
@@ -323,21 +332,10 @@ def _profile_values(asked: dict[str, object]) -> dict[str, object]:
     return layered(CampaignSpec, DEFAULT, {"grid": _GRID}, base, defaults, asked)
 
 
-def _says(asked: Mapping[str, object], section: str, key: str) -> bool:
-    """Whether ``asked`` has a value of its own there."""
-    values = asked.get(section)
-    return isinstance(values, Mapping) and values.get(key) is not None
-
-
-def _stress_values(asked: dict[str, object]) -> dict[str, object]:
-    """What ``asked`` says over the defaults and the preset of a stress campaign."""
-    preset = asked.get("preset", "random")
-    if isinstance(preset, str) and preset in stress.ALIASES:
-        preset = asked["preset"] = stress.ALIASES[preset]
-    base = stress.PRESETS.get(preset) if isinstance(preset, str) else None
-    name = "stress" if base is None else f"stress-{preset}"
-    defaults = {"mode": "stress", "preset": "random", "name": name, "stress": stress.DEFAULT}
-    return layered(CampaignSpec, DEFAULT, defaults, base or {}, asked)
+def _says(values: Mapping[str, object], section: str, key: str) -> bool:
+    """Whether ``values`` have one of their own there."""
+    table = values.get(section)
+    return isinstance(table, Mapping) and table.get(key) is not None
 
 
 #: What says how many sets there are: section and key.
@@ -352,19 +350,17 @@ def _contradictions(
     Args:
         names: What a path is called where it was written.
     """
-    found: list[Problem] = []
     typed = names.get("precision.target", "").startswith("--")
     most = "--sets-max" if typed else "precision.sets_max"
-    precise = False
-    for layer in layers:
-        precise = precise or isinstance(layer.get("precision"), Mapping)
-        for section, key in FIXED:
-            values = layer.get(section)
-            if precise and isinstance(values, Mapping) and values.get(key) is not None:
-                hint = f"drop one; {most} is the most sets a point may get"
-                text = "a fixed number of task sets beside a precision"
-                found.append(Problem(f"{section}.{key}", text, hint))
-    return found
+    hint = f"drop one; {most} is the most sets a point may get"
+    text = "a fixed number of task sets beside a precision"
+    precise = [isinstance(layer.get("precision"), Mapping) for layer in layers]
+    return [
+        Problem(f"{section}.{key}", text, hint)
+        for index, layer in enumerate(layers)
+        for section, key in FIXED
+        if any(precise[: index + 1]) and _says(layer, section, key)
+    ]
 
 
 def _with_most_sets(values: dict[str, object]) -> dict[str, object]:
@@ -380,11 +376,10 @@ def _with_most_sets(values: dict[str, object]) -> dict[str, object]:
         "grid": {"replicas": most},
         "stress": {"sets": most, "random_sets": None},
     }
-    return {
-        section: {**value, **keys[section]}
-        if section in keys and isinstance(value, Mapping)
-        else value
-        for section, value in values.items()
+    return values | {
+        section: {**table, **most_sets}
+        for section, most_sets in keys.items()
+        if isinstance(table := values.get(section), Mapping)
     }
 
 

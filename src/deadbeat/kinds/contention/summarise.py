@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deadbeat.executors.metrics import Bools, JobColumns, job_columns, of_tasks
 from deadbeat.kinds.contention.causes import part_figures
 from deadbeat.kinds.contention.counters import EventStates, counter_figures
-from deadbeat.kinds.contention.evidence import CampaignEvidence
+from deadbeat.kinds.contention.evidence import CampaignEvidence, where_it_ran
 from deadbeat.kinds.contention.figures import RunFigures, run_figures
 from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.kinds.contention.late import WORST, Worst, late_facts
@@ -31,7 +31,6 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, PrecisionRecord, RunKey, Summary, point_text
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
@@ -65,7 +64,7 @@ class Attempts:
             committed=store.committed(),
             failed=store.failed(),
             planned=store.programs.keys(),
-            mode=mode_of(store),
+            mode="stress" if store.spec.get("mode") == "stress" else "profile",
             precision=store.load_precision(),
         )
 
@@ -90,22 +89,20 @@ class Attempts:
         return sha256(text.encode()).hexdigest()
 
 
-def mode_of(store: CampaignStore) -> str:
-    """``profile`` or ``stress``."""
-    return "stress" if store.spec.get("mode") == "stress" else "profile"
+@frozen(kw_only=True)
+class _Cell:
+    """What a row of summary.csv is about: a point, or a group at a deadline factor.
 
+    Attributes:
+        name: As `plan.unit_of`.
+        where: The columns that say which it is.
+    """
 
-@frozen(eq=False)
-class _Histograms:
-    """The job samples of a point or group, by bin."""
-
-    counts: dict[str, NDArray[np.int64]] = field(
-        factory=lambda: {name: np.zeros(len(EDGES) - 1, np.int64) for name in DISTRIBUTED}
-    )
-
-    def add(self, figures: RunFigures) -> None:
-        for name in DISTRIBUTED:
-            self.counts[name] += bin_counts(getattr(figures, name))
+    name: str
+    where: dict[str, object]
+    keys: list[RunKey]
+    point: Point | None = None
+    group: Group | None = None
 
 
 @frozen(kw_only=True)
@@ -114,7 +111,27 @@ class _Parts:
 
     rows: list[dict[str, Any]] = field(factory=list)
     sets: list[dict[str, Any]] = field(factory=list)
-    distributions: list[dict[str, Any]] = field(factory=list)
+    distributions: list[dict[str, object]] = field(factory=list)
+
+    @classmethod
+    def of(cls, cells: Iterable[_Cell], reader: RunReader, attempts: Attempts) -> _Parts:
+        parts, (columns, _) = cls(), COLUMNS[attempts.mode]
+        for cell in cells:
+            sets, pooled = [], Pooled()
+            counts = {name: np.zeros(len(EDGES) - 1, np.int64) for name in DISTRIBUTED}
+            for key in cell.keys:
+                figures, set_row = reader.read(key, group=cell.group)
+                sets.append(set_row)
+                if cell.point:
+                    pooled.add(figures)
+                for name in DISTRIBUTED:
+                    counts[name] += bin_counts(getattr(figures, name))
+            found = point_row(cell.point, sets, pooled) if cell.point else group_row(sets)
+            row = found | cell.where | precision_columns(attempts.precision, cell.name, sets)
+            parts.rows.append({column: row[column] for column in columns})
+            parts.sets.extend(sets)
+            parts.distributions.extend(_distributions(cell.where, counts))
+        return parts
 
 
 def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
@@ -132,9 +149,10 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
     reader = RunReader(store, calibration, attempts)
     reader.worst = Worst(worst)
     if attempts.mode == "stress":
-        parts = _stress_parts(reader, read_spec(store.spec), attempts)
+        cells = _groups(reader, read_spec(store.spec), attempts)
     else:
-        parts = _profile_parts(reader, attempts)
+        cells = _points(reader, attempts)
+    parts = _Parts.of(cells, reader, attempts)
     noise = noise_floor(parts.rows, parts.sets)
     evidence = CampaignEvidence(
         calibration=calibration,
@@ -156,7 +174,7 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
         distributions=tuple(parts.distributions),
         findings=(*collect_findings(evidence), *precision_findings(attempts.precision)),
         noise_floor=noise,
-        labels=labels_of(calibration, parts.sets, origin),
+        labels=labels_of(calibration, origin, realtime=all(row["realtime"] for row in parts.sets)),
         meta={
             **_meta(store, calibration, attempts),
             **late_facts(store, reader.worst),
@@ -165,66 +183,38 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
     )
 
 
-def _profile_parts(reader: RunReader, attempts: Attempts) -> _Parts:
-    """A row per point of the grid."""
-    parts, by_point = _Parts(), _by_point(attempts.committed)
-    columns, _ = COLUMNS["profile"]
+def _points(reader: RunReader, attempts: Attempts) -> Iterator[_Cell]:
+    by_point: dict[Point, list[RunKey]] = {}
+    for key in sorted(attempts.committed):
+        by_point.setdefault(key.point, []).append(key)
     for point in attempts.points():
-        pooled, histograms = Pooled(), _Histograms()
-        point_sets = []
-        for key in by_point.get(point, []):
-            figures, set_row = reader.read(key)
-            pooled.add(figures)
-            histograms.add(figures)
-            point_sets.append(set_row)
-        row = point_row(point, point_sets, pooled)
-        row["deadline_factor"] = reader.deadline_factor(point)
-        row["tasks_per_core"] = reader.tasks_per_core(point)
-        row |= precision_columns(attempts.precision, point_text(point), point_sets)
-        parts.rows.append({column: row[column] for column in columns})
-        parts.sets.extend(point_sets)
-        where = {
+        where: dict[str, object] = {
             "cores": point.cores,
             "sync_share": point.sync_share,
             "contended_ratio": point.contended_ratio,
-            "deadline_factor": row["deadline_factor"],
-            "tasks_per_core": row["tasks_per_core"],
+            "deadline_factor": reader.deadline_factor(point),
+            "tasks_per_core": reader.tasks_per_core(point),
         }
-        parts.distributions.extend(_distributions(where, histograms))
-    return parts
+        keys = by_point.get(point, [])
+        yield _Cell(name=point_text(point), where=where, keys=keys, point=point)
 
 
-def _stress_parts(reader: RunReader, spec: CampaignSpec, attempts: Attempts) -> _Parts:
-    """A row per group and deadline factor."""
+def _groups(reader: RunReader, spec: CampaignSpec, attempts: Attempts) -> Iterator[_Cell]:
     assert spec.stress is not None
-    parts = _Parts()
-    columns, _ = COLUMNS["stress"]
     by_cell: dict[tuple[Group | None, float | None], list[RunKey]] = {}
     for key in sorted(attempts.committed):
         cell = group_of(spec, key), reader.deadline_factor(key.point)
         by_cell.setdefault(cell, []).append(key)
     factors = [None] if spec.by_utilisation else [float(f) for f in spec.tasks.deadline_factor]
-    for group in groups(spec.stress):
-        for factor in factors:
-            histograms = _Histograms()
-            cell_sets = []
-            for key in by_cell.get((group, factor), []):
-                figures, set_row = reader.read(key, group=group)
-                histograms.add(figures)
-                cell_sets.append(set_row)
-            where = {
-                "group": group.name,
-                "cores": group.cores,
-                "critical_cores": group.critical_cores or None,
-                "deadline_factor": factor,
-            }
-            row = where | group_row(cell_sets)
-            name = group_text(group, factor, spec)
-            row |= precision_columns(attempts.precision, name, cell_sets)
-            parts.rows.append({column: row[column] for column in columns})
-            parts.sets.extend(cell_sets)
-            parts.distributions.extend(_distributions(where, histograms))
-    return parts
+    for group, factor in itertools.product(groups(spec.stress), factors):
+        where: dict[str, object] = {
+            "group": group.name,
+            "cores": group.cores,
+            "critical_cores": group.critical_cores or None,
+            "deadline_factor": factor,
+        }
+        keys = by_cell.get((group, factor), [])
+        yield _Cell(name=group_text(group, factor, spec), where=where, keys=keys, group=group)
 
 
 def spec_of(store: CampaignStore) -> CampaignSpec | None:
@@ -242,13 +232,6 @@ def factor_at(spec: CampaignSpec | None, point: Point) -> float | None:
     if spec is None or spec.by_utilisation or len(spec.tasks.deadline_factor) != 1:
         return None
     return float(spec.tasks.deadline_factor[0])
-
-
-def _by_point(keys: Iterable[RunKey]) -> dict[Point, list[RunKey]]:
-    ordered = sorted(keys)
-    return {
-        point: list(group) for point, group in itertools.groupby(ordered, key=lambda key: key.point)
-    }
 
 
 class RunReader:
@@ -334,7 +317,9 @@ class RunReader:
             return np.asarray(table.tasks["core"] < group.critical_cores)
         return np.array([task.critical for task in planned.task_set.tasks])
 
-    def _plan_figures(self, key: RunKey, table: JobTable, columns: JobColumns) -> dict[str, Any]:
+    def _plan_figures(
+        self, key: RunKey, table: JobTable, columns: JobColumns
+    ) -> dict[str, float | None]:
         """What needs the task set: its seed, the realised axes, the overlap."""
         planned = self._store.programs.planned(key)
         if planned is None:
@@ -356,13 +341,15 @@ class RunReader:
 
     def _cost_figures(
         self, key: RunKey, table: JobTable, columns: JobColumns, task_set: TaskSet
-    ) -> dict[str, Any]:
+    ) -> dict[str, float | None]:
         """What also needs the calibration."""
         if self._calibration is None:
             return {}
         try:
             plan = contended_plan(task_set, self._calibration)
-            half_width = cost_half_width(self._calibration, task_set)
+            # every set draws on the same costs: this part of a delay ratio's interval does not
+            # shrink with the number of sets
+            costs = [self._calibration.cost_uncertainty(task) for task in task_set.tasks]
         except KeyError as error:
             raise DataError(
                 f"calibration.json of {self._store.path} has no cost of {error.args[0]},"
@@ -370,16 +357,7 @@ class RunReader:
                 "put the calibration back with which the campaign was generated",
             ) from error
         overlap = overlap_share(columns, table.tasks, plan)
-        return {"cost_half_width": half_width, "overlap_real": overlap}
-
-
-def cost_half_width(calibration: Calibration, task_set: TaskSet) -> float:
-    """Relative half width of the 95 % interval of C, mean over the tasks.
-
-    Every set draws on the same costs, so this part of a delay ratio's interval does not shrink
-    with the number of sets.
-    """
-    return float(np.mean([calibration.cost_uncertainty(task) for task in task_set.tasks]))
+        return {"cost_half_width": float(np.mean(costs)), "overlap_real": overlap}
 
 
 def bin_counts(values: Floats) -> NDArray[np.int64]:
@@ -390,10 +368,11 @@ def bin_counts(values: Floats) -> NDArray[np.int64]:
     return np.bincount(inside, minlength=len(EDGES) - 1)
 
 
-def _distributions(where: dict[str, Any], histograms: _Histograms) -> Iterator[dict[str, Any]]:
+def _distributions(
+    where: dict[str, object], histograms: dict[str, NDArray[np.int64]]
+) -> Iterator[dict[str, object]]:
     """Histograms of a point or group, cut to the bins that hold something."""
-    for name in DISTRIBUTED:
-        counts = histograms.counts[name]
+    for name, counts in histograms.items():
         filled = np.flatnonzero(counts)
         if len(filled) == 0:
             continue
@@ -406,7 +385,7 @@ def _distributions(where: dict[str, Any], histograms: _Histograms) -> Iterator[d
 
 
 def labels_of(
-    calibration: Calibration | None, sets: list[dict[str, Any]], origin: Origin | None
+    calibration: Calibration | None, origin: Origin | None, *, realtime: bool
 ) -> tuple[str, ...]:
     """What must show on every figure."""
     labels = []
@@ -414,7 +393,7 @@ def labels_of(
     if platform and platform.kind != "hardware":
         labels.append(platform.kind)
     other = calibration is not None and calibration.policy == "other"
-    if other or any(not row["realtime"] for row in sets):
+    if other or not realtime:
         labels.append("policy other")
     if calibration and calibration.basis == "cold":
         labels.append("cold costs")
@@ -428,16 +407,9 @@ def labels_of(
     return tuple(labels)
 
 
-def where_it_ran(calibration: Calibration | None, origin: Origin | None) -> Platform | None:
-    """The platform of a campaign: that of its calibration, unless its programs are another's."""
-    if origin is not None:
-        return origin.platform
-    return calibration.platform if calibration else None
-
-
 def _meta(
     store: CampaignStore, calibration: Calibration | None, attempts: Attempts
-) -> dict[str, Any]:
+) -> dict[str, object]:
     sessions, origin = store.sessions(), store.load_origin()
     platform = where_it_ran(calibration, origin)
     first = next((record.before for record in sessions if record.before), {})
@@ -459,7 +431,7 @@ def _meta(
     }
 
 
-def _calibration_facts(calibration: Calibration) -> dict[str, Any]:
+def _calibration_facts(calibration: Calibration) -> dict[str, object]:
     return {
         "basis": calibration.basis,
         "policy": calibration.policy,

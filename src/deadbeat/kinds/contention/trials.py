@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from time import monotonic
 
+import attrs
 import numpy as np
 from attrs import field, frozen
 
@@ -301,17 +302,4 @@ def _task(number: int, work: Work, repeat_ns: float) -> Task:
 
 def outcome_facts(outcomes: Sequence[TrialOutcome]) -> list[dict[str, object]]:
     """Outcomes as plain values, for JSON."""
-    return [
-        {
-            "name": one.name,
-            "cause": one.cause,
-            "trials": one.trials,
-            "named": one.named,
-            "without_effect": one.without_effect,
-            "otherwise": one.otherwise,
-            "untraced": one.untraced,
-            "seconds": one.seconds,
-            "passed": one.passed,
-        }
-        for one in outcomes
-    ]
+    return [{**attrs.asdict(one), "passed": one.passed} for one in outcomes]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import JobColumns, job_columns
 from deadbeat.experiment.columns import Columns, pandas
+from deadbeat.kinds.contention.evidence import where_it_ran
 from deadbeat.kinds.contention.plan import group_of
 from deadbeat.kinds.contention.predict import TaskPrediction, predict_tasks, why_not
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
@@ -20,7 +21,6 @@ from deadbeat.kinds.contention.summarise import (
     factor_at,
     spec_of,
     summarise,
-    where_it_ran,
 )
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration

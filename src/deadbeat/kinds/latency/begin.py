@@ -17,7 +17,7 @@ from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
-from deadbeat.kinds.latency.importers import Foreign, Missing, as_run, read_foreign
+from deadbeat.kinds.latency.importers import Foreign, as_run, read_foreign
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
 from deadbeat.kinds.latency.spec import (
@@ -174,7 +174,7 @@ def _imported(asked: Begin) -> MatrixExperiment:
     odd += ["--retry-failed"] * asked.retry_failed + ["--retry-invalid"] * asked.retry_invalid
     if odd:
         raise UsageError(f"{odd[0]} says nothing about files that are imported", "leave it out")
-    told = Missing(
+    told = Foreign(
         interval_ns=wanted.interval if "interval" in layer else None,
         seconds=wanted.duration if "duration" in layer else None,
         priority=wanted.priority if "priority" in layer else None,
@@ -212,7 +212,7 @@ def _spec(
     )
 
 
-def _runs(words: Sequence[str], told: Missing) -> tuple[list[LatencyRun], list[Foreign]]:
+def _runs(words: Sequence[str], told: Foreign) -> tuple[list[LatencyRun], list[Foreign]]:
     """A run per file; those of one load and engine are its repeats."""
     repeats: defaultdict[tuple[LoadPoint, str], count[int]] = defaultdict(count)
     runs, said = [], []

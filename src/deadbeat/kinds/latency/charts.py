@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
 
-from deadbeat.kinds.latency.circumstances_table import pooled
 from deadbeat.kinds.latency.histograms import deadline_marks
 from deadbeat.kinds.latency.words import (
     LATENCY,
@@ -154,6 +154,15 @@ _READINGS: tuple[tuple[str, str, str, float, bool], ...] = (
     ("steal_share", "Taken by the host", "stolen time, all CPUs (%)", 100, False),
 )
 _Values = Mapping[LoadPoint, Mapping[str, Sequence[float]]]
+
+
+def pooled(values: Iterable[Any]) -> dict[str, list[float]]:
+    """Key -> all its numbers in mappings; a plain number has the key ""."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for value in values:
+        for key, item in (value if isinstance(value, Mapping) else {"": value}).items():
+            found[key] += item if isinstance(item, tuple) else [] if item is None else [item]
+    return {key: each for key, each in found.items() if each}
 
 
 def machine_charts(runs: Iterable[LatencyRun]) -> list[Chart]:

@@ -1,16 +1,24 @@
-"""What a machine did while a run was measured, as runs record it: docs/reference/latency-files.md.
+"""What a machine did while a run was measured, as runs record it (docs/reference/latency-files.md),
+and whether a run is what it says it is. Pure.
 
-What cannot be told is in ``missing`` with the reason, never a zero.
+What cannot be told is in ``missing`` with the reason, never a zero. A problem is ``invalid`` where
+the run did not measure what it claims (another priority, a load that never ran); a ``warning`` is a
+label: something else happened, and the run counts (`deadbeat.model.validity`). Names are stable:
+docs/reference/latency.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from deadbeat.host.judgements import slow_clock, stolen, throttled
 from deadbeat.host.snapshot import Snapshot, diff, given
 from deadbeat.host.values import NOT_ASKED, Unknown
-from deadbeat.model.latency import Circumstances, RealtimeTask
+from deadbeat.kinds.latency.engines import Request
+from deadbeat.model.finding import Finding, ordered
+from deadbeat.model.latency import Circumstances, LatencyRun, RealtimeTask
+from deadbeat.model.validity import cycle_problems, load_problems, problem, shares_text
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -134,3 +142,140 @@ def _unwitnessed(before: Snapshot) -> dict[str, str]:
         if before.log_whole is False
         else {}
     )
+
+
+# ---------- what of it is a problem
+
+#: Relative range of a CPU's frequency that still is one frequency.
+FREQUENCY_RANGE = 0.05
+#: Period of the RT bandwidth, the fair server and many timers: a shorter run may see none of them.
+RARE_EVENTS_S = 1.0
+#: A reading of the clock that costs more says that it is not read in user space.
+CLOCK_COST_PS = 1_000_000
+#: Kernel threads that every machine has above all others, and our own guard, which sleeps.
+_ORDINARY = ("migration/", "watchdog", "stop/", "cpuhp/", "idle_inject/", "program-")
+_TOLD = 3
+
+
+def judge(run: LatencyRun, request: Request) -> tuple[Finding, ...]:
+    """Every problem of a run beside what its engine told, the invalidating ones first."""
+    found = [
+        *load_problems(run.load, run.circumstances, run.cpus, request.seconds),
+        *_host(run.circumstances),
+        *_threads(run, request),
+        *_cycles(run, request),
+        *_clock(run),
+        *_others(run.circumstances, request),
+    ]
+    return tuple(ordered(found))
+
+
+def _host(seen: Circumstances) -> Iterator[Finding]:
+    if much := stolen(seen.steal_share):
+        yield problem("steal", f"the host gave the time to others: {shares_text(much)} stolen")
+    for line in map(str.strip, seen.stalls):
+        if "RT throttling activated" in line:
+            yield problem("rt-throttled", f"real-time tasks were kept from their CPU: {line}")
+        else:
+            yield problem("stall", f"the kernel's log: {line}")
+    if slowed := throttled(seen.throttled):
+        counts = ", ".join(f"CPU {cpu} {count} times" for cpu, count in slowed.items())
+        yield problem("throttled", f"throttled for heat or power: {counts}")
+    yield from _heat(seen)
+    for cpu, values in seen.frequency_khz.items():
+        if values and max(values) > min(values) * (1 + FREQUENCY_RANGE):
+            text = (
+                f"CPU {cpu} ran at {min(values) / 1000:.0f} to {max(values) / 1000:.0f} MHz, seen"
+                f" at {len(values)} moments"
+            )
+            yield problem("frequency-moved", text)
+
+
+def _heat(seen: Circumstances) -> Iterator[Finding]:
+    """Slowed down by the kernel's own cooling, as machines without x86's counters are."""
+    fell = {cpu: v for cpu, v in seen.limit_khz.items() if v and min(v) < v[0]}
+    cooling = {name: max(v) for name, v in seen.cooling.items() if max(v, default=0) > 0}
+    if fell:
+        said = [f"CPU {c} {v[0] / 1000:.0f} to {min(v) / 1000:.0f} MHz" for c, v in fell.items()]
+        text = f"the highest frequency was lowered meanwhile: {', '.join(said[:_TOLD])}"
+        yield problem("throttled", text)
+    elif cooling:
+        said = [f"{name} at state {state}" for name, state in cooling.items()]
+        text = f"the kernel slows processors down for heat: {', '.join(said[:_TOLD])}"
+        yield problem("throttled", text)
+    for zone, trip in seen.trip_mc.items():
+        hottest = max(seen.temperature_mc.get(zone, ()), default=trip - 1)
+        if hottest >= trip:
+            text = (
+                f"{zone} reached {hottest / 1000:.1f} degrees Celsius: from {trip / 1000:.1f} on"
+                " the kernel slows processors down"
+            )
+            yield problem("hot", text)
+
+
+def _threads(run: LatencyRun, request: Request) -> Iterator[Finding]:
+    for cpu in run.cpus:
+        if cpu.policy and cpu.policy != request.policy:
+            text = f"CPU {cpu.cpu}: asked for policy {request.policy}, had {cpu.policy}"
+            yield problem("wrong-policy", text, "invalid")
+        if cpu.priority is not None and cpu.priority != request.priority:
+            text = f"CPU {cpu.cpu}: asked for priority {request.priority}, had {cpu.priority}"
+            yield problem("wrong-priority", text, "invalid")
+        if not cpu.policy or cpu.priority is None or cpu.placed is None:
+            text = f"CPU {cpu.cpu}: policy, priority and place of its thread could not be read back"
+            yield problem("thread-unverified", text)
+        if cpu.placed is not None and cpu.placed != cpu.cpu:
+            where = f"CPU {cpu.placed}" if cpu.placed >= 0 else "several CPUs"
+            yield problem("wrong-cpu", f"asked for CPU {cpu.cpu}, ran on {where}", "invalid")
+
+
+def _cycles(run: LatencyRun, request: Request) -> Iterator[Finding]:
+    if missing := sorted(set(request.cpus) - {cpu.cpu for cpu in run.cpus}):
+        text = f"no figures of CPU {', '.join(map(str, missing))}"
+        yield problem("cpu-missing", text, "invalid")
+    yield from cycle_problems(run.cpus)
+    for cpu in run.cpus:
+        if cpu.missed:
+            share = 100 * cpu.missed / max(cpu.expected, 1)
+            text = f"CPU {cpu.cpu}: {cpu.missed} of {cpu.expected} periods were missed"
+            yield problem("missed-periods", f"{text} ({share:.2f} %)")
+        if cpu.raw.overflow:
+            text = f"CPU {cpu.cpu}: {cpu.raw.overflow} latencies lie above its histogram"
+            yield problem("overflow", text)
+    if request.seconds < RARE_EVENTS_S:
+        text = f"{request.seconds:g} s are shorter than the period of rare events (1 s)"
+        yield problem("short", text)
+
+
+def _clock(run: LatencyRun) -> Iterator[Finding]:
+    clocks = [name for name in run.circumstances.clocksource if name]
+    if len(set(clocks)) > 1:
+        text = f"the clock source changed from {clocks[0]} to {clocks[-1]}"
+        yield problem("clock-changed", text, "invalid")
+    elif clocks and slow_clock(clocks[0]):
+        yield problem("slow-clock", f"the clock source is {clocks[0]}: slow and coarse to read")
+    for cpu in run.cpus:
+        if cpu.clock_cost_ps is not None and cpu.clock_cost_ps > CLOCK_COST_PS:
+            cost = cpu.clock_cost_ps / 1e6
+            yield problem("slow-clock", f"CPU {cpu.cpu}: reading the clock takes {cost:.2f} us")
+        median, step = cpu.raw.quantile(500_000), cpu.raw.resolution_ns
+        if median is not None and step > 1 and median < 2 * step:
+            text = f"CPU {cpu.cpu}: half of all are below two steps of {step} ns"
+            yield problem("coarse-clock", text)
+
+
+def _others(seen: Circumstances, request: Request) -> Iterator[Finding]:
+    above = [
+        task.text
+        for task in seen.realtime_tasks or ()
+        if request.policy == "fifo"
+        and (task.policy == "deadline" or task.priority >= request.priority)
+        and not task.name.startswith(_ORDINARY)
+    ]
+    if above:
+        text = f"{len(above)} others may preempt at priority {request.priority}"
+        yield problem("other-realtime-task", f"{text}: {', '.join(above[:_TOLD])}")
+    held = seen.dma_latency_us
+    if request.dma_latency == "system" and held is not None and held < 1_000_000:
+        text = f"/dev/cpu_dma_latency is held at {held} us by somebody: not as the system leaves it"
+        yield problem("dma-latency-held", text)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import cpu_set
@@ -47,15 +48,14 @@ for process in /proc/[0-9]*; do
 done 2>/dev/null; :"""
 
 
+@frozen(eq=False)
 class CyclictestEngine:
     """See `Engine`; ``program`` puts the runtime's program on a target, and tells where."""
 
-    name = "cyclictest"
-    kind = "hardware"
-
-    def __init__(self, *, program: Callable[[Target], str] = put_runtime) -> None:
-        self._put = program
-        self._programs: WeakKeyDictionary[Target, str] = WeakKeyDictionary()
+    name: ClassVar[str] = "cyclictest"
+    kind: ClassVar[str] = "hardware"
+    program: Callable[[Target], str] = field(default=put_runtime, kw_only=True)
+    _programs: WeakKeyDictionary[Target, str] = field(factory=WeakKeyDictionary, init=False)
 
     def unavailable(self, target: Target) -> str:
         """Whether it is installed."""
@@ -72,7 +72,7 @@ class CyclictestEngine:
         """Runs it once, under the runtime's guard and the machine's lock; what its threads really
         have is read from /proc meanwhile: one short look."""
         if target not in self._programs:
-            self._programs[target] = self._put(target)
+            self._programs[target] = self.program(target)
         out = f"{target.folder}/cyclictest.json"
         target.run(("rm", "-f", out))
         bound = request.seconds * 1.05 + _MARGIN_S

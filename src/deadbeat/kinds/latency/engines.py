@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from attrs import evolve, frozen
 
@@ -113,6 +113,7 @@ def make_engine(name: str) -> Engine:
     return engine
 
 
+@frozen(kw_only=True)
 class SimulatedEngine:
     """A made-up machine: wake-ups drawn from a log-normal body and a rare heavy tail, both growing
     with the load.
@@ -122,11 +123,10 @@ class SimulatedEngine:
         drift: Standard deviation of a run's own scale (what makes sessions differ), relative.
     """
 
-    name = kind = SIMULATED
-
-    def __init__(self, *, scale: float = 1.0, drift: float = 0.02) -> None:
-        self._scale = scale
-        self._drift = drift
+    name: ClassVar[str] = SIMULATED
+    kind: ClassVar[str] = SIMULATED
+    scale: float = 1.0
+    drift: float = 0.02
 
     def unavailable(self, target: Target) -> str:
         return ""
@@ -145,7 +145,7 @@ class SimulatedEngine:
         random = np.random.default_rng((request.seed, place))
         expected = int(request.seconds * 1e9) // request.interval_ns
         strength = request.load.percent / 100 * (2 if request.load.profile == "cpu" else 3)
-        scale = self._scale * (1 + 0.3 * strength) * float(random.lognormal(0, self._drift))
+        scale = self.scale * (1 + 0.3 * strength) * float(random.lognormal(0, self.drift))
         values = random.lognormal(np.log(8_000 * scale), 0.25, expected)
         rare = random.random(expected) < 0.001 * (1 + strength)
         values[rare] += random.exponential(40_000 * scale * (1 + strength), int(rare.sum()))

@@ -251,7 +251,7 @@ def _between(runs: Sequence[Histogram], whole: Histogram) -> Between | None:
     size = len(whole.buckets)
     if len(filled) < 2 or not size:
         return None
-    first, second, mixed = np.zeros(size), np.zeros(size), np.zeros(size)
+    first, second, mixed = np.zeros((3, size))
     totals = np.array([run.total for run in filled], dtype=np.float64)
     for run, total in zip(filled, totals, strict=True):
         counts = np.zeros(size)

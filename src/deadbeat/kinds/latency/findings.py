@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from deadbeat.kinds.latency.periodic import beat_ms
-from deadbeat.kinds.latency.tail import Part
+from deadbeat.kinds.latency.tail import Part, beat_ms
 from deadbeat.model.finding import Finding, ordered
 from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity

@@ -65,15 +65,10 @@ def binned(histogram: Histogram, edges_ns: Integers) -> Integers:
     17 µs. What lies outside counts in the first or last bin; overflow from where it is known to
     begin.
     """
-    counts = np.zeros(len(edges_ns) - 1, np.int64)
-    if histogram.buckets.size:
-        place = np.searchsorted(edges_ns, histogram.highs_ns(), side="right") - 1
-        np.add.at(counts, np.clip(place, 0, len(counts) - 1), histogram.counts)
-    if histogram.overflow:
-        start = histogram.overflow_from_ns or 0
-        at = int(np.searchsorted(edges_ns, start, side="right")) - 1
-        counts[min(max(at, 0), len(counts) - 1)] += histogram.overflow
-    return counts
+    values = np.append(histogram.highs_ns(), histogram.overflow_from_ns or 0)
+    counts = np.append(histogram.counts, histogram.overflow)
+    within = np.clip(values, edges_ns[0], edges_ns[-1])
+    return np.asarray(np.histogram(within, edges_ns, weights=counts)[0], np.int64)
 
 
 @frozen(kw_only=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from math import isclose
-from typing import Any, TypedDict
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -43,7 +43,7 @@ _DAMAGE = (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, 
 
 @frozen(kw_only=True)
 class Foreign:
-    """What a file says. None and "": it does not.
+    """What a file, or a person who imports it, says. None and "": it does not.
 
     Attributes:
         cpus: What each thread saw; what follows from the interval is not in it yet.
@@ -52,7 +52,7 @@ class Foreign:
     """
 
     engine: str = "cyclictest"
-    cpus: tuple[CpuLatency, ...]
+    cpus: tuple[CpuLatency, ...] = ()
     skips: bool = True
     interval_ns: int | None = None
     seconds: float | None = None
@@ -89,15 +89,6 @@ class Importer:
         return found
 
 
-@frozen(kw_only=True)
-class Missing:
-    """What a person says of files that do not say it themselves."""
-
-    interval_ns: int | None = None
-    seconds: float | None = None
-    priority: int | None = None
-
-
 def foreign_engines() -> tuple[str, ...]:
     """Engines whose results can be read."""
     return tuple(sorted({importer.engine for importer in IMPORTERS}))
@@ -113,7 +104,7 @@ def read_foreign(text: str, name: str) -> Foreign:
 
 
 def as_run(
-    foreign: Foreign, load: LoadPoint, repeat: int, *, name: str, told: Missing
+    foreign: Foreign, load: LoadPoint, repeat: int, *, name: str, told: Foreign
 ) -> LatencyRun:
     """A run of what a file says; ``told`` serves where it says nothing."""
     _refuse_other(foreign, told, name)
@@ -145,7 +136,7 @@ def as_run(
     )
 
 
-def _refuse_other(foreign: Foreign, told: Missing, name: str) -> None:
+def _refuse_other(foreign: Foreign, told: Foreign, name: str) -> None:
     """What a file says is not said otherwise: nobody knows which of the two is right."""
     pairs: tuple[tuple[str, float | None, float | None, float, Callable[[float], str]], ...] = (
         ("--priority", told.priority, foreign.priority, 0.0, "{:g}".format),
@@ -162,10 +153,7 @@ def _cpu(cpu: CpuLatency, skips: bool, seconds: float | None, interval_ns: int) 
     if not skips:
         return evolve(cpu, expected=cpu.cycles)
     found = expecting(cpu, seconds=seconds or 0.0, interval_ns=interval_ns)
-    if seconds is not None:
-        return found
-    whole = (found.cycles + found.missed) * interval_ns / 1e9
-    return expecting(cpu, seconds=whole, interval_ns=interval_ns)
+    return found if seconds is not None else evolve(found, expected=found.cycles + found.missed)
 
 
 def expecting(cpu: CpuLatency, *, seconds: float, interval_ns: int) -> CpuLatency:
@@ -266,28 +254,19 @@ def _kernel(system: Mapping[str, object]) -> str:
     return f"{system.get('release', '')} {system.get('version', '')}".strip()
 
 
-class Called(TypedDict, total=False):
-    """Fields of a `Foreign` that follow from a command line."""
-
-    interval_ns: int
-    priority: int
-    policy: str
-    seconds: float | None
-
-
 _UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 #: Of cyclictest itself: what it does unasked.
 _INTERVAL_US = 1000
 
 
-def called(command: str, *, threads: int) -> Called:
+def called(command: str, *, threads: int) -> Foreign:
     """What a command line of cyclictest says; nothing of none.
 
     As version 2.40 does, seen by reading back: any ``-p`` asks for SCHED_FIFO, a priority above 0
     overrules another policy, and a real-time policy without one has the number of threads + 1.
     """
     if not command.strip():
-        return {}
+        return Foreign()
 
     def said(letter: str, name: str) -> str:
         # Letters may stand together, the last with its value, glued or not: -mSp99.
@@ -302,12 +281,12 @@ def called(command: str, *, threads: int) -> Called:
     elif number == 0:
         number = threads + 1
     match = re.fullmatch(r"(\d+)([smhd]?)", said("D", "duration"))
-    return {
-        "interval_ns": (int(interval) if interval.isdigit() else _INTERVAL_US) * 1000,
-        "priority": number,
-        "policy": policy,
-        "seconds": float(int(match[1]) * _UNITS_S[match[2]]) if match else None,
-    }
+    return Foreign(
+        interval_ns=(int(interval) if interval.isdigit() else _INTERVAL_US) * 1000,
+        priority=number,
+        policy=policy,
+        seconds=float(int(match[1]) * _UNITS_S[match[2]]) if match else None,
+    )
 
 
 # ---------- formats ----------
@@ -327,13 +306,13 @@ def _cyclictest(text: str) -> Foreign:
     system, started = plain.get("sysinfo", {}), str(plain.get("start_time", ""))
     with suppress(ValueError, TypeError):  # as it stands
         started = parsedate_to_datetime(started).isoformat(timespec="seconds")
-    return Foreign(
+    return evolve(
+        called(either("cmdline"), threads=len(cpus)),
         cpus=cpus,
         started=started,
         version=f"cyclictest V {either('rt_test_version')}".strip(),
         host=str(system.get("nodename", "")),
         kernel=_kernel(system),
-        **called(either("cmdline"), threads=len(cpus)),
     )
 
 
@@ -396,10 +375,10 @@ def _osadl(text: str) -> Foreign:
         raise ValueError(f"granularity {latency['granularity']}")
     values, *cores = latency["cores"]
     maxima = latency.get("maxima") or []
-    how = called(str(condition.get("cyclictest", "")), threads=len(cores))
-    how["interval_ns"] = int(condition["interval"]) * 1000
     kernel = plain.get("kernel") or {}
-    return Foreign(
+    return evolve(
+        called(str(condition.get("cyclictest", "")), threads=len(cores)),
+        interval_ns=int(condition["interval"]) * 1000,
         cpus=tuple(
             _core(number, values, counts, maxima[number : number + 1])
             for number, counts in enumerate(cores)
@@ -409,7 +388,6 @@ def _osadl(text: str) -> Foreign:
         host=str((plain.get("system") or {}).get("hostname", "")),
         kernel=str(kernel.get("version", "")),
         cmdline=str(kernel.get("cmdline", "")),
-        **how,
     )
 
 

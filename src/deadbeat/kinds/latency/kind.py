@@ -13,13 +13,7 @@ from deadbeat.kinds.latency import words
 from deadbeat.kinds.latency.begin import FOLDERS, begin
 from deadbeat.kinds.latency.document import latency_document, problems_of, write_latency
 from deadbeat.kinds.latency.spec import read_spec
-from deadbeat.kinds.latency.split import (
-    cause_line,
-    causes_table,
-    means_table,
-    traced,
-    unavailable,
-)
+from deadbeat.kinds.latency.split import cause_line, causes_table, means_table, unavailable
 from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
 from deadbeat.kinds.latency.words import labels_of
 from deadbeat.model.errors import UsageError
@@ -134,8 +128,7 @@ def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, object]]:
             "parts_ns": {part: item.split.worst.parts.get(part) for part in PATH_PARTS},
             "cause": item.split.worst.cause or None,
         }
-        for item in sorted(traced(cells), key=lambda item: -item.worst_ns)
-        if item.worst_ns
+        for item in causes_table(cells).rows
     ]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NotRequired, TypedDict, cast
+from typing import ClassVar, NotRequired, TypedDict, cast
 
 import numpy as np
-from attrs import evolve
+from attrs import define, evolve, frozen
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
@@ -75,6 +75,7 @@ class Probed(TypedDict):
     cpus: list[ProbedCpu]
 
 
+@frozen(kw_only=True)
 class ProberEngine:
     """Measures with the static program that task sets run in; see `Engine`.
 
@@ -89,21 +90,12 @@ class ProberEngine:
             CPU has a process of its own, as the tasks of deadbeat's task sets have.
     """
 
-    name = "prober"
-    kind = "hardware"
-
-    def __init__(
-        self,
-        *,
-        toolchain: Toolchain | None = None,
-        lock_wait: float = LOCK_WAIT_S,
-        worst: int = WORST,
-        one_process: bool = False,
-    ) -> None:
-        self._toolchain = toolchain
-        self._lock_wait = lock_wait
-        self._worst = worst
-        self._one_process = one_process
+    name: ClassVar[str] = "prober"
+    kind: ClassVar[str] = "hardware"
+    toolchain: Toolchain | None = None
+    lock_wait: float = LOCK_WAIT_S
+    worst: int = WORST
+    one_process: bool = False
 
     def unavailable(self, target: Target) -> str:
         """Why it cannot run there: no compiler."""
@@ -160,7 +152,7 @@ class ProberEngine:
         return _measured(plain, split=keeper.told(plain, request), traced=True)
 
     def _program(self) -> Path:
-        return link_program(self._toolchain or Toolchain.find(), NO_TASK_SETS)
+        return link_program(self.toolchain or Toolchain.find(), NO_TASK_SETS)
 
     def _run(
         self,
@@ -171,12 +163,12 @@ class ProberEngine:
     ) -> Probed:
         """What the program wrote; ``hear`` gets what it says meanwhile."""
         machine = HardwareExecutor(
-            target=target, cpus=request.cpus, toolchain=self._toolchain, lock_wait=self._lock_wait
+            target=target, cpus=request.cpus, toolchain=self.toolchain, lock_wait=self.lock_wait
         )
         out = f"{target.folder}/wake-ups"
         options = self._options(request, out) | dict(more or {})
         with machine.start_program(self._program(), "probe", options) as process:
-            patience = request.seconds + self._lock_wait + PATIENCE_S
+            patience = request.seconds + self.lock_wait + PATIENCE_S
             _listen(machine, process, patience, hear, priority=request.priority)
         return parsed(target.read_text(out) or "")
 
@@ -187,8 +179,8 @@ class ProberEngine:
             "--seconds-ns": str(round(request.seconds * 1e9)),
             "--interval-ns": str(request.interval_ns),
             "--dma-latency": str(int(request.dma_latency == "hold")),
-            "--worst": str(self._worst),
-            "--one-process": str(int(self._one_process)),
+            "--worst": str(self.worst),
+            "--one-process": str(int(self.one_process)),
             "--until-eof": "1",
             "--out": out,
         }
@@ -236,17 +228,17 @@ def traced_threads(plain: Probed) -> list[Traced]:
     return [Traced(cpu=c["cpu"], thread=c["thread"], start_ns=c["start_ns"]) for c in plain["cpus"]]
 
 
+@define
 class _Keeper:
     """Keeps the trace that the program stopped, and lets the next one begin.
 
     It is kept unread: to parse it would keep the machine busy that is being measured.
     """
 
-    def __init__(self, tracer: Tracer, machine: Machine) -> None:
-        self._tracer = tracer
-        self._machine = machine
-        self._last: tuple[int, int, int] | None = None
-        self._text = ""
+    _tracer: Tracer
+    _machine: Machine
+    _last: tuple[int, int, int] | None = None
+    _text: str = ""
 
     def hear(self, line: str) -> None:
         """``late PLACE DUE_NS LATENCY_NS``."""

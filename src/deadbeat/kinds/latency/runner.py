@@ -16,9 +16,8 @@ from attrs import frozen
 
 from deadbeat.experiment.base import FolderExperiment, Lost, Outcome, Watcher
 from deadbeat.host.snapshot import Snapshot, take
-from deadbeat.kinds.latency.circumstances import circumstances
+from deadbeat.kinds.latency.circumstances import circumstances, judge
 from deadbeat.kinds.latency.engines import Engine, Measured, Request
-from deadbeat.kinds.latency.judge import judge
 from deadbeat.kinds.latency.loads import Loads, RunningLoad
 from deadbeat.kinds.latency.spec import LatencySpec, estimate, keys, seed_of, visits
 from deadbeat.model.errors import DeadbeatError, TargetError
@@ -92,10 +91,10 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         rest."""
         wanted = set(self.lacking)
         for visit in visits(self._spec):
-            left = [key for key in visit.keys if key in wanted]
+            left = [key for key in visit if key in wanted]
             while left:
                 try:
-                    with self._load(visit.load, runs=len(left)) as load:
+                    with self._load(left[0].load, runs=len(left)) as load:
                         died = False
                         while left and not died:
                             result, died = self._run(left[0], load)

@@ -346,14 +346,6 @@ _TRACE_S = 1.5
 _RUN_BYTES = 40_000
 
 
-@frozen
-class Visit:
-    """One load in one block, and the runs beside it in order."""
-
-    load: LoadPoint
-    keys: tuple[LatencyKey, ...]
-
-
 @frozen(kw_only=True)
 class MatrixCost:
     """What a matrix takes."""
@@ -362,12 +354,13 @@ class MatrixCost:
     bytes: int
 
 
-def visits(spec: LatencySpec) -> tuple[Visit, ...]:
-    """All visits of ``spec`` (resolved) in order; none where its runs were imported."""
+def visits(spec: LatencySpec) -> tuple[tuple[LatencyKey, ...], ...]:
+    """The runs of ``spec`` (resolved) in order, those beside one load in one block together; none
+    where they were imported."""
     if spec.imported:
         return ()
     return tuple(
-        Visit(load, tuple(LatencyKey(load, each, block) for each in _engines(spec, load, block)))
+        tuple(LatencyKey(load, engine, block) for engine in _engines(spec, load, block))
         for block in range(spec.blocks)
         for load in sorted(spec.loads, key=lambda load: _digest(spec, block, load.text))
     )
@@ -377,7 +370,7 @@ def keys(spec: LatencySpec) -> tuple[LatencyKey, ...]:
     """All runs of ``spec`` (resolved) in order."""
     if spec.imported:
         return tuple(LatencyKey.parse(text) for text in spec.imported)
-    return tuple(key for visit in visits(spec) for key in visit.keys)
+    return tuple(key for visit in visits(spec) for key in visit)
 
 
 def seed_of(spec: LatencySpec, key: LatencyKey) -> int:

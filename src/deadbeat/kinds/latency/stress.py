@@ -49,21 +49,15 @@ _TITLE = re.compile(r"stress-ng-([a-z0-9-]+)")
 _SWITCHES = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
 
 
+@define
 class StressLoads:
     """See `Loads`: on each CPU, pinned. ``program`` puts the runtime on a target, and tells
     where."""
 
-    def __init__(
-        self,
-        cpus: Sequence[int],
-        *,
-        program: Callable[[Target], str] = put_runtime,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._cpus = tuple(cpus)
-        self._put = program
-        self._sleep = sleep
-        self._program = ""
+    cpus: tuple[int, ...]
+    program: Callable[[Target], str] = field(default=put_runtime, kw_only=True)
+    sleep: Callable[[float], None] = field(default=time.sleep, kw_only=True)
+    _put: str = field(default="", init=False)
 
     def unavailable(self, target: Target, point: LoadPoint) -> str:
         """Whether its program is installed; the idle machine needs none."""
@@ -74,15 +68,15 @@ class StressLoads:
     def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningStress:
         """Starts its commands and waits until it has settled; see the protocol."""
         profile = LOADS[point.profile]
-        commands = profile.commands(point.percent, self._cpus) if point.percent else ()
-        if commands and not self._program:
-            self._program = self._put(target)
-        running = RunningStress(target, point, profile, commands, self._cpus)
+        commands = profile.commands(point.percent, self.cpus) if point.percent else ()
+        if commands and not self._put:
+            self._put = self.program(target)
+        running = RunningStress(target, point, profile, commands, self.cpus)
         try:
             for argv in commands:
-                running.add(guarded(self._program, argv, bound_s=seconds, until_eof=True))
+                running.add(guarded(self._put, argv, bound_s=seconds, until_eof=True))
             if commands:
-                self._sleep(SETTLE_S)
+                self.sleep(SETTLE_S)
             words = running.died()
             if words:
                 raise TargetError(f"the load {point.text} ended at once: {words}")

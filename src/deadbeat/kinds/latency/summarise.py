@@ -5,10 +5,10 @@ docs/reference/latency-summary.md has the formulas.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from attrs import asdict, evolve
@@ -23,7 +23,6 @@ from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import (
     BLOCKS_MAX,
     CpuLatency,
-    LatencyKey,
     LatencyRun,
     LoadPoint,
     PathSplit,
@@ -58,9 +57,9 @@ def summarise_latency(
         seed: Of the resampling of runs.
     """
     ordered = sorted(map(_compact, runs), key=lambda run: run.key)
-    places: dict[tuple[LoadPoint, str], list[LatencyRun]] = {}
+    places: dict[tuple[LoadPoint, str], list[LatencyRun]] = defaultdict(list)
     for run in ordered:
-        places.setdefault((run.key.load, run.key.engine), []).append(run)
+        places[run.key.load, run.key.engine].append(run)
     cells = tuple(
         _cell(places[place], deadlines_ns, seed=seed)
         for place in sorted(places, key=lambda place: (load_order(place[0]), place[1]))
@@ -80,21 +79,14 @@ def summarise_latency(
 
 def _compact(run: LatencyRun) -> LatencyRun:
     """With fewer, longer stretches where a run is long: days have thousands of runs."""
-    if run.seconds < _LONG_S:
-        return run
-    return evolve(run, cpus=tuple(map(_with_longer_stretches, run.cpus)))
-
-
-def _with_longer_stretches(cpu: CpuLatency) -> CpuLatency:
     size = BLOCKS_MAX // _LONG_STRETCHES
-    maxima = cpu.block_maxima
-    return evolve(
-        cpu,
-        block_ns=cpu.block_ns * size,
-        block_maxima=tuple(
-            max(maxima[first : first + size]) for first in range(0, len(maxima), size)
-        ),
-    )
+
+    def longer(cpu: CpuLatency) -> CpuLatency:
+        maxima = cpu.block_maxima
+        tops = tuple(max(maxima[first : first + size]) for first in range(0, len(maxima), size))
+        return evolve(cpu, block_ns=cpu.block_ns * size, block_maxima=tops)
+
+    return run if run.seconds < _LONG_S else evolve(run, cpus=tuple(map(longer, run.cpus)))
 
 
 def _labels(runs: Sequence[LatencyRun]) -> tuple[str, ...]:
@@ -104,15 +96,18 @@ def _labels(runs: Sequence[LatencyRun]) -> tuple[str, ...]:
 
 
 def _facts(runs: Sequence[LatencyRun]) -> MatrixFacts:
-    times = sorted(run.started for run in runs)
+    def every(name: str) -> tuple[Any, ...]:
+        return tuple(sorted({getattr(run, name) for run in runs}))
+
+    times = every("started")
     return MatrixFacts(
-        interval_ns=tuple(sorted({run.interval_ns for run in runs})),
-        priority=tuple(sorted({run.priority for run in runs})),
-        policy=tuple(sorted({run.policy for run in runs})),
-        seconds=tuple(sorted({run.seconds for run in runs})),
+        interval_ns=every("interval_ns"),
+        priority=every("priority"),
+        policy=every("policy"),
+        seconds=every("seconds"),
         cpus=tuple(sorted({cpu.cpu for run in runs for cpu in run.cpus})),
         engines={run.key.engine: run.engine_version for run in runs},
-        kinds=tuple(sorted({run.kind for run in runs})),
+        kinds=every("kind"),
         started=(times[0], times[-1]) if times else (),
     )
 
@@ -165,55 +160,33 @@ def _row(
     runs: Sequence[LatencyRun], cpu: int | None, deadlines_ns: Sequence[int], *, seed: int
 ) -> LatencyRow:
     parts = _parts((run for run in runs if run.valid), cpu)
-    tail = tuple(tail_statements(parts, deadlines_ns))
-    cpus = [each for part in parts for each in part.cpus]
-    top_cpu, top_run = _where_largest(parts)
+    each = [(cpu, part.run.key) for part in parts for cpu in part.cpus]
+    known = [(cpu.raw.max_ns, cpu.cpu, key) for cpu, key in each if cpu.raw.max_ns is not None]
+    _, top_cpu, top_run = max(known, key=itemgetter(0)) if known else (None, None, None)
+    raw = [pool([cpu.raw for cpu in part.cpus]) for part in parts]
+    told = all(cpu.corrected is not None for cpu, _ in each)
+    corrected = [pool([cpu.honest for cpu in part.cpus]) for part in parts] if told else []
     return LatencyRow(
         cpu=cpu,
         runs=tuple(part.run.key for part in parts),
         hours=sum(part.run.seconds for part in parts) / 3600,
-        expected=sum(each.expected for each in cpus),
-        cycles=sum(each.cycles for each in cpus),
-        missed=sum(each.missed for each in cpus),
-        raw=distribution([pool([each.raw for each in part.cpus]) for part in parts]),
-        corrected=_corrected(parts),
+        expected=sum(cpu.expected for cpu, _ in each),
+        cycles=sum(cpu.cycles for cpu, _ in each),
+        missed=sum(cpu.missed for cpu, _ in each),
+        raw=distribution(raw),
+        corrected=distribution(corrected) if corrected else None,
         max_cpu=top_cpu,
         max_run=top_run,
-        tail=tail,
+        tail=tuple(tail_statements(parts, deadlines_ns)),
         extrapolations=(extrapolation(parts, seed=seed),) if cpu is None else (),
     )
 
 
-def _corrected(parts: Sequence[Part]) -> Distribution | None:
-    """None where any CPU's engine cannot tell."""
-    found: list[Histogram] = []
-    for part in parts:
-        known = [each.corrected for each in part.cpus if each.corrected is not None]
-        if len(known) < len(part.cpus):
-            return None
-        found.append(pool(known))
-    return distribution(found) if found else None
-
-
-def _where_largest(parts: Sequence[Part]) -> tuple[int | None, LatencyKey | None]:
-    found: list[tuple[int, CpuLatency, LatencyKey]] = [
-        (each.raw.max_ns, each, part.run.key)
-        for part in parts
-        for each in part.cpus
-        if each.raw.max_ns is not None
-    ]
-    if not found:
-        return None, None
-    _, cpu, key = max(found, key=lambda item: item[0])
-    return cpu.cpu, key
-
-
 def _splits(runs: Sequence[LatencyRun]) -> tuple[PathSplit, ...]:
     """Per CPU the parts of all traced runs pooled, and the worst wake-up of any of them."""
-    splits: dict[int, list[PathSplit]] = {}
-    for run in runs:
-        for split in run.split:
-            splits.setdefault(split.cpu, []).append(split)
+    splits: dict[int, list[PathSplit]] = defaultdict(list)
+    for split in (split for run in runs for split in run.split):
+        splits[split.cpu].append(split)
     return tuple(_joined(splits[cpu]) for cpu in sorted(splits))
 
 
@@ -221,24 +194,18 @@ def _joined(splits: Sequence[PathSplit]) -> PathSplit:
     having = [split for split in splits if not split.unavailable]
     if not having:
         return splits[0]
-    names = list(dict.fromkeys(name for split in having for name in split.parts))
+    parts: dict[str, list[Histogram]] = defaultdict(list)
+    for name, histogram in (pair for split in having for pair in split.parts.items()):
+        parts[name].append(histogram)
+    latencies = [split.latency for split in having if split.latency is not None]
     return PathSplit(
         cpu=having[0].cpu,
-        parts={
-            name: pool([split.parts[name] for split in having if name in split.parts])
-            for name in names
-        },
+        parts={name: pool(histograms) for name, histograms in parts.items()},
         worst=max((split.worst for split in having), key=lambda worst: worst.total_ns),
-        latency=_pooled([split.latency for split in having]),
+        latency=pool(latencies) if latencies else None,
         left_out=sum(split.left_out for split in having),
         lost=sum(split.lost for split in having),
     )
-
-
-def _pooled(histograms: Iterable[Histogram | None]) -> Histogram | None:
-    """Those there are; None where there are none."""
-    known = [histogram for histogram in histograms if histogram is not None]
-    return pool(known) if known else None
 
 
 # -- rows for CSV and tables
@@ -262,15 +229,15 @@ def _tail(key: str, name: str) -> Column:
 
 def _quantities(kind: str) -> Iterator[Column]:
     """A quantity and, but for minimum and maximum, the ends of its interval."""
+
+    def figure(name: str, field: str, row: LatencyRow) -> float | None:
+        shown: Distribution | None = getattr(row, kind)
+        return getattr(shown[name], field) if shown is not None else None
+
     for name in QUANTITIES:
         for end in ("",) if name in ("min", "max") else ("", "low_", "high_"):
-            figure = partial(_figure, kind, name, f"{end or 'value_'}ns")
-            yield _of_row(f"{kind}_{name}_{end}ns", figure)
-
-
-def _figure(kind: str, name: str, field: str, row: LatencyRow) -> float | None:
-    shown: Distribution | None = getattr(row, kind)
-    return getattr(shown[name], field) if shown is not None else None
+            value = partial(figure, name, f"{end or 'value_'}ns")
+            yield _of_row(f"{kind}_{name}_{end}ns", value)
 
 
 #: Columns of latency.csv, in order: docs/reference/latency-summary.md.
