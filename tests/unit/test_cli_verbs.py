@@ -13,6 +13,7 @@ from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
 from deadbeat.model.results import SUMMARY_COLUMNS
+from deadbeat.report.paper import STYLE
 
 VERBS = (
     "calibrate",
@@ -158,7 +159,9 @@ def test_a_campaign_file_with_options_over_it(capsys: pytest.CaptureFixture[str]
     assert (found["name"], found["planned"]) == ("mine", 2 * 2 * 2)
 
 
-def test_report_draws_the_figures() -> None:
+def test_report_draws_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Half of the time would go into making subsets of fonts.
+    monkeypatch.setitem(STYLE, "pdf.fonttype", 3)
     one = ("--cores", "1", "--sync-share", "1", "--contended-ratio", "1")
     assert main((*TINY_OPTIONS, *one)) == 0
     assert not Path("runs/tiny/figures").exists()

@@ -58,17 +58,12 @@ class TracedWakeUp:
         """How many were split."""
         return max((histogram.total for histogram in self.split.parts.values()), default=0)
 
-    def mean(self, part: str) -> float | None:
-        """Over all split wake-ups, also those without that part: so the means sum to the
-        latency's."""
-        if part not in self.split.parts or not self.wake_ups:
-            return None
-        return self.split.parts[part].sum_ns / self.wake_ups
-
     @property
     def means(self) -> dict[str, float]:
-        """Of each part that is known."""
-        return {part: mean for part in PATH_PARTS if (mean := self.mean(part)) is not None}
+        """Of each part that is known, over all split wake-ups, also those without it: so they sum
+        to the latency's."""
+        many, parts = self.wake_ups, self.split.parts
+        return {part: parts[part].sum_ns / many for part in PATH_PARTS if many and part in parts}
 
     def counted(self, name: str) -> float | None:
         """A quantile of the CPU's wake-ups, those that were not traced among them."""
