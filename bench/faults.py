@@ -170,7 +170,7 @@ def meet(file: Path, source: str, tests: Sequence[str], bound: float) -> tuple[s
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return "hung", monotonic() - begun
-    no_import = done.returncode == 2 or "while loading conftest" in done.stderr
+    no_import = "ERROR tests/" in done.stdout or "while loading conftest" in done.stderr
     if done.returncode not in (0, 1) and not no_import:
         raise RuntimeError(f"pytest ended with {done.returncode}: {' '.join(ids)}")
     return ("caught" if done.returncode else "missed"), monotonic() - begun

@@ -18,7 +18,6 @@ from deadbeat.kinds.breakdown.results import (
     summarise,
 )
 from deadbeat.kinds.breakdown.spec import SearchCell
-from deadbeat.report.canvas import Words
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Panel, curve
 from deadbeat.report.document import (
     Document,
@@ -32,8 +31,8 @@ from deadbeat.report.document import (
     machine_facts,
     said,
 )
-from deadbeat.report.files import write_charts, write_page
-from deadbeat.report.glossary import terms
+from deadbeat.report.html import terms, write_page
+from deadbeat.report.paper import Words, write_charts
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, write_json
 from deadbeat.store.place import REPORT_FILE

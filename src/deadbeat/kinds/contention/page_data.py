@@ -8,7 +8,7 @@ from typing import Any
 from deadbeat.kinds.contention import facts, grids
 from deadbeat.model.results import SUMMARY_COLUMNS, JobHistogram, Summary
 from deadbeat.report.charts import SHOWN
-from deadbeat.report.embed import plain
+from deadbeat.report.html import plain
 
 #: Version of the embedded data.
 FORMAT = 1

@@ -15,7 +15,7 @@ from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import SHOWN
 from deadbeat.report.document import Column, Table, said
-from deadbeat.report.embed import plain
+from deadbeat.report.html import plain
 
 Row = Mapping[str, Any]
 
