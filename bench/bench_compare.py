@@ -25,9 +25,9 @@ from attrs import evolve
 from common import report
 from judges import compare_sides, options_of
 
-from deadbeat.compare import engine, gate, pairs, words
+from deadbeat.compare import engine, pairs, words
 from deadbeat.compare.engine import CompareOptions
-from deadbeat.compare.kinds import all_found
+from deadbeat.compare.results import all_found
 from deadbeat.model.comparison import Lineup
 from deadbeat.model.observations import Observations
 from deadbeat.stats.proportions import wilson
@@ -71,7 +71,7 @@ def _cells_uncorrected() -> None:
 
 #: Rule -> what leaves it out; `_options` does what has to do with options.
 RULES: Mapping[str, Change] = {
-    "gate": _set(gate.Drift, "at", lambda self, level: 0.0),
+    "gate": _set(pairs.Drift, "at", lambda self, level: 0.0),
     "minimum": lambda: None,
     "own-gates": lambda: None,
     "variances-that-lean": _set(pairs, "common_spread", lambda samples: None),
@@ -84,8 +84,8 @@ RULES: Mapping[str, Change] = {
     "cut-off": _set(engine, "cut_off", lambda effect, slack, weights: effect),
     "lost": _set(engine, "_hidden", lambda *_: engine._Hidden()),
     "leaning": _set(words, "_leans_worse", lambda metric: False),
-    "guess": _set(gate, "_guess", lambda sample, results, *, ungated: gate.Gate(
-        basis="", whole=gate.STILL, cells=(gate.STILL,) * len(sample.cells))),
+    "guess": _set(pairs, "_guess", lambda sample, results, *, ungated: pairs.Gate(
+        basis="", whole=pairs.STILL, cells=(pairs.STILL,) * len(sample.cells))),
 }  # fmt: skip
 
 

@@ -165,12 +165,13 @@ def meet(file: Path, source: str, tests: Sequence[str], bound: float) -> tuple[s
         try:
             done = subprocess.run(
                 [sys.executable, *words, *PYTEST, "-m", QUICK, *ids],
-                check=False, timeout=bound, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                start_new_session=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+                check=False, timeout=bound, capture_output=True, text=True, start_new_session=True,
+                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return "hung", monotonic() - begun
-    if done.returncode not in (0, 1, 2):  # a failure, or a module that cannot be imported
+    no_import = "ERROR tests/" in done.stdout or "while loading conftest" in done.stderr
+    if done.returncode not in (0, 1) and not no_import:
         raise RuntimeError(f"pytest ended with {done.returncode}: {' '.join(ids)}")
     return ("caught" if done.returncode else "missed"), monotonic() - begun
 

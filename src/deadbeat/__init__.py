@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from deadbeat.model.observations import Cell, Metric, Observation, Observations
     from deadbeat.model.platform import difference_row, differing_platforms
     from deadbeat.model.results import Summary
+    from deadbeat.model.words import seconds_text, time_text
     from deadbeat.report.charts import Chart, Curve, Heat, HeatCell, Panel
-    from deadbeat.report.times import seconds_text, time_text
     from deadbeat.sched import Scheduler
     from deadbeat.stats.proportions import Count, Mean
 
@@ -139,7 +139,7 @@ _PUBLIC = {
     "model.observations": ("Cell", "Metric", "Observation", "Observations"),
     "model.platform": ("difference_row", "differing_platforms"),
     "report.charts": ("Chart", "Curve", "Heat", "HeatCell", "Panel"),
-    "report.times": ("seconds_text", "time_text"),
+    "model.words": ("seconds_text", "time_text"),
     "kinds.registry": ("open:open_folder",),
     "kinds.study.charts": (
         *("study_curves:curves", "study_means:means_panel", "study_migrations:migrations"),

@@ -16,6 +16,7 @@ from attrs import NOTHING, field, fields, frozen
 
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.tasks import Entry, Fragment, Kind
+from deadbeat.model.words import nearest
 
 POOLS = ("full", "quick")
 MODES = ("default", "shared-address-space")
@@ -74,8 +75,8 @@ class Catalog:
         try:
             return self.fragments[name]
         except KeyError:
-            nearest = _nearest(name, self.fragments)
-            hint = f"did you mean {nearest!r}?" if nearest else "`deadbeat fragments` lists them"
+            near = nearest(name, self.fragments)
+            hint = near if near.startswith("did") else "`deadbeat fragments` lists them"
             raise UsageError(f"no fragment is called {name!r}", hint) from None
 
 
@@ -173,9 +174,7 @@ def _problems(table: dict[Any, Any], stem: str, folder: str) -> Iterator[tuple[s
     """Key and reason of whatever is wrong in the front matter of ``FOLDER/STEM.c``."""
     for key, value in table.items():
         if key not in _KEYS:
-            nearest = _nearest(key, _KEYS)
-            hint = f"did you mean {nearest!r}?" if nearest else f"keys are {', '.join(_KEYS)}"
-            yield key, f"unknown key; {hint}"
+            yield key, f"unknown key; {nearest(key, _KEYS)}"
         elif not _KEYS[key][0](value):
             yield key, f"expected {_KEYS[key][1]}, found {value!r}"
         elif key == "name" and value != stem:
@@ -250,10 +249,3 @@ _KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
 _REQUIRED = tuple(each.name for each in fields(Fragment) if each.default is NOTHING)
 _SY_REQUIRED = ("blocking", "hold")
 _SY_ONLY = (*_SY_REQUIRED, "parallel", "mixed_priorities")
-
-
-def _nearest(word: str, known: Mapping[str, object]) -> str | None:
-    import difflib  # noqa: PLC0415  only errors need it, and it takes 4 ms to import
-
-    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return matches[0] if matches else None

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from deadbeat.kinds.contention.facts import grid_of
 from deadbeat.kinds.contention.paper_figures import _charts, words_of
 from deadbeat.model.results import Summary
-from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.paper import draw_charts
 
 
 def chart_names(summary: Summary) -> set[str]:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from deadbeat.kinds.contention.samples import thinned
-from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.charts import (
     FAINT,
     SHOWN,
@@ -29,7 +28,7 @@ from deadbeat.report.charts import (
     percentiles,
     stacked,
 )
-from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.paper import FORMATS, Words, draw_charts
 
 
 def one_of_each() -> Chart:

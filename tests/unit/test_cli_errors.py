@@ -44,7 +44,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ((*RUN, "--replicas", "1e3"), 2, '--replicas: "1e3" is not a whole number (write it'),
         ((*RUN, "--name", "../x"), 2, '--name: "../x" is not a name (letters, digits,'),
         ((*RUN, "--name", "latest"), 2, "--name: latest is the link to the last campaign (cho"),
-        ((*RUN, "--fragments", "matmull"), 2, "no fragment is called 'matmull' (did you mean 'm"),
+        ((*RUN, "--fragments", "matmull"), 2, "no fragment is called 'matmull' (did you mean m"),
         (
             (*RUN[:1], "--preset", "papr"),
             2,

@@ -13,7 +13,7 @@ from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
 from deadbeat.model.results import SUMMARY_COLUMNS
-from deadbeat.report.canvas import STYLE
+from deadbeat.report.paper import STYLE
 
 VERBS = (
     "calibrate",

@@ -23,11 +23,12 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    csv_of,
+    records,
     said,
     texts_table,
 )
 from deadbeat.report.html import page
-from deadbeat.report.plain import csv_of, records
 from deadbeat.report.terminal import print_document, print_findings
 
 

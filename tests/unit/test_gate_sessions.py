@@ -13,7 +13,7 @@ from attrs import evolve
 from judges import compare_sides, options_of
 
 from deadbeat.compare.engine import CompareOptions
-from deadbeat.compare.gate import Drift
+from deadbeat.compare.pairs import Drift
 from deadbeat.model.comparison import Comparison
 from deadbeat.model.observations import Cell
 

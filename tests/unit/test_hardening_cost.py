@@ -11,7 +11,7 @@ from attrs import evolve
 from helpers.matrices import PLATFORM, matrix
 
 from deadbeat.cli.main import main
-from deadbeat.compare.hardening_cost import hardening_cost
+from deadbeat.compare.results import hardening_cost
 from deadbeat.kinds.latency.observe import Matrix
 from deadbeat.model.errors import UsageError
 from deadbeat.settings.hardening import OPTIONS

@@ -21,7 +21,7 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, WorstTraced
-from deadbeat.report.times import time_text
+from deadbeat.model.words import time_text
 from deadbeat.store.latency import LatencyStore
 
 LOADS = (LoadPoint("cpu", 0), LoadPoint("memory", 100))

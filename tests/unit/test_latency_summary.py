@@ -27,7 +27,7 @@ from deadbeat.model.latency import (
     WorstTraced,
 )
 from deadbeat.model.latency_summary import QUANTITIES
-from deadbeat.report.plain import keys_of
+from deadbeat.report.document import keys_of
 
 HALF = LoadPoint("cpu", 50)
 

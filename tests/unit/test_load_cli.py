@@ -18,7 +18,7 @@ from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.model.errors import TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import LoadKey, LoadRun
-from deadbeat.report.plain import keys_of
+from deadbeat.report.document import keys_of
 
 QUICK = ["--normal", "0,4,8", "--seconds", "4", "--repeats", "3", "--no-figures", "--simulated"]
 

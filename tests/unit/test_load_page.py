@@ -23,9 +23,8 @@ from deadbeat.kinds.interference.words import (
 )
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import Cause, Estimate, Rounds
-from deadbeat.report.document import Table
+from deadbeat.report.document import Table, csv_of, keys_of
 from deadbeat.report.html import page
-from deadbeat.report.plain import csv_of, keys_of
 
 
 def summary(**more: object):  # type: ignore[no-untyped-def]

@@ -22,8 +22,8 @@ from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import IDLE, LoadPoint
+from deadbeat.model.words import time_text
 from deadbeat.report.html import page as html_page
-from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
 from deadbeat_papers.figures.beside import effect_sentences, of_a_run
 

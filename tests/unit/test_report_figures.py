@@ -19,7 +19,7 @@ from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.predicted import predicted_parts
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import PART_COLUMNS, Summary
-from deadbeat.report.charts_paper import log_axis
+from deadbeat.report.paper import log_axis
 
 SMALL = {"cores": (1, 2), "steps": 2, "sets_per_point": 2}
 

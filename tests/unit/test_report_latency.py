@@ -60,11 +60,11 @@ from deadbeat.model.latency import (
 )
 from deadbeat.model.latency_summary import Quantity
 from deadbeat.model.platform import Platform
+from deadbeat.model.words import seconds_text, time_text
 from deadbeat.report import html as html_of
 from deadbeat.report.charts import Curve
-from deadbeat.report.charts_paper import draw_charts
-from deadbeat.report.plain import keys_of
-from deadbeat.report.times import seconds_text, time_text
+from deadbeat.report.document import keys_of
+from deadbeat.report.paper import draw_charts
 from deadbeat.store.latency import LatencyStore
 
 LOADS = (IDLE, LoadPoint("cpu", 50), LoadPoint("memory", 100))

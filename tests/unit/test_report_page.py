@@ -22,7 +22,7 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.results import Summary
 from deadbeat.report import html as html_of
 from deadbeat.report.document import flatten
-from deadbeat.report.embed import encode
+from deadbeat.report.html import encode
 
 
 def render(summary: Summary) -> str:

@@ -21,8 +21,8 @@ from deadbeat.kinds.contention.stress_charts import group_samples, interval_curv
 from deadbeat.kinds.contention.stress_words import group_answers
 from deadbeat.kinds.contention.tables import group_table, sets_data
 from deadbeat.model.results import Summary
+from deadbeat.model.words import time_text
 from deadbeat.report import html as html_of
-from deadbeat.report.times import time_text
 
 SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 30}
 

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from deadbeat.model.systems import TaskSystem, TimedTask
-from deadbeat.report.sched_gantt import colour, gantt_svg, ink_on, ticks
+from deadbeat.report.sched_drawing import colour, gantt_svg, ink_on, ticks, trace_text
 from deadbeat.report.sched_page import render_schedule
-from deadbeat.report.sched_trace import trace_text
 from deadbeat.sched import Scheduler, simulate
 from deadbeat.sched.answer import answer_of, responses_of
 from deadbeat.sched.files import read_task_system

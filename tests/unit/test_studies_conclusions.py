@@ -12,7 +12,7 @@ from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.results import StudyResults, answered, columns_of
 from deadbeat.kinds.study.spec import StudySpec
 from deadbeat.model.conclusion import Conclusion, Evidence, deciding, judge
-from deadbeat.report.plain import records
+from deadbeat.report.document import records
 from deadbeat_papers.thesis.telling import ordered
 
 

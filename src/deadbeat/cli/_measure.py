@@ -202,7 +202,7 @@ class Watch:
     _console: Console = field(factory=_stderr)
     _progress: Progress | None = None
     _bar: TaskID | None = None
-    _told: int = -1
+    _told: tuple[int, int] = (-1, 0)
     _failures: int = 0
 
     def __enter__(self) -> Self:
@@ -232,10 +232,7 @@ class Watch:
                 Started(total=total, done=done, eta_s=eta, decided=decided)
                 | RunDone(total=total, done=done, eta_s=eta, decided=decided)
             ):
-                if decided is None:
-                    self._count(done, total, eta)
-                else:
-                    self._count_points(done, total, eta, decided)
+                self._count(done, total, eta, decided)
                 if isinstance(event, RunDone) and event.doubt:
                     self.note(f"run {event.key.text} is invalid: {event.doubt}")
             case RunFailed(key=key, reason=reason):
@@ -249,24 +246,22 @@ class Watch:
         """Progress of something that is no experiment."""
         self._draw(self.label, done, "", tell=done == 0)
 
-    def _count(self, done: int, total: int, eta_s: float) -> None:
+    def _count(self, done: int, total: int, eta_s: float, decided: tuple[int, int] | None) -> None:
+        """``decided``: points that are known, of how many, where each stops when it is."""
         share = done / total if total else 1.0
-        # Before the first is done nobody knows how long they take.
         time = duration(eta_s) if eta_s >= 1 else "less than 1 s"
-        ahead = f", {time} left" if 0 < done < total else ""
-        left = f"{done} of {total} {self.unit}{ahead}"
-        twentieth = int(share * 20)
-        self._draw(self.label, share, left, tell=twentieth != self._told)
-        self._told = twentieth
-
-    def _count_points(self, done: int, total: int, eta_s: float, decided: tuple[int, int]) -> None:
-        """Progress where each point stops when it is known: the end is an estimate."""
-        points, of = decided
-        left = f"{points} of {of} points known, {done} runs"
-        left += f", about {duration(eta_s)} left" if done else ""
-        share = done / total if total else 1.0
-        self._draw(self.label, share, left, tell=points != self._told or done % 50 == 0)
-        self._told = points
+        if decided is None:
+            left, step = f"{done} of {total} {self.unit}", (int(share * 20), 0)
+        else:  # the end is an estimate
+            left, step = (
+                f"{decided[0]} of {decided[1]} points known, {done} runs",
+                (decided[0], done // 50),
+            )
+            time = f"about {time}"
+        # Before the first is done nobody knows how long they take.
+        left += f", {time} left" if 0 < done < total else ""
+        self._draw(self.label, share, left, tell=step != self._told)
+        self._told = step
 
     def _draw(self, text: str, share: float, left: str, *, tell: bool) -> None:
         if self._progress is None or self._bar is None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -22,10 +22,13 @@ def opt(names: str, text: str, *, to: str = "", **more: Any) -> click.Option:
     """An option.
 
     Args:
-        names: It, and what stands for its value (``--out FILE``); a flag has none.
+        names: It, and what stands for its value (``--out FILE``), of which ``a|b`` is a choice; a
+            flag has none.
         text: What it means. ``to``: the parameter it fills, where that has another name.
     """
     name, _, metavar = names.partition(" ")
+    if "|" in metavar and "type" not in more:
+        more["type"] = OneOf(*metavar.split("|"))
     more = {"metavar": metavar, **more} if metavar else {"is_flag": True, **more}
     return click.Option([name, to] if to else [name], help=text, **more)
 
@@ -48,6 +51,17 @@ class OneOf(click.ParamType[str]):
             return str(value)
         option = param.opts[0] if param else ""
         raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))
+
+
+def one_of(place: str, *given: str, more: tuple[str, ...] = ()) -> OneOf:
+    """One of the words that ``module:name`` has or gives for ``given``."""
+
+    def words() -> Iterable[str]:
+        module, _, name = place.partition(":")
+        found = getattr(import_module(f"deadbeat.{module}"), name)
+        return cast(Iterable[str], found(*given) if callable(found) else found)
+
+    return OneOf(*more, known=words)
 
 
 class CpuList(click.ParamType[tuple[int, ...]]):
@@ -94,7 +108,6 @@ MACHINE = (
 POLICY = opt(
     "--policy fifo|other",
     "Scheduling policy; other needs no permission and marks every result.  [fifo]",
-    type=OneOf("fifo", "other"),
     default="fifo",
 )
 CALIBRATION = opt(

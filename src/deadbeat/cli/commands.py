@@ -25,6 +25,7 @@ from deadbeat.cli._options import (
     Verbs,
     add,
     arg,
+    one_of,
     opt,
 )
 from deadbeat.kinds import KINDS
@@ -66,22 +67,16 @@ Start with one of these:
 add(
     root,
     "calibrate",
-    "calibrate:calibrate",
+    "machine:calibrate",
     "Measure what every fragment costs on this machine.",
     """Measure what every entry of a pool costs on every core.
 
     deadbeat profile makes its own; use this to share one between campaigns (--calibration FILE). A
     calibration belongs to hardware, frequency policy and toolchain, and is refused elsewhere.""",
     opt("--out FILE", "Where to write it.  [RUNS/calibration.json]", type=PATH),
-    opt("--pool full|quick", "Which entries.  [full]", type=OneOf("full", "quick"), default="full"),
+    opt("--pool full|quick", "Which entries.  [full]", default="full"),
     opt("--seconds S", "Time it may take.  [100]"),
-    opt(
-        "--cost-basis warm|cold",
-        "Cost of a first use.  [warm]",
-        to="basis",
-        type=OneOf("warm", "cold"),
-        default="warm",
-    ),
+    opt("--cost-basis warm|cold", "Cost of a first use.  [warm]", to="basis", default="warm"),
     CPUS,
     POLICY,
     opt(
@@ -129,10 +124,12 @@ add(
         "--minimum-effect X",
         "Smallest relative difference of ratios, latencies or response times, and of shares"
         " of work, that matters.  [0.02; latencies 0.1; load tests 0.05]",
+        type=float,
     ),
     opt(
         "--minimum-miss X",
         "Smallest difference of miss ratios that matters.  [0.005; latencies 0.001]",
+        type=float,
     ),
     opt(
         "--fail-on VERDICT",
@@ -174,7 +171,12 @@ add(
         type=OneOf("periodic", "compute", "mixed"),
     ),
     RT_CPUS,
-    opt("--only FAMILY", "Only these checks: kernel, memory, ...; may be repeated.", multiple=True),
+    opt(
+        "--only FAMILY",
+        "Only these checks: kernel, memory, ...; may be repeated.",
+        type=one_of("settings.doctor:families"),
+        multiple=True,
+    ),
     opt("--all", "Also print what passes.", to="show_all"),
     opt(
         "--fail-on SEVERITY",
@@ -209,7 +211,7 @@ add(
 add(
     root,
     "fragments",
-    "fragments:fragments",
+    "machine:fragments",
     "List fragments: cost, blocking, availability here.",
     """List the fragments with their cost, kind of blocking and availability on this machine.
 
@@ -319,7 +321,7 @@ add(
 add(
     root,
     "selftest",
-    "selftest:selftest",
+    "machine:selftest",
     "Check on known answers that this machine can be measured.",
     """Run controls whose answer is known.
 

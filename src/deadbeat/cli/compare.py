@@ -11,17 +11,16 @@ from typing import Any
 from attrs import evolve
 
 from deadbeat.cli._output import Part, say
-from deadbeat.compare.kinds import all_found
 from deadbeat.compare.page import write_comparison
-from deadbeat.compare.results import compare_results
+from deadbeat.compare.results import all_found, compare_results
 from deadbeat.compare.words import words_list
 from deadbeat.kinds.base import Shown
 from deadbeat.model.comparison import Comparable, ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Metric
 from deadbeat.model.words import nearest, shown
-from deadbeat.report.canvas import FORMATS
 from deadbeat.report.document import Document
+from deadbeat.report.paper import FORMATS
 from deadbeat.report.terminal import finding_line, print_parts
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.files import write_json
@@ -41,8 +40,8 @@ def compare(
     campaigns: tuple[str, ...],
     aa: tuple[str, ...],
     metric: tuple[str, ...],
-    minimum_effect: str | None,
-    minimum_miss: str | None,
+    minimum_effect: float | None,
+    minimum_miss: float | None,
     fail_on: tuple[str, ...],
     ungated: bool,
     per_cpu: bool,
@@ -94,29 +93,20 @@ def compare(
 
 
 def asked_metrics(
-    kind: Comparable[Any], names: Sequence[str], effect: str | None, miss: str | None
+    kind: Comparable[Any], names: Sequence[str], effect: float | None, miss: float | None
 ) -> tuple[Metric, ...]:
-    """The metrics asked for, with the effects that matter; every wrong one is named."""
-    known = {metric.name: metric for metric in kind.metrics}
-    wrong = [
-        f"--metric: {shown(name)} is not a metric: {nearest(name, list(known))}"
-        for name in dict.fromkeys(names)
-        if name not in known
-    ]
-    minimum = {}
-    for option, text, rare in (("--minimum-effect", effect, False), ("--minimum-miss", miss, True)):
-        try:
-            minimum[rare] = kind.minimum(rare=rare) if text is None else float(text)
-        except ValueError:
-            minimum[rare] = -1.0
-        if not 0 < minimum[rare] <= 1:
-            wrong.append(f"{option}: {shown(text)} is not in (0, 1]: 0.02 is two per cent")
-    if wrong:
-        raise UsageError(
-            wrong[0] if len(wrong) == 1 else f"{len(wrong)} problems:",
-            details=tuple(wrong) if len(wrong) > 1 else (),
-        )
-    # In the order of what is known, however they were named.
+    """The metrics asked for in the order of the kind, with the effects that matter."""
+    known = [metric.name for metric in kind.metrics]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--metric: {shown(name)} is not a metric", nearest(name, known))
+    for option, size in (("--minimum-effect", effect), ("--minimum-miss", miss)):
+        if size is not None and not 0 < size <= 1:
+            raise UsageError(f"{option}: {size:g} is not in (0, 1]", "0.02 is two per cent")
+    minimum = {
+        rare: kind.minimum(rare=rare) if asked is None else asked
+        for rare, asked in ((False, effect), (True, miss))
+    }
     return tuple(
         evolve(metric, minimum=minimum[metric.rare])
         for metric in kind.metrics

@@ -10,21 +10,19 @@ from functools import partial
 from pathlib import Path
 
 from deadbeat.cli._output import Part, say, table
-from deadbeat.compare.hardening_cost import HardeningCost
-from deadbeat.compare.hardening_cost import hardening_cost as hardening_cost_of
-from deadbeat.compare.kinds import found
 from deadbeat.compare.page import metrics_table
+from deadbeat.compare.results import HardeningCost, found
+from deadbeat.compare.results import hardening_cost as hardening_cost_of
 from deadbeat.compare.words import cell_text, interval_text, value_text
 from deadbeat.host.values import cpus_text
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.model.errors import UsageError
 from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
-from deadbeat.model.words import nearest, shown
 from deadbeat.report.doctor_page import write_doctor
 from deadbeat.report.terminal import finding_line, print_part
 from deadbeat.settings import doctor_summary as summary
-from deadbeat.settings.doctor import DoctorReport, examine, families, of_families
+from deadbeat.settings.doctor import DoctorReport, examine, of_families
 from deadbeat.settings.facts import gather
 from deadbeat.settings.reading import ONLINE
 from deadbeat.store.campaign import free_bytes
@@ -64,7 +62,7 @@ def doctor(
                 f"--hardening-cost compares two matrices and checks nothing: leave out {beside[0]}"
             )
         return _cost(runs, hardening_cost)
-    checks = of_families(_families(only)) if only else None
+    checks = of_families(only) if only else None
     _require_folder(out)
     with LocalTarget() as target:
         _require_online(target, rt_cpus)
@@ -75,16 +73,6 @@ def doctor(
         parts=[*_parts(report, every=show_all), *([f"report: {page}"] if page else [])],
         status=_status(report, fail_on),
     )
-
-
-def _families(names: Sequence[str]) -> tuple[str, ...]:
-    known = families()
-    wrong = [name for name in names if name not in known]
-    if wrong:
-        raise UsageError(
-            f"--only: there is no family {', '.join(map(shown, wrong))}", nearest(wrong[0], known)
-        )
-    return tuple(names)
 
 
 def _require_folder(out: Path | None) -> None:
@@ -199,5 +187,5 @@ def _cells(cost: HardeningCost) -> Iterator[tuple[str, ...]]:
         for cell in metric.cells if metric.metric.name in _TOLD else ():
             sides = (cell.baseline, cell.other)
             values = ("–" if v is None else value_text(metric.metric, v) for v in sides)
-            difference = interval_text(cell, none="not defined")
+            difference = interval_text(cell)
             yield (cell_text(cell), metric.metric.words, *values, difference)

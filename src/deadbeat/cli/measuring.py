@@ -148,7 +148,9 @@ def value_options(values: Sequence[Row]) -> list[click.Option]:
     stands for several keys is one."""
     rows = {option: (metavar, text) for option, _, metavar, text in reversed(values)}
     return [
-        opt(f"{option} {metavar}".rstrip(), text, default=None)
+        opt(f"{option} {metavar}", text, default=None, type=str)  # judged with all the others
+        if metavar
+        else opt(option, text, default=None)
         for option, (metavar, text) in reversed(rows.items())
     ]
 

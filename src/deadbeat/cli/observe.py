@@ -28,7 +28,7 @@ from deadbeat.kinds.contention.view import open_campaign as open_view
 from deadbeat.model.comparison import Comparison, Lineup
 from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, UNDECIDED, Judgement
 from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.words import shown
+from deadbeat.model.words import loud, shown
 from deadbeat_papers.observations import (
     OBSERVATIONS,
     Campaign,
@@ -226,13 +226,6 @@ def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Campaign, Campaign],
     return compare
 
 
-def _shown_labels(answer: Answer) -> list[str]:
-    return [
-        label.upper() if label in ("simulated", "emulated") else label
-        for label in answer.judgement.labels
-    ]
-
-
 def _plain(answer: Answer) -> dict[str, object]:
     observation, judgement = answer.observation, answer.judgement
     (found,) = judgement.evidence
@@ -245,13 +238,13 @@ def _plain(answer: Answer) -> dict[str, object]:
         "because": found.figures,
         "figures": [{"what": what, "value": value} for what, value in found.details],
         "runs": list(found.runs),
-        "labels": _shown_labels(answer),
+        "labels": list(loud(judgement.labels)),
     }
 
 
 def _lines(answer: Answer) -> Iterator[str]:
     observation, judgement = answer.observation, answer.judgement
-    marks = "".join(f"   {label}" for label in _shown_labels(answer))
+    marks = "".join(f"   {label}" for label in loud(judgement.labels))
     (found,) = judgement.evidence
     of = f"   ({', '.join(found.runs)})" if found.runs else ""
     yield f"{observation.number}. {observation.title}: {judgement.verdict.upper()}{of}{marks}"

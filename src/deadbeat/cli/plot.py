@@ -16,7 +16,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.rules import RefusedError
 from deadbeat.model.words import nearest, shown
-from deadbeat.report.canvas import FORMATS
+from deadbeat.report.paper import FORMATS
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.place import LIST_HINT, MATRIX
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from importlib import import_module
 from pathlib import Path
-from typing import cast
 
 import click
 
-from deadbeat.cli._options import JSON, MEASURING, PATH, RUN, RUNS, OneOf, Verbs, add, arg, opt
+from deadbeat.cli._options import (
+    JSON,
+    MEASURING,
+    PATH,
+    RUN,
+    RUNS,
+    OneOf,
+    Verbs,
+    add,
+    arg,
+    one_of,
+    opt,
+)
 
 _TIME, _FROM_ONE = click.IntRange(0, 1 << 60), click.IntRange(1, 1 << 60)
-
-
-def _known(place: str, *given: str, more: tuple[str, ...] = ()) -> OneOf:
-    """One of the words that ``module:name`` below ``deadbeat.sched`` has or gives for ``given``."""
-
-    def words() -> Iterable[str]:
-        module, _, name = place.partition(":")
-        found = getattr(import_module(f"deadbeat.sched.{module}"), name)
-        return cast(Iterable[str], found(*given) if callable(found) else found)
-
-    return OneOf(*more, known=words)
 
 
 _FILE = arg("file", "FILE", type=PATH)
@@ -39,7 +37,7 @@ def _placing(**texts: str) -> list[click.Option]:
         opt(
             f"--{name} {'rm|dm|given' if name == 'priorities' else 'NAME'}",
             text,
-            type=_known("simulator:option_words", name),
+            type=one_of("sched.simulator:option_words", name),
         )
         for name, text in texts.items()
     ]
@@ -72,16 +70,18 @@ add(
     opt(
         "--scheduler NAME",
         "Only tests of this policy: g-edf, p-edf...  [all]",
-        type=_known("analysis:schedulers"),
+        type=one_of("sched.analysis:schedulers"),
     ),
     opt(
         "--test NAME",
         "Only this test; repeatable.  [all]",
         to="names",
-        type=_known("analysis:tests"),
+        type=one_of("sched.analysis:tests"),
         multiple=True,
     ),
-    opt("--ties RULE", "Orders equal priorities.  [index]", type=_known("simulator:tie_rules")),
+    opt(
+        "--ties RULE", "Orders equal priorities.  [index]", type=one_of("sched.simulator:tie_rules")
+    ),
     *_placing(
         priorities="Of fixed-priority tests.  [rm]",
         partition="Of partitioned tests.  [auto: first-fit]",
@@ -105,7 +105,7 @@ add(
         "--model NAME",
         "Of the simulation: periodic-sync, periodic-offset or sporadic.  [periodic-sync;"
         " with offsets the second]",
-        type=_known("simulator:MODELS"),
+        type=one_of("sched.simulator:MODELS"),
     ),
     JSON,
 )
@@ -178,7 +178,7 @@ add(
 add(
     group,
     "predict",
-    "sched_predict:predict",
+    "sched_analyze:predict",
     "Predicted beside measured response times of a campaign.",
     """Simulate the task sets of a campaign under the policy they ran with.
 
@@ -207,13 +207,13 @@ add(
     opt(
         "--policy NAME",
         "Scheduling policy; deadbeat sched policies lists them.  [g-edf]",
-        type=_known("simulator:policies"),
+        type=one_of("sched.simulator:policies"),
         default="g-edf",
     ),
     opt(
         "--ties RULE|all",
         "Who wins between equals.  [index]",
-        type=_known("simulator:tie_rules", more=("all",)),
+        type=one_of("sched.simulator:tie_rules", more=("all",)),
         default="index",
     ),
     *_placing(
@@ -226,33 +226,22 @@ add(
     ),
     opt("--cluster-size C", "Processors of a cluster.  [2]", type=click.IntRange(1, 1024)),
     opt("--threshold X", "EDF-US: tasks above it come first, like 1/2.  [m/(2m-1)]"),
-    opt(
-        "--cost-context-switch TIME",
-        "A processor takes up another job.  [0]",
-        type=_TIME,
-        default=0,
-    ),
-    opt(
-        "--cost-migration TIME",
-        "A job resumes, or a task continues, on another processor.  [0]",
-        type=_TIME,
-        default=0,
-    ),
-    opt(
-        "--cost-cache-reload TIME",
-        "A job resumes where another one ran meanwhile.  [0]",
-        type=_TIME,
-        default=0,
+    *(
+        opt(f"--cost-{name} TIME", f"{text}  [0]", type=_TIME, default=0)
+        for name, text in (
+            ("context-switch", "A processor takes up another job."),
+            ("migration", "A job resumes, or a task continues, on another processor."),
+            ("cache-reload", "A job resumes where another one ran meanwhile."),
+        )
     ),
     opt(
         "--model NAME",
         "periodic-sync, periodic-offset or sporadic.  [periodic-sync; with offsets the second]",
-        type=_known("simulator:MODELS"),
+        type=one_of("sched.simulator:MODELS"),
     ),
     opt(
         "--method exact|thesis",
         "thesis: two hyper-periods, states compared at their ends.  [exact]",
-        type=OneOf("exact", "thesis"),
         default="exact",
     ),
     opt(

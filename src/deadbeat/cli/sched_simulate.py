@@ -14,10 +14,9 @@ from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import shown
-from deadbeat.report.files import write_text
-from deadbeat.report.sched_gantt import gantt_svg
+from deadbeat.report.html import write_text
+from deadbeat.report.sched_drawing import gantt_svg, trace_text
 from deadbeat.report.sched_page import render_schedule, schedule_facts, tasks_table
-from deadbeat.report.sched_trace import trace_text
 from deadbeat.report.terminal import print_part
 from deadbeat.sched.answer import (
     POLICY_OPTIONS,

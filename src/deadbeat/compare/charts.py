@@ -38,27 +38,22 @@ _LOOKS: Mapping[str, int] = {"worse": 1, "better": 0, "equal": 2, "undecided": 6
 def comparison_charts(result: ComparisonResult) -> list[Chart]:
     """Every figure of a comparison: effects over all cells, and of each cell."""
     charts = [_overall(result)]
-    spans = _spans(result)
     for index, comparison in enumerate(result.comparisons):
         for metric in comparison.metrics:
-            span = spans[metric.metric.name]
+            span = _span(result, metric.metric)
             charts += _cell_charts(result, comparison, metric, index, span=span)
     return charts
 
 
-def _spans(result: ComparisonResult) -> dict[str, float]:
-    """Per metric how far its colours reach, in per cent: the same in every map of it."""
-    found: dict[str, float] = {}
-    for comparison in result.comparisons:
-        for metric in comparison.metrics:
-            sizes = [
-                100 * abs(cell.effect)
-                for cell in metric.cells
-                if cell.effect is not None and _state(cell) == SHOWN
-            ]
-            known = found.get(metric.metric.name, 1e-6)
-            found[metric.metric.name] = max([*sizes, 100 * metric.minimum, known])
-    return found
+def _of(result: ComparisonResult, metric: Metric) -> list[MetricComparison]:
+    return [each for c in result.comparisons for each in c.metrics if each.metric == metric]
+
+
+def _span(result: ComparisonResult, metric: Metric) -> float:
+    """How far the colours of a metric reach, in per cent: the same in every map of it."""
+    cells = [cell for each in _of(result, metric) for cell in each.cells]
+    sizes = [abs(cell.effect or 0.0) for cell in cells if _state(cell) == SHOWN]
+    return 100 * max([*sizes, metric.minimum, 1e-8])
 
 
 def effect_axis(metric: Metric) -> str:
@@ -74,12 +69,12 @@ def _overall(result: ComparisonResult) -> Chart:
     """The effect over all cells, beside the smallest that matters and the smallest to be seen."""
     panels = []
     for metric in result.comparisons[0].metrics if result.comparisons else ():
+        every = _of(result, metric.metric)
         items = [
-            (place, item, f"{item.verdict}: {_interval(item)}")
-            for place, comparison in enumerate(result.comparisons)
-            for item in comparison.metrics
-            if item.metric == metric.metric
+            (n, each, f"{each.verdict}: {interval_text(each)}") for n, each in enumerate(every)
         ]
+        # Each comparison has a gate of its own where there is no A/A repeat.
+        widest = max((each.gate for each in every if each.gate is not None), default=None)
         panels.append(
             Panel(
                 title=metric.metric.title,
@@ -87,7 +82,7 @@ def _overall(result: ComparisonResult) -> Chart:
                 y_label=effect_axis(metric.metric),
                 categories=tuple(c.other for c in result.comparisons),
                 curves=_curves(items),
-                marks=_marks(evolve(metric, gate=_widest(result, metric.metric))),
+                marks=_marks(evolve(metric, gate=widest)),
                 empty="no effect can be told",
             )
         )
@@ -99,17 +94,6 @@ def _overall(result: ComparisonResult) -> Chart:
         + (", the largest of the comparisons'." if len(result.comparisons) > 1 else "."),
         panels=tuple(panels),
     )
-
-
-def _widest(result: ComparisonResult, name: Metric) -> float | None:
-    """The largest gate of a metric: each comparison has its own where there is no A/A repeat."""
-    gates = [
-        metric.gate
-        for comparison in result.comparisons
-        for metric in comparison.metrics
-        if metric.metric == name and metric.gate is not None
-    ]
-    return max(gates, default=None)
 
 
 def _curves(
@@ -141,10 +125,6 @@ def _marks(metric: MetricComparison) -> tuple[Mark, ...]:
             Mark(axis="y", at=-gate, label="A/A gate"),
         ]
     return tuple(marks)
-
-
-def _interval(item: MetricComparison | CellComparison) -> str:
-    return interval_text(item, none="not defined")
 
 
 # ---------- cells ----------
@@ -286,4 +266,4 @@ def _cell_hover(cell: CellComparison | None) -> str:
     visible = ""
     if cell.smallest_effect is not None:
         visible = f"\ncould have shown {size_text(cell.metric, cell.smallest_effect)}"
-    return f"{where}{cell.verdict}: {_interval(cell)}{holm}{sides}\n{cell.pairs} pairs{visible}"
+    return f"{where}{cell.verdict}: {interval_text(cell)}{holm}{sides}\n{cell.pairs} pairs{visible}"

@@ -18,8 +18,17 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.compare.gate import STILL, Drift, gate_of
-from deadbeat.compare.pairs import MeanDifference, PairedRuns, by_cell, cut_off, if_rare, over_cells
+from deadbeat.compare.pairs import (
+    STILL,
+    Drift,
+    MeanDifference,
+    PairedRuns,
+    by_cell,
+    cut_off,
+    gate_of,
+    if_rare,
+    over_cells,
+)
 from deadbeat.compare.words import cell_text, needs, overall
 from deadbeat.model.comparison import (
     CellComparison,
@@ -96,15 +105,15 @@ def compare_tables(
     p_holm = holm([part.effect.p if part.effect else 1.0 for part in parts])
     metrics = _metrics(parts, p_holm, options)
     harm = [line for part in parts for line in part.hidden.worse]
-    found = overall(metrics, harm=harm, words=options.words)
+    verdict, reason, rests_on = overall(metrics, harm=harm, words=options.words)
     return Comparison(
         baseline=baseline.name,
         other=other.name,
         metrics=metrics,
-        verdict=found.verdict,
-        reason=found.reason,
+        verdict=verdict,
+        reason=reason,
         needs=needs(metrics, options.words),
-        rests_on=found.rests_on,
+        rests_on=rests_on,
         undecided=tuple(metric.metric.name for metric in metrics if metric.verdict == "undecided"),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
+from operator import itemgetter
 from pathlib import Path
 
 from deadbeat.compare.charts import comparison_charts
@@ -26,10 +27,9 @@ from deadbeat.model.comparison import (
     MetricComparison,
 )
 from deadbeat.model.platform import difference_row
-from deadbeat.report.canvas import FORMATS, Words
+from deadbeat.model.words import loud
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
-    UNKNOWN,
     Document,
     FactList,
     Figures,
@@ -46,9 +46,8 @@ from deadbeat.report.document import (
     said,
     texts_table,
 )
-from deadbeat.report.files import write_charts, write_page
-from deadbeat.report.glossary import terms
-from deadbeat.report.html import text
+from deadbeat.report.html import terms, text, write_page
+from deadbeat.report.paper import FORMATS, Words, write_charts
 
 COMPARE_FILE = "compare.html"
 _CELLS_SHOWN = 40
@@ -64,7 +63,7 @@ _METRICS = (
     said("metric", lambda each: each.metric, format=lambda metric: metric.title,
          terminal=lambda metric: metric.words),
     said("verdict", verdict_text, words=True),
-    said("effect [95 %]", lambda each: interval_text(each, none="not defined")),
+    said("effect [95 %]", interval_text),
     said("p (Holm)", lambda each: p_text(each.p if each.p_holm is None else each.p_holm)),
     said("minimum effect", lambda each: bound_text(each.metric, each.minimum), terminal=False),
     said("A/A gate", lambda each: bound_text(each.metric, each.gate)),
@@ -95,16 +94,6 @@ _CELLS = (
     said("baseline", lambda cell: _value(cell, cell.baseline), terminal=False),
     said("other", lambda cell: _value(cell, cell.other), terminal=False),
     said("pairs", lambda cell: cell.pairs),
-)
-_CAMPAIGN_COLUMNS = (
-    "side",
-    "campaign",
-    "kernel",
-    "preemption",
-    "platform",
-    "runs",
-    "labels",
-    "folder",
 )
 #: What is compared -> what it is called, and the terms of its page.
 _KINDS = {
@@ -158,7 +147,7 @@ def comparison_document(
         kind="comparison",
         product="deadbeat comparison",
         source="the stored results of what is compared",
-        labels=_labels(result),
+        labels=loud(result.labels),
         noise=_NOISE,
         sections=(
             Section("verdict", "Verdict", _verdict(result)),
@@ -185,15 +174,10 @@ def title(result: ComparisonResult) -> str:
     return f"{', '.join(names[1:])} against {names[0]}" if names else "nothing"
 
 
-def _labels(result: ComparisonResult) -> tuple[str, ...]:
-    loud = {"simulated", "emulated"}
-    return tuple(label.upper() if label in loud else label for label in result.labels if label)
-
-
 def _words(result: ComparisonResult) -> Words:
     kernels = " / ".join(str(campaign.get("kernel") or "?") for campaign in result.campaigns)
     return Words(
-        labels=", ".join(_labels(result)),
+        labels=", ".join(loud(result.labels)),
         caption=f"{title(result)} · kernels {kernels}.",
     )
 
@@ -330,17 +314,15 @@ def _differing(number: int, comparison: Comparison) -> list[Part]:
 
 
 def _campaigns(result: ComparisonResult) -> Table:
-    keys = ("name", "kernel", "preemption", "platform", "runs")
-    rows = [
-        (
-            "compared" if place else "baseline",
-            *(str(campaign.get(key) or UNKNOWN) for key in keys),
-            ", ".join(map(str, campaign.get("labels") or ())) or "none",
-            str(campaign.get("path") or "–"),
-        )
-        for place, campaign in enumerate(result.campaigns)
-    ]
-    return texts_table("campaigns-table", _CAMPAIGN_COLUMNS, rows)
+    first = result.campaigns[0] if result.campaigns else None
+    columns = (
+        said("side", lambda each: "baseline" if each is first else "compared"),
+        said("campaign", itemgetter("name")),
+        *(said(key, itemgetter(key)) for key in ("kernel", "preemption", "platform", "runs")),
+        said("labels", lambda each: ", ".join(each["labels"]) or "none"),
+        said("folder", itemgetter("path")),
+    )
+    return Table(name="campaigns-table", columns=columns, rows=result.campaigns)
 
 
 def _differences(result: ComparisonResult) -> list[Part]:

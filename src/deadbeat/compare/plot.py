@@ -22,8 +22,7 @@ from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import kernel_text
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint
-from deadbeat.model.words import nearest, shown
-from deadbeat.report.canvas import FORMATS, Words
+from deadbeat.model.words import loud, nearest, shown
 from deadbeat.report.document import (
     Document,
     FactList,
@@ -35,8 +34,8 @@ from deadbeat.report.document import (
     Subsection,
     texts_table,
 )
-from deadbeat.report.files import write_charts, write_page
-from deadbeat.report.glossary import terms
+from deadbeat.report.html import terms, write_page
+from deadbeat.report.paper import FORMATS, Words, write_charts
 from deadbeat.store.files import parse_json, read_bytes
 from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
 
@@ -183,7 +182,7 @@ def labels_of(sides: Sequence[Side]) -> tuple[str, ...]:
     found = []
     for label in dict.fromkeys(label for side in sides for label in side.summary.labels):
         own = [side.name for side in sides if label in side.summary.labels]
-        shown = label.upper() if label in {"simulated", "emulated"} else label
+        (shown,) = loud([label])
         found.append(shown if len(own) == len(sides) else f"{shown}: {', '.join(own)}")
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""`deadbeat compare`: results of one kind beside each other.
+"""`deadbeat compare`: results of one kind beside each other, and what hardening costs.
 
 What a kind measures and what forbids a comparison is said by its `Comparable`; everything else,
 from the refusals to the findings, is the same for all kinds.
@@ -10,10 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
 from deadbeat.compare.words import size_text, words_list
+from deadbeat.kinds.contention import observe as contention
+from deadbeat.kinds.contention.place import find_campaign
+from deadbeat.kinds.interference import observe as interference
+from deadbeat.kinds.latency import observe as latency
+from deadbeat.kinds.latency.observe import COMPARABLE, Matrix
 from deadbeat.model.comparison import (
     Comparable,
     Comparison,
@@ -26,6 +31,9 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.observations import Metric, Observations
 from deadbeat.model.platform import differing_platforms
+from deadbeat.settings.hardening import Differences, differences
+from deadbeat.settings.reading import few
+from deadbeat.store.place import FolderKind
 
 MIXED_LABEL = "simulated beside measured"
 UNGATED_LABEL = "ungated: no A/A repeats"
@@ -311,3 +319,126 @@ def _of_repeats(
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_CELLS_NAMED]) + (", ..." if len(names) > _CELLS_NAMED else "")
+
+
+#: The first that finds a folder is its kind; the last says what there is instead.
+KINDS: tuple[Comparable[Any], ...] = (
+    latency.COMPARABLE,
+    interference.COMPARABLE,
+    contention.COMPARABLE,
+)
+
+
+def found(runs: Path, name: str) -> tuple[Comparable[Any], Path]:
+    """The kind and the folder of what ``name`` means; UsageError where it means nothing."""
+    for kind in KINDS[:-1]:
+        path = FolderKind(kind.file, kind.noun).find(runs, name)
+        if path is not None:
+            return kind, path
+    return KINDS[-1], find_campaign(runs, name)
+
+
+def all_found(runs: Path, names: Sequence[str]) -> tuple[Comparable[Any], tuple[Path, ...]]:
+    """The kind that all ``names`` are of, and their folders; campaigns where there is no name.
+
+    Raises:
+        UsageError: One means nothing, or is of another kind.
+    """
+    places = [found(runs, name) for name in names]
+    first = places[0][0] if places else KINDS[-1]
+    for name, (kind, _) in zip(names, places, strict=True):
+        if kind is not first:
+            raise UsageError(
+                f"{name} is a {kind.noun}, beside it a {first.noun} is named: they have nothing in"
+                " common",
+                "compare campaigns with campaigns (deadbeat profile, stress), matrices with"
+                " matrices (deadbeat latency), load tests with load tests (deadbeat load)",
+            )
+    return first, tuple(path for _, path in places)
+
+
+@frozen(kw_only=True)
+class HardeningCost:
+    """The cost of what differs.
+
+    Attributes:
+        differences: Options that differ, and those of which it is not known.
+        beside: What else of the platforms differs, a line each: it may be the cause as well.
+        result: The second matrix against the first.
+    """
+
+    differences: Differences
+    beside: tuple[str, ...]
+    result: ComparisonResult
+
+    @property
+    def comparison(self) -> Comparison:
+        return self.result.comparisons[0]
+
+    @property
+    def attribution(self) -> str:
+        """One line: what the difference is the cost of."""
+        names = [each.option.title for each in self.differences.known]
+        if not names:
+            return f"no option is known to differ: not known is {few(self.differences.unknown)}"
+        told = names[0] if len(names) == 1 else f"{len(names)} options together"
+        doubts = ["other things of the platforms differ too"] if self.beside else []
+        if self.differences.unknown:
+            doubts.append(f"not known is {few(self.differences.unknown)}")
+        return f"{told}; but {' and '.join(doubts)}" if doubts else told
+
+    def plain(self) -> dict[str, object]:
+        """As JSON values."""
+        return {
+            "differs": [
+                {
+                    "name": each.option.name,
+                    "title": each.option.title,
+                    "expected": each.option.expected,
+                    "states": list(each.states),
+                }
+                for each in self.differences.known
+            ],
+            "unknown": list(self.differences.unknown),
+            "beside": list(self.beside),
+            "attribution": self.attribution,
+            "comparison": self.result.plain(),
+        }
+
+
+def hardening_cost(without: Matrix, hardened: Matrix) -> HardeningCost:
+    """Compares ``hardened`` with ``without``.
+
+    Raises:
+        UsageError: Nothing of their hardening differs, or they cannot be compared.
+    """
+    sides = (without, hardened)
+    found = differences(_recorded(without), _recorded(hardened))
+    if not found.known and not found.unknown:
+        raise UsageError(
+            f"{without.name} and {hardened.name} were measured with the same hardening",
+            "deadbeat compare compares them; deadbeat doctor lists what is on",
+        )
+    result = compare_results(COMPARABLE, Lineup(subjects=sides))
+    beside = tuple(line for line in result.differences if not _explained(line, found, sides))
+    return HardeningCost(differences=found, beside=beside, result=result)
+
+
+def _details(matrix: Matrix) -> dict[str, object]:
+    details = matrix.platform.get("details")
+    return details if isinstance(details, dict) else {}
+
+
+def _recorded(matrix: Matrix) -> dict[str, str]:
+    """States of options as the matrix's environment has them; empty: not recorded."""
+    recorded = _details(matrix).get("hardening")
+    return dict(recorded) if isinstance(recorded, dict) else {}
+
+
+def _explained(line: str, found: Differences, sides: tuple[Matrix, Matrix]) -> bool:
+    """Whether a difference of platforms is no more than the options that differ."""
+    if not line.startswith("cmdline:"):
+        return False
+    words = [set(str(_details(side).get("cmdline", "")).split()) for side in sides]
+    switching = {name for each in found.known for name in each.option.arguments}
+    return {word.partition("=")[0] for word in words[0] ^ words[1]} <= switching

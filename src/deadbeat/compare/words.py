@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from deadbeat.model.comparison import CellComparison, MetricComparison, Vocabulary
 from deadbeat.model.observations import Cell, Metric
 
@@ -26,13 +24,8 @@ def _list(metrics: Sequence[MetricComparison]) -> str:
 # -- the verdict over all metrics
 
 
-@frozen(kw_only=True)
-class Overall:
-    """The verdict over all metrics, what decided it in words, and the metrics it rests on."""
-
-    verdict: str
-    reason: str
-    rests_on: tuple[str, ...]
+#: The verdict over all metrics, what decided it in words, and the metrics it rests on.
+Overall = tuple[str, str, tuple[str, ...]]
 
 
 def overall(
@@ -51,18 +44,12 @@ def overall(
         found = {each.metric.name: _decided(each, verdict) for each in metrics}
         better = any(found.values())
         if better and (verdict == "worse" or not (harm or leaning)):
-            return Overall(
-                verdict=verdict,
-                reason="; ".join(filter(None, [*found.values(), empty])),
-                rests_on=tuple(metric for metric, told in found.items() if told),
-            )
+            told = "; ".join(filter(None, [*found.values(), empty]))
+            return verdict, told, tuple(metric for metric, words in found.items() if words)
     capped = [each for each in metrics if each.capped]
     if capped:
         lines = dict.fromkeys(line for each in capped for line in each.capped)
-        names = tuple(each.metric.name for each in capped)
-        return Overall(
-            verdict="undecided", reason="; ".join(filter(None, [*lines, empty])), rests_on=names
-        )
+        return "undecided", "; ".join(filter(None, [*lines, empty])), _named(capped)
     return _without_difference(metrics, leaning if better else [], empty, words)
 
 
@@ -89,19 +76,16 @@ def _without_difference(
     if open_ or empty or not voting:
         shown = open_ or ([] if voting else silent)
         neither = f"neither a difference nor equality is shown in {_list(shown)}"
-        return Overall(
-            verdict="undecided",
-            reason="; ".join([neither] * bool(shown) + rest),
-            rests_on=tuple(each.metric.name for each in open_ or metrics),
-        )
+        reason = "; ".join([neither] * bool(shown) + rest)
+        return "undecided", reason, _named(open_ or metrics)
     verb = "differs" if len(voting) == 1 else "differ"
     cells = _undecided_cells(voting)
     told = f"{_list(voting)} {verb} by less than the minimum effect{' on average' if cells else ''}"
-    return Overall(
-        verdict="equal",
-        reason="; ".join(filter(None, [told, cells, *rest])),
-        rests_on=tuple(each.metric.name for each in voting),
-    )
+    return "equal", "; ".join(filter(None, [told, cells, *rest])), _named(voting)
+
+
+def _named(metrics: Sequence[MetricComparison]) -> tuple[str, ...]:
+    return tuple(each.metric.name for each in metrics)
 
 
 def _undecided_cells(metrics: Sequence[MetricComparison]) -> str:
@@ -159,10 +143,10 @@ def bound_text(metric: Metric, size: float | None) -> str:
     return "cannot tell" if size is None else size_text(metric, size)
 
 
-def interval_text(item: MetricComparison | CellComparison, *, none: str = "undecided") -> str:
+def interval_text(item: MetricComparison | CellComparison) -> str:
     """``+4.1 % [-1.20, +9.40]``."""
     if item.effect is None:
-        return none
+        return "not defined"
     return f"{effect_text(item.metric, item.effect)} {ends_text(item.metric, item.low, item.high)}"
 
 

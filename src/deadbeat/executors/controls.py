@@ -34,7 +34,7 @@ from deadbeat.model.errors import SynthesisError, TargetError
 from deadbeat.model.jobs import JOB_COUNTED, JOB_FINISHED, JOB_SOLO, JobTable
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Resource, Task, TaskSet
-from deadbeat.stats.intervals import t_quantile
+from deadbeat.stats.intervals import student_half_width
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis.generator import Synthesiser
 from deadbeat.synthesis.parameters import SynthesisParameters
@@ -137,7 +137,7 @@ class ControlRow:
         mean = float(np.mean(values)) if count else None
         half = math.inf
         if count >= LEAST_SETS:
-            half = t_quantile(0.975, count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
+            half = student_half_width(np.asarray(values, dtype=np.float64))
         passed: bool | None = None
         if mean is not None and math.isfinite(half):
             if mean + half < low or mean - half > high:

@@ -50,12 +50,6 @@ def _injection_options(injection: Injection) -> dict[str, str]:
     return options
 
 
-def _threads_of(line: str) -> dict[int, int]:
-    """Of ``threads INDEX NUMBER,NUMBER,...``: thread number -> task index."""
-    numbers = line.split(" ")[2].split(",")
-    return {int(number): task for task, number in enumerate(numbers)}
-
-
 class HardwareSession:
     """A built batch on a target; see :class:`deadbeat.executors.base.Session`."""
 
@@ -97,7 +91,9 @@ class HardwareSession:
             raise UsageError(f"{key.text} is not in this session", "open one that has it")
         self._runs += 1
         path = f"{self._executor.folder}/{key.text}.{os.getpid()}.{self._runs}.jobs"
-        self._trace_begins()
+        if self._settings.causes:
+            self._tracer = self._tracer or self._executor.tracer()
+            self._tracer.start()
         try:
             process = self._listening(f"run {self._index[key]} {period_ppm} {path}")
         except BaseException:
@@ -148,12 +144,6 @@ class HardwareSession:
         reason = words[2] if words[0] == "error" else "the program ended in the middle of a run"
         return RunOutcome(key=key, error=RunError(reason))
 
-    def _trace_begins(self) -> None:
-        if self._settings.causes:
-            if self._tracer is None:
-                self._tracer = self._executor.tracer()
-            self._tracer.start()
-
     def _trace_ends(self, file: Path) -> tuple[RunTrace | None, JobTable | None]:
         """What happened around the worst jobs in ``file``, None where nobody asked; and its jobs,
         where they were read for that."""
@@ -182,7 +172,8 @@ class HardwareSession:
             if word == "bound":
                 patience = int(rest.split()[1]) / 1e9 + ANSWER_MARGIN_S
             elif word == "threads":
-                self.threads = _threads_of(line or "")
+                numbers = rest.split(" ")[1].split(",")  # of threads INDEX NUMBER,NUMBER,...
+                self.threads = {int(number): task for task, number in enumerate(numbers)}
             else:
                 return line
 

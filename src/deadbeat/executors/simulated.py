@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from heapq import merge
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import attrs
 import numpy as np
@@ -46,7 +46,7 @@ from deadbeat.executors.tables import (
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration, Cost
 from deadbeat.model.errors import RunError, TargetError, UsageError
-from deadbeat.model.examples import example_calibration, example_entries
+from deadbeat.model.examples import example_calibration, example_entries, example_platform
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
@@ -56,7 +56,7 @@ from deadbeat.model.traces import RunTrace
 from deadbeat.sched.simulator import policies, simulate_jobs
 from deadbeat.store.jobfile import new_header, write_job_table
 
-_WAKE_UP_NS, _SETUP_NS = 2_000, 1_000_000
+_WAKE_UP_NS = 2_000
 Rows = NDArray[Any]
 Timings = Sequence[RunTiming]
 _NO_KERNEL = "a simulated machine has no kernel to trace"
@@ -93,6 +93,9 @@ class FakeExecutor:
         files: Folder into which runs are written as job files; None: outcomes carry the table.
     """
 
+    #: Its timetable begins so long after the program.
+    SETUP_NS: ClassVar[int] = 1_000_000
+
     cores: int = 2
     name: str = "simulated"
     contention: float = 0.6
@@ -102,17 +105,10 @@ class FakeExecutor:
     _attempts: dict[str, int] = field(factory=dict, init=False, eq=False, repr=False)
 
     def describe(self) -> Platform:
-        return Platform(
+        return attrs.evolve(
+            example_platform(self.cores),
             name=self.name,
-            kind="simulated",
-            machine="none",
             soc="formula",
-            cpus=tuple(range(self.cores)),
-            kernel="none",
-            preemption="unknown",
-            governor="none",
-            toolchain="none",
-            flags="",
             fingerprint=f"simulated:{self.name}:{self.cores}",
         )
 
@@ -208,8 +204,55 @@ class FakeExecutor:
 
     def jobs(self, task_set: TaskSet, settings: RunSettings, period_ppm: int) -> JobTable:
         """The jobs of one run."""
-        jobs = partial(simulate, contention=self.contention, salt=self.salt)
-        return _table(task_set, settings, period_ppm, jobs, setup_ns=_SETUP_NS)
+        slots = plan_slots(task_set, settings, period_ppm=period_ppm)
+        timings = [RunTiming.of(task, period_ppm) for task in task_set.tasks]
+        jobs = self.simulated(task_set, settings, slots, timings)
+        jobs = jobs[np.lexsort((jobs["release_ns"], jobs["task"]))]
+        flags = j.RUN_REALTIME | j.RUN_LOCKED if settings.policy == "fifo" else 0
+        flags |= j.RUN_LATE if settings.overrun == "late" else 0
+        header = new_header(
+            set_id=task_set_id(task_set),
+            flags=flags | (j.RUN_SPLIT if settings.split else 0),
+            clock_cost_ps=20_000 if self.SETUP_NS else 0,
+            measured_ns=int((slots["end_ns"] - slots["start_ns"]).sum()),
+            setup_ns=self.SETUP_NS,
+            wall_ns=self.SETUP_NS + int(slots["end_ns"][-1]),
+            period_ppm=period_ppm,
+        )
+        tasks = task_rows(task_set, settings, jobs, period_ppm=period_ppm)
+        probes = witness_rows(task_set, slots)
+        return JobTable(header=header, tasks=tasks, slots=slots, probes=probes, jobs=jobs)
+
+    def simulated(
+        self, task_set: TaskSet, settings: RunSettings, slots: Rows, timings: Timings
+    ) -> Rows:
+        """The jobs of one run, in no order.
+
+        A job takes its task's cost, plus 0.1 % jitter, times 1 + 0.01 (M - 1) + contention x SY
+        share x contended share x (K - 1) in together slots, K being the cores with critical tasks:
+        all M unless computation fills some, and that contends for nothing. Jobs of one core run in
+        order of release.
+        """
+        jitter = np.random.default_rng(int(task_set_id(task_set)[:16], 16) + self.salt)
+        shared = task_set.sync_share_real * task_set.contended_ratio_real
+        rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
+        beside = 1.0 + (task_set.cores - 1) * 0.01
+        slowdowns = {True: beside + rivals * self.contention * shared, False: beside}
+        rows: list[tuple[int, ...]] = []
+        for slot in slots:
+            solo = int(slot["kind"]) == j.SLOT_SOLO
+            chosen = [int(slot["task"])] if solo else range(len(timings))
+            for core in range(task_set.cores):
+                here = [
+                    (index, task_set.tasks[index], timings[index])
+                    for index in chosen
+                    if task_set.tasks[index].core == core
+                ]
+                critical = any(task.critical for _, task, _ in here)
+                factor = 1.0 if solo else slowdowns[critical]
+                due_ns = counted_until_ns(slots, slot, settings)
+                rows += _core_jobs(here, slot, factor, settings, jitter, due_ns=due_ns)
+        return np.array(rows, dtype=j.JOB_DTYPE)
 
     def close(self) -> None:
         """Nothing was put anywhere."""
@@ -295,76 +338,6 @@ def _no_trace(settings: RunSettings) -> RunTrace | None:
     return RunTrace(unavailable=_NO_KERNEL) if settings.causes else None
 
 
-def _table(
-    task_set: TaskSet,
-    settings: RunSettings,
-    period_ppm: int,
-    simulated: Callable[[TaskSet, RunSettings, Rows, Timings], Rows],
-    *,
-    setup_ns: int = 0,
-) -> JobTable:
-    """A run of the jobs that a simulation of its slots gives."""
-    slots = plan_slots(task_set, settings, period_ppm=period_ppm)
-    timings = [RunTiming.of(task, period_ppm) for task in task_set.tasks]
-    jobs = simulated(task_set, settings, slots, timings)
-    jobs = jobs[np.lexsort((jobs["release_ns"], jobs["task"]))]
-    flags = j.RUN_REALTIME | j.RUN_LOCKED if settings.policy == "fifo" else 0
-    flags |= j.RUN_LATE if settings.overrun == "late" else 0
-    return JobTable(
-        header=new_header(
-            set_id=task_set_id(task_set),
-            flags=flags | (j.RUN_SPLIT if settings.split else 0),
-            clock_cost_ps=20_000 if setup_ns else 0,
-            measured_ns=int((slots["end_ns"] - slots["start_ns"]).sum()),
-            setup_ns=setup_ns,
-            wall_ns=setup_ns + int(slots["end_ns"][-1]),
-            period_ppm=period_ppm,
-        ),
-        tasks=task_rows(task_set, settings, jobs, period_ppm=period_ppm),
-        slots=slots,
-        probes=witness_rows(task_set, slots),
-        jobs=jobs,
-    )
-
-
-def simulate(
-    task_set: TaskSet,
-    settings: RunSettings,
-    slots: Rows,
-    timings: Timings,
-    *,
-    contention: float,
-    salt: int = 0,
-) -> Rows:
-    """The jobs of one run.
-
-    A job takes its task's cost, plus 0.1 % jitter, times 1 + 0.01 (M - 1) + contention x SY share x
-    contended share x (K - 1) in together slots, K being the cores with critical tasks: all M
-    unless computation fills some, and that contends for nothing. Jobs of one core run in order of
-    release.
-    """
-    jitter = np.random.default_rng(int(task_set_id(task_set)[:16], 16) + salt)
-    shared = task_set.sync_share_real * task_set.contended_ratio_real
-    rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
-    beside = 1.0 + (task_set.cores - 1) * 0.01
-    slowdowns = {True: beside + rivals * contention * shared, False: beside}
-    rows: list[tuple[int, ...]] = []
-    for slot in slots:
-        solo = int(slot["kind"]) == j.SLOT_SOLO
-        chosen = [int(slot["task"])] if solo else range(len(timings))
-        for core in range(task_set.cores):
-            here = [
-                (index, task_set.tasks[index], timings[index])
-                for index in chosen
-                if task_set.tasks[index].core == core
-            ]
-            critical = any(task.critical for _, task, _ in here)
-            factor = 1.0 if solo else slowdowns[critical]
-            due_ns = counted_until_ns(slots, slot, settings)
-            rows += _core_jobs(here, slot, factor, settings, jitter, due_ns=due_ns)
-    return np.array(rows, dtype=j.JOB_DTYPE)
-
-
 def _core_jobs(
     tasks: Sequence[tuple[int, Task, RunTiming]],
     slot: Any,
@@ -410,6 +383,8 @@ class SimExecutor(FakeExecutor):
         UsageError: There is no such policy.
     """
 
+    SETUP_NS: ClassVar[int] = 0
+
     policy: str = "p-fifo"
     contention: float = 0.0
 
@@ -430,23 +405,19 @@ class SimExecutor(FakeExecutor):
     def environment(self) -> dict[str, object]:
         return {**super().environment(), "hostname": f"simulated-{self.policy}"}
 
-    def jobs(self, task_set: TaskSet, settings: RunSettings, period_ppm: int) -> JobTable:
-        return _table(task_set, settings, period_ppm, partial(scheduled, policy=self.policy))
-
-
-def scheduled(
-    task_set: TaskSet, settings: RunSettings, slots: Rows, timings: Timings, *, policy: str
-) -> Rows:
-    """The jobs of one run under a policy; each slot is simulated by itself."""
-    parts = []
-    for slot in slots:
-        part = _slot_jobs(task_set, timings, slot, settings, policy)
-        due_ns = part["release_ns"] + [timings[task].deadline_ns for task in part["task"]]
-        counted = part["release_ns"] >= slot["start_ns"]
-        counted &= due_ns <= counted_until_ns(slots, slot, settings)
-        part["flags"][counted] |= np.uint32(j.JOB_COUNTED)
-        parts.append(part)
-    return np.concatenate(parts)
+    def simulated(
+        self, task_set: TaskSet, settings: RunSettings, slots: Rows, timings: Timings
+    ) -> Rows:
+        """The jobs of one run, each slot simulated by itself."""
+        parts = []
+        for slot in slots:
+            part = _slot_jobs(task_set, timings, slot, settings, self.policy)
+            due_ns = part["release_ns"] + [timings[task].deadline_ns for task in part["task"]]
+            counted = part["release_ns"] >= slot["start_ns"]
+            counted &= due_ns <= counted_until_ns(slots, slot, settings)
+            part["flags"][counted] |= np.uint32(j.JOB_COUNTED)
+            parts.append(part)
+        return np.concatenate(parts)
 
 
 def _slot_jobs(

@@ -82,7 +82,7 @@ _VULNERABILITIES = (
 
 def environment_of(
     target: Target, *, now: datetime, more: Mapping[str, object] | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """`read_environment` of a target, in few round trips.
 
     Raises:
@@ -93,7 +93,7 @@ def environment_of(
 
 def read_environment(
     read: Read, *, now: datetime, more: Mapping[str, object] | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """State of the machine behind ``read``, as values that JSON can hold.
 
     Dicts by CPU have the CPU number, as text, for a key. The unit is in the key where there is one;
@@ -160,7 +160,7 @@ def _plain(entry: object) -> Any:
 
 
 def platform_from_environment(
-    environment: dict[str, Any],
+    environment: dict[str, object],
     *,
     cpus: Sequence[int],
     toolchain: str,
@@ -189,17 +189,16 @@ def platform_from_environment(
         "toolchain": toolchain,
         "flags": flags,
     }
+    preemption = environment["preemption"]
     canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
     return Platform(
-        name=name or environment["hostname"],
+        name=name or str(environment["hostname"]),
         kind=kind,
-        machine=environment["machine"],
-        soc=environment["soc"],
+        machine=str(environment["machine"]),
+        soc=str(environment["soc"]),
         cpus=tuple(cpus),
-        kernel=environment["kernel"],
-        preemption="unknown"
-        if is_unknown(environment["preemption"])
-        else environment["preemption"],
+        kernel=str(environment["kernel"]),
+        preemption="unknown" if is_unknown(preemption) else str(preemption),
         governor=_governor_words(environment["governor"]),
         toolchain=toolchain,
         flags=flags,
@@ -208,7 +207,7 @@ def platform_from_environment(
     )
 
 
-def core_kinds(environment: Mapping[str, Any], cpus: Sequence[int]) -> tuple[int, ...]:
+def core_kinds(environment: Mapping[str, object], cpus: Sequence[int]) -> tuple[int, ...]:
     """Kind of each of ``cpus``, numbered from 0 in their order: cores of a kind have the same
     highest frequency, capacity, identification register and cache sizes, as far as these are known.
 
@@ -220,9 +219,10 @@ def core_kinds(environment: Mapping[str, Any], cpus: Sequence[int]) -> tuple[int
     return tuple(kinds.setdefault(_kind(environment, str(cpu)), len(kinds)) for cpu in cpus)
 
 
-def _kind(environment: Mapping[str, Any], cpu: str) -> str:
-    policy = environment.get("frequency_policy", {}).get(cpu, {})
-    topology = environment.get("topology", {}).get(cpu, {})
+def _kind(environment: Mapping[str, object], cpu: str) -> str:
+    policy, topology = (
+        _of_cpu(environment, name, cpu) for name in ("frequency_policy", "topology")
+    )
     caches = topology.get("caches")
     sizes = [
         (cache["level"], cache["type"], cache["size_bytes"])
@@ -232,11 +232,17 @@ def _kind(environment: Mapping[str, Any], cpu: str) -> str:
     return repr((frequency, topology.get("capacity"), topology.get("midr"), sizes))
 
 
-def _governor_words(governor: dict[str, str] | str) -> str:
-    if isinstance(governor, str):
-        return "none" if governor.startswith("none: ") else "unknown"
+def _of_cpu(environment: Mapping[str, object], name: str, cpu: str) -> dict[str, object]:
+    entry = environment.get(name)
+    found = entry.get(cpu) if isinstance(entry, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _governor_words(governor: object) -> str:
+    if not isinstance(governor, dict):
+        return "none" if str(governor).startswith("none: ") else "unknown"
     if len(set(governor.values())) == 1:
-        return next(iter(governor.values()))
+        return str(next(iter(governor.values())))
     return ", ".join(f"cpu{cpu} {name}" for cpu, name in governor.items())
 
 

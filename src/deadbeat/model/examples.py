@@ -37,40 +37,28 @@ def example_fragments() -> tuple[Fragment, ...]:
         "semaphore": (1, 4),
         "spin_lock": (1, 4),
     }
-    fragments = [
-        Fragment(
-            name=name,
-            kind=Kind.NS,
-            summary=f"Example computation {name}",
-            resource_class="compute-integer",
-            sizes=sizes,
-            size_unit="elements",
-            quick=sizes[::2],
-            origin="example",
-            licence="Apache-2.0",
-            path=f"ns/{name}.c",
-        )
-        for name, sizes in ns_sizes.items()
-    ]
-    fragments += [
-        Fragment(
-            name=name,
-            kind=Kind.SY,
-            summary=f"Example synchronisation {name}",
-            resource_class=name,
-            sizes=sizes,
-            size_unit="increments",
-            quick=sizes[:1],
-            blocking=name not in ("atomic_line", "spin_lock"),
-            hold="as many increments as its size",
-            mixed_priorities=name != "spin_lock",
-            origin="example",
-            licence="Apache-2.0",
-            path=f"sy/{name}.c",
-        )
-        for name, sizes in sy_sizes.items()
-    ]
+    fragments = [_example(name, Kind.NS, sizes, sizes[::2]) for name, sizes in ns_sizes.items()]
+    fragments += [_example(name, Kind.SY, sizes, sizes[:1]) for name, sizes in sy_sizes.items()]
     return tuple(sorted(fragments, key=lambda fragment: fragment.name))
+
+
+def _example(name: str, kind: Kind, sizes: tuple[int, ...], quick: tuple[int, ...]) -> Fragment:
+    computes = kind is Kind.NS
+    return Fragment(
+        name=name,
+        kind=kind,
+        summary=f"Example {'computation' if computes else 'synchronisation'} {name}",
+        resource_class="compute-integer" if computes else name,
+        sizes=sizes,
+        size_unit="elements" if computes else "increments",
+        quick=quick,
+        blocking=None if computes else name not in ("atomic_line", "spin_lock"),
+        hold="" if computes else "as many increments as its size",
+        mixed_priorities=name != "spin_lock",
+        origin="example",
+        licence="Apache-2.0",
+        path=f"{kind.lower()}/{name}.c",
+    )
 
 
 def example_entries(fragments: Iterable[Fragment]) -> dict[Entry, Kind]:
@@ -132,19 +120,15 @@ def _cost(entry: Entry, kind: Kind, rank: int, core: int) -> Cost:
         repeat = (_SY_FLOOR_PS + spread * spread * 2_150 // 1000) * 3**rank // 2**rank
     repeat += repeat * (entry_bits % 97) // 1000 + repeat * (core % 3) // 100
     first = repeat + repeat * (5 + entry_bits % 31) // 100 + 20_000
-    return Cost(
-        first_ps=first,
-        first_low_ps=first - first // 200,
-        first_high_ps=first + first // 200,
-        again_ps=(first + repeat) // 2,
-        again_low_ps=(first + repeat) // 2 - first // 200,
-        again_high_ps=(first + repeat) // 2 + first // 200,
-        repeat_ps=repeat,
-        repeat_low_ps=repeat - repeat // 200,
-        repeat_high_ps=repeat + repeat // 200,
-        samples=20,
-        rejected=0,
-    )
+    parts = {
+        "first": (first, first // 200),
+        "again": ((first + repeat) // 2, first // 200),
+        "repeat": (repeat, repeat // 200),
+    }
+    values = {f"{part}_ps": mean for part, (mean, _) in parts.items()}
+    values |= {f"{part}_low_ps": mean - half for part, (mean, half) in parts.items()}
+    values |= {f"{part}_high_ps": mean + half for part, (mean, half) in parts.items()}
+    return Cost(**values, samples=20, rejected=0)
 
 
 def example_platform(cores: int = 2) -> Platform:

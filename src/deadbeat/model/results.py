@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, TypedDict
 
 from attrs import field, frozen
 
@@ -174,6 +174,26 @@ STRESS_COLUMNS: tuple[str, ...] = (
 )
 
 
+class JobHistogram(TypedDict, total=False):
+    """A histogram of the jobs of a point or group.
+
+    Attributes:
+        metric: What is counted.
+        edges, counts: Edges of the bins, and how many jobs lie between each two.
+    """
+
+    group: str
+    cores: int | None
+    critical_cores: int | None
+    sync_share: float
+    contended_ratio: float
+    deadline_factor: float | None
+    tasks_per_core: int | None
+    metric: str
+    edges: list[float]
+    counts: list[int]
+
+
 @frozen(kw_only=True)
 class Summary:
     """A campaign in numbers.
@@ -183,8 +203,7 @@ class Summary:
         rows: One dict per point with the keys of SUMMARY_COLUMNS, or per group with those of
             STRESS_COLUMNS; a quantity that was not measured is None.
         sets: One dict per task set (run): its key and its own figures.
-        distributions: One dict per point and metric: ``cores``, ``sync_share``,
-            ``contended_ratio``, ``metric``, ``edges`` (n+1 bin edges), ``counts`` (n).
+        distributions: One per point, or group, and metric.
         findings: What makes the results doubtful.
         noise_floor: Smallest slowdown effect a point of the campaign can show, from its own null
             sets: ``smallest_effect`` (None: fewer than three), ``basis``, ``sets``, ``mean``,
@@ -196,7 +215,7 @@ class Summary:
     mode: str = "profile"
     rows: tuple[dict[str, Any], ...]
     sets: tuple[dict[str, Any], ...]
-    distributions: tuple[dict[str, Any], ...] = ()
+    distributions: tuple[JobHistogram, ...] = ()
     findings: tuple[Finding, ...] = ()
     noise_floor: dict[str, Any] = field(factory=dict)
     labels: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""How values and words that were not understood are named in messages."""
+"""How values, words and lengths of time are named for people."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]}?" if close else "one of " + ", ".join(words)
 
 
+def loud(labels: Iterable[str]) -> tuple[str, ...]:
+    """Labels as they stand on figures: where something ran is in capitals unless a real machine."""
+    return tuple(each.upper() if each in ("simulated", "emulated") else each for each in labels)
+
+
 def duration(seconds: float) -> str:
     """``2 min 5 s``, ``3 h 10 min``; whole seconds."""
     whole = max(0, round(seconds))
@@ -51,3 +56,28 @@ def size(count: float) -> str:
 def count_of(number: int, what: str) -> str:
     """``1 run``, ``12 runs``."""
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def time_text(value_ns: float | None) -> str:
+    """Nanoseconds with three digits: 1234567 -> ``1.23 ms``."""
+    if value_ns is None:
+        return "–"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        # What three digits round up to the next unit belongs to it: 999.6 ns is 1 µs.
+        if abs(value_ns) >= 0.9995 * size:
+            shown = value_ns / size
+            return f"{shown:,.0f} {unit}" if shown >= 999.5 else f"{shown:.3g} {unit}"
+    return f"{value_ns:.0f} ns"
+
+
+def us_text(value_ns: float | None) -> str:
+    """Microseconds with one decimal, for columns of a table: ``2,465.3``."""
+    return "–" if value_ns is None else f"{value_ns / 1e3:,.1f}"
+
+
+def seconds_text(seconds: float) -> str:
+    """``12 s``, ``5 min``, ``6 h``, ``2.5 days``."""
+    for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"

@@ -1,4 +1,4 @@
-"""What a figure shows, as plain values: drawn on paper (charts_paper) and in pages alike.
+"""What a figure shows, as plain values: drawn on paper (`report.paper`) and in pages alike.
 
 A chart is a row of panels; a panel holds curves, bars, a heat map or a surface. Colour never stands
 alone: every look has its own marker and dash, every bar its own hatching, every cell its number.

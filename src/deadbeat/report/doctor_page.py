@@ -16,9 +16,7 @@ from deadbeat.report.document import (
     Table,
     texts_table,
 )
-from deadbeat.report.embed import asset
-from deadbeat.report.files import write_page
-from deadbeat.report.html import text
+from deadbeat.report.html import asset, terms, text, write_page
 from deadbeat.settings import doctor_summary as summary
 from deadbeat.settings.doctor import DoctorReport
 from deadbeat.store.files import storing
@@ -52,7 +50,7 @@ def doctor_document(report: DoctorReport) -> Document:
         ),
         Section("checks", "Checks", (Markup(asset("checks.html") + families),)),
         *_inventory(report),
-        Section("reading", "How to read this", (FactList(_TERMS, terms=True),)),
+        Section("reading", "How to read this", (FactList(terms("doctor"), terms=True),)),
     )
     return Document(
         title=report.target.name,
@@ -64,19 +62,6 @@ def doctor_document(report: DoctorReport) -> Document:
         styles=("doctor.css",),
         scripts=("doctor.js",),
     )
-
-
-_TERMS = (
-    ("fail", "What was found is not what the source wants. Severity is that of the source where it"
-     " gives one; the cure is a line to type, or what to change at boot or build time. Nothing was"
-     " changed."),
-    ("unknown", "It could not be read, and the reason says why: missing, denied, locked down."
-     " Unknown is never a pass."),
-    ("pass", "What was found is as wanted now. It says nothing of what a driver or service changes"
-     " later."),
-    ("ready", "No check of severity fatal or high fails. How late tasks are is measured by deadbeat"
-     " latency, not concluded from settings."),
-)  # fmt: skip
 
 
 def _overview(report: DoctorReport) -> Table:

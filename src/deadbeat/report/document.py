@@ -1,15 +1,14 @@
 """What a result says, as one document: terminal, page and files are made from it.
 
 A document has sections, a section has parts: sentences, tables, figures, findings, facts. It knows
-neither markup nor a terminal; `report.html`, `report.terminal` and `report.plain` render it. A
-column of a table is declared once: its key in files, its heading, where its value comes from and
-how it reads.
+neither markup nor a terminal; `report.html` and `report.terminal` render it. A column of a table is
+declared once: its key in files, its heading, where its value comes from and how it reads.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -17,6 +16,7 @@ from attrs import field, frozen
 
 from deadbeat.model.finding import Finding
 from deadbeat.report.charts import Chart
+from deadbeat.store.summary import csv_text
 
 #: Shown for a value that was not measured.
 NOTHING = "–"
@@ -363,9 +363,9 @@ class Document:
     draws: bool = False
 
     def parts(self) -> Iterator[Part]:
-        """Every part in order, those of groups after the group."""
+        """Every part in order."""
         for section in self.sections:
-            yield from _inside(section.parts)
+            yield from inside(section.parts)
 
     @property
     def charts(self) -> list[Chart]:
@@ -375,8 +375,43 @@ class Document:
         ]
 
 
-def _inside(parts: Sequence[Part]) -> Iterator[Part]:
+def inside(parts: Sequence[Part]) -> Iterator[Part]:
+    """Parts in order, those of groups after the group."""
     for part in parts:
         yield part
         if isinstance(part, Subsection):
-            yield from _inside(part.parts)
+            yield from inside(part.parts)
+
+
+_ENDS = {"": "value", "_low": "low", "_high": "high"}
+
+
+def keys_of(columns: Iterable[Column]) -> list[str]:
+    """Names of the columns of a file; an interval has three."""
+    return [key for column in columns if column.raw for key in _keys(column)]
+
+
+def records(columns: Sequence[Column], rows: Iterable[Any]) -> Iterator[dict[str, object]]:
+    """Each row as plain values by key; what is not known is None."""
+    for row in rows:
+        found: dict[str, object] = {}
+        for column in columns:
+            if column.raw:
+                found.update(zip(_keys(column), _values(column, row), strict=True))
+        yield found
+
+
+def csv_of(columns: Sequence[Column], rows: Iterable[Any]) -> str:
+    """The rows as CSV, in full precision."""
+    return csv_text(tuple(keys_of(columns)), records(columns, rows))
+
+
+def _keys(column: Column) -> list[str]:
+    return [column.key + end for end in _ENDS] if column.interval else [column.key]
+
+
+def _values(column: Column, row: Any) -> list[Any]:
+    value = column.of(row)
+    if not column.interval:
+        return [value]
+    return [getattr(value, name, None) for name in _ENDS.values()]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import functools
+import gzip
+import hashlib
+import json
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from html import escape
-from importlib import metadata
+from importlib import metadata, resources
+from pathlib import Path
 from string import Template
-
-from attrs import frozen
+from typing import Any
 
 from deadbeat.model.finding import Finding, explained, ordered
-from deadbeat.report import embed
 from deadbeat.report.charts import OPTION, Chart, chart_data
 from deadbeat.report.document import (
     Column,
@@ -29,7 +35,80 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    inside,
 )
+from deadbeat.store.files import atomic_write, storing
+
+#: Significant digits of embedded figures; files beside the page hold them in full.
+_DIGITS = 6
+#: Largest integer a JavaScript number holds exactly; a larger one (a seed) travels as text.
+_EXACT_IN_JAVASCRIPT = 2**53 - 1
+
+
+@cache
+def asset(name: str) -> str:
+    return resources.files("deadbeat.report").joinpath(f"assets/{name}").read_text("utf-8")
+
+
+def content_policy(*scripts: str) -> str:
+    """Nothing from outside; of scripts only these, and the library that one of them unpacks.
+    Plotly sets styles and draws to blobs."""
+    unpacked = [_library() for text in scripts if text.startswith(_UNPACK)]
+    hashes = " ".join(
+        "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+        for text in (*scripts, *unpacked)
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _library() -> str:
+    """The plotting library of the installed plotly package, in one line-ending convention."""
+    text = resources.files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+#: How every page of figures begins to load the library; charts.js waits for the promise.
+_UNPACK = "const plotlyReady ="
+
+
+@cache
+def plotly() -> str:
+    """A script that unpacks the plotting library: compressed it is 2 MB instead of 5."""
+    # Level 6: the highest takes half as long again and saves 4 KB.
+    packed = base64.b64encode(gzip.compress(_library().encode(), 6, mtime=0)).decode()
+    return f"""{_UNPACK} (async () => {{
+  const packed = Uint8Array.from(atob("{packed}"), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const script = document.createElement("script");
+  script.textContent = await new Response(stream).text();
+  document.head.append(script);
+}})();"""
+
+
+def encode(data: Mapping[str, object]) -> str:
+    """JSON that may stand inside a script element: ``<``, ``>`` and ``&`` only as escapes."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def plain(value: Any) -> Any:
+    """A JSON value: floats shortened, what is no number or not finite as None, the rest as text."""
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    if isinstance(value, int) and abs(value) > _EXACT_IN_JAVASCRIPT:
+        return str(value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if hasattr(value, "item"):
+        return plain(value.item())
+    return str(value)
+
 
 #: ``--retry-failed``: hyphens are places where a line may end.
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -38,40 +117,30 @@ _DRAWING = "charts.js"
 _SHORT = 8
 
 
-@frozen(kw_only=True)
-class Stamp:
-    """What stands on every figure of a page: ``labels`` in its title, ``noise`` in its caption
-    ("": a kind of page without one)."""
-
-    labels: Sequence[str]
-    noise: str
-
-
 def page(document: Document) -> str:
     """The page as text; the same document gives the same page."""
     charts = document.charts
     draws = document.draws or bool(charts)
     scripts = (*([_DRAWING] if draws else []), *document.scripts)
-    script = "".join(map(embed.asset, scripts))
-    library = embed.plotly() if draws else ""
-    stamp = Stamp(labels=document.labels, noise=document.noise)
-    sections = "\n".join(_sections(document, stamp, warn=draws))
+    script = "".join(map(asset, scripts))
+    library = plotly() if draws else ""
+    sections = "\n".join(_sections(document, warn=draws))
     links = [section for section in document.sections if section.link != ""]
-    head = Template(embed.asset("head.html")).substitute(
-        policy=embed.content_policy(*filter(None, (library, script))),
+    head = Template(asset("head.html")).substitute(
+        policy=content_policy(*filter(None, (library, script))),
         title=text(f"{document.title} – deadbeat {document.kind}", spaces=False),
-        style="".join(map(embed.asset, ("page.css", "charts.css", *document.styles))),
+        style="".join(map(asset, ("page.css", "charts.css", *document.styles))),
     )
     data = dict(document.data)
     if draws:
-        data["deadbeat-charts"] = embed.encode({"format": 1, "charts": chart_data(charts)})
+        data["deadbeat-charts"] = encode({"format": 1, "charts": chart_data(charts)})
     elements = [
         f'<script type="application/json" id="{escape(name)}">{content}</script>'
         for name, content in data.items()
     ]
     elements += [f"<script>{code}</script>" for code in (library, script) if code]
     credit = ' Figures by <span translate="no">plotly.js</span> (MIT licence).' if draws else ""
-    return Template(embed.asset("document.html")).substitute(
+    return Template(asset("document.html")).substitute(
         head=head.rstrip(),
         first=document.sections[0].id,
         product=escape(document.product or f"deadbeat report · {document.kind}"),
@@ -111,10 +180,10 @@ def _intro(document: Document) -> str:
     return "\n".join(made)
 
 
-def _sections(document: Document, stamp: Stamp, *, warn: bool) -> Iterable[str]:
+def _sections(document: Document, *, warn: bool) -> Iterable[str]:
     """Each section; before the first with figures a word for who has no JavaScript."""
     for section in document.sections:
-        if warn and any(isinstance(part, Figures | Markup) for part in _flat(section.parts)):
+        if warn and any(isinstance(part, Figures | Markup) for part in inside(section.parts)):
             warn = False
             beside = f"; their data is in {document.data_files}" if document.data_files else ""
             yield (
@@ -122,27 +191,22 @@ def _sections(document: Document, stamp: Stamp, *, warn: bool) -> Iterable[str]:
                 " and loads nothing. The same figures are in the folder"
                 f" figures/{escape(beside)}.</p></noscript>"
             )
-        yield _section(section, stamp)
+        yield _section(section, document)
 
 
-def _flat(parts: Sequence[Part]) -> Iterable[Part]:
-    for part in parts:
-        yield from _flat(part.parts) if isinstance(part, Subsection) else (part,)
-
-
-def _section(section: Section, stamp: Stamp) -> str:
+def _section(section: Section, document: Document) -> str:
     return (
         f'<section id="{section.id}" aria-labelledby="{section.id}-title">\n'
         f'<h2 id="{section.id}-title">{escape(section.title)}</h2>\n'
-        f"{_parts(section.parts, stamp)}\n</section>\n"
+        f"{_parts(section.parts, document)}\n</section>\n"
     )
 
 
-def _parts(parts: Sequence[Part], stamp: Stamp) -> str:
-    return "\n".join(filter(None, (_part(part, stamp) for part in parts)))
+def _parts(parts: Sequence[Part], document: Document) -> str:
+    return "\n".join(filter(None, (_part(part, document) for part in parts)))
 
 
-def _part(part: Part, stamp: Stamp) -> str:  # noqa: PLR0911  one line per kind of part
+def _part(part: Part, document: Document) -> str:  # noqa: PLR0911  one line per kind of part
     match part:
         case Sentence(page=False) | Lines(page=False) | Table(page=False):
             return ""
@@ -161,19 +225,19 @@ def _part(part: Part, stamp: Stamp) -> str:  # noqa: PLR0911  one line per kind 
         case Findings():
             return findings_list(part.findings, part.labels)
         case Figures():
-            return figures(part.charts, stamp) or _said(part.empty)
+            return figures(part.charts, document) or _said(part.empty)
         case Markup():
             return part.html
         case Subsection():
-            return _group(part, stamp)
+            return _group(part, document)
 
 
 def _said(words: str) -> str:
     return f"<p>{text(words)}</p>" if words else ""
 
 
-def _group(group: Subsection, stamp: Stamp) -> str:
-    inner = _parts(group.parts, stamp)
+def _group(group: Subsection, document: Document) -> str:
+    inner = _parts(group.parts, document)
     if group.folded:
         return f"<details><summary>{escape(group.title)}</summary>{inner}</details>"
     return f"<h3>{escape(group.title)}</h3>\n{inner}"
@@ -267,16 +331,16 @@ def _definitions(pairs: Iterable[tuple[str, str]]) -> str:
 # ---------- figures ----------
 
 
-def figures(charts: Sequence[Chart], stamp: Stamp) -> str:
+def figures(charts: Sequence[Chart], document: Document) -> str:
     """All charts in order; those of a family behind one choice, the first of them shown."""
     made, families = [], set()
     for chart in charts:
         if chart.family and chart.family not in families:
             families.add(chart.family)
             made.append(_choice([c for c in charts if c.family == chart.family]))
-            made.append(_figure(chart, stamp))
+            made.append(_figure(chart, document))
         else:
-            made.append(_figure(chart, stamp, hidden=bool(chart.family)))
+            made.append(_figure(chart, document, hidden=bool(chart.family)))
     return "".join(made)
 
 
@@ -296,9 +360,9 @@ def _choice(family: Sequence[Chart]) -> str:
     return f'<div class="controls"><label>{escape(family[0].title)}: show</label>{boxes}</div>'
 
 
-def _figure(chart: Chart, stamp: Stamp, *, hidden: bool = False) -> str:
+def _figure(chart: Chart, document: Document, *, hidden: bool = False) -> str:
     title = chart.whole_title
-    marked = f"{title} — {', '.join(stamp.labels)}" if stamp.labels else title
+    marked = f"{title} — {', '.join(document.labels)}" if document.labels else title
     plots = "".join(
         f'<div><h4 id="{chart.name}-{k}-title">{escape(panel.title)}</h4>'
         f'<div class="plot" id="{chart.name}-{k}" role="img"'
@@ -310,7 +374,7 @@ def _figure(chart: Chart, stamp: Stamp, *, hidden: bool = False) -> str:
         if chart.family
         else ""
     )
-    noise = f"{stamp.noise[:1].upper()}{stamp.noise[1:]}. " if stamp.noise else ""
+    noise = f"{document.noise[:1].upper()}{document.noise[1:]}. " if document.noise else ""
     return (
         f'<figure class="chart" id="chart-{chart.name}"{family}{" hidden" if hidden else ""}>'
         f'<h3 class="figure-title" id="chart-{chart.name}-title">{escape(marked)}</h3>'
@@ -380,3 +444,44 @@ def _explanations(findings: Iterable[Finding]) -> str:
     if not paragraphs:
         return ""
     return f'<h3>Why these numbers may be wrong</h3><dl class="terms">{paragraphs}</dl>'
+
+
+Terms = tuple[tuple[str, str], ...]
+
+
+@functools.cache
+def _glossary() -> dict[str, Terms]:
+    """Kind of report -> its terms, in the order in which a reader meets them."""
+    known: dict[str, str] = {}
+    found = {}
+    for section in asset("terms.md").split("\n## ")[1:]:
+        name, *entries = section.strip().split("\n\n")
+        split = [" ".join(entry.split()).removeprefix("**").partition("**") for entry in entries]
+        pairs = [(term, text.removeprefix(": ")) for term, _, text in split]
+        for term, text in pairs:
+            known.setdefault(term, text)
+        found[name] = tuple((term, text or known[term]) for term, text in pairs)
+    return found
+
+
+def terms(*kinds: str) -> Terms:
+    """The terms of ``profile``, ``latency`` ...; of several kinds one after the other."""
+    return tuple(pair for kind in kinds for pair in _glossary()[kind])
+
+
+def write_page(path: Path, document: Document) -> Path:
+    """The document as a page at ``path``, which is returned; its folder is made when missing.
+
+    Raises:
+        DeadbeatError: The folder or file cannot be written.
+    """
+    # A host name read from bytes can hold lone surrogates, which UTF-8 cannot.
+    return write_text(path, page(document).encode("utf-8", "xmlcharrefreplace"))
+
+
+def write_text(path: Path, text: str | bytes) -> Path:
+    """Text or an encoded page at ``path``, as `write_page`."""
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(path, text)
+    return path

@@ -28,9 +28,8 @@ from deadbeat.report.document import (
     Table,
     texts_table,
 )
-from deadbeat.report.embed import asset
-from deadbeat.report.html import page
-from deadbeat.report.sched_gantt import caption, colour, gantt_svg, shown_time, tag
+from deadbeat.report.html import asset, page
+from deadbeat.report.sched_drawing import caption, colour, gantt_svg, shown_time, tag
 from deadbeat.sched.answer import ScheduleAnswer
 from deadbeat.sched.picture import Picture
 

@@ -16,32 +16,29 @@ _PLAIN_WIDTH, _NO_LIMIT = 120, 10_000
 
 def print_document(document: Document) -> None:
     """Its name, tables and sentences on stdout; findings: `print_findings`."""
-    parts = list(document.parts())
     click.echo("   ".join([document.title, *document.labels]))
-    for part in parts:
-        if isinstance(part, Table) and part.terminal and part.rows:
-            print_part(part)
-    for part in parts:
-        if isinstance(part, Sentence) and part.terminal:
-            click.echo(part.text)
-        elif isinstance(part, Lines) and part.terminal:
-            for line in part.lines:
-                for each in [line] if isinstance(line, str) else line:
-                    click.echo(each)
+    for part in sorted(document.parts(), key=lambda part: not isinstance(part, Table)):
+        _print(part)
 
 
 def print_parts(parts: Iterable[Part], heading: str = "") -> None:
     """Tables and sentences in their order; lines under what they belong to."""
     for part in parts:
-        match part:
-            case Subsection():
-                print_parts(part.parts, part.title)
-            case Table(terminal=True) if part.rows:
-                print_part(part)
-            case Sentence(terminal=True):
-                click.echo(part.text)
-            case Lines(terminal=True):
-                click.echo("\n    ".join([f"{heading}:", *map(str, part.lines)]))
+        if isinstance(part, Subsection):
+            print_parts(part.parts, part.title)
+        else:
+            _print(part, heading)
+
+
+def _print(part: Part, heading: str = "") -> None:
+    match part:
+        case Table(terminal=True) if part.rows:
+            print_part(part)
+        case Sentence(terminal=True):
+            click.echo(part.text)
+        case Lines(terminal=True) if part.lines:
+            lines = [x for line in part.lines for x in ([line] if isinstance(line, str) else line)]
+            click.echo("\n    ".join([f"{heading}:", *lines]) if heading else "\n".join(lines))
 
 
 def print_part(part: Table) -> None:

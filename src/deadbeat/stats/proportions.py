@@ -9,7 +9,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.stats.binomial import Z95
-from deadbeat.stats.intervals import Interval, t_quantile
+from deadbeat.stats.intervals import Interval, student_half_width
 
 
 @frozen
@@ -65,11 +65,7 @@ class Mean:
         count = len(values)
         if count == 0:
             return cls(math.nan, math.nan, 0)
-        half = (
-            t_quantile(0.975, count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
-            if count > 1
-            else math.inf
-        )
+        half = student_half_width(values) if count > 1 else math.inf
         return cls(float(np.mean(values)), half, count)
 
     def text(self, unit: str = "", digits: int = 3) -> str:

@@ -108,10 +108,11 @@ class CampaignStore(OwnedFolder):
             DataError: No campaign there, or its head is damaged or of another format.
         """
         path = Path(path)
-        plain = cls.head(path)
-        if type(plain.get("seed")) is not int:
+        head = cls.head(path)
+        seed = head.facts.get("seed")
+        if type(seed) is not int:
             raise cls.damaged(path, "seed")
-        store = cls(path, spec=plain["spec"], seed=plain["seed"])
+        store = cls(path, spec=head.spec, seed=seed)
         store.clean_if_possible()
         return store
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+from attrs import frozen
+
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.store.files import PART_SUFFIX, read_json, storing
 
@@ -101,6 +103,15 @@ def _lock_now(descriptor: int) -> bool:
     return True
 
 
+@frozen
+class Head:
+    """What the head of a folder holds: what was asked, the version that wrote it, and more."""
+
+    spec: dict[str, object]
+    tool: str
+    facts: dict[str, Any]
+
+
 class OwnedFolder:
     """A directory with one writer at a time; half-written files of a killed one are removed.
 
@@ -154,8 +165,8 @@ class OwnedFolder:
         return entry.name in self.FOLDERS and entry.is_dir() and not any(entry.iterdir())
 
     @classmethod
-    def head(cls, path: Path) -> dict[str, Any]:
-        """What the head of ``path`` holds: ``spec``, the ``tool`` that wrote it, and more.
+    def head(cls, path: Path) -> Head:
+        """What the head of ``path`` holds.
 
         Raises:
             DataError: None is there, or it is damaged or of another format.
@@ -167,9 +178,10 @@ class OwnedFolder:
                 f"name the folder of a {cls.NOUN}: deadbeat runs lists them",
             )
         plain = read_json(file, what=f"{cls.NOUN} file", hint=HEAD_HINT, tool=True)
-        if not isinstance(plain.get("spec"), dict):
+        spec, tool = plain.pop("spec", None), plain.pop("tool", "")
+        if not isinstance(spec, dict):
             raise cls.damaged(path, "spec")
-        return plain
+        return Head(spec, str(tool), plain)
 
     @classmethod
     def damaged(cls, path: Path, what: str) -> DataError:

@@ -128,8 +128,8 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         Raises:
             DataError: None of this kind there, or its head is damaged or of another format.
         """
-        plain = cls.head(path)
-        spec, kind, _ = plain.pop("spec"), plain.pop("kind", cls.KIND), plain.pop("tool", "")
+        head = cls.head(path)
+        plain, kind = head.facts, head.facts.pop("kind", cls.KIND)
         if kind != cls.KIND:
             raise DataError(f"{path} is not a {cls.NOUN}: it holds {kind}", "deadbeat runs")
         platform = structure(
@@ -141,7 +141,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         )
         if not cls.has_facts(plain):
             raise cls.damaged(path, "facts")
-        store = cls(path, spec=spec, platform=platform, **plain)
+        store = cls(path, spec=head.spec, platform=platform, **plain)
         store.clean_if_possible()
         return store
 

@@ -73,11 +73,11 @@ class StudyStore(OwnedFolder):
         Raises:
             DataError: No study there, or ``study.json`` is damaged or of another format.
         """
-        plain = cls.head(path)
-        for name in ("digest", "tool"):
-            if not isinstance(plain.get(name), str):
-                raise cls.damaged(path, name)
-        store = cls(path, spec=plain["spec"], digest=plain["digest"], tool=plain["tool"])
+        head = cls.head(path)
+        digest = head.facts.get("digest")
+        if not isinstance(digest, str):
+            raise cls.damaged(path, "digest")
+        store = cls(path, spec=head.spec, digest=digest, tool=head.tool)
         store.clean_if_possible()
         return store
 

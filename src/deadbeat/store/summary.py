@@ -91,7 +91,7 @@ def _hashes(folder: Path) -> bytes:
     return "".join(f"{file_hash(folder / name)}  {name}\n" for name in names).encode()
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     """CSV with exactly ``columns``; a key that a row lacks is an error (KeyError)."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

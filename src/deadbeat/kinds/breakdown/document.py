@@ -18,7 +18,6 @@ from deadbeat.kinds.breakdown.results import (
     summarise,
 )
 from deadbeat.kinds.breakdown.spec import SearchCell
-from deadbeat.report.canvas import Words
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Panel, curve
 from deadbeat.report.document import (
     Document,
@@ -32,8 +31,8 @@ from deadbeat.report.document import (
     machine_facts,
     said,
 )
-from deadbeat.report.files import write_charts, write_page
-from deadbeat.report.glossary import terms
+from deadbeat.report.html import terms, write_page
+from deadbeat.report.paper import Words, write_charts
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, write_json
 from deadbeat.store.place import REPORT_FILE
@@ -214,17 +213,14 @@ def _curves(cells: Sequence[CellResult], axis: str, other: str) -> Iterator[Curv
         name = f"{_NAMES[other]} = {value:g}"
         measured = (CurvePoint(x, each.breakdown, each.low, each.high) for x, each in own)
         yield curve(name, measured, look=look, scale=100)
-        inflated = (
-            CurvePoint(x, each.predicted_inflated)
-            for x, each in own
-            if each.predicted_inflated is not None
-        )
-        label = f"{name}: predicted, C inflated"
-        yield curve(label, inflated, look=look + len(values), kind="plain", scale=100)
-        if other == "cores" or value == values[0]:  # the same C at every alpha
-            label = f"{name}: predicted" if other == "cores" else "predicted"
-            predicted = (CurvePoint(x, each.predicted) for x, each in own)
-            yield curve(label, predicted, look=look + 2 * len(values), kind="plain", scale=100)
+        over_m = other == "cores"
+        predictions = [("predicted_inflated", f"{name}: predicted, C inflated")]
+        if over_m or value == values[0]:  # the same C at every alpha
+            predictions.append(("predicted", f"{name}: predicted" if over_m else "predicted"))
+        for shift, (column, label) in enumerate(predictions, 1):
+            known = ((x, getattr(each, column)) for x, each in own)
+            points = (CurvePoint(x, y) for x, y in known if y is not None)
+            yield curve(label, points, look=look + shift * len(values), kind="plain", scale=100)
 
 
 def breakdown_document(found: Breakdown) -> Document:

@@ -25,7 +25,6 @@ from deadbeat.store.place import (
     BREAKDOWN,
     REPORT_FILE,
     FolderState,
-    Place,
     choose_place,
     other_parameters,
     stage,
@@ -53,17 +52,6 @@ def state_of(path: Path) -> FolderState:
     )
 
 
-def choose(runs: Path, spec: BreakdownSpec, *, fresh: bool) -> Place:
-    """Where ``spec`` (resolved) is to be run; as `choose_place`."""
-
-    def differs(path: Path) -> Iterator[str]:
-        kept = to_plain(from_plain(BreakdownStore.open(path).spec))
-        yield from other_parameters(kept, to_plain(spec))
-
-    name = spec.name
-    return choose_place(runs, name, BREAKDOWN, state_of=state_of, differs=differs, fresh=fresh)
-
-
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a search, or finds the one to continue."""
     names = asked.names
@@ -75,7 +63,14 @@ def begin(asked: Begin) -> Begun:
     spec = resolve(wanted, executor.describe(), names=names)
     catalog = make_catalog(executor)
     calibration = usable_calibration(asked.given.get("calibration"), spec, executor, catalog)
-    place = choose(asked.runs, spec, fresh=asked.fresh)
+
+    def differs(path: Path) -> Iterator[str]:
+        kept = to_plain(from_plain(BreakdownStore.open(path).spec))
+        yield from other_parameters(kept, to_plain(spec))
+
+    place = choose_place(
+        asked.runs, spec.name, BREAKDOWN, state_of=state_of, differs=differs, fresh=asked.fresh
+    )
     store = BreakdownStore.open(place.path) if place.resumed else None
     runs = planned(spec)
     left = runs if store is None else lacking(spec, store)

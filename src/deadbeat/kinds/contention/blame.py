@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from attrs import frozen
@@ -104,7 +104,7 @@ def blame(run: BlamedRun, job: int, trace: JobTrace | None) -> LateJob:
     )
 
 
-def event_facts(trace: JobTrace | None) -> dict[str, Any]:
+def event_facts(trace: JobTrace | None) -> dict[str, int]:
     """How many events a job has; how many the kernel lost in its run; how many of its own are in
     their sums alone, and for how long of it there are none (both only where there are sums)."""
     if trace is None:
@@ -336,7 +336,16 @@ def _of_execution(run: BlamedRun, job: int, excess_ns: int) -> _Verdict:
     return _Verdict(cause="execution", holder=name, evidence=words)
 
 
-def _use_of(run: BlamedRun, job: int) -> dict[str, Any]:
+class _WorstUse(TypedDict, total=False):
+    use: str
+    use_index: int
+    use_excess_ns: int
+    use_start_ns: int
+    sync: bool
+    resource: int | None
+
+
+def _use_of(run: BlamedRun, job: int) -> _WorstUse:
     """The use that took longest over its usual time: its fragment and object, as far as known."""
     if not len(run.table.details):
         return {}
@@ -344,7 +353,7 @@ def _use_of(run: BlamedRun, job: int) -> dict[str, Any]:
     number = int(detail["worst_use"])
     if number == j.NO_USE:
         return {}
-    found: dict[str, Any] = {
+    found: _WorstUse = {
         "use": "",
         "use_index": number,
         "use_excess_ns": int(detail["worst_use_ns"]),

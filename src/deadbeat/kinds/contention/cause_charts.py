@@ -12,9 +12,9 @@ from deadbeat.kinds.contention.facts import factor_of, factors, number
 from deadbeat.kinds.contention.samples import Row
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import PARTS
+from deadbeat.model.words import time_text
 from deadbeat.report.charts import COLOURS, Chart, Panel, spread, stacked
 from deadbeat.report.document import Lines, Part, Sentence, Subsection, Table, said
-from deadbeat.report.times import time_text
 
 #: Part, its name, what it means.
 PART_NAMES: Mapping[str, str] = {

@@ -32,7 +32,6 @@ from deadbeat.kinds.contention.tables import (
     sets_note,
 )
 from deadbeat.model.results import Summary
-from deadbeat.report.canvas import FORMATS
 from deadbeat.report.document import (
     Document,
     FactList,
@@ -49,9 +48,8 @@ from deadbeat.report.document import (
     flatten,
     said,
 )
-from deadbeat.report.embed import asset, encode
-from deadbeat.report.files import write_page
-from deadbeat.report.glossary import terms
+from deadbeat.report.html import asset, encode, terms, write_page
+from deadbeat.report.paper import FORMATS
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.place import REPORT_FILE
 

@@ -15,6 +15,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from deadbeat.model.results import Summary
+from deadbeat.model.words import loud
 from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
 
 
@@ -207,9 +208,7 @@ def labels(summary: Summary) -> tuple[str, ...]:
     own = list(summary.labels)
     if kind and kind != "hardware" and kind.lower() not in {label.lower() for label in own}:
         own.insert(0, kind)
-    return tuple(
-        label.upper() if label in {"simulated", "emulated"} else label for label in own if label
-    )
+    return loud(filter(None, own))
 
 
 def sessions(summary: Summary) -> tuple[SessionFacts, ...]:

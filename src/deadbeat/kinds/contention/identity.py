@@ -110,14 +110,9 @@ def _set_ids(view: CampaignView) -> dict[RunKey, str]:
     return ids | {key: view.store.table(key).set_id for key in missing}
 
 
-def programs_from(view: CampaignView) -> str:
-    """The command that runs the programs of ``view``."""
-    verb = "stress" if view.store.spec.get("mode") == "stress" else "profile"
-    return f"deadbeat {verb} --programs-from {name_of(view)}"
-
-
 def _own_programs(view: CampaignView) -> str:
-    return f"run the baseline's own programs: {programs_from(view)}"
+    verb = "stress" if view.store.spec.get("mode") == "stress" else "profile"
+    return f"run the baseline's own programs: deadbeat {verb} --programs-from {name_of(view)}"
 
 
 def _refusal(

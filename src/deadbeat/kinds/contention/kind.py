@@ -20,8 +20,8 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import counts_text
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import PARTS, LateJob
+from deadbeat.model.words import time_text
 from deadbeat.report.document import Table, said
-from deadbeat.report.times import time_text
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.place import CAMPAIGN, REPORT_FILE
 from deadbeat.store.summary import write_summary

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from attrs import evolve
 
@@ -60,7 +59,7 @@ def _overlays(
     return sorted(charts, key=lambda chart: order.index(chart.family))
 
 
-def common_sets(summaries: Sequence[Summary]) -> list[tuple[Mapping[str, Any], ...]]:
+def common_sets(summaries: Sequence[Summary]) -> list[tuple[Mapping[str, object], ...]]:
     """Of each campaign the task sets that all of them have: the same programs on every side."""
     if not summaries:
         return []
@@ -77,7 +76,7 @@ def _places(summary: Summary) -> tuple[str, ...]:
     return tuple(f"M = {m}" for m in grids.cores_of(summary))
 
 
-def _place(summary: Summary, item: Mapping[str, Any]) -> str:
+def _place(summary: Summary, item: Mapping[str, object]) -> str:
     return str(item.get("group")) if summary.mode == "stress" else f"M = {item.get('cores')}"
 
 
@@ -112,7 +111,7 @@ def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list
     return [chart if len(panels) <= 12 else evolve(chart, title=f"{chart.title} (first 12)")]
 
 
-def _most_contended(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _most_contended(rows: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
     found = list(rows)
     if not found or "sync_share" not in found[0]:
         return found

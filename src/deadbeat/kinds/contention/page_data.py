@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from deadbeat.kinds.contention import facts, grids
-from deadbeat.model.results import SUMMARY_COLUMNS, Summary
+from deadbeat.model.results import SUMMARY_COLUMNS, JobHistogram, Summary
 from deadbeat.report.charts import SHOWN
-from deadbeat.report.embed import plain
+from deadbeat.report.html import plain
 
 #: Version of the embedded data.
 FORMAT = 1
@@ -31,7 +31,7 @@ _SET_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 
 
-def page_data(summary: Summary) -> dict[str, Any]:
+def page_data(summary: Summary) -> dict[str, object]:
     """Everything the page draws, as plain values; the points beside the grid as rows alone."""
     loaded = facts.loaded_rows(summary)
     summary = facts.grid_of(summary)
@@ -57,11 +57,11 @@ def page_data(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _rows(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
+def _rows(rows: Iterable[Mapping[str, object]]) -> list[list[Any]]:
     return [[plain(row.get(column)) for column in SUMMARY_COLUMNS] for row in rows]
 
 
-def _said(row: Mapping[str, Any]) -> str:
+def _said(row: Mapping[str, object]) -> str:
     """Every metric of a point in words."""
     if grids.state_of(row, grids.METRICS[0]) != SHOWN:
         return "undecided, no run"
@@ -69,7 +69,7 @@ def _said(row: Mapping[str, Any]) -> str:
     return "; ".join(f"{name} {words}" for name, words in known)
 
 
-def _sets(sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _sets(sets: Sequence[Mapping[str, object]]) -> dict[str, object]:
     """Columns that occur in any set, and a line per set behind the four numbers of its point."""
     present = {key for item in sets for key in item}
     fields = []
@@ -85,7 +85,7 @@ def _sets(sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _distributions(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _distributions(items: Sequence[JobHistogram]) -> dict[str, object]:
     """Histograms without their empty ends, as a place in one list of edges and the counts.
 
     Bins of one grid, whole or cut, share that list; bins that do not fit into it bring their own.
@@ -105,7 +105,7 @@ def _distributions(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             tables.append(bins)
         lines.append(
             [
-                int(item["cores"]),
+                plain(item["cores"]),
                 plain(item["sync_share"]),
                 plain(item["contended_ratio"]),
                 str(item["metric"]),

@@ -13,9 +13,8 @@ from deadbeat.kinds.contention.counter_charts import counter_charts
 from deadbeat.kinds.contention.stress_charts import stress_charts
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
-from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.charts import Chart, spread
-from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.paper import FORMATS, Words, draw_charts
 
 #: Deadline factors with figures of their own on paper; the page has all.
 _LEVELS = 3

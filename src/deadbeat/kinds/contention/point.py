@@ -152,9 +152,9 @@ def ends(name: str, interval: tuple[float | None, float | None] | None) -> Row:
     return {f"{name}_low": low, f"{name}_high": high}
 
 
-def known(sets: Iterable[Mapping[str, Any]], column: str) -> Floats:
+def known(sets: Iterable[Mapping[str, object]], column: str) -> Floats:
     """The values of the sets that have one."""
-    return np.array([float(row[column]) for row in sets if row[column] is not None])
+    return np.array([row[column] for row in sets if row[column] is not None], dtype=np.float64)
 
 
 def mean_of(values: Floats) -> float | None:

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from attrs import define, field, frozen
 
 from deadbeat.executors.metrics import job_columns, of_tasks
+from deadbeat.kinds.contention.facts import number
 from deadbeat.kinds.contention.figures import run_figures
 from deadbeat.kinds.contention.plan import group_of, round_of, unit_of
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
@@ -81,8 +81,6 @@ class MeanEstimate:
 
 @define
 class _Unit:
-    """What is known of a point."""
-
     next_look: int
     rounds: int = 0
     samples: dict[RunKey, Sample] = field(factory=dict)
@@ -219,15 +217,15 @@ def sample_of(spec: CampaignSpec, key: RunKey, table: JobTable) -> Sample | None
     return _sample(metric, run_figures(table, columns, chosen=chosen).set_figures)
 
 
-def _sample(metric: str, figures: Mapping[str, Any]) -> Sample | None:
+def _sample(metric: str, figures: Mapping[str, object]) -> Sample | None:
     """From a row of sets.csv."""
-    if metric == "deadline_miss_ratio":
-        return float(figures["deadline_misses"]), float(figures["released"])
-    value = figures[f"{metric}_mean"]
-    return None if value is None else (float(value), 1.0)
+    miss = metric == "deadline_miss_ratio"
+    above = number(figures["deadline_misses" if miss else f"{metric}_mean"])
+    below = number(figures["released"]) if miss else 1.0
+    return None if above is None or below is None else (above, below)
 
 
-def half_width(sets: Sequence[Mapping[str, Any]], metric: str) -> float | None:
+def half_width(sets: Sequence[Mapping[str, object]], metric: str) -> float | None:
     """Half the interval over sets, relative to the mean but for a miss ratio."""
     samples = [sample for row in sets if (sample := _sample(metric, row)) is not None]
     estimate = MeanEstimate.of(metric, samples)
@@ -238,7 +236,7 @@ def half_width(sets: Sequence[Mapping[str, Any]], metric: str) -> float | None:
 
 
 def precision_columns(
-    record: PrecisionRecord | None, name: str, sets: Sequence[Mapping[str, Any]]
+    record: PrecisionRecord | None, name: str, sets: Sequence[Mapping[str, object]]
 ) -> dict[str, float | str | None]:
     """``half_width`` and ``stopped`` of the point or group ``name``; None without a precision."""
     if record is None:

@@ -53,19 +53,19 @@ def pairs(summary: Summary) -> tuple[PointPair, ...]:
     return tuple(found)
 
 
-def _axes(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _axes(row: Mapping[str, object]) -> tuple[Any, ...]:
     return row["cores"], row["sync_share"], row["contended_ratio"], factor_of(row)
 
 
-def _has_both(row: Mapping[str, Any]) -> bool:
+def _has_both(row: Mapping[str, object]) -> bool:
     return all(
         number(row.get(key)) is not None
         for key in ("response_ratio_predicted", "deadline_misses_predicted", "response_ratio_mean")
     )
 
 
-def _mean(sets: list[dict[str, Any]], column: str) -> float:
-    return sum(float(each[column]) for each in sets) / len(sets)
+def _mean(sets: list[dict[str, object]], column: str) -> float:
+    return sum(number(each[column]) or 0.0 for each in sets) / len(sets)
 
 
 def title(summary: Summary) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import evolve
 
@@ -21,7 +20,7 @@ from deadbeat.kinds.contention.grids import (
 )
 from deadbeat.kinds.contention.samples import thinned
 from deadbeat.kinds.contention.stress_charts import factor_charts
-from deadbeat.model.results import Summary
+from deadbeat.model.results import JobHistogram, Summary
 from deadbeat.report.charts import (
     OPTION,
     Chart,
@@ -142,20 +141,20 @@ def distribution_charts(summary: Summary, levels: int | None = None) -> Iterator
             items = [
                 item
                 for item in summary.distributions
-                if int(item["cores"]) == m and factor in (None, factor_of(item))
+                if item["cores"] == m and factor in (None, factor_of(item))
             ]
             if items:
                 yield _distribution_chart(items, m, factor)
 
 
-def _distribution_chart(items: Sequence[Mapping[str, Any]], m: int, factor: float | None) -> Chart:
+def _distribution_chart(items: Sequence[JobHistogram], m: int, factor: float | None) -> Chart:
     rho = max(float(item["sync_share"]) for item in items)
     panels = []
     for metric, title, x_label in _OVER_JOBS:
         own = [
             item
             for item in items
-            if float(item["sync_share"]) == rho and item["metric"] == metric and sum(item["counts"])
+            if float(item["sync_share"]) == rho and item["metric"] == metric and any(item["counts"])
         ]
         own.sort(key=lambda item: float(item["contended_ratio"]))
         curves = tuple(_shares(item, look) for look, item in enumerate(spread(own, _ALPHAS)))
@@ -181,7 +180,7 @@ def _distribution_chart(items: Sequence[Mapping[str, Any]], m: int, factor: floa
     )
 
 
-def _shares(item: Mapping[str, Any], look: int) -> Curve:
+def _shares(item: JobHistogram, look: int) -> Curve:
     """Share of jobs at or below the edges of the bins, from the first that holds any."""
     counts = [int(count) for count in item["counts"]]
     filled = [place for place, count in enumerate(counts) if count]

@@ -100,7 +100,6 @@ def _require_runnable(source: CampaignStore, built_for: Platform, platform: Plat
 
 
 def _verb(source: CampaignStore) -> str:
-    """The verb that made ``source``."""
     return str(source.spec.get("mode", "profile"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from deadbeat.kinds.contention.configurations import configuration_samples, factor_rows, groups
 from deadbeat.kinds.contention.facts import factor_of, factors, noise_floor, number
@@ -185,19 +184,19 @@ def _critical(summary: Summary, factor: float, suffix: str, option: str) -> list
     ]
 
 
-def _contention(item: Mapping[str, Any]) -> float | None:
+def _contention(item: Mapping[str, object]) -> float | None:
     rho, alpha = number(item.get("sync_share_real")), number(item.get("contended_ratio_real"))
     if rho == 0:
         return 0.0
     return None if rho is None or alpha is None else 100 * rho * alpha
 
 
-def _overlap(item: Mapping[str, Any]) -> float | None:
+def _overlap(item: Mapping[str, object]) -> float | None:
     share = number(item.get("overlap_real"))
     return None if share is None else 100 * share
 
 
-def _utilisation(item: Mapping[str, Any]) -> float | None:
+def _utilisation(item: Mapping[str, object]) -> float | None:
     return number(item.get("utilisation"))
 
 

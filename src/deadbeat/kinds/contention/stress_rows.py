@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import quantiles
 from deadbeat.kinds.contention.point import ends, known, mean_of, measured
-from deadbeat.stats.intervals import Interval, difference, mean_interval, share_over_sets
+from deadbeat.stats.intervals import difference, mean_interval, share_over_sets
 from deadbeat.stats.proportions import wilson
 
 Floats = NDArray[np.float64]
@@ -24,13 +24,13 @@ _SHARES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99":
 _SUMS = ("jobs", "released", "miss_episodes", "overruns", "left_out")
 
 
-def group_row(sets: Sets) -> dict[str, Any]:
+def group_row(sets: Sets) -> dict[str, object]:
     """What the task sets of a group say together; the columns that say which group are not in it.
 
     Args:
         sets: Rows of sets.csv.
     """
-    row: dict[str, Any] = {"task_sets": len(sets)}
+    row: dict[str, object] = {"task_sets": len(sets)}
     common = mean_of(known(sets, "cost_half_width")) or 0.0
     for metric, shared in (("slowdown", 0.0), ("delay_ratio", common)):
         row |= _spread(metric, known(sets, f"{metric}_mean"), common=shared)
@@ -40,14 +40,14 @@ def group_row(sets: Sets) -> dict[str, Any]:
     return row
 
 
-def _spread(metric: str, values: Floats, *, common: float) -> dict[str, Any]:
+def _spread(metric: str, values: Floats, *, common: float) -> dict[str, object]:
     found = {"mean": mean_of(values)}
     found |= dict(zip(_SHARES, quantiles(values, *_SHARES.values()), strict=True))
-    named: dict[str, Any] = {f"{metric}_{name}": value for name, value in found.items()}
+    named: dict[str, object] = {f"{metric}_{name}": value for name, value in found.items()}
     return named | ends(f"{metric}_ci", mean_interval(values, common=common))
 
 
-def miss_shares(sets: Sets) -> dict[str, Any]:
+def miss_shares(sets: Sets) -> dict[str, object]:
     """Jobs pooled, together and alone, with intervals over sets; and the sets that missed anything,
     apart from those that did not.
 
@@ -61,31 +61,22 @@ def miss_shares(sets: Sets) -> dict[str, Any]:
         "deadline_miss": (missed, released),
         "alone_miss": (known(ran, "alone_misses"), known(ran, "alone_released")),
     }
-    row: dict[str, Any] = {}
-    for name, (events, trials) in shares.items():
-        row[f"{name}_ratio"] = float(events.sum() / trials.sum()) if trials.any() else None
-        row |= ends(f"{name}_ci", share_over_sets(events, trials))
+    ratios = [float(e.sum() / t.sum()) if t.any() else None for e, t in shares.values()]
+    intervals = [share_over_sets(events, trials) for events, trials in shares.values()]
+    row: dict[str, object] = {}
+    for name, ratio, interval in zip(shares, ratios, intervals, strict=True):
+        row |= {f"{name}_ratio": ratio, **ends(f"{name}_ci", interval)}
+    (one, other), (of_one, of_other) = ratios, intervals
+    excess = apart = None
+    if one is not None and other is not None:
+        excess = one - other
+        if of_one and of_other:
+            apart = difference(one, of_one, other, of_other)
     return row | {
-        **_excess(row),
+        "miss_excess": excess,
+        **ends("miss_excess_ci", apart),
         "miss_set_share": len(late) / len(ran) if ran else None,
         **ends("miss_set_share_ci", wilson(len(late), len(ran)) if ran else None),
         "deadline_miss_p50_nonzero": p50,
         "deadline_miss_p95_nonzero": p95,
-    }
-
-
-def _excess(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Misses together beyond those alone."""
-    one, other = row["deadline_miss_ratio"], row["alone_miss_ratio"]
-    intervals = [
-        Interval(row[f"{name}_ci_low"], row[f"{name}_ci_high"])
-        for name in ("deadline_miss", "alone_miss")
-    ]
-    decided = None not in (one, other, *intervals[0], *intervals[1])
-    return {
-        "miss_excess": one - other if None not in (one, other) else None,
-        **ends(
-            "miss_excess_ci",
-            difference(one, intervals[0], other, intervals[1]) if decided else None,
-        ),
     }

@@ -31,7 +31,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import Point, PrecisionRecord, RunKey, Summary, point_text
+from deadbeat.model.results import JobHistogram, Point, PrecisionRecord, RunKey, Summary, point_text
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT, tool_version
@@ -99,7 +99,7 @@ class _Cell:
     """
 
     name: str
-    where: dict[str, object]
+    where: JobHistogram
     keys: list[RunKey]
     point: Point | None = None
     group: Group | None = None
@@ -111,7 +111,7 @@ class _Parts:
 
     rows: list[dict[str, Any]] = field(factory=list)
     sets: list[dict[str, Any]] = field(factory=list)
-    distributions: list[dict[str, object]] = field(factory=list)
+    distributions: list[JobHistogram] = field(factory=list)
 
     @classmethod
     def of(cls, cells: Iterable[_Cell], reader: RunReader, attempts: Attempts) -> _Parts:
@@ -127,7 +127,7 @@ class _Parts:
                 for name in DISTRIBUTED:
                     counts[name] += bin_counts(getattr(figures, name))
             found = point_row(cell.point, sets, pooled) if cell.point else group_row(sets)
-            row = found | cell.where | precision_columns(attempts.precision, cell.name, sets)
+            row = {**found, **cell.where} | precision_columns(attempts.precision, cell.name, sets)
             parts.rows.append({column: row[column] for column in columns})
             parts.sets.extend(sets)
             parts.distributions.extend(_distributions(cell.where, counts))
@@ -188,7 +188,7 @@ def _points(reader: RunReader, attempts: Attempts) -> Iterator[_Cell]:
     for key in sorted(attempts.committed):
         by_point.setdefault(key.point, []).append(key)
     for point in attempts.points():
-        where: dict[str, object] = {
+        where: JobHistogram = {
             "cores": point.cores,
             "sync_share": point.sync_share,
             "contended_ratio": point.contended_ratio,
@@ -207,7 +207,7 @@ def _groups(reader: RunReader, spec: CampaignSpec, attempts: Attempts) -> Iterat
         by_cell.setdefault(cell, []).append(key)
     factors = [None] if spec.by_utilisation else [float(f) for f in spec.tasks.deadline_factor]
     for group, factor in itertools.product(groups(spec.stress), factors):
-        where: dict[str, object] = {
+        where: JobHistogram = {
             "group": group.name,
             "cores": group.cores,
             "critical_cores": group.critical_cores or None,
@@ -265,7 +265,9 @@ class RunReader:
         """N / M at ``point`` of a grid; None where the campaign does not say."""
         return point.per_core or (None if self._spec is None else self._spec.tasks.per_core)
 
-    def read(self, key: RunKey, *, group: Group | None = None) -> tuple[RunFigures, dict[str, Any]]:
+    def read(
+        self, key: RunKey, *, group: Group | None = None
+    ) -> tuple[RunFigures, dict[str, object]]:
         """Figures of the committed run ``key``, and its row of sets.csv.
 
         Raises:
@@ -369,15 +371,16 @@ def bin_counts(values: Floats) -> NDArray[np.int64]:
 
 
 def _distributions(
-    where: dict[str, object], histograms: dict[str, NDArray[np.int64]]
-) -> Iterator[dict[str, object]]:
+    where: JobHistogram, histograms: dict[str, NDArray[np.int64]]
+) -> Iterator[JobHistogram]:
     """Histograms of a point or group, cut to the bins that hold something."""
     for name, counts in histograms.items():
         filled = np.flatnonzero(counts)
         if len(filled) == 0:
             continue
         first, last = int(filled[0]), int(filled[-1])
-        yield where | {
+        yield {
+            **where,
             "metric": name,
             "edges": EDGES[first : last + 2].tolist(),
             "counts": counts[first : last + 1].tolist(),

@@ -15,7 +15,7 @@ from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import SHOWN
 from deadbeat.report.document import Column, Table, said
-from deadbeat.report.embed import plain
+from deadbeat.report.html import plain
 
 Row = Mapping[str, Any]
 
@@ -272,7 +272,7 @@ def sets_note(summary: Summary) -> str:
     )
 
 
-def sets_data(summary: Summary) -> dict[str, Any]:
+def sets_data(summary: Summary) -> dict[str, object]:
     """The worst task sets of each group, as the table of the page shows them."""
     present = {key for item in summary.sets for key in item}
     fields = [field for field in _FIELDS if field[0] in present]

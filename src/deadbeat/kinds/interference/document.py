@@ -34,7 +34,6 @@ from deadbeat.model.load import (
     LoadSummary,
     LostTime,
 )
-from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.document import (
     Column,
     Document,
@@ -49,10 +48,10 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    csv_of,
 )
-from deadbeat.report.files import write_charts, write_page
-from deadbeat.report.glossary import terms
-from deadbeat.report.plain import csv_of
+from deadbeat.report.html import terms, write_page
+from deadbeat.report.paper import FORMATS, Words, write_charts
 from deadbeat.store.files import atomic_write, write_json
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import REPORT_FILE

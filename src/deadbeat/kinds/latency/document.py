@@ -27,7 +27,7 @@ from deadbeat.model.latency_summary import (
     LatencySummary,
     TailStatement,
 )
-from deadbeat.report.canvas import Words
+from deadbeat.model.words import seconds_text, time_text, us_text
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
     Column,
@@ -42,14 +42,13 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    csv_of,
     flatten,
     percent,
     said,
 )
-from deadbeat.report.files import write_charts, write_page
-from deadbeat.report.glossary import terms
-from deadbeat.report.plain import csv_of
-from deadbeat.report.times import seconds_text, time_text, us_text
+from deadbeat.report.html import terms, write_page
+from deadbeat.report.paper import Words, write_charts
 from deadbeat.store.files import atomic_write
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import REPORT_FILE

@@ -10,8 +10,8 @@ from deadbeat.kinds.latency.tail import Part, beat_ms
 from deadbeat.model.finding import Finding, ordered
 from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity
+from deadbeat.model.words import seconds_text
 from deadbeat.report.document import counted
-from deadbeat.report.times import seconds_text
 from deadbeat.stats.binomial import quantile_ranks
 
 #: Matrices whose cells were measured for less are told so.

@@ -20,8 +20,8 @@ from deadbeat.kinds.latency.words import (
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
+from deadbeat.model.words import time_text
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve
-from deadbeat.report.times import time_text
 
 Integers = NDArray[np.int64]
 

@@ -12,10 +12,9 @@ from deadbeat.kinds.latency.words import load_order, load_words, loads_of, polic
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
-from deadbeat.model.words import nearest
+from deadbeat.model.words import nearest, seconds_text, time_text
 from deadbeat.report.charts import Chart, Curve, Panel
 from deadbeat.report.document import UNKNOWN, counted
-from deadbeat.report.times import seconds_text, time_text
 
 #: Curves that can be told apart.
 SIDES_MAX = 7

@@ -12,9 +12,9 @@ from attrs import frozen
 from deadbeat.kinds.latency.words import US, engines_of, load_words
 from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
+from deadbeat.model.words import time_text
 from deadbeat.report.charts import Chart, Panel, stacked
 from deadbeat.report.document import Column, Lines, Part, Sentence, Subsection, Table, said
-from deadbeat.report.times import time_text
 
 PART_WORDS: Mapping[str, str] = {
     "interrupt": "timer to interrupt",

@@ -35,8 +35,7 @@ from deadbeat.model.latency_summary import (
     LatencySummary,
     MatrixFacts,
 )
-from deadbeat.report.document import Column
-from deadbeat.report.plain import records
+from deadbeat.report.document import Column, records
 from deadbeat.stats.seeds import seed_of
 
 #: Runs at least so long keep so many stretches at most.

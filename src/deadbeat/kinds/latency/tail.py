@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import CpuLatency, LatencyRun
 from deadbeat.model.latency_summary import TailStatement
+from deadbeat.model.words import seconds_text
 from deadbeat.report.document import counted
-from deadbeat.report.times import seconds_text
 from deadbeat.stats import special
 from deadbeat.stats.binomial import (
     ALPHA,

@@ -14,8 +14,8 @@ from deadbeat.model.latency_summary import (
     MatrixFacts,
     Quantity,
 )
+from deadbeat.model.words import loud, seconds_text, time_text
 from deadbeat.report.document import UNKNOWN, counted, machine_facts
-from deadbeat.report.times import seconds_text, time_text
 
 #: What a made-up machine has for a kernel.
 _NO_KERNEL = "none"
@@ -84,9 +84,7 @@ def interval_text(quantity: Quantity) -> str:
 
 def labels_of(summary: LatencySummary) -> tuple[str, ...]:
     """What must show on every figure."""
-    return tuple(
-        label.upper() if label in {"simulated", "emulated"} else label for label in summary.labels
-    )
+    return loud(summary.labels)
 
 
 def sentence(summary: LatencySummary) -> str:

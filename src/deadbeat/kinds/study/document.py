@@ -16,7 +16,6 @@ from deadbeat.kinds.study.results import Answered, StudyResults, answered, colum
 from deadbeat.kinds.study.runner import load
 from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell, read_spec
 from deadbeat.model.conclusion import Judgement, judge
-from deadbeat.report.canvas import Words
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
     Document,
@@ -31,10 +30,11 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    csv_of,
     said,
 )
-from deadbeat.report.files import write_charts, write_page
-from deadbeat.report.plain import csv_of
+from deadbeat.report.html import write_page
+from deadbeat.report.paper import Words, write_charts
 from deadbeat.sched import Scheduler, policies
 from deadbeat.sched import tests as test_facts
 from deadbeat.store.files import atomic_write, write_json

@@ -14,7 +14,7 @@ from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads, choo
 from deadbeat.kinds.study.spec import read_spec
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.words import count_of
-from deadbeat.report.plain import records
+from deadbeat.report.document import records
 from deadbeat.store.place import REPORT_FILE, STUDY, FolderState, stage
 from deadbeat.store.study import StudyStore
 

@@ -61,7 +61,7 @@ def presets() -> Mapping[str, Preset]:
 # ---------- from what a person wrote ----------
 
 
-def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> StudySpec:
+def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = None) -> StudySpec:
     """The study that the layers describe, later ones winning key by key.
 
     Args:

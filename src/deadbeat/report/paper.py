@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import io
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import evolve
+from attrs import evolve, field, frozen
 
-from deadbeat.report.canvas import (
-    FORMATS,
-    SEQUENTIAL,
-    STYLE,
-    Words,
-    caption_lines,
-    content,
-    new_figure,
-)
 from deadbeat.report.charts import (
     ABSENT,
     BOUND,
@@ -32,10 +27,98 @@ from deadbeat.report.charts import (
     Mark,
     Panel,
 )
+from deadbeat.store.files import atomic_write, storing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+FORMATS: tuple[str, ...] = ("png", "svg", "pdf")
+
+#: Pixels per inch of PNG figures.
+_DPI = 150
+
+#: Colour map of every figure: ordered in lightness, so it survives colour blindness and grey print.
+SEQUENTIAL = "viridis"
+
+STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.labelsize": 9.0,
+    "svg.hashsalt": "deadbeat",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "hatch.linewidth": 0.6,
+    "text.parse_math": False,
+}
+
+#: Fields that would carry the date of drawing into a file.
+_METADATA: Mapping[str, Mapping[str, Any]] = {
+    "png": {"Software": "deadbeat"},
+    "svg": {"Date": None, "Creator": "deadbeat"},
+    "pdf": {"CreationDate": None, "Creator": "deadbeat", "Producer": "deadbeat"},
+}
+
+
+def _printable(text: str) -> str:
+    """Without control characters and lone surrogates, which no SVG may hold."""
+    return "".join("�" if unicodedata.category(c) in {"Cc", "Cs", "Cn"} else c for c in text)
+
+
+@frozen(kw_only=True)
+class Words:
+    """What stands on every figure."""
+
+    labels: str = field(converter=_printable)
+    caption: str = field(converter=_printable)
+
+
+def content(figure: Figure, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=_DPI, metadata=dict(_METADATA[kind]))
+    return buffer.getvalue()
+
+
+def new_figure(width: float, height: float, title: str, words: Words, *, lines: int = 1) -> Figure:
+    """An empty figure with its title, its labels and its caption of at most ``lines`` lines."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - see above
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=(width, height), facecolor="white")
+    FigureCanvasAgg(figure)
+    left = 0.15 / width
+    figure.text(left, 1 - 0.12 / height, title, va="top", fontsize=11.5, fontweight="bold")
+    if words.labels:
+        figure.text(
+            1 - left,
+            1 - 0.12 / height,
+            words.labels,
+            va="top",
+            ha="right",
+            fontsize=9.5,
+            fontweight="bold",
+            bbox={"facecolor": "#fff3cd", "edgecolor": "#5a4300", "boxstyle": "square,pad=0.3"},
+        )
+    figure.text(
+        left,
+        0.1 / height,
+        "\n".join(caption_lines(words.caption, width, lines)),
+        va="bottom",
+        fontsize=8,
+        color="#444444",
+    )
+    return figure
+
+
+def caption_lines(text: str, width_inches: float, most: int = 1) -> list[str]:
+    """Broken into lines of about 15.5 characters an inch at 8 points, cut after ``most``."""
+    room = int(15.5 * width_inches)
+    if most == 1:
+        return [text if len(text) <= room else text[: room - 1] + "…"]
+    return textwrap.wrap(text, room, max_lines=most, placeholder=" …")
+
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 1)))
@@ -422,10 +505,23 @@ def _cells(put: Any, names: Sequence[str], places: Sequence[float]) -> None:
 
 
 def _surface(axis: Any, heat: Heat) -> None:
-    """Straight between shown cells, with holes where one is missing; dots are the cells."""
+    """Straight between shown cells, with holes where one is missing; dots are the cells.
+
+    Between four known corners it is bilinear, in pieces so small that each has the colour of its
+    height.
+    """
     values = _shown(heat).filled(np.nan)
     x, y = np.meshgrid(heat.x_places, heat.y_places)
-    _facets(axis, heat, values)
+    steps = np.linspace(0.0, 1.0, math.ceil(_FACETS / max(1, *(n - 1 for n in values.shape))) + 1)
+    weights = np.stack((1 - steps, steps))
+    for r, a in np.ndindex(max(0, values.shape[0] - 1), max(0, values.shape[1] - 1)):
+        corners = np.s_[r : r + 2, a : a + 2]
+        if np.isfinite(values[corners]).all():
+            fine = (weights.T @ each[corners] @ weights for each in (x, y, values))
+            axis.plot_surface(
+                *fine, cmap=_colours(heat), vmin=heat.low, vmax=heat.high, rstride=1, cstride=1,
+                antialiased=False, linewidth=0,
+            )  # fmt: skip
     for line in (*zip(x, y, values, strict=True), *zip(x.T, y.T, values.T, strict=True)):
         axis.plot(*line, color="#59616b", linewidth=0.6, marker=".", markersize=2.5)
     axis.set_zlim(heat.low, heat.high)
@@ -434,37 +530,15 @@ def _surface(axis: Any, heat: Heat) -> None:
     axis.set_box_aspect((1, 1, 0.72), zoom=0.97)
 
 
-def _facets(axis: Any, heat: Heat, values: Any) -> None:
-    """The surface in pieces so small that each has the colour of its height.
+def write_charts(
+    folder: Path, charts: Sequence[Chart], words: Words, formats: Sequence[str] = FORMATS
+) -> None:
+    """Every chart in every format, in ``folder``, which is made when missing.
 
-    Between four known corners it is bilinear; a cell without one of its corners is a hole.
+    Raises:
+        DeadbeatError: The folder or a file cannot be written.
     """
-    rows, columns = values.shape
-    pieces = math.ceil(_FACETS / max(1, rows - 1, columns - 1))
-    steps = np.linspace(0.0, 1.0, pieces + 1)
-    down, right = np.meshgrid(steps, steps, indexing="ij")
-    made: list[Any] = []
-    for r, a in np.ndindex(max(0, rows - 1), max(0, columns - 1)):
-        corner = values[r : r + 2, a : a + 2]
-        if np.isnan(corner).any():
-            continue
-        above = corner[0, 0] * (1 - right) + corner[0, 1] * right
-        below = corner[1, 0] * (1 - right) + corner[1, 1] * right
-        (left, wide), (low, high) = heat.x_places[a : a + 2], heat.y_places[r : r + 2]
-        points = np.stack(
-            (
-                left + right * (wide - left),
-                low + down * (high - low),
-                above * (1 - down) + below * down,
-            ),
-            axis=-1,
-        )
-        quads = (points[:-1, :-1], points[:-1, 1:], points[1:, 1:], points[1:, :-1])
-        made.extend(np.stack(quads, axis=2).reshape(-1, 4, 3))
-    if made:
-        art3d = importlib.import_module("mpl_toolkits.mplot3d.art3d")
-        heights = np.array([facet[:, 2].mean() for facet in made])
-        colours = _colours(heat)((heights - heat.low) / (heat.high - heat.low))
-        axis.add_collection3d(
-            art3d.Poly3DCollection(made, facecolors=colours, edgecolors=colours, linewidths=0.3)
-        )
+    with storing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name, content in draw_charts(charts, words, formats):
+        atomic_write(folder / name, content)

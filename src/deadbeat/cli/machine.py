@@ -1,0 +1,324 @@
+"""What this machine can do: ``deadbeat calibrate``, ``selftest`` and ``fragments``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from deadbeat.catalog import Catalog, load_catalog
+from deadbeat.cli._measure import Watch, say_simulated
+from deadbeat.cli._output import Part, say, table
+from deadbeat.cli._signals import interruptible
+from deadbeat.executors.base import Executor, SelftestResult
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.made import make_catalog, make_executor
+from deadbeat.kinds.base import Shown
+from deadbeat.kinds.contention.place import LATEST
+from deadbeat.kinds.contention.spec import specify
+from deadbeat.kinds.contention.trials import TrialOutcome, all_passed, outcome_facts, try_causes
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import BuildError, TargetError, UsageError
+from deadbeat.model.tasks import Fragment
+from deadbeat.model.words import time_text
+from deadbeat.store.files import storing
+from deadbeat.store.place import CAMPAIGN
+from deadbeat.store.serial import (
+    CALIBRATION_FILE,
+    given_calibration,
+    read_calibration,
+    to_plain,
+    write_calibration,
+)
+
+
+def calibrate(
+    *,
+    out: Path | None,
+    pool: str,
+    seconds: str | None,
+    basis: str,
+    cpus: str | None,
+    policy: str,
+    layout: str,
+    runs: Path,
+    executor: str | None,
+    simulated: bool,
+) -> Shown:
+    asked = {"seconds": seconds} if seconds is not None else {}
+    names = {"calibration.seconds": "--seconds", "cpus": "--cpus"}
+    spec = specify({"cpus": cpus, "calibration": asked}, names=names)
+    path = out or runs / CALIBRATION_FILE
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        closing(make_executor(executor, simulated=simulated, cpus=spec.cpus)) as machine,
+        interruptible(),
+        Watch("calibration") as watch,
+    ):
+        say_simulated(machine.describe().kind)
+        calibration = machine.calibrate(
+            make_catalog(machine),
+            seconds=spec.calibration.seconds,
+            progress=watch.share,
+            pool=pool,
+            basis=basis,
+            policy=policy,
+            layout=layout,
+        )
+    write_calibration(path, calibration)
+    calibration = read_calibration(path)
+    plain = {**to_plain(calibration), "path": str(path)}
+    return Shown(plain=plain, parts=[*_lines(calibration), f"calibration: {path}"])
+
+
+def _lines(calibration: Calibration) -> Iterator[str]:
+    for entry, reason in sorted(calibration.refused.items()):
+        yield f"refused: {entry}: {reason}"
+    for entry, costs in sorted(calibration.costs.items()):
+        if any(cost.known_badly for cost in costs):
+            share = max(cost.uncertainty for cost in costs)
+            calm = "" if all(cost.calm for cost in costs) else ", from no calm machine"
+            yield f"known badly: {entry}: a use of 10 us within {100 * share:.1f} %{calm}"
+    for name, ratio in sorted(calibration.parallel_ratio.items()):
+        if ratio.refutes:
+            yield (
+                f"not core-local: {name}: {ratio.ratio:.3f} times slower on all cores"
+                f" ({ratio.low:.3f} to {ratio.high:.3f}, {ratio.rounds} rounds)"
+            )
+    cores = len(calibration.platform.cpus)
+    yield (
+        f"{len(calibration.costs)} entries on {cores} core{'s' if cores != 1 else ''},"
+        f" {len(calibration.refused)} refused, {calibration.seconds:g} s"
+    )
+
+
+_WORDS = {True: "passed", False: "FAILED", None: "undecided"}
+
+
+def selftest(
+    *,
+    seconds: str | None,
+    cpus: str | None,
+    causes: bool,
+    trials: int,
+    calibration: Path | None,
+    executor: str | None,
+    simulated: bool,
+) -> Shown:
+    spec = specify(
+        {"cpus": cpus, "calibration": {"seconds": 60 if seconds is None else seconds}},
+        names={"calibration.seconds": "--seconds", "cpus": "--cpus"},
+    )
+    given = None if calibration is None else read_calibration(calibration)
+    with (
+        closing(make_executor(executor, simulated=simulated, cpus=spec.cpus)) as machine,
+        interruptible(),
+        Watch("selftest") as watch,
+    ):
+        kind = machine.describe().kind
+        say_simulated(kind)
+        if causes:
+            return selftest_causes(machine, trials=trials, progress=watch.share)
+        outcome = machine.selftest(
+            make_catalog(machine),
+            given,
+            seconds=spec.calibration.seconds,
+            progress=watch.share,
+        )
+    return Shown(
+        plain={**attrs.asdict(outcome), "passed": outcome.passed, "platform": kind},
+        parts=[_checks(outcome), *_cores(outcome), _verdict(outcome)],
+        status=0 if outcome.passed else 1,
+    )
+
+
+def _checks(outcome: SelftestResult) -> Part:
+    rows = [
+        [
+            check.name,
+            check.kind,
+            _WORDS[check.passed],
+            _number(check.value),
+            f"{_number(check.low)} to {_number(check.high)} {check.unit}".strip(),
+            check.message,
+        ]
+        for check in outcome.checks
+    ]
+    columns = ["check", "kind", "result", "value", "accepted", "what it says"]
+    return table(columns, rows, numeric=["value"])
+
+
+def _cores(outcome: SelftestResult) -> Iterator[str]:
+    for core in outcome.cores:
+        yield (
+            f"core {core.core} (CPU {core.cpu}): {100 * core.lost_share:.2f} % of its time"
+            f" lost in gaps, the longest {core.longest_gap_ns / 1000:.0f} us"
+        )
+
+
+def _verdict(outcome: SelftestResult) -> str:
+    if not outcome.passed:
+        return "FAILED"
+    undecided = [check.name for check in outcome.checks if check.passed is None]
+    if len(undecided) == len(outcome.checks):
+        return "undecided: not one check could be decided"
+    return f"passed, but undecided: {', '.join(undecided)}" if undecided else "passed"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+# -- causes made on purpose, and how often they are named rightly
+
+
+def selftest_causes(executor: Executor, *, trials: int, progress: Callable[[float], None]) -> Shown:
+    """Makes jobs late on purpose.
+
+    Raises:
+        UsageError: A made-up machine, or one CPU.
+    """
+    if not isinstance(executor, HardwareExecutor):
+        raise UsageError(
+            "--causes: a made-up machine is late for no cause", "leave out --simulated"
+        )
+    if len(executor.cpus) < 2:
+        raise UsageError("--causes needs two CPUs", "give two: --cpus 0,1")
+    outcomes = try_causes(executor, trials=trials, progress=progress)
+    passed = all_passed(outcomes)
+    rows = [
+        [
+            one.name,
+            one.cause,
+            _WORDS[one.passed],
+            str(one.trials),
+            f"{one.named} ({100 * one.named / one.trials:.0f} %)" if one.trials else "-",
+            str(one.without_effect),
+        ]
+        for one in outcomes
+    ]
+    columns = ["injected", "to be named", "result", "trials", "named rightly", "without effect"]
+    return Shown(
+        plain={"passed": passed, "causes": outcome_facts(outcomes)},
+        parts=[table(columns, rows, numeric=columns[3:]), *_trials(outcomes), _WORDS[passed]],
+        status=0 if passed else 1,
+    )
+
+
+def _trials(outcomes: list[TrialOutcome]) -> Iterator[str]:
+    for one in outcomes:
+        for words, count in sorted(one.otherwise.items()):
+            yield f"{one.name}: {count} x {words}"
+    undecided = ", ".join(one.name for one in outcomes if one.passed is None)
+    if reason := next((one.untraced for one in outcomes if one.untraced), ""):
+        yield f"no scheduling events: {reason}"
+        if undecided:
+            yield (
+                f"undecided without them: {undecided}; allow tracing (root, tracefs:"
+                " docs/howto/find-out-why.md) and try again"
+            )
+    elif undecided:
+        yield (
+            f"undecided, as too few trials were late of what was injected: {undecided};"
+            " try again with nothing else running, or with more --trials"
+        )
+
+
+_COLUMNS = ("fragment", "kind", "class", "sizes", "cost", "blocking", "requires", "here")
+
+
+def fragments(
+    *, calibration: Path | None, policy: str, runs: Path, executor: str | None, simulated: bool
+) -> Shown:
+    catalog, missing, problem = _probe(executor, simulated=simulated, policy=policy)
+    known = _known(runs, calibration)
+    costs, file = known or (None, None)
+    found = [
+        (each, _costs(each, costs), "unknown" if problem else _here(missing.get(each.name)))
+        for each in catalog.fragments.values()
+    ]
+    plain = {
+        "calibration": str(file) if file else None,
+        "fragments": [
+            {
+                **_facts(each),
+                "available": None if problem else each.name not in missing,
+                "reason": missing.get(each.name, ""),
+                "cost_ns": costs_ns,
+            }
+            for each, costs_ns, _ in found
+        ],
+        "problem": problem,
+    }
+    parts: list[Any] = [table(_COLUMNS, [_row(*each) for each in found])]
+    if problem:
+        parts.append(lambda: say(f"what can run here is unknown: {problem}"))
+    if costs is None:
+        parts.append(lambda: say("no costs yet: deadbeat calibrate"))
+    else:
+        parts.append(f"costs: {file} ({costs.platform.name}, {costs.platform.kind})")
+    return Shown(plain=plain, parts=parts)
+
+
+def _probe(
+    executor: str | None, *, simulated: bool, policy: str
+) -> tuple[Catalog, dict[str, str], str]:
+    """The catalog, which of it cannot run here, and why that is unknown: a list is of use also
+    where nothing can be tried (no compiler, no permission, busy)."""
+    try:
+        with closing(make_executor(executor, simulated=simulated, cpus=None)) as machine:
+            catalog = make_catalog(machine)
+            return catalog, machine.unavailable(catalog, policy=policy), ""
+    except (BuildError, TargetError) as error:
+        return load_catalog(), {}, str(error)
+
+
+def _known(runs: Path, file: Path | None) -> tuple[Calibration, Path] | None:
+    """The calibration in ``file``, else the latest campaign's, else the one ``calibrate`` wrote."""
+    given = given_calibration(file)
+    if given is not None and file is not None:
+        return given, file
+    candidates = [runs / LATEST / CALIBRATION_FILE, runs / CALIBRATION_FILE]
+    candidates += [path / CALIBRATION_FILE for path in reversed(CAMPAIGN.folders(runs))]
+    path = next((path for path in candidates if path.is_file()), None)
+    return None if path is None else (read_calibration(path), path)
+
+
+def _facts(fragment: Fragment) -> dict[str, object]:
+    names = ("name", "summary", "resource_class", "size_unit", "blocking", "parallel")
+    lists = ("sizes", "quick", "requires", "modes")
+    return {
+        **{name: getattr(fragment, name) for name in (*names, "mixed_priorities")},
+        **{name: list(getattr(fragment, name)) for name in lists},
+        "kind": fragment.kind.value,
+    }
+
+
+def _costs(fragment: Fragment, calibration: Calibration | None) -> dict[str, float]:
+    """Size -> repeat cost on the first core, ns."""
+    if calibration is None:
+        return {}
+    found = {size: calibration.costs.get(f"{fragment.name}/{size}") for size in fragment.sizes}
+    return {str(size): costs[0].repeat_ps / 1000 for size, costs in found.items() if costs}
+
+
+def _row(fragment: Fragment, costs_ns: dict[str, float], here: str) -> list[str]:
+    low, high = (time_text(end(costs_ns.values(), default=0.0)) for end in (min, max))
+    return [
+        fragment.name,
+        fragment.kind.value,
+        fragment.resource_class,
+        f"{fragment.sizes[0]}..{fragment.sizes[-1]} {fragment.size_unit}",
+        "-" if not costs_ns else low if low == high else f"{low} to {high}",
+        {True: "blocking", False: "non-blocking", None: ""}[fragment.blocking],
+        ", ".join(fragment.requires),
+        here,
+    ]
+
+
+def _here(reason: str | None) -> str:
+    return "yes" if reason is None else f"no: {reason}"
