@@ -151,7 +151,7 @@ def test_descendants_are_gone_when_whoever_started_the_guard_is_killed(
 @pytest.mark.parametrize("mode", MODES)
 def test_the_end_of_input_asks_the_program_to_end(program: str, mode: str) -> None:
     mark = mark_of(mode, 5)
-    script = f"{FAMILY.format(mark)} trap 'echo asked; exit 3' TERM; while :; do sleep 0.01; done"
+    script = f"trap 'echo asked; exit 3' TERM; {FAMILY.format(mark)} while :; do sleep 0.01; done"
     argv = guarded(program, ("sh", "-c", script), bound_s=60, until_eof=True)
     process = start(argv, mode, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert awaited(mark, 2)

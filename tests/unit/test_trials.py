@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from helpers.runs import RunTask, job_table, ran, skip
 
-from deadbeat.cli import _output, selftest
+from deadbeat.cli import _output, machine
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.kinds.contention.blame import BlamedRun
 from deadbeat.kinds.contention.trials import CONTROLS, TrialOutcome, all_passed, trial_set, verdict
@@ -73,11 +73,11 @@ def test_the_selftest_ends_with_its_verdict_and_what_to_do(
     last: str,
     words: str,
 ) -> None:
-    machine = HardwareExecutor.__new__(HardwareExecutor)
+    executor = HardwareExecutor.__new__(HardwareExecutor)
     monkeypatch.setattr(HardwareExecutor, "cpus", (0, 1))
-    monkeypatch.setattr(selftest, "try_causes", lambda *_, **__: outcomes)
+    monkeypatch.setattr(machine, "try_causes", lambda *_, **__: outcomes)
     options: dict[str, Any] = {"trials": 20, "progress": lambda _: None}
-    shown = selftest.selftest_causes(machine, **options)
+    shown = machine.selftest_causes(executor, **options)
     assert shown.status == status
     _output.print_shown(shown)
     out = capsys.readouterr().out
