@@ -100,6 +100,7 @@ def test_drawings_keep_their_places_in_a_window_of_another_size(browser, tmp_pat
     assert_quiet(browser, path)
 
 
+@pytest.mark.slow
 def test_the_figures_of_a_profile_follow_a_narrower_window(browser, tmp_path):
     summary = with_factors(demo_summary(cores=(2,), steps=3), (2.0, 5.0))
     path = write_report(summary, tmp_path)
@@ -119,6 +120,7 @@ def test_the_figures_of_a_profile_follow_a_narrower_window(browser, tmp_path):
     assert_quiet(browser, path)
 
 
+@pytest.mark.slow
 def test_group_names_do_not_cover_what_is_said_of_them(browser, tmp_path):
     path = write_report(
         demo_stress(groups=("random",), sets_per_group=8, critical=(0, 1)), tmp_path
@@ -151,6 +153,7 @@ def test_another_deadline_factor_can_be_chosen(browser, tmp_path):
     assert_quiet(browser, path)
 
 
+@pytest.mark.slow
 def test_a_profile_has_a_grid_for_each_deadline_factor(browser, tmp_path):
     summary = with_factors(demo_summary(cores=(2, 4), steps=2), (2.0, 5.0))
     path = write_report(summary, tmp_path)

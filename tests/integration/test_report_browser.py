@@ -279,6 +279,7 @@ def test_a_distribution_can_be_drawn_otherwise(page, view):
     assert len(traces) == 2
 
 
+@pytest.mark.slow
 def test_quick_changes_of_mind_end_in_the_last_choice(page):
     choose(page, "choose-view", "cdf")
     choose(page, "choose-distribution", "response_ratio")
