@@ -17,8 +17,9 @@ from attrs import evolve
 from bench_compare import side_of, write
 
 from deadbeat.kinds.interference import observe as interference
+from deadbeat.kinds.interference.engine import LoadRequest
 from deadbeat.kinds.interference.lost import SceneMachine
-from deadbeat.kinds.interference.plan import ask_for, plan
+from deadbeat.kinds.interference.plan import plan
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, resolve
 from deadbeat.kinds.interference.summarise import summarise_load
@@ -118,8 +119,9 @@ def _load_run(
 ) -> LoadRun:
     """Args: ``session``: its speed and its rate of stalls."""
     speed, rate = session
-    ask = ask_for(spec, key, None, UNIT_PS)
-    seen = engine.run(evolve(ask, units=round(ask.units * speed * random.lognormal(0, _RUN))))
+    ask = LoadRequest(spec=spec, key=key, unit_ps=UNIT_PS)
+    units = round(ask.units * speed * random.lognormal(0, _RUN))
+    seen = engine.run(evolve(ask, spec=evolve(spec, additions=units * 1000)))
     return LoadRun(
         key=key,
         started=f"2026-01-01T00:{key.repeat:02d}:00+00:00",

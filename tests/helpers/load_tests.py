@@ -9,9 +9,10 @@ from functools import cache
 import numpy as np
 from attrs import evolve
 
+from deadbeat.kinds.interference.engine import LoadRequest
 from deadbeat.kinds.interference.lost import SceneMachine
 from deadbeat.kinds.interference.observe import LoadTest, load_test_of
-from deadbeat.kinds.interference.plan import ask_for, plan
+from deadbeat.kinds.interference.plan import plan
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, resolve
 from deadbeat.kinds.interference.summarise import summarise_load
@@ -32,8 +33,9 @@ def asked(*, normal: Sequence[int] = (0, 4, 8), repeats: int = 6, **changes: obj
 
 @cache
 def _run(spec: LoadSpec, key: LoadKey, scale: float, misses: float) -> LoadRun:
-    ask = ask_for(spec, key, None, UNIT_PS)
-    seen = SimulatedLoad().run(evolve(ask, units=round(ask.units * scale)))
+    ask = LoadRequest(spec=spec, key=key, unit_ps=UNIT_PS)
+    longer = evolve(spec, additions=round(ask.units * scale) * 1000)
+    seen = SimulatedLoad().run(evolve(ask, spec=longer))
     return LoadRun(
         key=key,
         started=f"2026-01-01T00:{key.repeat:02d}:00+00:00",

@@ -9,11 +9,14 @@ import time
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from helpers.hardware import LOCK_WAIT, MS, processes_of, stands_above
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.kinds.interference.engine import REASON, LoadRequest
 from deadbeat.kinds.interference.hardware import HardwareLoad
+from deadbeat.kinds.interference.remedies import RemedyChange
+from deadbeat.kinds.interference.spec import LoadSpec
 from deadbeat.model.errors import TargetError
 from deadbeat.model.load import LoadKey, Seen
 from deadbeat.model.tuning import Setting
@@ -24,15 +27,19 @@ pytestmark = pytest.mark.hardware
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
 UNITS, UNIT_PS = 10_000, 300_000
+SPEC = {"seconds": 0.3, "additions": UNITS * 1000, "cpus": CPUS}
 
 
 def ask(**more: object) -> LoadRequest:
-    given = {
-        "key": LoadKey(1, "plain", 1), "normal": 1, "real_time": True, "seconds": 0.3,
-        "units": UNITS, "unit_ps": UNIT_PS, "period_ns": 0, "policy": "fifo", "priority": 99,
-        "cpus": CPUS, **more,
-    }  # fmt: skip
-    return LoadRequest(**given)  # type: ignore[arg-type]
+    """Of a `LoadSpec`'s fields, a condition, a number of threads, and what a remedy changes."""
+    change = {name: more.pop(name) for name in ("pin", "normal_cpus") if name in more}
+    key = LoadKey(more.pop("threads", 1), more.pop("condition", "plain"), 1)  # type: ignore[arg-type]
+    return LoadRequest(
+        spec=LoadSpec(**{**SPEC, **more}),  # type: ignore[arg-type]
+        key=key,
+        change=RemedyChange(**change),  # type: ignore[arg-type]
+        unit_ps=UNIT_PS,
+    )
 
 
 def seen(asked: LoadRequest) -> Seen:
@@ -44,7 +51,7 @@ def seen(asked: LoadRequest) -> Seen:
 
 
 def test_rounds_follow_one_another_and_the_thread_has_what_was_asked() -> None:
-    found = seen(ask(pin=CPUS[-1], normal=2))
+    found = seen(ask(pin=CPUS[-1], threads=2))
     assert (found.policy, found.priority, found.cpu) == ("fifo", 99, CPUS[-1])
     rounds = found.rounds
     assert len(rounds) > 3
@@ -59,25 +66,25 @@ def test_rounds_follow_one_another_and_the_thread_has_what_was_asked() -> None:
 
 
 def test_releases_lie_a_period_apart_and_those_that_pass_are_counted() -> None:
-    relaxed = seen(ask(period_ns=40 * MS)).rounds
+    relaxed = seen(ask(period=40 * MS)).rounds
     assert (relaxed.release_ns % (40 * MS) == 0).all()
     assert (relaxed.start_ns >= relaxed.release_ns).all()
     # a round of over a millisecond cannot be done every half
-    hurried = seen(ask(period_ns=MS // 2)).rounds
+    hurried = seen(ask(period=MS // 2)).rounds
     assert (hurried.skipped >= 1).all()
     steps = (hurried.release_ns[1:] - hurried.release_ns[:-1]) // (MS // 2)
     assert (steps == hurried.skipped[:-1] + 1).all()
 
 
 def test_without_the_real_time_thread_only_the_ordinary_ones_work() -> None:
-    found = seen(ask(real_time=False))
+    found = seen(ask(condition="reference"))
     assert len(found.rounds) == 0
     assert found.policy == ""
     assert found.normal_units[0] > 0
 
 
 def test_hundreds_of_ordinary_threads_come_up_and_are_gone_in_time() -> None:
-    found = seen(ask(normal=300, seconds=0.1))
+    found = seen(ask(threads=300, seconds=0.1))
     assert len(found.normal_units) == 300
     assert len(found.rounds) > 3
 
@@ -172,7 +179,7 @@ def test_a_killed_guardian_leaves_no_thread_of_the_highest_priority() -> None:
 
 def test_a_round_without_an_end_is_given_up_by_the_thread_itself() -> None:
     """It would take minutes; that a unit takes a picosecond is a lie that keeps bounds short."""
-    endless = ask(seconds=0.1, units=10**9, unit_ps=1)
+    endless = evolve(ask(seconds=0.1, additions=10**12), unit_ps=1)
     with pytest.raises(TargetError, match="a round: it had not ended long after"):
         seen(endless)
 

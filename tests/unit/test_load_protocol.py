@@ -7,8 +7,10 @@ import re
 import pytest
 
 from deadbeat.kinds.interference.engine import LoadRequest, Seen, parse
+from deadbeat.kinds.interference.remedies import RemedyChange
 from deadbeat.kinds.interference.runner import Beside, problems
 from deadbeat.kinds.interference.simulated import SimulatedLoad
+from deadbeat.kinds.interference.spec import LoadSpec
 from deadbeat.model.errors import DataError
 from deadbeat.model.load import LoadKey
 from deadbeat.targets.fake import FakeTarget
@@ -26,6 +28,7 @@ normal 1 1921440
 lost 3
 end 2
 """
+SPEC = {"seconds": 1.0, "additions": 10_000, "cpus": (0, 1)}
 
 
 def test_a_whole_result() -> None:
@@ -62,12 +65,15 @@ def test_half_a_result_is_none(text: str) -> None:
 
 
 def ask(**more: object) -> LoadRequest:
-    given = {
-        "key": LoadKey(2, "plain", 1), "normal": 2, "real_time": True, "seconds": 1.0,
-        "units": 10, "unit_ps": 1000, "period_ns": 0, "policy": "fifo", "priority": 99,
-        "cpus": (0, 1), **more,
-    }  # fmt: skip
-    return LoadRequest(**given)  # type: ignore[arg-type]
+    """Of a `LoadSpec`'s fields, a condition, a number of threads, and what a remedy changes."""
+    change = {name: more.pop(name) for name in ("pin", "normal_cpus") if name in more}
+    key = LoadKey(more.pop("threads", 2), more.pop("condition", "plain"), 1)  # type: ignore[arg-type]
+    return LoadRequest(
+        spec=LoadSpec(**{**SPEC, **more}),  # type: ignore[arg-type]
+        key=key,
+        change=RemedyChange(**change),  # type: ignore[arg-type]
+        unit_ps=1000,
+    )
 
 
 def names(asked: LoadRequest, seen: Seen, machine: dict[str, object] | None = None) -> list[str]:
@@ -82,7 +88,7 @@ def test_a_run_is_judged_by_what_the_thread_really_had() -> None:
     assert names(ask(priority=50), inside) == ["invalid wrong-priority"]
     assert names(ask(policy="other"), inside) == ["invalid wrong-priority"]
     assert names(ask(pin=1), inside) == ["invalid wrong-placement"]
-    assert names(ask(real_time=False), parse(WHOLE)) == ["warning gaps-lost"]
+    assert names(ask(condition="reference"), parse(WHOLE)) == ["warning gaps-lost"]
 
 
 def test_ordinary_threads_that_never_ran_are_a_result_only_where_their_cpu_was_taken() -> None:
@@ -93,7 +99,7 @@ def test_ordinary_threads_that_never_ran_are_a_result_only_where_their_cpu_was_t
     assert names(ask(cpus=(0,)), idle) == []
     assert names(ask(normal_cpus=(0,)), idle) == []
     assert names(ask(pin=0, normal_cpus=(1,)), idle)[-1] == "invalid load-not-reached"
-    assert names(ask(cpus=(0,), real_time=False), idle) == ["invalid load-not-reached"]
+    assert names(ask(cpus=(0,), condition="reference"), idle) == ["invalid load-not-reached"]
 
 
 def test_stolen_time_is_a_warning() -> None:

@@ -104,13 +104,12 @@ def test_a_condition_does_what_its_remedy_says_and_nothing_else(tmp_path: Path) 
     store = begin(tmp_path / "a", engine)
     go(engine, store)
     for ask, held in zip(engine.asked, engine.held, strict=True):
-        pinned, fast = ask.pin is not None, any("governor" in path for path in held)
+        pinned, fast = ask.change.pin is not None, any("governor" in path for path in held)
         assert (pinned, fast) == {
             "plain": (False, False), "reference": (False, False), "pin": (True, False),
             "governor": (False, True), "all": (True, True), "traced": (False, False),
         }[ask.key.condition]  # fmt: skip
         assert ask.real_time == (ask.key.condition != "reference")
-        assert ask.trace == (ask.key.condition == "traced")
         assert ask.units == 10_000_000 * 1000 // UNIT_PS
         run = store.load(ask.key)
         assert ("CPU of the real-time thread" in run.applied) == pinned

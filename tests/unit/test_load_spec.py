@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from deadbeat.kinds.interference.plan import PlannedCell, ask_for, cells, plan, seconds_of
+from deadbeat.kinds.interference.engine import LoadRequest
+from deadbeat.kinds.interference.plan import PlannedCell, cells, plan, seconds_of
 from deadbeat.kinds.interference.remedies import RemedyChange
 from deadbeat.kinds.interference.spec import (
     LoadSpec,
@@ -87,8 +88,8 @@ def test_the_papers_own_round_and_limit() -> None:
     """Truth: the paper's Load.c: nine loops of a million in a loop of a hundred; and its 2 s."""
     spec = resolve(specify(preset("paper", {})), (0, 1))
     assert (spec.additions, spec.deadline) == (900_000_000, 2000 * MS)
-    ask = ask_for(spec, LoadKey(0, "plain", 1), None, unit_ps=270_000)
-    assert (ask.units, ask.unit_ps) == (900_000, 270_000)
+    ask = LoadRequest(spec=spec, key=LoadKey(0, "plain", 1), unit_ps=270_000)
+    assert ask.units == 900_000
     assert (spec.repeats, spec.remedy_repeats) == (3, 8)
     assert specify(preset("paper", {"repeats": "10"})).remedy_repeats is None
     assert specify(preset("paper", {"remedies": "none"})).remedy_repeats is None

@@ -38,8 +38,8 @@ def test_who_has_its_cpu_while_it_is_ready_is_counted_by_name() -> None:
     text += switch(1, "10.141000", "kworker/1:0 S", "db-normal1 120")
     text += switch(1, "10.150000", "db-normal1 R", "db-rounds0 0")
     found = takers_of(text)
-    assert found.switches == 1
-    assert found.waited_ns == {
+    assert found["switches"] == 1
+    assert found["waited_ns"] == {
         "ordinary threads of this test": 49_000_000, "kworker/1:0 (ordinary)": 1_000_000,
     }  # fmt: skip
 
@@ -47,8 +47,8 @@ def test_who_has_its_cpu_while_it_is_ready_is_counted_by_name() -> None:
 def test_sleep_is_no_waiting() -> None:
     text = switch(0, "1.000000", "db-rounds0 S", "db-normal0 120")
     text += switch(0, "1.500000", "db-normal0 R", "db-rounds0 0")
-    assert takers_of(text).waited_ns == {}
-    assert takers_of(text).switches == 0
+    assert takers_of(text)["waited_ns"] == {}
+    assert takers_of(text)["switches"] == 0
 
 
 def test_waiting_ends_where_it_runs_on_and_other_cpus_do_not_count() -> None:
@@ -56,13 +56,13 @@ def test_waiting_ends_where_it_runs_on_and_other_cpus_do_not_count() -> None:
     text += switch(1, "1.000500", "db-normal0 R", "db-normal1 120")
     text += switch(1, "1.001000", "db-normal1 R", "db-rounds0 0")
     text += switch(0, "1.900000", "migration/0 S", "db-normal2 120")
-    assert takers_of(text).waited_ns == {"migration/0 (deadline)": 1_000_000}
+    assert takers_of(text)["waited_ns"] == {"migration/0 (deadline)": 1_000_000}
 
 
 def test_a_task_of_its_own_priority_is_named_with_it() -> None:
     text = switch(0, "1.000000", "db-rounds0 R", "multipathd 0")
     text += switch(0, "1.002000", "multipathd S", "db-rounds0 0")
-    assert takers_of(text).waited_ns == {"multipathd (priority 99)": 2_000_000}
+    assert takers_of(text)["waited_ns"] == {"multipathd (priority 99)": 2_000_000}
 
 
 def test_interrupts_count_only_while_it_runs() -> None:
@@ -77,7 +77,7 @@ def test_interrupts_count_only_while_it_runs() -> None:
     text += line(1, "1.300000", "softirq_exit: vec=3 [action=NET_RX]", "swapper/1")
     text += line(0, "1.400000", "local_timer_entry: vector=236")
     text += line(0, "1.400003", "local_timer_exit: vector=236")
-    assert takers_of(text).interrupted_ns == {
+    assert takers_of(text)["interrupted_ns"] == {
         "interrupt virtio0": 40_000, "softirq TIMER": 7_000, "local timer": 3_000,
     }  # fmt: skip
 
@@ -85,4 +85,4 @@ def test_interrupts_count_only_while_it_runs() -> None:
 def test_text_without_events_and_torn_lines_say_nothing() -> None:
     torn = switch(0, "1.000000", "db-rounds0 R", "db-normal0 120")
     for text in ("", HEAD, "no such thing\n", torn[: len(torn) // 2]):
-        assert takers_of(text).waited_ns == {}
+        assert takers_of(text)["waited_ns"] == {}

@@ -18,7 +18,7 @@ from deadbeat.compare.words import (
     verdict_text,
     words_list,
 )
-from deadbeat.kinds.interference.words import effects_beside, effects_beside_columns
+from deadbeat.kinds.interference.document import remedies_beside
 from deadbeat.model.comparison import (
     VERDICTS,
     CellComparison,
@@ -279,15 +279,7 @@ def _cells(result: ComparisonResult) -> list[Part]:
     found = _each(result, _differing)
     if result.remedies:
         names = [str(campaign.get("name", "?")) for campaign in result.campaigns]
-        told = Note(
-            "What each changes, with 95 % intervals, against runs of its own load test without it;"
-            " below 0 is better. No verdict compares the sides here."
-        )
-        rows = effects_beside(result.remedies)
-        columns = effects_beside_columns(names)
-        title = "Remedies, each against runs of its own load test without it"
-        table = texts_table("remedies-table", columns, rows, title=title, terminal=True)
-        found.append(Subsection("Remedies on each side", [told, table]))
+        found.append(remedies_beside(names, result.remedies))
     return found
 
 

@@ -42,7 +42,7 @@ class RunFolders(Generic[S]):
     read: Callable[[Any], Any]
     planned: Callable[[S], Sequence[Any]]
     asked_for: Callable[[Any], str] = lambda spec: ""
-    plain: Callable[[Any], Mapping[str, Any]] = plain_of
+    plain: Callable[[Any], Mapping[str, object]] = plain_of
 
     def state_of(self, path: Path) -> FolderState:
         """State of the experiment in ``path``; damage is a state, not an error."""

@@ -138,6 +138,26 @@ class Gaps(_Columns):
     cpu_after: Integers = field(converter=_integers, factory=list)
 
 
+class Takers(TypedDict, total=False):
+    """What ran instead of the real-time thread of a TRACED run.
+
+    Attributes:
+        waited_ns: Time it was switched out although ready, by who ran on its CPU meanwhile:
+            ``ordinary threads``, or a name with its priority.
+        interrupted_ns: Time of interrupts on its CPU while it ran, by name; of one within another
+            it counts as that of the inner one alone.
+        switches: Times it was switched out although ready.
+        lost_events: Those the buffers could not hold.
+        unavailable: Why nothing of this is known.
+    """
+
+    waited_ns: dict[str, int]
+    interrupted_ns: dict[str, int]
+    switches: int
+    lost_events: int
+    unavailable: str
+
+
 @frozen(kw_only=True)
 class Seen:
     """What the threads of a run did.
@@ -164,7 +184,7 @@ class Seen:
     priority: int | None = None
     cpu: int | None = None
     unit_ps: int | None = None
-    trace: dict[str, Any] = field(factory=dict)
+    trace: Takers = field(factory=Takers)
 
 
 class LoadMachine(TypedDict, total=False):
@@ -370,7 +390,7 @@ class LoadSummary:
 
     name: str
     kind: str = "hardware"
-    spec: dict[str, Any]
+    spec: dict[str, object]
     platform: dict[str, str]
     round_ns: int
     deadline_ns: int

@@ -37,7 +37,10 @@ from deadbeat.report.document import (
     Table,
     inside,
 )
-from deadbeat.store.files import atomic_write, storing
+from deadbeat.report.paper import Words, write_charts
+from deadbeat.store.files import atomic_write, storing, write_json
+from deadbeat.store.folder import OwnedFolder
+from deadbeat.store.place import REPORT_FILE
 
 #: Significant digits of embedded figures; files beside the page hold them in full.
 _DIGITS = 6
@@ -477,6 +480,31 @@ def write_page(path: Path, document: Document) -> Path:
     """
     # A host name read from bytes can hold lone surrogates, which UTF-8 cannot.
     return write_text(path, page(document).encode("utf-8", "xmlcharrefreplace"))
+
+
+def write_result(
+    store: OwnedFolder,
+    document: Document,
+    files: Mapping[str, str | dict[str, object]],
+    *,
+    words: Words,
+    charts: Sequence[Chart] = (),
+) -> Path:
+    """All that derives from the runs in ``store``, each file replaced atomically; the page last.
+
+    Args:
+        files: Name -> text, or plain values for JSON.
+        charts: Drawn in ``figures/``, with ``words`` on each.
+    """
+    with store.lock():
+        for name, content in files.items():
+            if isinstance(content, str):
+                atomic_write(store.path / name, content)
+            else:
+                write_json(store.path / name, content)
+        if charts:
+            write_charts(store.path / "figures", charts, words)
+        return write_page(store.path / REPORT_FILE, document)
 
 
 def write_text(path: Path, text: str | bytes) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 
 from cattrs.gen.typeddicts import make_dict_structure_fn
 
-from deadbeat.model.load import Gaps, LoadKey, LoadMachine, LoadRun, Rounds
+from deadbeat.model.load import Gaps, LoadKey, LoadMachine, LoadRun, Rounds, Takers
 from deadbeat.model.validity import judged_load
 from deadbeat.store.runfolder import RunFolder, run_converter
 
@@ -59,10 +59,10 @@ def are_words(plain: Any) -> bool:
 
 
 # Versions before wrote further keys.
-LoadStore.CONVERTER.register_structure_hook_func(
-    lambda kind: kind is LoadMachine,
-    make_dict_structure_fn(LoadMachine, LoadStore.CONVERTER, _cattrs_forbid_extra_keys=False),
-)
+for _told in (LoadMachine, Takers):
+    LoadStore.CONVERTER.register_structure_hook(
+        _told, make_dict_structure_fn(_told, LoadStore.CONVERTER, _cattrs_forbid_extra_keys=False)
+    )
 for _columns in (Rounds, Gaps):
     LoadStore.CONVERTER.register_unstructure_hook(_columns, lambda columns: columns.to_json())
     LoadStore.CONVERTER.register_structure_hook(_columns, lambda plain, wanted: wanted(**plain))

@@ -4,30 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from attrs import field, frozen
-
+from deadbeat.model.load import Takers
 from deadbeat.trace.parse import Trace
 from deadbeat.trace.timeline import IDLE, Handler, Thread, Timeline
 
 #: Name of the real-time thread, as runtime/src/rounds.c calls it.
 THREAD = "db-rounds0"
-
-
-@frozen(kw_only=True)
-class Takers:
-    """What ran instead of the real-time thread.
-
-    Attributes:
-        waited_ns: Time it was switched out although ready, by who ran on its CPU meanwhile:
-            ``ordinary threads``, or a name with its priority.
-        interrupted_ns: Time of interrupts on its CPU while it ran, by name; of one within another
-            it counts as that of the inner one alone.
-        switches: Times it was switched out although ready.
-    """
-
-    waited_ns: dict[str, int] = field(factory=dict)
-    interrupted_ns: dict[str, int] = field(factory=dict)
-    switches: int = 0
 
 
 def takers_of(text: str) -> Takers:

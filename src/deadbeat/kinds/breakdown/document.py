@@ -31,11 +31,9 @@ from deadbeat.report.document import (
     machine_facts,
     said,
 )
-from deadbeat.report.html import terms, write_page
-from deadbeat.report.paper import Words, write_charts
+from deadbeat.report.html import terms, write_result
+from deadbeat.report.paper import Words
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.files import atomic_write, write_json
-from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.summary import csv_text
 
 
@@ -260,18 +258,14 @@ def summary_dict(found: Breakdown) -> dict[str, object]:
 
 
 def write_breakdown(store: CampaignStore, *, draw: bool = True) -> tuple[Breakdown, Path]:
-    """Everything derived, replaced atomically, the page last; the page's path."""
+    """Everything derived; the page's path."""
     found = summarise(store)
-    path = store.path / REPORT_FILE
-    with store.lock():
-        atomic_write(
-            store.path / "summary.csv", csv_text(columns(CellResult), map(row, found.cells))
-        )
-        atomic_write(store.path / "sets.csv", csv_text(columns(SetResult), map(row, found.sets)))
-        write_json(store.path / "summary.json", summary_dict(found))
-        if draw and found.cells:
-            machine = f"{found.platform['soc']} · {found.platform['kernel']}"
-            words = Words(labels=" · ".join(found.labels), caption=machine)
-            write_charts(store.path / "figures", charts(found), words)
-        write_page(path, breakdown_document(found))
-    return found, path
+    files: dict[str, str | dict[str, object]] = {
+        "summary.csv": csv_text(columns(CellResult), map(row, found.cells)),
+        "sets.csv": csv_text(columns(SetResult), map(row, found.sets)),
+        "summary.json": summary_dict(found),
+    }
+    machine = f"{found.platform['soc']} · {found.platform['kernel']}"
+    words = Words(labels=" · ".join(found.labels), caption=machine)
+    drawn = charts(found) if draw and found.cells else ()
+    return found, write_result(store, breakdown_document(found), files, words=words, charts=drawn)

@@ -36,7 +36,7 @@ from deadbeat.kinds.interference.lost import (
     lost_of,
     stopped_ns,
 )
-from deadbeat.model.load import ALL, PLAIN, Cause, LoadCell, LoadRun
+from deadbeat.model.load import ALL, PLAIN, Cause, LoadCell, LoadRun, Takers
 
 #: Lost time below this share of the window is not worth a cause.
 _LEAST_SHARE = 0.0005
@@ -213,10 +213,10 @@ def _waiting(scene: Scene) -> list[Cause]:
 def _seen_instead(traced: LoadRun | None) -> tuple[str, float | None]:
     """What the traced run says of who had the CPU: in words, and the share that ordinary threads
     had; None: it says nothing."""
-    trace = traced.trace if traced is not None else {}
+    trace = traced.trace if traced is not None else Takers()
     if "unavailable" in trace:
         return f"; events were not recorded: {trace['unavailable']}", None
-    waited: dict[str, int] = trace.get("waited_ns") or {}
+    waited = trace.get("waited_ns", {})
     whole = sum(waited.values())
     if not whole:
         return "", None

@@ -23,6 +23,7 @@ from deadbeat.kinds.interference.words import (
     without_causes,
 )
 from deadbeat.model import histogram
+from deadbeat.model.comparison import RemedyEffects
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import QUANTILES_PPM
 from deadbeat.model.load import (
@@ -49,12 +50,11 @@ from deadbeat.report.document import (
     Subsection,
     Table,
     csv_of,
+    said,
 )
-from deadbeat.report.html import terms, write_page
-from deadbeat.report.paper import FORMATS, Words, write_charts
-from deadbeat.store.files import atomic_write, write_json
+from deadbeat.report.html import terms, write_result
+from deadbeat.report.paper import Words
 from deadbeat.store.load import LoadStore
-from deadbeat.store.place import REPORT_FILE
 
 
 def _plain(estimate: Estimate) -> str:
@@ -296,6 +296,35 @@ def power_lines(summary: LoadSummary) -> list[str]:
     return lines
 
 
+def remedies_beside(names: Sequence[str], remedies: Sequence[RemedyEffects]) -> Subsection:
+    """What each remedy changes in every load test of these names."""
+
+    def side(place: int, text: Callable[[Effect], str]) -> Callable[[RemedyEffects], str | None]:
+        return lambda each: text(effect) if (effect := each.effects[place]) else None
+
+    columns = [
+        said("remedy", lambda each: condition_words(each.condition)),
+        said("ordinary", lambda each: "any" if each.normal is None else str(each.normal)),
+    ]
+    for place, name in enumerate(names):
+        columns += [
+            said(f"{name}: failures/s", side(place, difference)),
+            said(f"{name}: p99 ms", side(place, lambda e: ranged(e.p99_ns, 3, scale=1e-6))),
+        ]
+    told = Note(
+        "What each changes, with 95 % intervals, against runs of its own load test without it;"
+        " below 0 is better. No verdict compares the sides here."
+    )
+    table = Table(
+        name="remedies-table",
+        title="Remedies, each against runs of its own load test without it",
+        columns=columns,
+        rows=remedies,
+        terminal=True,
+    )
+    return Subsection("Remedies on each side", [told, table])
+
+
 # ---------- files ----------
 
 
@@ -308,22 +337,20 @@ def summary_dict(summary: LoadSummary, **more: object) -> dict[str, object]:
     return {**attrs.asdict(summary, value_serializer=plain), **more}
 
 
-def write_load(
-    store: LoadStore, summary: LoadSummary, *, figures: bool = True
-) -> tuple[LoadSummary, Path]:
-    """Everything derived, replaced atomically; the page's path."""
-    path = store.path / REPORT_FILE
-    with store.lock():
-        write_json(store.path / "summary.json", summary_dict(summary))
-        atomic_write(store.path / "summary.csv", csv_of(COLUMNS, summary.cells))
-        if figures:
-            write_figures(summary, store.path / "figures")
-        write_page(path, load_document(summary))
-    return summary, path
+def write_load(store: LoadStore, summary: LoadSummary, *, figures: bool = True) -> Path:
+    """Everything derived; the page's path."""
+    document = load_document(summary)
+    cells = csv_of(COLUMNS, summary.cells)
+    return write_result(
+        store,
+        document,
+        {"summary.json": summary_dict(summary), "summary.csv": cells},
+        words=paper_words(summary),
+        charts=document.charts if figures else (),
+    )
 
 
-def write_figures(summary: LoadSummary, folder: Path, formats: Sequence[str] = FORMATS) -> None:
-    """Every figure in every format."""
+def paper_words(summary: LoadSummary) -> Words:
+    """Labels and caption of every figure on paper."""
     caption = f"{form_of(summary)} · {summary.platform['processor']} · {summary.platform['kernel']}"
-    words = Words(labels=" · ".join(labels(summary)), caption=caption)
-    write_charts(folder, load_charts(summary), words, formats)
+    return Words(labels=" · ".join(labels(summary)), caption=caption)

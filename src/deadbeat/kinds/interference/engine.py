@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from attrs import frozen
+from attrs import field, frozen
 
+from deadbeat.kinds.interference.remedies import RemedyChange
+from deadbeat.kinds.interference.spec import LoadSpec
 from deadbeat.model.errors import DataError
-from deadbeat.model.load import Gaps, LoadKey, Rounds, Seen
+from deadbeat.model.load import REFERENCE, Gaps, LoadKey, Rounds, Seen
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import JournalEntry, Setting
 from deadbeat.targets.readings import Readings
@@ -20,36 +22,41 @@ REASON = "deadbeat load"
 
 @frozen(kw_only=True)
 class LoadRequest:
-    """How one run is done.
+    """One run of a resolved specification.
 
     Attributes:
-        normal: Ordinary threads.
-        real_time: False: without the real-time thread.
-        seconds: Length of the window.
-        units: Work of a round, thousands of additions.
-        unit_ps: What one takes undisturbed.
-        period_ns: 0: back to back.
-        cpus: CPUs that all threads may use.
-        pin: CPU the real-time thread is bound to.
-        normal_cpus: CPUs the ordinary threads keep to; None: ``cpus``.
-        trace: Whether the kernel's events are recorded meanwhile.
-        seed: Of engines that make their figures up.
+        change: What its condition does.
+        unit_ps: What a unit of work takes undisturbed.
     """
 
+    spec: LoadSpec
     key: LoadKey
-    normal: int
-    real_time: bool
-    seconds: float
-    units: int
+    change: RemedyChange = field(factory=RemedyChange)
     unit_ps: int
-    period_ns: int
-    policy: str
-    priority: int
-    cpus: tuple[int, ...]
-    pin: int | None = None
-    normal_cpus: tuple[int, ...] | None = None
-    trace: bool = False
-    seed: int = 0
+
+    @property
+    def real_time(self) -> bool:
+        """False: without the real-time thread."""
+        return self.key.condition != REFERENCE
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """CPUs that all threads may use."""
+        assert self.spec.cpus is not None
+        return self.spec.cpus
+
+    @property
+    def normal_cpus(self) -> tuple[int, ...]:
+        """CPUs the ordinary threads keep to."""
+        return self.cpus if self.change.normal_cpus is None else self.change.normal_cpus
+
+    @property
+    def units(self) -> int:
+        """Work of a round, thousands of additions."""
+        spec = self.spec
+        return max(
+            spec.additions // 1000 if spec.additions else spec.round_ns * 1000 // self.unit_ps, 1
+        )
 
 
 class LoadEngine(ABC):

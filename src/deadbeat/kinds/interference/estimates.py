@@ -290,14 +290,12 @@ def p99_difference(before: Sequence[Integers], after: Sequence[Integers], *, see
     """
     one, other = p99_of(np.concatenate(before)), p99_of(np.concatenate(after))
     value = other.value - one.value
-    if len(before) < 2 or None in (one.low, one.high, other.low, other.high):
+    ends = [end for side in (one, other) for end in (side.low, side.high) if end is not None]
+    if len(before) < 2 or len(ends) < 4:
         return Estimate(value=value)
-    assert one.low is not None
-    assert one.high is not None
-    assert other.low is not None
-    assert other.high is not None
-    down = math.hypot(one.high - one.value, other.value - other.low)
-    up = math.hypot(one.value - one.low, other.high - other.value)
+    low, high, other_low, other_high = ends
+    down = math.hypot(high - one.value, other.value - other_low)
+    up = math.hypot(one.value - low, other_high - other.value)
     drawn = _drawn(before, after, seed=seed)
     factor = arm_factor(len(before), _TAIL)
     least, most = np.quantile(drawn, [_TAIL, 1 - _TAIL]).tolist()

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from attrs import asdict, evolve
+from attrs import evolve
 
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.kinds.interference.engine import LoadEngine, LoadRequest, parse
 from deadbeat.model.errors import RunError, TargetError
-from deadbeat.model.load import Seen
+from deadbeat.model.load import TRACED, Seen, Takers
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import JournalEntry, Setting
 from deadbeat.settings.journal import Journal
@@ -83,25 +83,27 @@ class HardwareLoad(LoadEngine):
         out = f"{self._target.folder}/{ask.key.text}"
         options = {
             "--cpus": _list(ask.cpus),
-            "--seconds-ns": str(round(ask.seconds * 1e9)),
-            "--normal": str(ask.normal),
+            "--seconds-ns": str(round(ask.spec.seconds * 1e9)),
+            "--normal": str(ask.key.normal),
             "--real-time": str(int(ask.real_time)),
-            "--priority": _priority(ask.policy, ask.priority),
-            "--pin": str(-1 if ask.pin is None else ask.pin),
+            "--priority": _priority(ask.spec.policy, ask.spec.priority),
+            "--pin": str(-1 if ask.change.pin is None else ask.change.pin),
             "--units": str(ask.units),
             "--unit-ps": str(ask.unit_ps),
-            "--period-ns": str(ask.period_ns),
+            "--period-ns": str(ask.spec.period or 0),
             "--out": out,
         }
-        options |= {} if ask.normal_cpus is None else {"--normal-cpus": _list(ask.normal_cpus)}
-        trace = self._traced(ask, options) if ask.trace else self._converse(ask, options)
+        if ask.change.normal_cpus is not None:
+            options["--normal-cpus"] = _list(ask.normal_cpus)
+        traced = ask.key.condition == TRACED
+        trace = self._traced(ask, options) if traced else self._converse(ask, options)
         with TemporaryDirectory() as folder:
             path = Path(folder) / "rounds"
             self._target.get(out, path)
             self._target.run(("rm", "-f", out))
             return evolve(parse(path.read_text()), trace=trace)
 
-    def _traced(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, object]:
+    def _traced(self, ask: LoadRequest, options: dict[str, str]) -> Takers:
         """One run under event tracing; who had the CPU, or why that is not known."""
         with Tracer(self._target, cpus=ask.cpus) as tracer:
             tracer.start()
@@ -110,12 +112,12 @@ class HardwareLoad(LoadEngine):
             text = tracer.text()
             if tracer.unavailable:
                 return {"unavailable": tracer.unavailable}
-            return {**asdict(takers_of(text)), "lost_events": tracer.lost}
+            return {**takers_of(text), "lost_events": tracer.lost}
 
-    def _converse(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, object]:
-        tail_s = (_TAIL_ROUNDS + ask.normal) * ask.units * ask.unit_ps / 1e12
-        timeout = ask.seconds + tail_s + _PATIENCE_S
-        for line in self._executor.converse("rounds", ask.policy, options, timeout=timeout):
+    def _converse(self, ask: LoadRequest, options: dict[str, str]) -> Takers:
+        tail_s = (_TAIL_ROUNDS + ask.key.normal) * ask.units * ask.unit_ps / 1e12
+        timeout = ask.spec.seconds + tail_s + _PATIENCE_S
+        for line in self._executor.converse("rounds", ask.spec.policy, options, timeout=timeout):
             raise RunError(f"unexpected words of the program: {line[:80]}")
         return {}
 

@@ -136,7 +136,8 @@ def _report(path: Path, figures: bool) -> Shown:
         run, reason = min(((key.text, why) for key, why in failed.items()), default=("", ""))
         why = f", for example {run}: {reason}" if run else ""
         raise DeadbeatError(f"{path}: no run has a result{why}", "repeat its command")
-    summary, page = write_load(store, summary_of(store), figures=figures)
+    summary = summary_of(store)
+    page = write_load(store, summary, figures=figures)
     return Shown(
         plain=_plain(summary, store),
         document=load_document(summary),

@@ -7,8 +7,6 @@ from collections.abc import Collection
 
 from attrs import frozen
 
-from deadbeat.kinds.interference.engine import LoadRequest
-from deadbeat.kinds.interference.remedies import RemedyChange
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadKey
 from deadbeat.store.load import LoadStore
@@ -84,30 +82,3 @@ def block_of(spec: LoadSpec, key: LoadKey) -> int:
 def seconds_of(spec: LoadSpec, runs: int) -> float:
     """About how long so many runs take."""
     return runs * (spec.seconds + OVERHEAD_S)
-
-
-def ask_for(spec: LoadSpec, key: LoadKey, change: RemedyChange | None, unit_ps: int) -> LoadRequest:
-    """What the run ``key`` asks an engine for.
-
-    Args:
-        change: What its condition does; None: nothing.
-        unit_ps: What a unit of work takes undisturbed.
-    """
-    assert spec.round is not None
-    assert spec.cpus is not None
-    return LoadRequest(
-        key=key,
-        normal=key.normal,
-        real_time=key.condition != REFERENCE,
-        seconds=spec.seconds,
-        units=max(spec.additions // 1000 if spec.additions else spec.round * 1000 // unit_ps, 1),
-        unit_ps=unit_ps,
-        period_ns=spec.period or 0,
-        policy=spec.policy,
-        priority=spec.priority,
-        cpus=spec.cpus,
-        pin=change.pin if change else None,
-        normal_cpus=change.normal_cpus if change else None,
-        trace=key.condition == TRACED,
-        seed=spec.seed,
-    )

@@ -60,7 +60,7 @@ class RemedyChange:
     settings: tuple[Setting, ...] = ()
     pin: int | None = None
     normal_cpus: tuple[int, ...] | None = None
-    words: str
+    words: str = ""
 
 
 @frozen

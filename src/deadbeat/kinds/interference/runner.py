@@ -18,7 +18,7 @@ from deadbeat.host.proc import STAT, task_of
 from deadbeat.host.snapshot import FREQUENCY, Snapshot, diff, given, parse
 from deadbeat.host.values import Unknown
 from deadbeat.kinds.interference.engine import REASON, LoadEngine, LoadRequest
-from deadbeat.kinds.interference.plan import ask_for, plan, seconds_of
+from deadbeat.kinds.interference.plan import plan, seconds_of
 from deadbeat.kinds.interference.remedies import (
     REMEDIES,
     Impossible,
@@ -50,11 +50,6 @@ class Possible:
 
     changes: dict[str, RemedyChange] = field(factory=dict)
     impossible: dict[str, str] = field(factory=dict)
-
-    @property
-    def words(self) -> dict[str, str]:
-        """What each that is possible does."""
-        return {name: change.words for name, change in self.changes.items()}
 
 
 def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
@@ -116,9 +111,9 @@ class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
         """Nothing is kept of it."""
 
     def _one(self, key: LoadKey) -> LoadRun:
-        engine, change = self._engine, self._changes.get(key.condition)
-        ask = ask_for(self._spec, key, change, self._unit_ps)
-        settings = change.settings if change else ()
+        engine, change = self._engine, self._changes.get(key.condition, RemedyChange())
+        ask = LoadRequest(spec=self._spec, key=key, change=change, unit_ps=self._unit_ps)
+        settings = change.settings
         with engine.holding(settings, reason=f"{REASON}, {key.text}") as held:
             beside = Beside(engine, ask.cpus)
             started = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -126,10 +121,10 @@ class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
             machine = beside.ends()
             lost = list(_no_longer(engine, settings))
         applied = dict(held)
-        if ask.pin is not None:
-            applied["CPU of the real-time thread"] = str(ask.pin)
-        if ask.normal_cpus is not None:
-            applied["CPUs of the ordinary threads"] = ",".join(map(str, ask.normal_cpus))
+        if change.pin is not None:
+            applied["CPU of the real-time thread"] = str(change.pin)
+        if change.normal_cpus is not None:
+            applied["CPUs of the ordinary threads"] = ",".join(map(str, change.normal_cpus))
         return LoadRun(
             **{each.name: getattr(seen, each.name) for each in fields(Seen)},
             key=key,
@@ -214,7 +209,7 @@ def problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> tuple[Findin
 def _problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> Iterator[Finding]:
     if ask.real_time:
         yield from _placed(ask, seen)
-    if ask.normal and not any(seen.normal_units) and not _starved(ask):
+    if ask.key.normal and not any(seen.normal_units) and not _starved(ask):
         yield problem("load-not-reached", "the ordinary threads never ran", "invalid")
     before, after = machine.get("rt_runtime_before_us"), machine.get("rt_runtime_us")
     if None not in (before, after) and before != after:
@@ -238,12 +233,13 @@ def _problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> Iterator[Fi
 
 
 def _placed(ask: LoadRequest, seen: Seen) -> Iterator[Finding]:
-    wanted = (ask.policy, ask.priority if ask.policy == "fifo" else 0)
+    spec, pin = ask.spec, ask.change.pin
+    wanted = (spec.policy, spec.priority if spec.policy == "fifo" else 0)
     if (seen.policy, seen.priority) != wanted:
         text = f"the thread had {seen.policy} {seen.priority}, not {wanted[0]} {wanted[1]}"
         yield problem("wrong-priority", text, "invalid")
-    if ask.pin is not None and seen.cpu != ask.pin:
-        text = f"the thread was bound to CPU {seen.cpu}, not {ask.pin}"
+    if pin is not None and seen.cpu != pin:
+        text = f"the thread was bound to CPU {seen.cpu}, not {pin}"
         yield problem("wrong-placement", text, "invalid")
     if not rounds_inside(seen.rounds, seen.window_ns):
         yield problem("too-few-rounds", "the window holds no round", "invalid")
@@ -252,8 +248,8 @@ def _placed(ask: LoadRequest, seen: Seen) -> Iterator[Finding]:
 def _starved(ask: LoadRequest) -> bool:
     """Whether the real-time thread has the ordinary ones' only CPU: that they did nothing is a
     result."""
-    theirs = ask.cpus if ask.normal_cpus is None else ask.normal_cpus
-    return ask.real_time and len(theirs) == 1 and ask.pin in (None, *theirs)
+    theirs = ask.normal_cpus
+    return ask.real_time and len(theirs) == 1 and ask.change.pin in (None, *theirs)
 
 
 def _no_longer(engine: LoadEngine, settings: Sequence[Setting]) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ import attrs
 
 from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.kinds.interference.engine import LoadEngine, LoadRequest
-from deadbeat.model.load import Gaps, Rounds, Seen
+from deadbeat.model.load import TRACED, Gaps, Rounds, Seen, Takers
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting
 from deadbeat.targets.fake import FakeTarget
@@ -83,8 +83,8 @@ class SimulatedLoad(LoadEngine):
 
     def run(self, ask: LoadRequest) -> Seen:
         """Rounds made up from the seed and the key: the same again for the same."""
-        draw = random.Random(f"{ask.seed} {ask.key.text}")
-        low, high = _WARMUP_NS, _WARMUP_NS + round(ask.seconds * _SECOND_NS)
+        draw = random.Random(f"{ask.spec.seed} {ask.key.text}")
+        low, high = _WARMUP_NS, _WARMUP_NS + round(ask.spec.seconds * _SECOND_NS)
         window = (low, high)
         if not ask.real_time:
             units = self._normal(ask, draw, high - low, 0)
@@ -96,9 +96,9 @@ class SimulatedLoad(LoadEngine):
             rounds=Rounds.of_rows(rounds),
             gaps=Gaps.of_rows(gaps),
             normal_units=self._normal(ask, draw, high - low, sum(row[3] for row in rounds)),
-            policy=ask.policy,
-            priority=ask.priority if ask.policy == "fifo" else 0,
-            cpu=-1 if ask.pin is None else ask.pin,
+            policy=ask.spec.policy,
+            priority=ask.spec.priority if ask.spec.policy == "fifo" else 0,
+            cpu=-1 if ask.change.pin is None else ask.change.pin,
             unit_ps=UNIT_PS,
             trace={
                 "waited_ns": {"ordinary threads of this test": sum(gap[2] for gap in gaps)},
@@ -106,8 +106,8 @@ class SimulatedLoad(LoadEngine):
                 "switches": len(gaps),
                 "lost_events": 0,
             }
-            if ask.trace
-            else {},
+            if ask.key.condition == TRACED
+            else Takers(),
         )
 
     def _rounds(
@@ -117,11 +117,12 @@ class SimulatedLoad(LoadEngine):
         rounds: list[list[int]] = []
         gaps: list[list[int]] = []
         now, due = 0, draw.randrange(_SECOND_NS // 2)
-        cpu = ask.pin if ask.pin is not None else ask.cpus[0]
+        pin, period_ns = ask.change.pin, ask.spec.period or 0
+        cpu = ask.cpus[0] if pin is None else pin
         while now < end:
             release = now
             cpu_ns, moved = self._length(ask, draw), 0
-            if ask.pin is None and len(ask.cpus) > 1 and ask.normal and draw.random() < 0.03:
+            if pin is None and len(ask.cpus) > 1 and ask.key.normal and draw.random() < 0.03:
                 cpu, moved = draw.choice([c for c in ask.cpus if c != cpu]), 1
                 cpu_ns += _MOVE_NS
             waited = 0
@@ -132,10 +133,10 @@ class SimulatedLoad(LoadEngine):
             finish = now + cpu_ns + waited
             next_due = finish
             skipped = 0
-            if ask.period_ns:
-                periods = -(-(finish - release) // ask.period_ns)
-                skipped, next_due = periods - 1, release + periods * ask.period_ns
-            voluntary, involuntary = int(bool(ask.period_ns)), int(waited > 0)
+            if period_ns:
+                periods = -(-(finish - release) // period_ns)
+                skipped, next_due = periods - 1, release + periods * period_ns
+            voluntary, involuntary = int(bool(period_ns)), int(waited > 0)
             row = [release, now, finish, cpu_ns, waited, voluntary, involuntary]
             rounds.append([*row, cpu, cpu, moved, skipped])
             now = next_due
@@ -144,8 +145,7 @@ class SimulatedLoad(LoadEngine):
     def _length(self, ask: LoadRequest, draw: random.Random) -> int:
         """CPU time of a round."""
         length = ask.units * UNIT_PS / 1000
-        kept = ask.normal_cpus or ask.cpus
-        if ask.normal_cpus is None and ask.normal >= len(kept) // 2:
+        if ask.change.normal_cpus is None and ask.key.normal >= len(ask.cpus) // 2:
             length *= _SMT
         if not any(path.endswith("scaling_governor") for path in self._held):
             length *= _SLOW if draw.random() < 0.1 else 1.0
@@ -155,17 +155,17 @@ class SimulatedLoad(LoadEngine):
         """Whether ordinary threads wait where the real-time one runs."""
         if any("fair_server" in path for path in self._held):
             return False
-        return ask.normal >= len(ask.normal_cpus or ask.cpus)
+        return ask.key.normal >= len(ask.normal_cpus)
 
     def _normal(
         self, ask: LoadRequest, draw: random.Random, length_ns: int, taken_ns: int
     ) -> tuple[int, ...]:
         """Work of each ordinary thread: an equal share of what is left of the CPUs they use."""
-        if not ask.normal:
+        if not ask.key.normal:
             return ()
-        kept = ask.normal_cpus or ask.cpus
-        left = min(ask.normal, len(kept)) * length_ns
-        if ask.normal >= len(kept):
+        kept = ask.normal_cpus
+        left = min(ask.key.normal, len(kept)) * length_ns
+        if ask.key.normal >= len(kept):
             left -= taken_ns
-        share = left * 1000 / UNIT_PS / ask.normal
-        return tuple(round(share * draw.uniform(0.98, 1.0)) for _ in range(ask.normal))
+        share = left * 1000 / UNIT_PS / ask.key.normal
+        return tuple(round(share * draw.uniform(0.98, 1.0)) for _ in range(ask.key.normal))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from deadbeat.kinds.interference.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
-from deadbeat.model.comparison import RemedyEffects
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadSummary
 
 _NAMES = {PLAIN: "as it is", ALL: "all remedies", REFERENCE: "no real-time thread"}
@@ -81,30 +79,6 @@ def asked(name: str, value: object) -> str:
     return f"{text} s" if name == "seconds" else text
 
 
-def effects_beside_columns(names: Sequence[str]) -> list[str]:
-    """Columns of `effects_beside` for load tests of these names."""
-    sides = [(f"{name}: failures/s", f"{name}: p99 ms") for name in names]
-    return ["remedy", "ordinary", *(column for side in sides for column in side)]
-
-
-def effects_beside(remedies: Sequence[RemedyEffects]) -> list[list[str]]:
-    """A row per remedy: what it changes in each load test, with its interval."""
-
-    def side(effect: Effect | None) -> tuple[str, str]:
-        if effect is None:
-            return "-", "-"
-        return difference(effect), ranged(effect.p99_ns, 3, scale=1e-6)
-
-    return [
-        [
-            condition_words(each.condition),
-            "any" if each.normal is None else str(each.normal),
-            *(text for effect in each.effects for text in side(effect)),
-        ]
-        for each in remedies
-    ]
-
-
 def headline(summary: LoadSummary) -> str:
     """The answer in a sentence or two."""
     plain = [cell for cell in summary.cells if cell.condition == PLAIN and cell.runs]
@@ -132,16 +106,13 @@ def headline(summary: LoadSummary) -> str:
 
 
 def threshold(summary: LoadSummary) -> str:
-    """What a failure is, beside what it is in the paper."""
+    """What a failure is."""
     limit = f"A failure is a round over {milliseconds(summary.deadline_ns)} ms"
-    paper = "rounds of 900 million additions that take over 2 s"
     if summary.spec.get("additions") == PAPER_ADDITIONS and summary.deadline_ns == PAPER_LIMIT_NS:
         alone = milliseconds(summary.round_ns)
+        paper = "rounds of 900 million additions that take over 2 s"
         return f"{limit}, as in the paper ({paper}); here one takes {alone} ms alone."
-    return (
-        f"{limit}; the paper's failures are {paper}, so its table is no measure of this one:"
-        " --preset paper asks what it asked."
-    )
+    return f"{limit}."
 
 
 def without_causes(summary: LoadSummary) -> str:

@@ -47,11 +47,9 @@ from deadbeat.report.document import (
     percent,
     said,
 )
-from deadbeat.report.html import terms, write_page
-from deadbeat.report.paper import Words, write_charts
-from deadbeat.store.files import atomic_write
+from deadbeat.report.html import terms, write_result
+from deadbeat.report.paper import Words
 from deadbeat.store.latency import LatencyStore
-from deadbeat.store.place import REPORT_FILE
 
 CSV_FILE = "latency.csv"
 #: Invalid runs that a terminal names; the page has all of them.
@@ -518,15 +516,13 @@ def write_latency(
     """``latency.csv``, the figures, and the page, last: everything that derives from the runs."""
     runs = tuple(store.runs())
     summary = summarise_latency(runs, name=store.path.name, deadlines_ns=deadlines_ns)
-    with store.lock():
-        atomic_write(store.path / CSV_FILE, csv_of(LATENCY_COLUMNS, lines_of(summary)))
-        if figures:
-            captions = paper_words(summary, kernel=store.platform.kernel)
-            write_charts(store.path / "figures", latency_charts(summary, runs), captions)
-        write_page(
-            store.path / REPORT_FILE,
-            latency_document(summary, runs, platform=asdict(store.platform), parameters=store.spec),
-        )
+    write_result(
+        store,
+        latency_document(summary, runs, platform=asdict(store.platform), parameters=store.spec),
+        {CSV_FILE: csv_of(LATENCY_COLUMNS, lines_of(summary))},
+        words=paper_words(summary, kernel=store.platform.kernel),
+        charts=latency_charts(summary, runs) if figures else (),
+    )
     return summary
 
 

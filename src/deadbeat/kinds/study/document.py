@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
 
 import attrs
 import numpy as np
@@ -16,7 +15,6 @@ from deadbeat.kinds.study.results import Answered, StudyResults, answered, colum
 from deadbeat.kinds.study.runner import load
 from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell, read_spec
 from deadbeat.model.conclusion import Judgement, judge
-from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
     Document,
     FactList,
@@ -33,12 +31,10 @@ from deadbeat.report.document import (
     csv_of,
     said,
 )
-from deadbeat.report.html import write_page
-from deadbeat.report.paper import Words, write_charts
+from deadbeat.report.html import write_result
+from deadbeat.report.paper import Words
 from deadbeat.sched import Scheduler, policies
 from deadbeat.sched import tests as test_facts
-from deadbeat.store.files import atomic_write, write_json
-from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.study import StudyStore
 
 LABEL = "SIMULATED"
@@ -49,11 +45,7 @@ _MEANS = (
 
 
 def study_document(
-    results: StudyResults,
-    judgements: Sequence[Judgement],
-    drawn: Sequence[Chart],
-    *,
-    name: str,
+    results: StudyResults, judgements: Sequence[Judgement], *, name: str
 ) -> Document:
     """What a study says: which statements it confirms, and every answer."""
     spec = results.spec
@@ -79,7 +71,7 @@ def study_document(
                 ),
                 "Conclusions",
             ),
-            Section("figures", "Figures", (Figures(drawn),)),
+            Section("figures", "Figures", (Figures(charts(results)),)),
             Section(
                 "answers",
                 "Answers of the whole study",
@@ -317,9 +309,8 @@ class StudyReport:
     """What a study says."""
 
     document: Document
-    summary: dict[str, Any]
+    summary: dict[str, object]
     results: StudyResults
-    charts: Sequence[Chart]
 
 
 def study_report(store: StudyStore) -> StudyReport:
@@ -333,12 +324,10 @@ def study_report(store: StudyStore) -> StudyReport:
     preset = presets().get(spec.preset)
     asked = preset.conclusions if preset else ()
     judgements = tuple(found for each in asked if (found := judge(each, results)))
-    drawn = charts(results)
     return StudyReport(
-        document=study_document(results, judgements, drawn, name=store.path.name),
+        document=study_document(results, judgements, name=store.path.name),
         summary=summary_dict(results, judgements),
         results=results,
-        charts=drawn,
     )
 
 
@@ -350,14 +339,14 @@ def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
         DeadbeatError: Something cannot be written.
     """
     report = study_report(store)
-    results = report.results
-    with store.lock():
-        cells = csv_of(columns_of(results.spec), answered(results))
-        atomic_write(store.path / "cells.csv", cells)
-        write_json(store.path / "summary.json", report.summary)
-        if figures:
-            origin = f"{store.path.name} · seed {results.spec.seed} · study {store.digest[:12]}"
-            stamp = Words(labels=LABEL, caption=origin)
-            write_charts(store.path / "figures", report.charts, stamp)
-        write_page(store.path / REPORT_FILE, report.document)
+    spec = report.results.spec
+    cells = csv_of(columns_of(spec), answered(report.results))
+    origin = f"{store.path.name} · seed {spec.seed} · study {store.digest[:12]}"
+    write_result(
+        store,
+        report.document,
+        {"cells.csv": cells, "summary.json": report.summary},
+        words=Words(labels=LABEL, caption=origin),
+        charts=report.document.charts if figures else (),
+    )
     return report

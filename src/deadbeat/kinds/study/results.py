@@ -139,9 +139,6 @@ class StudyResults:
         jobs = np.maximum(1, self.figure(label, "jobs")[inside])
         return Mean.of(1000.0 * self.figure(label, name)[inside] / jobs)
 
-    def cells(self) -> tuple[SweepCell, ...]:
-        return self.spec.cells
-
 
 @frozen
 class Answered:
