@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import islice, pairwise
 from typing import Any
 
@@ -139,6 +139,7 @@ def extract(
     jobs = []
     for job, span in spans.items():
         own = task_matcher(threads, int(table.jobs["task"][job]))
+        concerns = _concerning(own)
         cpus = _cpus(table, job)
         begin, end = _around(span)
         known = trace.begins_ns(cpus & set(lost_cpus))
@@ -148,9 +149,9 @@ def extract(
         inside = [
             event
             for event in events[first : bisect_right(events, end, key=at)]
-            if event.cpu in cpus or _concerns(event, own)
+            if event.cpu in cpus or concerns(event)
         ]
-        kept = _thinned(inside, own)
+        kept = _thinned(inside, concerns)
         jobs.append(
             JobTrace(
                 job=job,
@@ -201,28 +202,33 @@ def _gap(at_ns: int) -> TraceEvent:
 _NAMES = (("pid", "comm"), ("prev_pid", "prev_comm"), ("next_pid", "next_comm"))
 
 
-def _concerns(event: TraceEvent, own: Own) -> bool:
-    """Whether it is about the thread, or in its time."""
-    if own(event.pid, event.thread):
-        return True
-    for number, name in _NAMES:
-        pid = event.fields.get(number)
-        if isinstance(pid, int) and own(pid, str(event.fields.get(name, ""))):
+def _concerning(own: Own) -> Callable[[TraceEvent], bool]:
+    """Tells of an event whether it is about the thread, or in its time."""
+    about: dict[int, bool] = {}  # by identity of the fields, which lines that say the same share
+
+    def of(event: TraceEvent) -> bool:
+        if own(event.pid, event.thread):
             return True
-    return False
+        fields = event.fields
+        if id(fields) not in about:
+            named = ((fields.get(number), fields.get(name, "")) for number, name in _NAMES)
+            about[id(fields)] = any(
+                isinstance(pid, int) and own(pid, str(name)) for pid, name in named
+            )
+        return about[id(fields)]
+
+    return of
 
 
-def _thinned(events: list[TraceEvent], own: Own) -> list[TraceEvent]:
+def _thinned(events: list[TraceEvent], concerns: Callable[[TraceEvent], bool]) -> list[TraceEvent]:
     """At most EVENTS_PER_JOB: interrupts go first, then what lies in the shortest stretches between
     changes of the job's own thread; a GAP stands for each row of events that was left out."""
     if len(events) <= EVENTS_PER_JOB:
         return events
     events = [event for event in events if event.name.startswith("sched_")]
-    marks = [0, *(i for i, e in enumerate(events) if _concerns(e, own)), len(events) - 1]
-    spans = sorted(
-        pairwise(marks),
-        key=lambda span: events[span[0]].at_ns - events[span[1]].at_ns,
-    )
+    marks = [0, *(i for i, e in enumerate(events) if concerns(e)), len(events) - 1]
+    times = [event.at_ns for event in events]
+    spans = sorted(pairwise(marks), key=lambda span: times[span[0]] - times[span[1]])
     kept: set[int] = set()
     most = EVENTS_PER_JOB * 2 // 3  # a row of its own costs a gap as well
     for first, last in spans:

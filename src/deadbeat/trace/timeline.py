@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from attrs import define, field, frozen
@@ -100,6 +101,7 @@ class Handler(NamedTuple):
 
 
 _S = TypeVar("_S", Slice, Handler)
+_END = attrgetter("end_ns")
 
 
 class State(NamedTuple):
@@ -119,12 +121,6 @@ class State(NamedTuple):
     woken_ns: int | None = None
     waker: Thread = _NOBODY
 
-    def within(self, begin_ns: int, end_ns: int) -> int:
-        return overlap(self.begin_ns, self.end_ns, begin_ns, end_ns)
-
-
-_ASLEEP = State("asleep", -1, -(2**63), -(2**63))
-
 
 def overlap(begin_ns: int, end_ns: int, from_ns: int, to_ns: int) -> int:
     """Of two stretches, what both have."""
@@ -137,7 +133,7 @@ class Timeline:
 
     Attributes:
         own: Whose states are wanted.
-        state: Of that thread; asleep at first.
+        cpu: In whose run queue that thread is, or was when it fell asleep; it sleeps at first.
         since_ns: From when on the first thread that is seen on a CPU is taken to have had it;
             None: from then on.
         left_out_ns: As LEFT_OUT_NS.
@@ -148,7 +144,7 @@ class Timeline:
     """
 
     own: Own
-    state: State = _ASLEEP
+    cpu: int = -1
     since_ns: int | None = None
     left_out_ns: int = LEFT_OUT_NS
     known: dict[int, Thread] = field(factory=dict)
@@ -158,7 +154,14 @@ class Timeline:
     moves: list[CpuMove] = field(factory=list)
     wakings: list[int] = field(factory=list)
     seen: bool = False
-    _turns: dict[int, Slice] = field(factory=dict)
+    #: What the thread does, since when, and when it was woken as in `State`.
+    _does: str = "asleep"
+    _does_since_ns: int = -(2**63)
+    _woken_ns: int | None = None
+    #: CPU -> who has it, since when, and from whom it was taken as in `Slice`.
+    _turns: dict[int, tuple[Thread, int, Thread | None]] = field(factory=dict)
+    #: By identity, fields of events, which lines that say the same share, and their two threads.
+    _named: dict[int, tuple[object, Thread, Thread]] = field(factory=dict)
     _open: dict[int, list[Handler]] = field(factory=lambda: defaultdict(list))
     _last_ns: dict[int, int] = field(factory=dict)
 
@@ -185,9 +188,9 @@ class Timeline:
 
     def close(self, at_ns: int) -> Timeline:
         """No event follows, and what goes on is looked at until ``at_ns``."""
-        self._enter("over", max(at_ns, self.state.begin_ns))
+        self._enter("over", at_ns)
         for cpu, turn in list(self._turns.items()):
-            self._close_turn(cpu, max(at_ns, turn.begin_ns))
+            self._close_turn(cpu, max(at_ns, turn[1]))
         for cpu in list(self._open):
             self._innermost_until(cpu, at_ns)
         return self
@@ -211,60 +214,63 @@ class Timeline:
         before_ns = at_ns if self.since_ns is None else min(self.since_ns, at_ns)
         first_ns = self._last_ns.get(cpu, before_ns)
         if self.own(thread.pid, thread.name):
-            first_ns = max(first_ns, self.state.begin_ns)
+            first_ns = max(first_ns, self._does_since_ns)
         later_ns = max(0, min((at_ns - first_ns) // 2, self.left_out_ns)) if turn else 0
-        self._begin_turn(cpu, Slice(thread, first_ns + later_ns, 0))
+        self._begin_turn(cpu, thread, first_ns + later_ns)
 
     def _switch(self, event: TraceEvent) -> None:
-        before, after = self._known(event, "prev_"), self._known(event, "next_")
-        cpu, at_ns = event.cpu, event.at_ns
+        fields, cpu, at_ns = event.fields, event.cpu, event.at_ns
+        _, before, after = self._named.get(id(fields)) or self._name(event, "prev_", "next_")
+        self.known[before.pid], self.known[after.pid] = before, after
         if cpu in self._turns or self.since_ns is not None:
             self._catch_up(cpu, before.pid, before.name, at_ns)
-        ready = str(event.fields.get("prev_state", "")).startswith("R") and before.pid != IDLE
+        ready = str(fields.get("prev_state", "")).startswith("R") and before.pid != IDLE
         # handlers that outlive a switch are threads, and no interrupts of whoever comes next
-        self._innermost_until(cpu, at_ns)
-        self._open.pop(cpu, None)
+        if cpu in self._open:
+            self._innermost_until(cpu, at_ns)
+            del self._open[cpu]
         if self.own(before.pid, before.name):
-            if self.state.name != "running":  # how it came by the CPU was not seen
+            if self._does != "running":  # how it came by the CPU was not seen
                 self._enter("running", at_ns, cpu=cpu)
             self._enter("ready" if ready else "asleep", at_ns, cpu=cpu)
-        took_over = self._taken_from(cpu, before, after, ready=ready)
-        self._begin_turn(cpu, Slice(after, at_ns, 0, took_over))
+        self._begin_turn(cpu, after, at_ns, self._taken_from(cpu, before, after, ready=ready))
 
-    def _known(self, event: TraceEvent, prefix: str) -> Thread:
-        """A thread of a switch: one object for all of its slices."""
-        thread = switched(event, prefix)
-        known = self.known.setdefault(thread.pid, thread)
-        if known != thread:
-            self.known[thread.pid] = known = thread
-        return known
+    def _name(self, event: TraceEvent, *prefixes: str) -> tuple[object, Thread, Thread]:
+        fields = event.fields
+        self._named[id(fields)] = found = (
+            fields, switched(event, prefixes[0]), switched(event, prefixes[-1])
+        )  # fmt: skip
+        return found
 
     def _taken_from(self, cpu: int, before: Thread, after: Thread, *, ready: bool) -> Thread | None:
         """The ready real-time thread that has lost a CPU: now, or to fair ones in a row."""
         if not before.is_fair:
             return before if ready else None
         turn = self._turns.get(cpu)
-        return turn.took_over if turn is not None and after.is_fair else None
+        return turn[2] if turn is not None and after.is_fair else None
 
-    def _begin_turn(self, cpu: int, turn: Slice) -> None:
-        self._close_turn(cpu, turn.begin_ns)
-        self._turns[cpu] = turn
-        if self.own(turn.thread.pid, turn.thread.name):
+    def _begin_turn(
+        self, cpu: int, thread: Thread, at_ns: int, took_over: Thread | None = None
+    ) -> None:
+        self._close_turn(cpu, at_ns)
+        self._turns[cpu] = thread, at_ns, took_over
+        if self.own(thread.pid, thread.name):
             self.seen = True
             # a switch that was left out cannot have been before the thread became ready
-            self._enter("running", max(turn.begin_ns, self.state.begin_ns), cpu=cpu)
+            self._enter("running", at_ns, cpu=cpu)
 
     def _close_turn(self, cpu: int, at_ns: int) -> None:
-        if cpu in self._turns:
-            turn = self._turns.pop(cpu)
-            self.slices[cpu].append(Slice(turn.thread, turn.begin_ns, at_ns, turn.took_over))
+        turn = self._turns.pop(cpu, None)
+        if turn is not None:
+            thread, begin_ns, took_over = turn
+            self.slices[cpu].append(Slice(thread, begin_ns, at_ns, took_over))
 
     def _waking(self, event: TraceEvent) -> None:
-        thread = switched(event, "")
+        _, thread, _ = self._named.get(id(event.fields)) or self._name(event, "")
         if not self.own(thread.pid, thread.name):
             return
         self.wakings.append(event.at_ns)
-        if self.state.name in ("asleep", "unknown"):
+        if self._does in ("asleep", "unknown"):
             waker = self.known.get(event.pid) or Thread(event.pid, event.thread)
             # idle itself wakes nobody: where the trace does not say so, a handler did
             by_handler = event.interrupt or event.pid == IDLE
@@ -283,25 +289,25 @@ class Timeline:
                 to_cpu=-1 if to_cpu is None else to_cpu,
             )
         )
-        if self.state.name == "ready":
+        if self._does == "ready":
             self._enter("ready", event.at_ns, cpu=to_cpu)
         elif to_cpu is not None:
-            self.state = self.state._replace(cpu=to_cpu)
+            self.cpu = to_cpu
 
     def _enter(
         self, name: str, at_ns: int, *, cpu: int | None = None, waker: Thread = _NOBODY
     ) -> None:
         """The thread's state changes; ``waker`` ended the one before."""
-        before = self.state
-        moment = at_ns if at_ns > before.begin_ns else before.begin_ns
-        self.states.append(
-            State(before.name, before.cpu, before.begin_ns, moment, before.woken_ns, waker)
-        )
-        woken_ns = None
-        if name == "ready":
-            woken_ns = at_ns if before.name == "asleep" else before.woken_ns
-        where = before.cpu if cpu is None or cpu < 0 else cpu
-        self.state = State(name, where, moment, moment, woken_ns)
+        before, begin_ns, woken_ns = self._does, self._does_since_ns, self._woken_ns
+        moment = at_ns if at_ns > begin_ns else begin_ns
+        self.states.append(State(before, self.cpu, begin_ns, moment, woken_ns, waker))
+        if name != "ready":
+            self._woken_ns = None
+        elif before == "asleep":
+            self._woken_ns = at_ns
+        self._does, self._does_since_ns = name, moment
+        if cpu is not None and cpu >= 0:
+            self.cpu = cpu
 
     def _handler_begins(self, event: TraceEvent) -> None:
         self._innermost_until(event.cpu, event.at_ns)
@@ -337,13 +343,14 @@ class Timeline:
     def interrupted(self, begin_ns: int, end_ns: int) -> Iterator[tuple[Handler, int]]:
         """Those while the thread ran."""
         for state in self.states:
-            if state.name == "running" and state.within(begin_ns, end_ns):
+            if state.name == "running" and state.cpu in self.handlers:
                 first, last = max(state.begin_ns, begin_ns), min(state.end_ns, end_ns)
-                yield from self.handled(state.cpu, first, last)
+                if first < last:
+                    yield from self.handled(state.cpu, first, last)
 
 
 def _between(found: list[_S], begin_ns: int, end_ns: int) -> Iterator[tuple[_S, int]]:
-    first = bisect_right(found, begin_ns, key=lambda each: each.end_ns)
+    first = bisect_right(found, begin_ns, key=_END)
     for i in range(first, len(found)):
         each = found[i]
         if each.begin_ns >= end_ns:
@@ -355,8 +362,7 @@ def _between(found: list[_S], begin_ns: int, end_ns: int) -> Iterator[tuple[_S, 
 
 def timeline(events: Iterable[TraceEvent], own: Own, *, until_ns: int, cpu: int = -1) -> Timeline:
     """Of ``events`` in any order, where the thread at first sleeps and last ran on ``cpu``."""
-    found = Timeline(own=own)
-    found.state = found.state._replace(cpu=cpu)
+    found = Timeline(own=own, cpu=cpu)
     for event in sorted(events, key=at):
         found.take(event)
     return found.close(until_ns)
@@ -497,11 +503,11 @@ def add_up(events: Iterable[TraceEvent], own: Own, span: Span) -> JobTotals:
         if shared:
             share_of(turn.thread)["before_ns"] += shared
     for state in lines.states:
-        lasted = state.within(first_ns, last_ns)
-        if not lasted:
+        begin_ns, end_ns = max(state.begin_ns, first_ns), min(state.end_ns, last_ns)
+        lasted = end_ns - begin_ns
+        if lasted <= 0:
             continue
         lengths[state.name] += lasted
-        begin_ns, end_ns = max(state.begin_ns, first_ns), min(state.end_ns, last_ns)
         if state.name == "ready":
             roused = state.woken_ns is not None and state.woken_ns > span.start_ns
             for turn, shared in lines.on(state.cpu, begin_ns, end_ns):
