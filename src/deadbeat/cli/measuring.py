@@ -197,7 +197,9 @@ def _mode(layer: Layer, options: Mapping[str, object]) -> None:
 def _study(layer: Layer, options: Mapping[str, object]) -> None:
     if options["as_list"]:
         shown = import_module("deadbeat.cli.results").study_presets()
-        import_module("deadbeat.cli._output").print_shown(shown, as_json=options["as_json"])
+        import_module("deadbeat.cli._output").print_shown(
+            shown, as_json=options["as_json"], command="sched study"
+        )
         raise click.exceptions.Exit(0)
     layer.names.pop("preset", None)
     for option, path, _, _ in COMMANDS["study"].values():
@@ -284,7 +286,7 @@ COMMANDS = {
     (NAME-2, ...) once all is finished. A run beside which something else ran, or from which
     the host took time, counts, and says so. One that did not measure what it claims (another
     priority, a remedy that no longer held) is called invalid with the reason, and counted nowhere;
-    --retry-invalid measures such runs again. Exit status 1 where no run without a remedy counts.
+    --retry-invalid measures such runs again. Exit status 3 where no run without a remedy counts.
     """,
         quick="Fewer counts and repeats: under two minutes.",
         presets="quick, or paper: the paper's own round (900 million additions) and limit (2 s).",

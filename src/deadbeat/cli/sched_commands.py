@@ -201,7 +201,7 @@ add(
     holds for what was simulated only. --ties all asks every tie rule: robust (schedulable under
     each of them), fragile (under some) or never.
 
-    Exit status 0 whatever the answer, 3 with --fail-on.""",
+    Exit status 0 whatever the answer, 1 with --fail-on.""",
     _FILE,
     _PROCESSORS,
     opt(
@@ -258,7 +258,7 @@ add(
     opt("--run-on", "Go on past a miss: late jobs keep their deadline."),
     opt(
         "--fail-on WHAT",
-        "Exit status 3 on: miss (the answer is no), undecided (no or undecided), not-proved"
+        "Exit status 1 on: miss (the answer is no), undecided (no or undecided), not-proved"
         " (any but a proved yes).",
         type=OneOf("miss", "undecided", "not-proved"),
     ),
