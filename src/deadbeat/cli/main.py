@@ -24,6 +24,7 @@ from deadbeat.model.errors import DeadbeatError
 
 FAILURE, USAGE, BROKEN_PIPE = 1, 2, 141
 _DEBUG = "--debug"
+_COMPLETE = "_DEADBEAT_COMPLETE"
 #: What other tools call going on; here the command itself does.
 _RESUMING = ("--resume", "--continue")
 
@@ -71,6 +72,8 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def _run(words: list[str]) -> int:
+    if asked := os.environ.get(_COMPLETE):
+        return _complete(asked)
     try:
         with root.make_context("deadbeat", words) as context:
             context.obj = words
@@ -82,6 +85,15 @@ def _run(words: list[str]) -> int:
         return _fail(*_explain(error), status=error.exit_code)
     except DeadbeatError as error:
         return _fail(error.message, error.hint, error.details, status=error.exit_status)
+
+
+def _complete(asked: str) -> int:
+    """Completion of a shell, as click does it: ``bash_source`` prints the script that asks."""
+    from click.shell_completion import shell_complete  # noqa: PLC0415 - only shells need it
+
+    if shell_complete(root, {}, "deadbeat", _COMPLETE, asked):
+        return _fail(f"{_COMPLETE}={asked} is unknown", "try bash_source", status=USAGE)
+    return 0
 
 
 def _fail(message: str, hint: str, details: Sequence[str] = (), *, status: int = FAILURE) -> int:
