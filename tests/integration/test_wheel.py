@@ -77,6 +77,9 @@ def test_the_installed_tool_is_not_the_clone(tool: Path, tmp_path: Path) -> None
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert str(ROOT) not in done.stdout
+    prefix = tool.parents[1]
+    assert (prefix / "share/man/man1/deadbeat.1").is_file()
+    assert (prefix / "share/doc/deadbeat/examples/latency.toml").is_file()
 
 
 @pytest.mark.slow

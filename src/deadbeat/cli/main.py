@@ -17,6 +17,7 @@ from pathlib import Path
 from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_NOFILE, RLIMIT_NPROC, getrlimit
 
 import click
+from click.shell_completion import shell_complete
 
 from deadbeat.cli._signals import INTERRUPTED, interruptible
 from deadbeat.cli.commands import root
@@ -89,8 +90,6 @@ def _run(words: list[str]) -> int:
 
 def _complete(asked: str) -> int:
     """Completion of a shell, as click does it: ``bash_source`` prints the script that asks."""
-    from click.shell_completion import shell_complete  # noqa: PLC0415 - only shells need it
-
     if shell_complete(root, {}, "deadbeat", _COMPLETE, asked):
         return _fail(f"{_COMPLETE}={asked} is unknown", "try bash_source", status=USAGE)
     return 0
