@@ -11,20 +11,23 @@ import errno
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_NOFILE, RLIMIT_NPROC, getrlimit
+from typing import Any
 
 import click
 from click.shell_completion import shell_complete
 
 from deadbeat.cli._signals import INTERRUPTED, interruptible
 from deadbeat.cli.commands import root
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
 
 FAILURE, USAGE, BROKEN_PIPE = 1, 2, 141
 _DEBUG = "--debug"
+_SHOW_WARNING = warnings.showwarning
 _COMPLETE = "_DEADBEAT_COMPLETE"
 #: What other tools call going on; here the command itself does.
 _RESUMING = ("--resume", "--continue")
@@ -39,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a letter shows a question mark instead of an error.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    with interruptible(last=arguments is None) as caught:
+    with interruptible(last=arguments is None) as caught, warnings.catch_warnings():
+        warnings.showwarning = _warn
         return caught.status(_guarded(words, debug=debug))
 
 
@@ -62,6 +66,14 @@ def _guarded(words: list[str], *, debug: bool) -> int:
         if debug:
             raise
         return _fail(*_unexpected(error))
+
+
+def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """A warning for a person in one line; of those for developers, where it arose."""
+    if issubclass(category, NotDrawnWarning):
+        click.echo(f"deadbeat: {message}", err=True)
+    else:
+        _SHOW_WARNING(message, category, *where, **more)
 
 
 def _interrupted(error: BaseException | None) -> bool:
