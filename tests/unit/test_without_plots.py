@@ -19,17 +19,6 @@ from deadbeat.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 SMALL = ("--simulated", "--loads", "idle", "--duration", "1s", "--repeats", "2")
-    "latency",
-    "--simulated",
-    "--loads",
-    "idle",
-    "--engine",
-    "sim",
-    "--duration",
-    "1s",
-    "--repeats",
-    "2",
-]
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
