@@ -27,6 +27,7 @@ from deadbeat.cli._options import (
     arg,
     one_of,
     opt,
+    run_names,
 )
 from deadbeat.kinds import KINDS
 
@@ -107,11 +108,12 @@ add(
     and overall. A difference is called one when chance, the smallest effect that matters, and what
     this machine shows without a reason (--aa) are all ruled out; measured campaigns are undecided
     without --aa.""",
-    arg("campaigns", "A B [C...]", nargs=-1),
+    arg("campaigns", "A B [C...]", nargs=-1, shell_complete=run_names),
     opt(
         "--aa RUN",
         "A repeat of A on its machine: shows what differs without a reason. May be repeated.",
         multiple=True,
+        shell_complete=run_names,
     ),
     opt(
         "--metric NAME",
@@ -246,6 +248,7 @@ add(
         "Judge these stored campaigns; run nothing. 7 to 9 need the same programs on two kernels.",
         to="sources",
         multiple=True,
+        shell_complete=run_names,
     ),
     opt("--quick", "Few task sets on a coarse grid: wide intervals."),
     opt("--fresh", "Begin anew, also where a campaign answers it already."),
@@ -264,7 +267,7 @@ add(
     RUN is a folder that deadbeat latency wrote, or its name under the folder of results. Without
     PRESET: lists the presets, what each takes and what it shows.""",
     arg("preset", "[PRESET]", default=""),
-    arg("results", "[RUN...]", nargs=-1),
+    arg("results", "[RUN...]", nargs=-1, shell_complete=run_names),
     opt(
         "--out FOLDER",
         "Where page and pictures go.  [plot-PRESET in the folder of results]",

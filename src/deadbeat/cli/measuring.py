@@ -21,6 +21,7 @@ from deadbeat.cli._options import (
     OneOf,
     arg,
     opt,
+    run_names,
 )
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
@@ -212,6 +213,7 @@ _OWN = (
     opt(
         "--programs-from RUN",
         "Run the programs of campaign RUN unchanged: on another kernel, say.",
+        shell_complete=run_names,
     ),
     RETRY_FAILED,
 )

@@ -1,0 +1,97 @@
+"""What is installed outside the clone works there: files of the source archive, and the wheel in an
+environment of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from helpers.installs import ROOT, build_wheel, install
+
+_SDIST = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
+
+
+def test_the_source_archive_has_every_file_of_the_packages(tmp_path: Path) -> None:
+    """The wheel leaves out the same files, and takes a minute to build."""
+    done = subprocess.run([sys.executable, "-c", _SDIST, str(tmp_path)], cwd=ROOT, check=True)
+    assert done.returncode == 0
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        held = {name.partition("/")[2] for name in file.getnames()}
+    assert _sources("src", "runtime", "fragments", "core") - held == set()
+    assert not [name for name in held if name.startswith(("runs/", "build/"))]
+
+
+def _sources(*folders: str) -> set[str]:
+    files = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())
+    kept = (path for path in files if path.suffix != ".so" and path.parent.name != "__pycache__")
+    return {str(path.relative_to(ROOT)) for path in kept}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def tool(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install(wheel, tmp_path_factory.mktemp("installed") / "venv") / "deadbeat"
+
+
+def _run(tool: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        [str(tool), *words],
+        cwd=folder,
+        env={**kept, "DEADBEAT_CACHE": str(folder / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.mark.slow
+def test_the_wheel_carries_what_it_compiles_and_no_tests(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as file:
+        names = file.namelist()
+    native = {f"deadbeat/_native/{name}" for name in _sources("runtime", "fragments")}
+    expected = {name for name in native if "/runtime/tests/" not in name}
+    assert {name for name in names if name.startswith("deadbeat/_native/")} == expected
+
+
+@pytest.mark.slow
+def test_the_installed_tool_is_not_the_clone(tool: Path, tmp_path: Path) -> None:
+    python = tool.with_name("python")
+    asked = "import deadbeat, deadbeat.build.native as n; print(deadbeat.__file__, n.native_root())"
+    argv = [str(python), "-c", asked]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert str(ROOT) not in done.stdout
+    prefix = tool.parents[1]
+    assert (prefix / "share/man/man1/deadbeat.1").is_file()
+    assert (prefix / "share/doc/deadbeat/examples/latency.toml").is_file()
+
+
+@pytest.mark.slow
+def test_a_simulated_matrix_from_the_wheel(tool: Path, tmp_path: Path) -> None:
+    _run(tool, tmp_path, "latency", "--quick", "--simulated")
+    assert (tmp_path / "runs" / "latest" / "report.html").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.hardware
+def test_a_real_measurement_from_the_wheel(tool: Path, tmp_path: Path) -> None:
+    words = "latency --loads idle --engine prober --policy other --seconds 1 --cpus 0 --json"
+    done = _run(tool, tmp_path, *words.split())
+    assert json.loads(done.stdout)
+    assert (tmp_path / "runs" / "latest" / "report.html").is_file()
