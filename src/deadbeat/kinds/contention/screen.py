@@ -13,6 +13,8 @@ from deadbeat.kinds.contention.headline import headline, slows
 from deadbeat.model.results import Summary
 from deadbeat.report.document import CellMap
 
+Row = Mapping[str, Any]
+
 #: From which slowdown on a cell is drawn stronger.
 _STEPS = (1.1, 1.25, 1.5)
 
@@ -57,12 +59,12 @@ def slowdown_map(summary: Summary) -> CellMap | None:
     )
 
 
-def _text(row: Mapping[str, Any] | None) -> str:
+def _text(row: Row | None) -> str:
     value = number(row.get("slowdown_mean")) if row else None
     return "?" if row is None or value is None else f"{value:.2f}" + "+" * bool(misses(row))
 
 
-def _strength(row: Mapping[str, Any] | None, floor: float | None) -> int:
+def _strength(row: Row | None, floor: float | None) -> int:
     if row is None or not slows(row, floor):
         return 0
     return 1 + sum(float(row["slowdown_mean"]) >= step for step in _STEPS)
