@@ -14,6 +14,7 @@ from typing import Any, cast
 import click
 from click.shell_completion import CompletionItem
 
+from deadbeat.cli._runs import default_runs, use_runs
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
 
@@ -93,11 +94,11 @@ class CpuList(click.ParamType[tuple[int, ...]]):
 JSON = opt("--json", "Print the answer as JSON on stdout, nothing else.", to="as_json")
 RUNS = opt(
     "--runs PATH",
-    "Folder of campaigns; also DEADBEAT_RUNS.",
+    "Folder of results; also DEADBEAT_RUNS.  [./runs]",
     type=PATH,
-    default=Path("runs"),
+    default=default_runs,
     envvar="DEADBEAT_RUNS",
-    show_default=True,
+    callback=use_runs,
 )
 FIGURES = click.Option(
     ["--figures/--no-figures"], default=True, help="Also draw PNG, SVG and PDF figures.  [yes]"
@@ -132,7 +133,7 @@ RT_CPUS = opt(
 def run_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """For a shell: results in the folder of campaigns, and folders anywhere. Names that a shell
     would read as more than a name are left out."""
-    runs = Path(ctx.params.get("runs") or os.environ.get("DEADBEAT_RUNS") or "runs")
+    runs = Path(ctx.params.get("runs") or os.environ.get("DEADBEAT_RUNS") or default_runs())
     plain = re.compile(re.escape(incomplete) + r"[\w.+-]*", re.ASCII)
     try:
         names = sorted(path.name for path in runs.iterdir() if path.is_dir())
