@@ -1,4 +1,4 @@
-"""Where results go, said when the folder is made; what sudo makes there belongs to its caller."""
+"""Where results go; what sudo makes there belongs to its caller."""
 
 from __future__ import annotations
 
@@ -32,17 +32,7 @@ def use_runs(ctx: click.Context, _: click.Parameter, runs: Path) -> Path:
     if not ctx.resilient_parsing:
         for folder in (runs, *_caches()):
             ctx.with_resource(handed_over(folder))
-        ctx.with_resource(_said(runs))
     return runs
-
-
-@contextmanager
-def _said(runs: Path) -> Iterator[None]:
-    there = runs.exists()
-    yield
-    if not there and runs.exists():
-        where = f"results are in {runs if runs.is_absolute() else Path.cwd() / runs}"
-        click.echo(f"deadbeat: {where} (another folder: --runs, or DEADBEAT_RUNS)", err=True)
 
 
 def caller(environment: Mapping[str, str] = os.environ) -> tuple[int, int] | None:
