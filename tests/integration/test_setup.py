@@ -92,7 +92,7 @@ def machine(tmp_path):
 PIP = "python -m pip install --quiet --disable-pip-version-check --no-input"
 
 
-def install(extra: str = ".", lock: str = "requirements.lock") -> list[str]:
+def install(extra: str = ".[plots]", lock: str = "requirements.lock") -> list[str]:
     """The tools that build our package, as the lock pins them, then the package with them."""
     pins = (ROOT / lock).read_text().splitlines()
     tools = [
@@ -124,14 +124,14 @@ def test_run_needs_no_browser_and_no_tools_of_development(machine):
 
 def test_dev_adds_the_tools_to_the_same_environment_and_contains_run(machine):
     machine.setup()
-    assert machine.setup("dev")[2] == install(".[dev]", "requirements-dev.lock")
+    assert machine.setup("dev")[2] == install(".[plots,dev]", "requirements-dev.lock")
     assert machine.setup("dev")[2] == []
     assert machine.setup("run")[2] == []
 
 
 def test_bench_adds_its_peers_and_contains_dev(machine):
     machine.setup("dev")
-    assert machine.setup("bench")[2] == install(".[dev,bench]", "requirements-bench.lock")
+    assert machine.setup("bench")[2] == install(".[plots,dev,bench]", "requirements-bench.lock")
     assert [machine.setup(kind)[2] for kind in ("bench", "dev", "run")] == [[], [], []]
 
 

@@ -73,11 +73,13 @@ def test_the_wheel_carries_what_it_compiles_and_no_tests(wheel: Path) -> None:
 def test_the_installed_tool_is_not_the_clone(tool: Path, tmp_path: Path) -> None:
     python = tool.with_name("python")
     asked = "import deadbeat, deadbeat.build.native as n; print(deadbeat.__file__, n.native_root())"
-    done = subprocess.run(
-        [str(python), "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    argv = [str(python), "-c", asked]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert str(ROOT) not in done.stdout
+    prefix = tool.parents[1]
+    assert (prefix / "share/man/man1/deadbeat.1").is_file()
+    assert (prefix / "share/doc/deadbeat/examples/latency.toml").is_file()
 
 
 @pytest.mark.slow

@@ -238,7 +238,7 @@ def length_violations(path: str, text: str) -> list[str]:
     in."""
     if path.startswith("tests/golden/"):
         return []
-    if path.startswith("docs/reference/") and "\nWritten by `tools/docs`" in text[:500]:
+    if path.startswith("docs/reference/") and "Written by `tools/docs`" in text[:500]:
         return []
     lines = len(text.splitlines())
     return [f"{path}: {lines} lines, {LINES_MAX} or more"] if lines >= LINES_MAX else []

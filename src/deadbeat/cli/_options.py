@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 from deadbeat.cli._help import Titled, verbs_by_title
+from deadbeat.cli._runs import default_runs, use_runs
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
 
@@ -52,6 +55,12 @@ class OneOf(click.ParamType[str]):
             return str(value)
         option = param.opts[0] if param else ""
         raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        words = (*self.known(), *self.words)
+        return [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
 
 def one_of(place: str, *given: str, more: tuple[str, ...] = ()) -> OneOf:
@@ -107,11 +116,11 @@ class CpuList(Ruled):
 JSON = opt("--json", "Print JSON and nothing else on stdout.", to="as_json")
 RUNS = opt(
     "--runs FOLDER",
-    "Folder that holds all results; also DEADBEAT_RUNS.",
+    "Folder of results; also DEADBEAT_RUNS.  [./runs]",
     type=PATH,
-    default=Path("runs"),
+    default=default_runs,
     envvar="DEADBEAT_RUNS",
-    show_default=True,
+    callback=use_runs,
 )
 FIGURES = click.Option(
     ["--figures/--no-figures"], default=True, help="Draw figures as PNG, SVG and PDF too.  [yes]"
@@ -139,8 +148,25 @@ RT_CPUS = opt(
     "CPUs meant for real-time tasks: 2-3.  [the isolated ones, else all but the first]",
     type=CpuList(),
 )
+
+
+def run_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """For a shell: results in the folder of campaigns, and folders anywhere. Names that a shell
+    would read as more than a name are left out."""
+    runs = Path(ctx.params.get("runs") or os.environ.get("DEADBEAT_RUNS") or default_runs())
+    plain = re.compile(re.escape(incomplete) + r"[\w.+-]*", re.ASCII)
+    try:
+        names = sorted(path.name for path in runs.iterdir() if path.is_dir())
+    except OSError:
+        names = []
+    found = [
+        CompletionItem(name) for name in names if plain.fullmatch(name) and name[0] not in ".-"
+    ]
+    return [CompletionItem(incomplete, type="dir"), *found]
+
+
 #: RUN of the commands that take a result.
-RUN = arg("run", "[RUN]", default="latest")
+RUN = arg("run", "[RUN]", default="latest", shell_complete=run_names)
 
 
 def words_typed(command: str) -> list[str]:

@@ -27,6 +27,7 @@ from deadbeat.cli._options import (
     arg,
     one_of,
     opt,
+    run_names,
     whole,
 )
 from deadbeat.kinds import KINDS
@@ -118,11 +119,12 @@ add(
     and overall. A difference is called one when chance, the smallest effect that matters, and what
     this machine shows without a reason (--aa) are all ruled out; measured campaigns are undecided
     without --aa.""",
-    arg("campaigns", "A B [C...]", nargs=-1),
+    arg("campaigns", "A B [C...]", nargs=-1, shell_complete=run_names),
     opt(
         "--aa RUN",
         "Repeat of A on its machine, to learn what differs without a reason; may be repeated.",
         multiple=True,
+        shell_complete=run_names,
     ),
     opt(
         "--metric NAME",
@@ -257,6 +259,7 @@ add(
         "Judge these stored results, run nothing; 7 to 9 need the same programs on two kernels.",
         to="sources",
         multiple=True,
+        shell_complete=run_names,
     ),
     opt("--quick", "Measure few task sets on a coarse grid: fast, wide intervals."),
     opt("--fresh", "Begin anew, even where stored results answer it."),
@@ -275,7 +278,7 @@ add(
     RUN is a folder that deadbeat latency wrote, or its name under the folder of results. Without
     PRESET: lists the presets, what each takes and what it shows.""",
     arg("preset", "[PRESET]", default=""),
-    arg("results", "[RUN...]", nargs=-1),
+    arg("results", "[RUN...]", nargs=-1, shell_complete=run_names),
     opt(
         "--out FOLDER",
         "Folder for page and pictures.  [RUNS/plot-PRESET]",

@@ -11,19 +11,24 @@ import errno
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_NOFILE, RLIMIT_NPROC, getrlimit
+from typing import Any
 
 import click
+from click.shell_completion import shell_complete
 
 from deadbeat.cli._signals import INTERRUPTED, interruptible
 from deadbeat.cli.commands import root
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
 
 FAILURE, USAGE, BROKEN_PIPE = 1, 2, 141
 _DEBUG = "--debug"
+_SHOW_WARNING = warnings.showwarning
+_COMPLETE = "_DEADBEAT_COMPLETE"
 #: What other tools call going on; here the command itself does.
 _RESUMING = ("--resume", "--continue")
 
@@ -37,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a letter shows a question mark instead of an error.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    with interruptible(last=arguments is None) as caught:
+    with interruptible(last=arguments is None) as caught, warnings.catch_warnings():
+        warnings.showwarning = _warn
         return caught.status(_guarded(words, debug=debug))
 
 
@@ -62,6 +68,14 @@ def _guarded(words: list[str], *, debug: bool) -> int:
         return _fail(*_unexpected(error))
 
 
+def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """A warning for a person in one line; of those for developers, where it arose."""
+    if issubclass(category, NotDrawnWarning):
+        click.echo(f"deadbeat: {message}", err=True)
+    else:
+        _SHOW_WARNING(message, category, *where, **more)
+
+
 def _interrupted(error: BaseException | None) -> bool:
     """Whether a signal is behind it: one that strikes while a class is made comes out as another
     error."""
@@ -71,6 +85,8 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def _run(words: list[str]) -> int:
+    if asked := os.environ.get(_COMPLETE):
+        return _complete(asked)
     try:
         with root.make_context("deadbeat", words) as context:
             context.obj = words
@@ -82,6 +98,13 @@ def _run(words: list[str]) -> int:
         return _fail(*_explain(error), status=error.exit_code)
     except DeadbeatError as error:
         return _fail(error.message, error.hint, error.details, status=error.exit_status)
+
+
+def _complete(asked: str) -> int:
+    """Completion of a shell, as click does it: ``bash_source`` prints the script that asks."""
+    if shell_complete(root, {}, "deadbeat", _COMPLETE, asked):
+        return _fail(f"{_COMPLETE}={asked} is unknown", "try bash_source", status=USAGE)
+    return 0
 
 
 def _fail(message: str, hint: str, details: Sequence[str] = (), *, status: int = FAILURE) -> int:

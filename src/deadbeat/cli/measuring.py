@@ -22,6 +22,7 @@ from deadbeat.cli._options import (
     OneOf,
     arg,
     opt,
+    run_names,
     whole,
 )
 from deadbeat.kinds import KINDS
@@ -208,6 +209,7 @@ _OWN = (
     opt(
         "--programs-from RUN",
         "Run the programs of the result RUN, on another kernel.",
+        shell_complete=run_names,
     ),
     RETRY,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from functools import partial
 from importlib.metadata import version as version_of
+from importlib.util import find_spec
 from pathlib import Path
 
 import attrs
@@ -103,7 +104,7 @@ def version() -> Shown:
     plain = {
         "deadbeat": version_of("deadbeat"),
         "python": platform.python_version(),
-        "packages": {name: version_of(name) for name in packages},
+        "packages": {name: version_of(name) for name in packages if find_spec(name)},
     }
     return Shown(plain=plain, parts=[f"deadbeat {version_of('deadbeat')}"])
 

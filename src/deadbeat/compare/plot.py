@@ -166,14 +166,14 @@ def write_plot(
     document = plot_document(preset, asked, drawn)
     kernels = [f"{side.name}: {kernel_text(side.platform.get('kernel'))}" for side in sides]
     words = Words(labels=", ".join(document.labels), caption=f"{'; '.join(kernels)}.")
-    write_charts(out_dir, drawn.charts, words, formats)
+    files = write_charts(out_dir, drawn.charts, words, formats)
     return Plot(
         preset=preset,
         asked=asked,
         drawn=drawn,
         document=document,
         page=write_page(out_dir / f"{preset.name}.html", document),
-        files=tuple(out_dir / f"{c.name}.{each}" for c in drawn.charts for each in formats),
+        files=tuple(files),
     )
 
 

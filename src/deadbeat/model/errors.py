@@ -25,6 +25,10 @@ class DeadbeatError(Exception):
         return "; ".join((head, *self.details))
 
 
+class NotDrawnWarning(UserWarning):
+    """Pictures are lacking, because what draws them is not installed. Everything else is there."""
+
+
 class UsageError(DeadbeatError):
     """A value, option or key that cannot be accepted (exit status 2)."""
 

@@ -37,7 +37,7 @@ from deadbeat.report.document import (
     Table,
     inside,
 )
-from deadbeat.report.paper import Words, write_charts
+from deadbeat.report.paper import PAGES, Words, can_draw, write_charts
 from deadbeat.store.files import atomic_write, storing, write_json
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.place import REPORT_FILE
@@ -81,6 +81,9 @@ _UNPACK = "const plotlyReady ="
 @cache
 def plotly() -> str:
     """A script that unpacks the plotting library: compressed it is 2 MB instead of 5."""
+    if not can_draw(PAGES):
+        why = "plotly is not installed where this page was made"
+        return f'var plotlyReady = Promise.reject(new Error("{why}"));'
     # Level 6: the highest takes half as long again and saves 4 KB.
     packed = base64.b64encode(gzip.compress(_library().encode(), 6, mtime=0)).decode()
     return f"""{_UNPACK} (async () => {{

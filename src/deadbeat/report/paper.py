@@ -7,13 +7,16 @@ import io
 import math
 import textwrap
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import evolve, field, frozen
 
+from deadbeat.model.errors import NotDrawnWarning
 from deadbeat.report.charts import (
     ABSENT,
     BOUND,
@@ -60,6 +63,20 @@ _METADATA: Mapping[str, Mapping[str, Any]] = {
     "svg": {"Date": None, "Creator": "deadbeat"},
     "pdf": {"CreationDate": None, "Creator": "deadbeat", "Producer": "deadbeat"},
 }
+
+
+#: What draws, an extra of the installation: on paper, and in pages.
+PAPER, PAGES = "matplotlib", "plotly"
+
+
+def can_draw(package: str) -> bool:
+    """Whether ``package`` is installed; if not, one warning names all that are lacking."""
+    lacking = [name for name in (PAPER, PAGES) if find_spec(name) is None]
+    if lacking:
+        names = " and ".join(lacking)
+        told = f"pictures are not drawn without {names}: pip install {' '.join(lacking)}"
+        warnings.warn(NotDrawnWarning(told), stacklevel=1)
+    return package not in lacking
 
 
 def _printable(text: str) -> str:
@@ -144,6 +161,8 @@ def draw_charts(
     Args:
         words: Labels on every figure, and what follows each chart's own caption.
     """
+    if not can_draw(PAPER):
+        return
     import matplotlib as mpl  # noqa: PLC0415 - takes 0.3 s; only who draws pays for it
 
     for chart in charts:
@@ -532,13 +551,21 @@ def _surface(axis: Any, heat: Heat) -> None:
 
 def write_charts(
     folder: Path, charts: Sequence[Chart], words: Words, formats: Sequence[str] = FORMATS
-) -> None:
-    """Every chart in every format, in ``folder``, which is made when missing.
+) -> list[Path]:
+    """Every chart in every format, in ``folder``, which is made when missing; their paths.
 
     Raises:
         DeadbeatError: The folder or a file cannot be written.
     """
-    with storing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    for name, content in draw_charts(charts, words, formats):
+    return write_drawn(folder, draw_charts(charts, words, formats))
+
+
+def write_drawn(folder: Path, drawn: Iterable[tuple[str, bytes]]) -> list[Path]:
+    """Each file in ``folder``, as `write_charts`."""
+    written = []
+    for name, content in drawn:
+        with storing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
         atomic_write(folder / name, content)
+        written.append(folder / name)
+    return written

@@ -49,8 +49,7 @@ from deadbeat.report.document import (
     said,
 )
 from deadbeat.report.html import asset, encode, terms, write_page
-from deadbeat.report.paper import FORMATS
-from deadbeat.store.files import atomic_write, storing
+from deadbeat.report.paper import FORMATS, write_drawn
 from deadbeat.store.place import REPORT_FILE
 
 _BRACKETS = "In brackets: 95 % intervals (how: docs, metrics)."
@@ -276,11 +275,4 @@ def write_figures(summary: Summary, out_dir: Path, formats: Sequence[str] = FORM
         UsageError: A format is not known.
         DeadbeatError: The folder or a file cannot be written.
     """
-    folder = Path(out_dir) / "figures"
-    with storing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name, content in draw_figures(summary, formats):
-        atomic_write(folder / name, content)
-        paths.append(folder / name)
-    return paths
+    return write_drawn(Path(out_dir) / "figures", draw_figures(summary, formats))

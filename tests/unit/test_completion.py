@@ -1,0 +1,104 @@
+"""What a shell is told to complete: through click's own protocol, and in the shells themselves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+#: How a shell reads what is completed after a line typed, given the script it was given.
+ASK = {
+    "bash": 'eval "$1"; set -- $2; COMP_WORDS=("$@" ""); COMP_CWORD=$#; '
+    '_deadbeat_completion deadbeat; printf "%s\\n" "${COMPREPLY[@]}"',
+    "fish": 'eval "$argv[1]"; complete -C "$argv[2] "',
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("quick", "quick-2", "latency", "$(touch hacked)", "a\nb", ".hidden"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+    tool = tmp_path / "bin" / "deadbeat"
+    tool.parent.mkdir()
+    tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m deadbeat "$@"\n')
+    tool.chmod(0o755)
+    return tmp_path
+
+
+def said(folder: Path, *words: str, asked: str, **more: str) -> str:
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [sys.executable, "-m", "deadbeat", *words],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "_DEADBEAT_COMPLETE": asked, **more},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def completed(folder: Path, typed: str, incomplete: str = "") -> list[str]:
+    count = str(len(typed.split()))
+    line = f"{typed} {incomplete}"
+    out = said(folder, asked="bash_complete", COMP_WORDS=line, COMP_CWORD=count)
+    return [item.partition(",")[2] for item in out.splitlines() if item.startswith("plain")]
+
+
+def test_verbs_are_completed(folder: Path) -> None:
+    assert {"doctor", "latency", "show"} <= set(completed(folder, "deadbeat"))
+    assert "apply" in completed(folder, "deadbeat tune", "a")
+
+
+def test_options_and_their_words_are_completed(folder: Path) -> None:
+    assert "--duration" in completed(folder, "deadbeat latency", "--du")
+    assert set(completed(folder, "deadbeat calibrate --policy")) == {"fifo", "other"}
+
+
+def test_runs_are_completed_and_hostile_names_left_out(folder: Path) -> None:
+    assert completed(folder, "deadbeat show") == ["latency", "quick", "quick-2"]
+    assert completed(folder, "deadbeat compare quick", "quick-") == ["quick-2"]
+    other = folder / "elsewhere"
+    (other / "mine").mkdir(parents=True)
+    assert completed(folder, f"deadbeat show --runs {other}") == ["mine"]
+
+
+def test_an_unknown_shell_is_refused(folder: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        said(folder, asked="csh_source")
+    assert refused.value.returncode == 2
+    assert "csh_source" in refused.value.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_one_the_shell_reads(folder: Path, shell: str) -> None:
+    script = said(folder, asked=f"{shell}_source")
+    assert "_DEADBEAT_COMPLETE" in script
+    if not (program := shutil.which(shell)):
+        pytest.skip(f"{shell} is not installed")
+    file = folder / "script"
+    file.write_text(script)
+    subprocess.run([program, "-n", str(file)], check=True)
+
+
+@pytest.mark.parametrize("shell", list(ASK))
+def test_the_shell_completes_runs(folder: Path, shell: str) -> None:
+    if not (program := shutil.which(shell)):
+        pytest.skip(f"{shell} is not installed")
+    script = said(folder, asked=f"{shell}_source")
+    words = [program, "-c", ASK[shell], *(["bash"] if shell == "bash" else []), script]
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [*words, "deadbeat show"],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {"latency", "quick", "quick-2"} <= set(done.stdout.split())
+    assert not (folder / "hacked").exists()
