@@ -55,7 +55,7 @@ TINY: dict[str, Any] = {
     "breakdown": {"steps": 3},
 }
 OPTIONS = (
-    *("breakdown", "--quick", "--simulated", "--no-figures", "--sets", "1", "--seconds", "0.1"),
+    *("breakdown", "--quick", "--simulated", "--no-figures", "--sets", "1", "--duration", "0.1"),
     *("--steps", "3"),
 )
 
@@ -360,7 +360,7 @@ def test_files_and_figures_are_of_the_same_results(tmp_path: Path) -> None:
     [
         (("--steps", "99"), '--steps: "99" is out of range'),
         (("--steps", "9"), "--steps: 9 halvings of 0.05 to 1.1 end below 0.00242"),
-        (("--low", "1", "--high", "0.9"), "--low: 1 is not below high = 0.9"),
+        (("--search-from", "1", "--search-to", "0.9"), "--search-from: 1 is not below high = 0.9"),
         (("--priorities", "rm"), '--priorities[0]: "rm" is not a choice'),
         (("--tasks-per-core", "0"), '--tasks-per-core[0]: "0" is out of range'),
         (("--miss-share", "2"), '--miss-share: "2" is out of range'),

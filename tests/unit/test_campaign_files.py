@@ -42,7 +42,7 @@ def test_a_file_is_read_and_an_option_wins(
 ) -> None:
     file = tmp_path / "c.toml"
     file.write_text(FILES[verb])
-    words = [verb, "--simulated", "--no-figures", "--campaign", str(file), "--seconds", "0.3"]
+    words = [verb, "--simulated", "--no-figures", "--campaign", str(file), "--duration", "0.3"]
     assert main([*words, "--runs", str(tmp_path), "--json"]) == 0
     assert answer_of(capsys.readouterr().out)["name"] == "mine"
     (head,) = (tmp_path / "mine").glob(f"{verb}.json")

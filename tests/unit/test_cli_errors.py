@@ -27,11 +27,11 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("proflie",), 2, 'there is no command "proflie" (did you mean profile?)'),
         (("xyzzy",), 2, 'there is no command "xyzzy" (one of breakdown, calibrate,'),
         (("--verson",), 2, "deadbeat has no option --verson (did you mean --version?)"),
-        ((*RUN, "--secnds", "1"), 2, "profile has no option --secnds (did you mean --seconds?)"),
+        ((*RUN, "--duratin", "1"), 2, "profile has no option --duratin (did you mean --duration?)"),
         ((*RUN, "--zzz"), 2, "profile has no option --zzz (see deadbeat profile --help)"),
-        ((*RUN, "--seconds"), 2, "option '--seconds' requires an argument ("),
-        ((*RUN, "--seconds", "0"), 2, '--seconds: "0" is out of range (from 0.05 to 3600)'),
-        ((*RUN, "--seconds", "x"), 2, '--seconds: "x" is not a number of seconds (write it like'),
+        ((*RUN, "--duration"), 2, "option '--duration' requires an argument ("),
+        ((*RUN, "--duration", "0"), 2, '--duration: "0" is out of range (from 0.05 to 3600)'),
+        ((*RUN, "--duration", "x"), 2, '--duration: "x" is not a number of seconds (write it like'),
         ((*RUN, "--wcet-min", "100"), 2, '--wcet-min: "100" is not a length of time with its uni'),
         ((*RUN, "--wcet-min", "1ms"), 2, "--wcet-min: 1000000ns is above wcet_max = 500000ns ("),
         ((*RUN, "--wcet-max", "1 mss"), 2, "has an unknown unit (did you mean ms?)"),
@@ -41,7 +41,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ((*RUN, "--distribution", "loguniform"), 2, "is not a choice (did you mean log-uniform?)"),
         ((*RUN, "--cores", "1..3"), 2, "--cores: M = 3 asked (2 cores can be used here)"),
         ((*RUN, "--cpus", "0,9"), 2, "--cpus: there is no CPU 9 to use (use 0, 1)"),
-        ((*RUN, "--replicas", "1e3"), 2, '--replicas: "1e3" is not a whole number (write it'),
+        ((*RUN, "--sets", "1e3"), 2, '--sets: "1e3" is not a whole number (write it'),
         ((*RUN, "--name", "../x"), 2, '--name: "../x" is not a name (letters, digits,'),
         ((*RUN, "--name", "latest"), 2, "--name: latest is the link to the last campaign (cho"),
         ((*RUN, "--fragments", "matmull"), 2, "no fragment is called 'matmull' (did you mean m"),
@@ -51,7 +51,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             '--preset: "papr" is not a choice (did you mean paper?)',
         ),
         ((*RUN, "--preset", "paper"), 2, "--quick and --preset paper exclude each other (drop"),
-        ((*RUN, "--retry-failed"), 2, "there is no campaign quick in runs to retry (deadbeat ru"),
+        ((*RUN, "--retry"), 2, "there is no campaign quick in runs to retry (deadbeat ru"),
         ((*RUN, "--campaign", "no.toml"), 2, "no.toml: No such file or directory (name a"),
         ((*RUN, "--campaign", "bad.toml"), 2, "bad.toml: not TOML: "),
         (
@@ -85,7 +85,11 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("load", "--remedies", "pin,pin"), 2, "names a remedy twice (name each once)"),
         (("tune", "apply", "bad.toml"), 2, "(docs/howto/tune-a-machine.md shows one)"),
         (("calibrate", "--simulated", "--pool", "ful"), 2, '--pool: "ful" is not a choice (did'),
-        (("calibrate", "--simulated", "--seconds", "0"), 2, '--seconds: "0" is out of range (from'),
+        (
+            ("calibrate", "--simulated", "--duration", "0"),
+            2,
+            '--duration: "0" is out of range (from',
+        ),
         (("calibrate", "--simulated", "--out", "bad.toml/x"), 3, "cannot write bad.toml/x: "),
         (("fragments", "--simulated", "--policy", "rr"), 2, '--policy: "rr" is not a choice ('),
         (("fragments", "--simulated", "--calibration", "no"), 2, "there is no file no ("),
@@ -112,7 +116,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "--utilisation: 3 tasks on a core reach 1.2 to 3, found 0.5 (raise --utilisation, lower"
             " --utilisation-min or",
         ),
-        (("selftest", "--simulated", "--seconds", "-1"), 2, '--seconds: "-1" is out of range ('),
+        (("selftest", "--simulated", "--duration", "-1"), 2, '--duration: "-1" is out of range ('),
     ],
 )
 def test_one_line_a_hint_and_the_right_status(
@@ -136,10 +140,10 @@ def test_one_line_a_hint_and_the_right_status(
 
 
 def test_every_error_of_a_command_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main((*RUN, "--seconds", "0", "--policy", "x", "--replicas", "-1")) == 2
+    assert main((*RUN, "--duration", "0", "--policy", "x", "--sets", "-1")) == 2
     err = capsys.readouterr().err
     assert "3 problems:" in err
-    assert all(f"\n  {option}: " in err for option in ("--seconds", "--policy", "--replicas"))
+    assert all(f"\n  {option}: " in err for option in ("--duration", "--policy", "--sets"))
     assert err.count("\n") == 4
 
 
@@ -206,7 +210,7 @@ def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_campaign_larger_than_the_disk(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--preset", "default", "--replicas", "2000", "--seconds", "300")
+    arguments = ("--preset", "default", "--sets", "2000", "--duration", "300")
     assert main(("profile", "--simulated", "--name", "huge", *arguments)) == 3
     err = capsys.readouterr().err
     assert "may need " in err and "TB, only " in err

@@ -15,7 +15,7 @@ from deadbeat.cli.main import main
 #: A 16-core machine on which contention grows with the cores as the fake executor's formula says.
 MANY = (
     *("profile", "--quick", "--no-figures", "--executor", "fake:cores=16", "--name", "many"),
-    *("--cores", "1,4,8,16", "--replicas", "2", "--seconds", "0.1"),
+    *("--cores", "1,4,8,16", "--sets", "2", "--duration", "0.1"),
 )
 #: The least that two kernels can be compared with.
 LEAST = (*MANY, "--cores", "1,8", "--sync-share", "0,1", "--contended-ratio", "0,1")

@@ -91,7 +91,7 @@ def test_the_same_command_continues_it(tiny: Path, capsys: pytest.CaptureFixture
     ("options", "named"),
     [
         (("--seed", "2"), "--seed"),
-        (("--cores", "1", "--seconds", "2"), "--cores, --seconds"),
+        (("--cores", "1", "--duration", "2"), "--cores, --duration"),
         (("--quick",), "--quick"),
         (("--split",), "--split"),
         (("--step", "0.5"), "--step"),
@@ -144,7 +144,7 @@ def test_a_damaged_calibration_of_the_source_is_one_line(
 def test_a_stress_campaign_is_run_elsewhere_by_its_own_verb(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    few = ("--quick", "--sets", "4", "--seconds", "0.1", "--no-figures")
+    few = ("--quick", "--sets", "4", "--duration", "0.1", "--no-figures")
     assert main(("stress", *few, "--simulated", "--name", "random")) == 0
     capsys.readouterr()
     line = refused(capsys, *FROM, "random")
@@ -166,7 +166,7 @@ def test_a_campaign_that_stopped_when_it_was_known_is_run_as_far_as_it_was_built
     known = (
         *("profile", "--quick", "--simulated", "--no-figures", "--name", "known"),
         *("--precision", "0.05", "--sets-min", "5", "--sets-max", "20", "--cores", "2"),
-        *("--sync-share", "1", "--contended-ratio", "0,1", "--seconds", "0.1"),
+        *("--sync-share", "1", "--contended-ratio", "0,1", "--duration", "0.1"),
     )
     assert main((*known, "--executor", "fake:interrupt-after=3")) == 130
     capsys.readouterr()

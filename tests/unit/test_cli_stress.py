@@ -17,7 +17,7 @@ from deadbeat.store.summary import STRESS_SET_COLUMNS, read_summary
 
 OPTIONS = (
     *("stress", "--quick", "--simulated", "--no-figures", "--name", "tiny", "--cores", "2,random"),
-    *("--sets", "3", "--seconds", "0.1"),
+    *("--sets", "3", "--duration", "0.1"),
 )
 SUMMARY = Path("runs/tiny/summary.csv")
 
@@ -107,12 +107,12 @@ def test_failed_sets_are_retried_on_demand(capsys: pytest.CaptureFixture[str]) -
     key = answer(capsys, *OPTIONS)["rows"] and rows(Path("runs/tiny/sets.csv"))[0]["key"]
     fresh = (*OPTIONS, "--fresh", "--executor", f"fake:fail={key}*1")
     assert answer(capsys, *fresh)["failed"][0]["run"] == key
-    found = answer(capsys, *OPTIONS, "--retry-failed")
+    found = answer(capsys, *OPTIONS, "--retry")
     assert (found["name"], found["done"], found["failed"]) == ("tiny-2", 6, [])
 
 
 def test_a_preset_says_loudly_which_cores_do_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ("--preset", "paper", "--sets", "1", "--seconds", "0.2")
+    options = ("--preset", "paper", "--sets", "1", "--duration", "0.2")
     options = (*options, "--simulated", "--no-figures")
     assert main(("stress", *options)) == 0
     err = capsys.readouterr().err
@@ -158,8 +158,8 @@ def test_a_file_of_the_other_mode_names_the_right_verb(capsys: pytest.CaptureFix
 
 
 def test_a_profile_at_several_deadline_factors_has_a_row_for_each() -> None:
-    options = ("--quick", "--simulated", "--no-figures", "--name", "p", "--replicas", "1")
-    grid = ("--sync-share", "1", "--contended-ratio", "1", "--seconds", "0.1")
+    options = ("--quick", "--simulated", "--no-figures", "--name", "p", "--sets", "1")
+    grid = ("--sync-share", "1", "--contended-ratio", "1", "--duration", "0.1")
     quick = ("--deadline-factor", "2,5,10")
     assert main(("profile", *options, *grid, *quick)) == 0
     found = rows(Path("runs/p/summary.csv"))
@@ -175,7 +175,7 @@ def test_groups_by_utilisation_have_no_deadline_factor(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     options = ("--utilisation", "random:0.2..0.4", "--tasks-per-core", "2", "--periods", "harmonic")
-    assert main((*OPTIONS, *options, "--seconds", "0.3")) == 0
+    assert main((*OPTIONS, *options, "--duration", "0.3")) == 0
     assert "Of 6 task sets" in capsys.readouterr().out
     summary, sets = rows(Path("runs/tiny/summary.csv")), rows(Path("runs/tiny/sets.csv"))
     assert [row["deadline_factor"] for row in (*summary, *sets)] == [""] * 8

@@ -118,9 +118,9 @@ def test_failed_runs_are_named_and_retried_on_demand(capsys: pytest.CaptureFixtu
     out, err = capsys.readouterr()
     assert f"1 of 8 runs have no result, for example {KEY}: " in out
     assert f"run {KEY} failed: " in err
-    assert "--retry-failed" in out
+    assert "--retry" in out
     assert [each["run"] for each in answer(capsys, "show")["failed"]] == [KEY]
-    found = answer(capsys, *TINY_OPTIONS, "--retry-failed")
+    found = answer(capsys, *TINY_OPTIONS, "--retry")
     assert (found["name"], found["done"], found["failed"]) == ("tiny", 8, [])
 
 
@@ -138,7 +138,7 @@ def test_a_campaign_without_a_single_result_fails(capsys: pytest.CaptureFixture[
 def test_preset_paper_says_loudly_which_cores_do_not_exist(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    options = ("--preset", "paper", "--simulated", "--no-figures", "--replicas", "1", "--step", "1")
+    options = ("--preset", "paper", "--simulated", "--no-figures", "--sets", "1", "--step", "1")
     found = answer(capsys, "profile", *options)
     assert found["missing_cores"] == list(range(3, 17))
     assert {row["cores"] for row in found["rows"]} == {1, 2}
@@ -155,7 +155,7 @@ def test_a_campaign_file_with_options_over_it(capsys: pytest.CaptureFixture[str]
     )
     found = answer(
         capsys,
-        *("profile", "--simulated", "--no-figures", "--campaign", "a.toml", "--replicas", "2"),
+        *("profile", "--simulated", "--no-figures", "--campaign", "a.toml", "--sets", "2"),
     )
     assert (found["name"], found["planned"]) == ("mine", 2 * 2 * 2)
 

@@ -119,7 +119,7 @@ def test_an_unfinished_campaign_is_refused(runs: Path) -> None:
     with pytest.raises(UsageError) as caught:
         compared(runs, "a", "half")
     assert caught.value.message == "half is unfinished: 11 of 16 programs are not run yet"
-    assert "--partial" in caught.value.hint and "--retry-failed" not in caught.value.hint
+    assert "--partial" in caught.value.hint and "--retry" not in caught.value.hint
     with pytest.raises(UsageError, match="half is unfinished"):
         compared(runs, "a", "again", aa=("half",))
 
@@ -173,7 +173,7 @@ def test_failed_runs_are_told_and_the_rest_compared(runs: Path, tmp_path: Path) 
     (finding,) = [item for item in found.findings if item.id == "unpaired-runs"]
     assert finding.severity == "warning"
     assert finding.message == ("4 of 16 programs failed (4 in ill): compared are 12")
-    assert "the command of ill with --retry-failed" in finding.cure
+    assert "the command of ill with --retry" in finding.cure
 
 
 def test_programs_that_the_other_never_planned_are_refused(
@@ -187,7 +187,7 @@ def test_programs_that_the_other_never_planned_are_refused(
     told = capsys.readouterr().err
     assert "q1 and q2 are not of the same programs: 8 of 12 task sets are planned in q2" in told
     assert "stress.sets: 4 | 6" in told and "stress.cores: " in told
-    assert "--retry-failed" not in told
+    assert "--retry" not in told
     assert "deadbeat stress --programs-from q1" in told
 
 
@@ -365,7 +365,7 @@ def test_levels_of_the_deadline_factor_are_cells(
 def test_stress_campaigns_are_compared_by_group(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    quick = ("--cores", "2,3", "--sets", "12", "--seconds", "0.1")
+    quick = ("--cores", "2,3", "--sets", "12", "--duration", "0.1")
     for name, executor in (("a", "fake:cores=3"), ("b", "fake:cores=3,contention=4")):
         words = ("stress", "--quick", "--name", name, "--executor", executor, "--no-figures")
         assert main([*words, *quick, "--runs", str(tmp_path)]) == 0

@@ -22,11 +22,11 @@ _MADE_UP = ("--simulated", "--no-figures", "--name", "tiny")
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "profile": (TINY_OPTIONS, ("--overrun", "late")),
     "stress": (
-        ("stress", "--quick", *_MADE_UP, "--cores", "2,random", "--sets", "3", "--seconds", "0.1"),
+        ("stress", "--quick", *_MADE_UP, "--cores", "2,random", "--sets", "3", "--duration", "0.1"),
         ("--sync-share", "random:0.1..0.2"),
     ),
     "breakdown": (
-        ("breakdown", "--quick", *_MADE_UP, "--sets", "1", "--seconds", "0.1", "--steps", "3"),
+        ("breakdown", "--quick", *_MADE_UP, "--sets", "1", "--duration", "0.1", "--steps", "3"),
         ("--miss-share", "0.02"),
     ),
     "latency": (
@@ -34,7 +34,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("--interval", "2ms"),
     ),
     "load": (
-        ("load", *_MADE_UP, "--normal", "0,4", "--repeats", "1", "--seconds", "0.5"),
+        ("load", *_MADE_UP, "--normal", "0,4", "--repeats", "1", "--duration", "0.5"),
         ("--priority", "50"),
     ),
 }

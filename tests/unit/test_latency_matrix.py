@@ -307,7 +307,7 @@ def test_runs_without_a_result_are_named(
     assert "measured: 2 of 3 runs, 1 failed" in shown
     again = ["--loads", "idle,cpu:50,memory", "--duration", "0.2s", "--repeats", "1"]
     words = ["latency", "--simulated", "--no-figures", "--name", "m", "--runs", str(tmp_path)]
-    assert main([*words, *again, "--retry-failed"]) == 0
+    assert main([*words, *again, "--retry"]) == 0
     assert len(store.committed()) == 3 and store.failed() == {}
 
 

@@ -273,7 +273,7 @@ def test_the_figures_have_a_curve_for_each_side() -> None:
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = tmp_path_factory.mktemp("runs")
     for seed, name in enumerate(("a", "b")):
-        words = ["load", "--simulated", "--normal", "0,4", "--repeats", "3", "--seconds", "500ms"]
+        words = ["load", "--simulated", "--normal", "0,4", "--repeats", "3", "--duration", "500ms"]
         words += ["--remedies", "pin,rt-bandwidth", "--name", name, "--seed", str(seed)]
         assert main([*words, "--no-figures", "--no-trace", "--runs", str(runs)]) == 0
     (runs / "campaign").mkdir()
@@ -342,7 +342,7 @@ def test_a_wrong_command_is_one_line(
 def test_every_difference_of_two_questions_is_listed(
     folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--normal", "0", "--remedies", "none", "--repeats", "1", "--seconds", "1"]
+    words = ["--normal", "0", "--remedies", "none", "--repeats", "1", "--duration", "1"]
     words += ["--form", "periodic", "--priority", "50", "--no-figures", "--name", "other"]
     assert main(["load", "--simulated", *words, "--runs", str(tmp_path)]) == 0
     capsys.readouterr()

@@ -280,5 +280,5 @@ def test_a_missing_distributed_is_told_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UsageError, match=r"pip install 'deadbeat\[cluster\]'"):
+    with pytest.raises(UsageError, match=r"pip install -e '.\[cluster\]'"):
         Cluster("tcp://127.0.0.1:8786")

@@ -55,8 +55,7 @@ def measure(
     fresh: bool,
     figures: bool,
     as_json: bool,
-    retry_failed: bool | None = None,
-    retry_invalid: bool | None = None,
+    retry: bool | None = None,
     simulated: bool = False,
     quick: bool | None = None,
     fail_on: str | None = None,
@@ -67,7 +66,7 @@ def measure(
     Args:
         name: Row of `KINDS`.
         asked: What of the specification was typed. ``given``: options of this command alone.
-        retry_failed, retry_invalid: None: the command has no such option.
+        retry: None: the command has no such option.
     """
     kind = kind_of(name)
     words = words_typed(command)
@@ -78,8 +77,8 @@ def measure(
         typed=asked.values,
         names={**written.names, **asked.names},
         fresh=fresh,
-        retry_failed=bool(retry_failed),
-        retry_invalid=bool(retry_invalid),
+        retry_failed=bool(retry),
+        retry_invalid=bool(retry),
         simulated=simulated,
         given={**given, "quick": quick},
         words=words,
@@ -103,13 +102,13 @@ def measure(
     if outcome.failed:
         first, reason = min((key.text, reason) for key, reason in outcome.failed.items())
         lacking = f"{len(outcome.failed)} of {outcome.planned} runs have no result"
-        retry = "" if retry_failed is None else " --retry-failed"
+        option = "" if retry is None else " --retry"
         notes += [
             f"{lacking}, for example {first}: {reason}",
-            f"measure them again: {again}{retry}",
+            f"measure them again: {again}{option}",
         ]
-    if shown.invalid and retry_invalid is not None:
-        notes.append(f"measure the invalid ones again: {again} --retry-invalid")
+    if shown.invalid and retry is not None:
+        notes.append(f"measure the invalid ones again: {again} --retry")
     if as_json:
         for note in notes:
             say(note)

@@ -78,7 +78,7 @@ def next_steps(summary: Summary) -> list[tuple[str, str]]:
         return [(f"deadbeat {verb} --quick", "measure this machine")]
     steps = []
     if summary.meta.get("failed"):
-        steps.append((f"deadbeat {verb} --retry-failed", "measure again what has no result"))
+        steps.append((f"deadbeat {verb} --retry", "measure again what has no result"))
     if summary.meta.get("causes"):
         steps.append((f"deadbeat why {name}", "why the worst jobs were late"))
     else:

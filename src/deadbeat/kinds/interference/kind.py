@@ -25,7 +25,7 @@ from deadbeat.kinds.interference.spec import (
 )
 from deadbeat.kinds.interference.summarise import summary_of
 from deadbeat.kinds.interference.words import headline
-from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.load import PLAIN, LoadCell, LoadSummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
@@ -105,12 +105,6 @@ def begin(asked: Begin) -> Begun:
 
 def _specified(asked: Begin) -> LoadSpec:
     layer = {**asked.written, **asked.typed}
-    # The work of a round by the option of the other form is taken for a mistake in the form.
-    form, option = layer.get("form", "back-to-back"), asked.names.get("round")
-    if (form, option) == ("back-to-back", "--budget"):
-        raise UsageError("--budget: rounds back to back have none", "--form periodic, or --round")
-    if (form, option) == ("periodic", "--round"):
-        raise UsageError("--round: the periodic form has a budget", "--budget")
     named = layer.pop("preset", None)
     return specify(layer if named is None else preset(named, layer), asked.names)
 

@@ -181,7 +181,7 @@ def _steps(summary: LatencySummary) -> list[tuple[str, str]]:
     return [
         why,
         ("deadbeat doctor", "what on this machine makes wake-ups late"),
-        ("deadbeat latency --seconds 600", "look for rarer ones: ten minutes a run"),
+        ("deadbeat latency --duration 10min", "look for rarer ones: ten minutes a run"),
     ]
 
 
