@@ -124,7 +124,7 @@ def _report(path: Path, figures: bool) -> Shown:
 def _open(path: Path) -> Stored[BreakdownStore, Breakdown]:
     store = BreakdownStore.open(path)
     found = summarise(store)
-    return Stored(store=store, summary=found, rows=[row(cell) for cell in found.cells])
+    return Stored(show=_show, store=store, summary=found, rows=[row(cell) for cell in found.cells])
 
 
 KIND = ExperimentKind(
