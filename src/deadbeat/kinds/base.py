@@ -20,6 +20,7 @@ from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.words import duration, size
 from deadbeat.report.document import Document, Table
+from deadbeat.report.machines import Verdicted
 from deadbeat.report.notebook import Drawing, glance
 from deadbeat.report.paper import Words
 from deadbeat.store.campaign import free_bytes
@@ -48,6 +49,8 @@ class Shown:
         empty: Nothing counts: the question of a measurement has no answer.
         invalid: Runs that count nowhere.
         fails: What ``--fail-on`` may name that is so.
+        cases: What passed or failed, for a CI's own format.
+        metrics: The figures as OpenMetrics text.
     """
 
     plain: Any
@@ -67,6 +70,8 @@ class Shown:
     empty: bool = False
     invalid: int = 0
     fails: frozenset[str] = frozenset()
+    cases: Sequence[Verdicted] = ()
+    metrics: Callable[[], str] | None = None
 
 
 @frozen(kw_only=True)
@@ -166,7 +171,8 @@ class ExperimentKind:
         state_of: How far one is; damage is a state, not an error.
         show: Its results. ``report``: writes everything derived (with figures or without), and
             says where. ``why``: explains the worst so many; None: `show` does.
-        open: Its results for whoever analyses them in Python.
+        open: Its results for whoever analyses them in Python; ``keys``: the columns of its table
+            that say which row it is.
         begin: Makes or continues a folder; whatever can be refused is refused before.
         spec: Of a kind whose command is made of this alone: the class of its specification, whose
             fields have options.
@@ -179,6 +185,7 @@ class ExperimentKind:
     report: Callable[[Path, bool], Shown]
     why: Callable[[Path, int], Shown] | None = None
     open: Callable[[Path], Any]
+    keys: tuple[str, ...] = ()
     begin: Callable[[Begin], Begun]
     spec: type[Any] | None = None
 

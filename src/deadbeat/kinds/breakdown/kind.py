@@ -134,5 +134,6 @@ KIND = ExperimentKind(
     show=_show,
     report=_report,
     open=_open,
+    keys=("cores", "sync_share", "contended_ratio", "tasks_per_core", "priorities"),
     begin=begin,
 )

@@ -144,5 +144,9 @@ KIND = ExperimentKind(
     report=_report,
     why=_why,
     open=lambda path: CampaignView(CampaignStore.open(path), _show),
+    keys=(
+        *("group", "cores", "critical_cores", "sync_share", "contended_ratio"),
+        *("deadline_factor", "tasks_per_core"),
+    ),
     begin=partial(begin, write=written),
 )

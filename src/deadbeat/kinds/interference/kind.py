@@ -186,5 +186,6 @@ KIND = ExperimentKind(
     show=_show,
     report=_report,
     open=_open,
+    keys=("condition", "normal"),
     begin=begin,
 )

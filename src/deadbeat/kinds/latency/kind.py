@@ -153,5 +153,6 @@ KIND = ExperimentKind(
     report=_report,
     why=_why,
     open=_open,
+    keys=("load", "engine", "cpu"),
     begin=begin,
 )

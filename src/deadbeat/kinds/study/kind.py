@@ -115,5 +115,6 @@ KIND = ExperimentKind(
     show=_show,
     report=_report,
     open=_open,
+    keys=("processors", "tasks", "utilisation_per_processor", "source", "kind", "label"),
     begin=begin,
 )
