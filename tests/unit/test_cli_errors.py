@@ -60,8 +60,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "key.toml: run.secnds: unknown key (did you mean seconds?)",
         ),
         ((*RUN, "--calibration", "no.json"), 2, "--calibration: there is no file no.json ("),
-        ((*RUN, "--calibration", "bad.toml"), 1, "calibration bad.toml is damaged: "),
-        ((*RUN, "--runs", "bad.toml"), 1, "cannot read bad.toml: Not a directory (choose another"),
+        ((*RUN, "--calibration", "bad.toml"), 3, "calibration bad.toml is damaged: "),
+        ((*RUN, "--runs", "bad.toml"), 3, "cannot read bad.toml: Not a directory (choose another"),
         ((*RUN, "extra"), 2, "got unexpected extra argument (extra) (see deadbeat profile --help)"),
         (("profile", "--executor", "hardwrae"), 2, "is unknown (did you mean hardware?)"),
         (("profile", "--executor", "fake:coers=2"), 2, "'coers=2' is unknown (for example fake:c"),
@@ -77,7 +77,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             2,
             "examples is no campaign, latency matrix or load t",
         ),
-        (("doctor", "--out", "/proc/x.html"), 1, "/proc holds no files (choose another --out)"),
+        (("doctor", "--out", "/proc/x.html"), 3, "/proc holds no files (choose another --out)"),
         (("doctor", "--out", "no/where/x.html"), 2, "--out: there is no folder no (name one"),
         (("doctor", "--rt-cpus", "1-0"), 2, "is not an ascending range (write it like 0-1)"),
         (("doctor", "--rt-cpus", "0-99999999999"), 2, "is too long a range (at most 4096 numbers)"),
@@ -90,7 +90,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             2,
             '--duration: "0" is out of range (from',
         ),
-        (("calibrate", "--simulated", "--out", "bad.toml/x"), 1, "cannot write bad.toml/x: "),
+        (("calibrate", "--simulated", "--out", "bad.toml/x"), 3, "cannot write bad.toml/x: "),
         (("fragments", "--simulated", "--policy", "rr"), 2, '--policy: "rr" is not a choice ('),
         (("fragments", "--simulated", "--calibration", "no"), 2, "there is no file no ("),
         ((*RUN, "--executor", "foo"), 2, '--executor: "foo" is unknown (one of'),
@@ -160,7 +160,7 @@ def test_a_calibration_that_does_not_fit_names_file_and_options(
     assert main(("calibrate", "--simulated", "--pool", "quick", "--cost-basis", "cold")) == 0
     capsys.readouterr()
     words = ("profile", "--simulated", "--no-figures", "--calibration", "runs/calibration.json")
-    assert main(words) == 1
+    assert main(words) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert "the calibration in runs/calibration.json has cost basis cold where warm is" in line
     assert "pool quick where full is asked" in line
@@ -169,7 +169,7 @@ def test_a_calibration_that_does_not_fit_names_file_and_options(
 
 
 def test_other_parameters_for_an_unfinished_campaign(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 1
+    assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 3
     assert "the simulated machine is lost (the same command resumes)" in capsys.readouterr().err
     assert main((*TINY_OPTIONS, "--overrun", "late")) == 2
     err = capsys.readouterr().err
@@ -178,11 +178,11 @@ def test_other_parameters_for_an_unfinished_campaign(capsys: pytest.CaptureFixtu
 
 
 def test_a_damaged_campaign(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 1
+    assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 3
     Path("runs/tiny/campaign.json").write_text('{"format": 1}')
     capsys.readouterr()
     for arguments in (TINY_OPTIONS, ("show", "tiny"), ("report", "tiny")):
-        assert main(arguments) == 1
+        assert main(arguments) == 3
         err = capsys.readouterr().err
         assert "damaged" in err
         assert err.splitlines()[-1].startswith("deadbeat: error: ")
@@ -193,7 +193,7 @@ def test_a_damaged_result(capsys: pytest.CaptureFixture[str]) -> None:
     victim = sorted(Path("runs/tiny/jobs").iterdir())[0]
     victim.write_bytes(victim.read_bytes()[:-9])
     capsys.readouterr()
-    assert main(("report", "tiny", "--no-figures")) == 1
+    assert main(("report", "tiny", "--no-figures")) == 3
     err = capsys.readouterr().err
     assert victim.name in err and "truncated" in err and err.count("\n") == 1
     assert "(delete or move the file and repeat the campaign's command: only this run" in err
@@ -202,7 +202,7 @@ def test_a_damaged_result(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(("calibrate", "--executor", "fake:name=far", "--pool", "quick")) == 0
     capsys.readouterr()
-    assert main((*TINY_OPTIONS, "--calibration", "runs/calibration.json")) == 1
+    assert main((*TINY_OPTIONS, "--calibration", "runs/calibration.json")) == 3
     err = capsys.readouterr().err
     assert "the calibration in runs/calibration.json belongs to far" in err
     assert "deadbeat calibrate" in err
@@ -211,7 +211,7 @@ def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) 
 
 def test_a_campaign_larger_than_the_disk(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--preset", "default", "--sets", "2000", "--duration", "300")
-    assert main(("profile", "--simulated", "--name", "huge", *arguments)) == 1
+    assert main(("profile", "--simulated", "--name", "huge", *arguments)) == 3
     err = capsys.readouterr().err
     assert "may need " in err and "TB, only " in err
     assert not Path("runs/huge").exists()
@@ -223,7 +223,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_on_demand(
     assert main(TINY_OPTIONS) == 0
     monkeypatch.setattr("deadbeat.kinds.contention.view.read_summary", lambda _store: len(None))
     capsys.readouterr()
-    assert main(("show", "tiny")) == 1
+    assert main(("show", "tiny")) == 3
     err = capsys.readouterr().err
     assert err.startswith("deadbeat: error: unexpected: TypeError")
     assert "--debug" in err and err.count("\n") == 1
@@ -255,7 +255,7 @@ def test_a_limit_of_the_process_is_named(
         raise error
 
     monkeypatch.setattr("deadbeat.cli.main._run", fail)
-    assert main(("version",)) == 1
+    assert main(("version",)) == 3
     line = capsys.readouterr().err
     assert line.startswith(f"deadbeat: error: {message}")
     assert option in line and "unexpected" not in line

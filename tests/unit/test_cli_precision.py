@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from helpers.answers import answer_of
 
 from deadbeat.cli.main import main
 
@@ -33,7 +33,7 @@ def test_the_answer_says_what_was_reached(capsys: pytest.CaptureFixture[str]) ->
     assert "precision-not-reached" in page
 
     assert main(["show", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = answer_of(capsys.readouterr().out)
     assert answer["state"] == "finished"
     assert answer["done"] == answer["planned"] < 36
     assert answer["precision"]["complete"]
@@ -46,18 +46,18 @@ def test_the_budget_ends_a_campaign_that_is_then_continued(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # Over before the first run: the calibration counts.
-    assert main(["profile", *FEW, *ASKED, "--time-budget", "0.000001s"]) == 1
+    assert main(["profile", *FEW, *ASKED, "--time-budget", "0.000001s"]) == 3
     out = capsys.readouterr().out
     assert "the time is over, 0 runs are kept; continue with: deadbeat profile" in out
     assert main(["runs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["state"] == "unfinished"
+    assert answer_of(capsys.readouterr().out)[0]["state"] == "unfinished"
     assert main(["profile", *FEW, *ASKED, "--time-budget", "2h"]) == 0
     assert "continue runs/p, 0 of 36" in capsys.readouterr().err
     assert [path.name for path in Path("runs").iterdir() if path.is_dir()].count("p") == 1
 
 
 def test_a_budget_bounds_a_fixed_design_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["profile", *FEW, "--sets", "2", "--time-budget", "0.000001s"]) == 1
+    assert main(["profile", *FEW, "--sets", "2", "--time-budget", "0.000001s"]) == 3
     assert "the time is over" in capsys.readouterr().out
     assert main(["profile", *FEW, "--sets", "2"]) == 0
 
@@ -87,7 +87,7 @@ def test_stress_takes_it_too(capsys: pytest.CaptureFixture[str]) -> None:
     few = ("--quick", "--simulated", "--no-figures", "--duration", "0.1")
     asked = ("--precision", "0.2", "--sets-min", "6", "--sets-max", "20", "--cores", "2")
     assert main(["stress", *few, *asked, "--name", "s", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = answer_of(capsys.readouterr().out)
     assert answer["precision"]["points"]["M=2"]["sets"] == answer["done"]
     assert main(["stress", *few, *asked, "--sets", "9"]) == 2
     assert "--sets: a fixed number" in capsys.readouterr().err

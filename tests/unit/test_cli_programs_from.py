@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.answers import answer_of
 from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
@@ -30,7 +31,7 @@ def tiny(_folder: None, capsys: pytest.CaptureFixture[str]) -> Path:
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     assert main((*arguments, "--json")) == 0
-    return json.loads(capsys.readouterr().out)
+    return answer_of(capsys.readouterr().out)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 2) -> str:
@@ -80,7 +81,7 @@ def test_the_same_command_continues_it(tiny: Path, capsys: pytest.CaptureFixture
     broken = ("profile", "--no-figures", "--programs-from", "tiny", "--executor")
     assert main((*broken, "fake:name=elsewhere,interrupt-after=3")) == 130
     assert "3 of 8 runs are kept in runs/tiny-2" in capsys.readouterr().err
-    line = refused(capsys, *broken, "fake:name=third", status=1)
+    line = refused(capsys, *broken, "fake:name=third", status=3)
     assert "was begun on elsewhere" in line and "not on third" in line
     found = answer(capsys, *broken, "fake:name=elsewhere")
     assert (found["name"], found["done"], found["state"]) == ("tiny-2", 8, "finished")
@@ -137,7 +138,7 @@ def test_a_damaged_calibration_of_the_source_is_one_line(
     tiny: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tiny / "calibration.json").write_text("{")
-    assert "calibration.json is damaged" in refused(capsys, *FROM, "tiny", status=1)
+    assert "calibration.json is damaged" in refused(capsys, *FROM, "tiny", status=3)
 
 
 def test_a_stress_campaign_is_run_elsewhere_by_its_own_verb(

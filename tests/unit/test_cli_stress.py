@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers.answers import answer_of
 
 import deadbeat
 from deadbeat.cli.main import main
@@ -31,7 +31,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
     capsys.readouterr()
     assert main((*arguments, "--json")) == status
-    return json.loads(capsys.readouterr().out)
+    return answer_of(capsys.readouterr().out)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -52,7 +52,7 @@ def test_stress_ends_with_a_row_per_group_and_the_path_of_the_report(
     assert "SIMULATED" in out and "SIMULATED" in err
     assert "Of 6 task sets" in out
     assert "6 of 6 runs\n" in err
-    assert out.splitlines()[-1] == "report: runs/tiny/report.html"
+    assert out.splitlines()[-1] == "page: runs/tiny/report.html"
     summary, sets = rows(Path("runs/tiny/summary.csv")), rows(Path("runs/tiny/sets.csv"))
     assert tuple(summary[0]) == STRESS_COLUMNS and tuple(sets[0]) == STRESS_SET_COLUMNS
     assert [(row["group"], row["cores"], row["task_sets"]) for row in summary] == [
@@ -221,10 +221,10 @@ def test_damage_is_listed_and_mended_by_the_same_command(
     (listed,) = answer(capsys, "runs")
     assert (listed["state"], listed["done"]) == ("damaged", 6)
     assert victim.name in listed["problem"]
-    assert main(OPTIONS) == 1
+    assert main(OPTIONS) == 3
     assert "only this run is measured again; or begin anew with --fresh" in capsys.readouterr().err
     assert main((*OPTIONS, "--fresh")) == 0
-    assert main(("report", "tiny", "--no-figures")) == 1
+    assert main(("report", "tiny", "--no-figures")) == 3
     assert "repeat the campaign's command" in capsys.readouterr().err
     victim.unlink()
     assert main(OPTIONS) == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.answers import answer_of
 from helpers.campaigns import begin, run, tiny_spec
 
 from deadbeat.cli.main import main
@@ -313,7 +314,7 @@ def test_a_damaged_run_is_one_clear_line(
         shutil.copytree(runs / name, tmp_path / name)
     path = next((tmp_path / "again/jobs").iterdir())
     path.write_bytes(path.read_bytes()[:-100])
-    assert main(["compare", "a", "again", "--runs", str(tmp_path)]) == 1
+    assert main(["compare", "a", "again", "--runs", str(tmp_path)]) == 3
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and path.name in error
 
@@ -331,7 +332,7 @@ def test_the_page_is_never_written_over(
     assert stored["verdict"] == "equal"
     assert answer(runs, "a", "again", "--out", str(out)) == 2
     assert "is not an empty folder" in capsys.readouterr().err
-    assert answer(runs, "a", "again", "--out", "/proc/x") == 1
+    assert answer(runs, "a", "again", "--out", "/proc/x") == 3
     assert "/proc holds no files (choose another --out)" in capsys.readouterr().err
     for folder in ("compare-a-better", "compare-a-better-2"):
         assert answer(runs, "a", "better") == 0
@@ -370,7 +371,7 @@ def test_stress_campaigns_are_compared_by_group(
         assert main([*words, *quick, "--runs", str(tmp_path)]) == 0
     capsys.readouterr()
     assert answer(tmp_path, "a", "b", "--json") == 0
-    (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
+    (comparison,) = answer_of(capsys.readouterr().out)["comparisons"]
     cells = comparison["metrics"][0]["cells"]
     assert [(cell["group"], cell["cores"], cell["pairs"]) for cell in cells] == [
         ("M=2", 2, 12),
@@ -416,7 +417,7 @@ def test_a_metric_that_is_undecided_fails_where_a_proof_is_asked_for(
     assert answer(runs, "a", "again", "--json", "--fail-on", "undecided") == 1
     out, err = capsys.readouterr()
     assert "--fail-on: again against a is undecided in miss ratio\n" in err
-    (comparison,) = json.loads(out)["comparisons"]
+    (comparison,) = answer_of(out)["comparisons"]
     assert comparison["verdict"] == "equal"
     assert comparison["rests_on"] == ["slowdown", "delay_ratio"]
     assert comparison["undecided"] == ["deadline_miss_ratio"]
@@ -450,7 +451,7 @@ def test_a_repeat_is_asked_for_by_the_verb_of_the_baseline(tmp_path: Path) -> No
 
 def test_one_metric_alone(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(runs, "a", "worse", "--json", "--metric", "slowdown") == 0
-    (metric,) = json.loads(capsys.readouterr().out)["comparisons"][0]["metrics"]
+    (metric,) = answer_of(capsys.readouterr().out)["comparisons"][0]["metrics"]
     assert metric["metric"] == "slowdown"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from helpers.answers import answer_of
 
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency.begin import idle_only
@@ -32,7 +33,7 @@ def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deadbeat.kinds.latency.begin.make_engine", lambda name: Refused())
-    assert main(("latency", "--simulated", "--loads", "idle", "--runs", str(tmp_path))) == 1
+    assert main(("latency", "--simulated", "--loads", "idle", "--runs", str(tmp_path))) == 3
     told = capsys.readouterr().err
     assert "SCHED_FIFO was refused (--policy other" in told and told.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
@@ -66,7 +67,7 @@ def test_both_verbs_take_both_names_and_forms_of_a_length(
 ) -> None:
     short = ("--repeats", "1", "--no-figures", "--json", "--runs", str(tmp_path), option, text)
     assert main(("latency", "--simulated", "--loads", "idle", *short)) == 0
-    assert {row["hours"] for row in json.loads(capsys.readouterr().out)["rows"]} == {1 / 3600}
+    assert {row["hours"] for row in answer_of(capsys.readouterr().out)["rows"]} == {1 / 3600}
     assert main(("load", "--simulated", "--normal", "0", "--remedies", "none", *short)) == 0
     capsys.readouterr()
     written = json.loads((tmp_path / "load" / "load.json").read_text())

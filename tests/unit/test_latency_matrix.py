@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from helpers.answers import answer_of
 from helpers.latencies import made_up_runs
 from helpers.scripted_loads import ScriptedLoads
 
@@ -283,7 +284,7 @@ def test_the_command_measures_continues_and_begins_anew(
 ) -> None:
     words = ["latency", "--simulated", "--quick", "--no-figures", "--runs", str(tmp_path)]
     assert main([*words, "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = answer_of(capsys.readouterr().out)
     assert (answer["planned"], answer["done"], answer["labels"]) == (9, 9, ["SIMULATED"])
     assert answer["state"] == "finished" and Path(answer["report"]).is_file()
     assert {row["load"] for row in answer["rows"]} == {"idle", "cpu-050", "cpu-100"}

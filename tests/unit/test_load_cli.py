@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from attrs import evolve
+from helpers.answers import answer_of
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
 from deadbeat.cli.main import main
@@ -62,7 +62,7 @@ def test_json_holds_every_cell_with_its_interval(
     runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status, out, _ = answer(capsys, "show", "--json", "--runs", str(runs))
-    plain = json.loads(out)
+    plain = answer_of(out)
     assert status == 0
     assert plain["kind"] == "simulated"
     rates = {(c["condition"], c["normal"]): c["failures_per_s"] for c in plain["cells"]}
@@ -147,5 +147,5 @@ def test_what_is_refused_is_refused_before_anything_is_said_or_made(
 ) -> None:
     monkeypatch.setattr("deadbeat.kinds.interference.kind.SimulatedLoad", Refusing)
     told = answer(capsys, "load", "--simulated", "--priority", "98", "--runs", str(tmp_path))
-    assert told == (1, "", "deadbeat: error: fifo 98 was refused\n")
+    assert told == (3, "", "deadbeat: error: fifo 98 was refused\n")
     assert not list(tmp_path.iterdir())

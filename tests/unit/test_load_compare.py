@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from aa import RunFigure, Side
 from attrs import evolve
+from helpers.answers import answer_of
 from helpers.load_tests import asked, load_test, of_runs
 from judges import compare_sides, options_of
 
@@ -287,7 +288,7 @@ def test_the_command_compares_load_tests(folders: Path, capsys: pytest.CaptureFi
     capsys.readouterr()
     options = ["--runs", str(folders), "--json", "--no-figures"]
     assert main(["compare", "a", "b", *options]) == 0
-    plain = json.loads(capsys.readouterr().out)
+    plain = answer_of(capsys.readouterr().out)
     assert [m["metric"] for m in plain["comparisons"][0]["metrics"]] == [
         metric.name for metric in METRICS
     ]

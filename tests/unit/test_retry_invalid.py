@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
+from helpers.answers import answer_of
 from helpers.latencies import made_up_runs
 from helpers.scripted_loads import ScriptedLoads
 
@@ -200,7 +201,7 @@ def test_a_load_test_measures_its_invalid_runs_again(
     assert load_test.invalid() == pinned and {key.normal for key in pinned} == {0, 4}
     many = len(pinned)
     assert main(["runs", "--json", *where]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = answer_of(capsys.readouterr().out)
     assert (row["kind"], row["state"], row["invalid"]) == ("load", "finished", many)
     assert main(["runs", *where]) == 0
     assert f"{many} invalid" in capsys.readouterr().out

@@ -28,7 +28,7 @@ from deadbeat.experiment.base import (
 from deadbeat.experiment.run import run
 from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
 from deadbeat.kinds.registry import kind_of
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.specification import names_in_file
 from deadbeat.model.words import duration
 from deadbeat.store.files import read_toml
@@ -112,12 +112,13 @@ def measure(
     if as_json:
         for note in notes:
             say(note)
-    print_shown(evolve(shown, lines=(*notes, *shown.lines)), as_json=as_json)
+    answer = evolve(shown, lines=(*notes, *shown.lines))
+    print_shown(answer, as_json=as_json, command=command)
     if not outcome.complete and time_budget is not None and not as_json:
         click.echo(
             f"the time is over, {outcome.done} {experiment.unit} are kept; continue with: {again}"
         )
-    return int(shown.empty or fail_on in shown.fails)
+    return DeadbeatError.exit_status if shown.empty else int(fail_on in shown.fails)
 
 
 def carried_out(

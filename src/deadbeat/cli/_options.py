@@ -201,7 +201,8 @@ class Declared(Titled):
         found = self.function()(**options)
         if found is None or isinstance(found, int):
             return int(found or 0)
-        import_module(f"{__package__}._output").print_shown(found, **as_json)
+        command = click.get_current_context().command_path.partition(" ")[2]
+        import_module(f"{__package__}._output").print_shown(found, command=command, **as_json)
         return int(found.status)
 
 

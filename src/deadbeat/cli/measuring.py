@@ -196,7 +196,9 @@ def _mode(layer: Layer, options: Mapping[str, object]) -> None:
 def _study(layer: Layer, options: Mapping[str, object]) -> None:
     if options["as_list"]:
         shown = import_module("deadbeat.cli.results").study_presets()
-        import_module("deadbeat.cli._output").print_shown(shown, as_json=options["as_json"])
+        import_module("deadbeat.cli._output").print_shown(
+            shown, as_json=options["as_json"], command="sched study"
+        )
         raise click.exceptions.Exit(0)
     layer.names.pop("preset", None)
     for option, path, _, _ in COMMANDS["study"].values():
@@ -281,7 +283,7 @@ COMMANDS = {
     Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
     (NAME-2, ...) once all is finished. A run that something else disturbed still counts, and says
     so. A run that did not measure what it claims (wrong priority, a remedy that did not hold) is
-    kept as invalid, with the reason, and not counted; --retry measures it again. Exit status 1
+    kept as invalid, with the reason, and not counted; --retry measures it again. Exit status 3
     where no run without a remedy counts.
     """,
         quick="Measure for less than two minutes: fewer counts and repeats.",

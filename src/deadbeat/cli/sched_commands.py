@@ -220,7 +220,7 @@ add(
     holds for what was simulated only. --ties all asks every tie rule: robust (schedulable under
     each of them), fragile (under some) or never.
 
-    Exit status 0 whatever the answer, 3 with --fail-on.""",
+    Exit status 0 whatever the answer, 1 with --fail-on.""",
     _FILE,
     _PROCESSORS,
     opt(
@@ -279,7 +279,7 @@ add(
     opt("--run-on", "Continue after a missed deadline; late jobs keep their deadline."),
     opt(
         "--fail-on WHAT",
-        "Exit with status 3 on a miss (the answer is no), undecided (no or undecided), or"
+        "Exit with status 1 on a miss (the answer is no), undecided (no or undecided), or"
         " not-proved (anything but a proved yes).",
         type=OneOf("miss", "undecided", "not-proved"),
     ),

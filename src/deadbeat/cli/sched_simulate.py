@@ -38,7 +38,7 @@ from deadbeat.sched.simulator import (
 )
 from deadbeat.sched.simulator import simulate as simulate_system
 
-FAILED = 3
+FAILED = 1
 #: Kinds of files, in the order of writing.
 _WRITTEN = ("gantt", "perfetto", "report")
 #: What they are called in the answer, where that is not the option's name.

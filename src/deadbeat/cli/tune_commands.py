@@ -27,7 +27,7 @@ add(
     what it was is written to the journal; deadbeat tune revert puts it back, also after a crash.
     What only a boot can set is printed as words for the kernel's command line.
 
-    Exit status 1: something was refused, or a knob asked for by name is not possible here.""",
+    Exit status 3: something was refused, or a knob asked for by name is not possible here.""",
     arg("profile", "[PROFILE]", required=False),
     opt(
         "--knob NAME[=VALUE]",
@@ -62,7 +62,7 @@ add(
     What a restart has reset already is left as the restart made it; what somebody else has changed
     since is left alone and reported. While a measurement holds settings nothing is put back.
 
-    Exit status 1: something is not back.""",
+    Exit status 3: something is not back.""",
     opt(
         "--force",
         "Put back settings changed by others or by a restart since, or held by a running"
