@@ -144,7 +144,7 @@ def pool_verdicts(name: str) -> Any:
 
 def _runs(row: Any) -> list[Row]:
     made_up = ("--simulated", *NEW)
-    small = ("--sync-share=0,0.5", "--contended-ratio=0,1", "--seconds=60ms", "--pool=quick")
+    small = ("--sync-share=0,0.5", "--contended-ratio=0,1", "--duration=60ms", "--pool=quick")
     study = ("--processors=2", "--tasks=4,6", "--utilisation=0.6,0.9", "--policy=g-edf,p-edf")
     written = ("runs/*/*.csv",)
     return [
@@ -156,10 +156,10 @@ def _runs(row: Any) -> list[Row]:
         row("profile-sim", "profile", "--cores=1,2", "--replicas=2", *small, *NEW,
             "--executor=sim:cores=2"),
         row("profile-file", "profile", "--campaign=examples/contention.toml", "--replicas=1",
-            "--cores=1,2", "--seconds=60ms", *made_up),
+            "--cores=1,2", "--duration=60ms", *made_up),
         row("stress-simulated", "stress", "--quick", "--sets=5", *made_up, files=written),
         row("stress-file", "stress", "--campaign=examples/random-sets.toml", "--sets=5",
-            "--cores=2", "--seconds=60ms", *made_up),
+            "--cores=2", "--duration=60ms", *made_up),
         row("breakdown-simulated", "breakdown", "--quick", "--cores=2", "--sets=2", "--steps=3",
             *made_up, files=written),
         row("latency-simulated", "latency", "--quick", *made_up, files=("runs/*/latency.csv",)),

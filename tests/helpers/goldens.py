@@ -27,6 +27,7 @@ from deadbeat.cli.main import main
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import Reading, Readings
+from helpers.answers import validator
 from helpers.trees import grow
 
 HERE = Path(__file__).parents[1] / "golden"
@@ -109,6 +110,8 @@ def play(row: Row, stored: Path, work: Path) -> Any:
         for path in sorted(work.glob(pattern))
     }
     answer = read(out.getvalue())
+    if isinstance(answer, dict) and "results" in answer:
+        validator().validate(answer)
     if status:
         answer = [answer, *err.getvalue().splitlines()]
     told = {"status": status, "answer": answer, "files": written}

@@ -85,7 +85,7 @@ def test_a_disk_that_is_full_is_one_line_and_nothing_is_half_written(
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     full = deadbeat(*TINY_OPTIONS, cwd=tmp_path, preexec_fn=small_files)
-    assert full.returncode == 1
+    assert full.returncode == 3
     errors = [line for line in full.stderr.splitlines() if line.startswith("deadbeat: error: ")]
     assert len(errors) == 1
     assert "File too large (" in errors[0]
@@ -109,7 +109,7 @@ def test_a_reader_that_went_away_is_no_error(tmp_path: Path) -> None:
 def test_an_answer_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = deadbeat("fragments", "--simulated", "--json", cwd=tmp_path, stdout=full)
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert done.stderr.count("\n") == 1
     assert "No space left on device" in done.stderr
 
@@ -120,7 +120,7 @@ def test_a_folder_without_permission(tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
     done = deadbeat(*TINY_OPTIONS, cwd=tmp_path)
     tmp_path.chmod(0o755)
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "Permission denied (" in done.stderr.splitlines()[-1]
 
 

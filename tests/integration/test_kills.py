@@ -19,25 +19,25 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.
 _COSTS = ("--no-figures", "--calibration", "costs.json")
 #: Kind -> command on this machine, and how long it takes at most, s.
 HARDWARE = {
-    "profile": (("profile", "--quick", "--seconds", "0.3", "--replicas", "2", *_COSTS), 8.0),
+    "profile": (("profile", "--quick", "--duration", "0.3", "--sets", "2", *_COSTS), 8.0),
     "stress": (
-        ("stress", "--quick", "--seconds", "0.3", "--sets", "8", "--causes", *_COSTS),
+        ("stress", "--quick", "--duration", "0.3", "--sets", "8", "--causes", *_COSTS),
         8.0,
     ),
-    "breakdown": (("breakdown", "--quick", "--seconds", "0.3", "--sets", "2", *_COSTS), 8.0),
+    "breakdown": (("breakdown", "--quick", "--duration", "0.3", "--sets", "2", *_COSTS), 8.0),
     "latency": (
-        ("latency", "--quick", "--seconds", "1", "--repeats", "2", "--trace", "--no-figures"),
+        ("latency", "--quick", "--duration", "1", "--repeats", "2", "--trace", "--no-figures"),
         8.0,
     ),
     "load": (
-        *(("load", "--quick", "--seconds", "0.4", "--remedies", "pin,rt-bandwidth"),),
+        *(("load", "--quick", "--duration", "0.4", "--remedies", "pin,rt-bandwidth"),),
         6.0,
     ),
     "study": (("sched", "study", "thesis-fig1", "--sets", "60", "--no-figures"), 4.0),
 }
 #: The same without a machine: ``make test`` has one of each.
 SIMULATED = {
-    "profile": ("profile", "--quick", "--simulated", "--replicas", "2", "--no-figures"),
+    "profile": ("profile", "--quick", "--simulated", "--sets", "2", "--no-figures"),
     "stress": ("stress", "--quick", "--simulated", "--sets", "4", "--no-figures"),
     "breakdown": ("breakdown", "--quick", "--simulated", "--sets", "2", "--no-figures"),
     "latency": ("latency", "--quick", "--simulated", "--no-figures"),
@@ -93,6 +93,6 @@ def test_a_run_ends_cleanly(kind: str, number: signal.Signals, tmp_path: Path, c
 @pytest.fixture(scope="module")
 def costs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("costs")
-    words = ("calibrate", "--pool", "quick", "--seconds", "6", "--out", "costs.json")
+    words = ("calibrate", "--pool", "quick", "--duration", "6", "--out", "costs.json")
     assert deadbeat(*words, cwd=folder).returncode == 0
     return folder / "costs.json"

@@ -91,7 +91,7 @@ def test_a_simulated_matrix_from_the_wheel(tool: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.hardware
 def test_a_real_measurement_from_the_wheel(tool: Path, tmp_path: Path) -> None:
-    words = "latency --loads idle --engine prober --policy other --seconds 1 --cpus 0 --json"
+    words = "latency --loads idle --engine prober --policy other --duration 1 --cpus 0 --json"
     done = _run(tool, tmp_path, *words.split())
     assert json.loads(done.stdout)
     assert (tmp_path / "runs" / "latest" / "report.html").is_file()

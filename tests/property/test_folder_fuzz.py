@@ -170,7 +170,7 @@ def complaint(words: tuple[str, ...], work: Path) -> str:
     except HangError:
         return "hangs"
     told = err.getvalue()
-    if "unexpected" in told or status not in (0, 1, 2):
+    if "unexpected" in told or status not in (0, 2, 3):
         return f"status {status}: {told[-300:]}"
     return ""
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from helpers.answers import answer_of
 
 from deadbeat.cli.main import main
 
@@ -41,9 +42,9 @@ def test_a_file_is_read_and_an_option_wins(
 ) -> None:
     file = tmp_path / "c.toml"
     file.write_text(FILES[verb])
-    words = [verb, "--simulated", "--no-figures", "--campaign", str(file), "--seconds", "0.3"]
+    words = [verb, "--simulated", "--no-figures", "--campaign", str(file), "--duration", "0.3"]
     assert main([*words, "--runs", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["name"] == "mine"
+    assert answer_of(capsys.readouterr().out)["name"] == "mine"
     (head,) = (tmp_path / "mine").glob(f"{verb}.json")
     text = head.read_text()
     assert "0.3" in text and "9" not in json.dumps(json.loads(text)["spec"].get("seconds", ""))

@@ -179,9 +179,9 @@ def test_single_errors(layer: dict[str, Any], part: str) -> None:
 
 def test_a_path_is_called_what_the_person_wrote() -> None:
     layer = {"grid": {"sync_share": "0,0.5,2"}, "run": {"seconds": "x"}}
-    text = refusal(layer, names={"grid.sync_share": "--sync-share", "run.seconds": "--seconds"})
+    text = refusal(layer, names={"grid.sync_share": "--sync-share", "run.seconds": "--duration"})
     assert "--sync-share[2]: " in text
-    assert '--seconds: "x" is not a number of seconds' in text
+    assert '--duration: "x" is not a number of seconds' in text
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,11 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("proflie",), 2, 'there is no command "proflie" (did you mean profile?)'),
         (("xyzzy",), 2, 'there is no command "xyzzy" (one of breakdown, calibrate,'),
         (("--verson",), 2, "deadbeat has no option --verson (did you mean --version?)"),
-        ((*RUN, "--secnds", "1"), 2, "profile has no option --secnds (did you mean --seconds?)"),
+        ((*RUN, "--duratin", "1"), 2, "profile has no option --duratin (did you mean --duration?)"),
         ((*RUN, "--zzz"), 2, "profile has no option --zzz (see deadbeat profile --help)"),
-        ((*RUN, "--seconds"), 2, "option '--seconds' requires an argument ("),
-        ((*RUN, "--seconds", "0"), 2, '--seconds: "0" is out of range (from 0.05 to 3600)'),
-        ((*RUN, "--seconds", "x"), 2, '--seconds: "x" is not a number of seconds (write it like'),
+        ((*RUN, "--duration"), 2, "option '--duration' requires an argument ("),
+        ((*RUN, "--duration", "0"), 2, '--duration: "0" is out of range (from 0.05 to 3600)'),
+        ((*RUN, "--duration", "x"), 2, '--duration: "x" is not a number of seconds (write it like'),
         ((*RUN, "--wcet-min", "100"), 2, '--wcet-min: "100" is not a length of time with its uni'),
         ((*RUN, "--wcet-min", "1ms"), 2, "--wcet-min: 1000000ns is above wcet_max = 500000ns ("),
         ((*RUN, "--wcet-max", "1 mss"), 2, "has an unknown unit (did you mean ms?)"),
@@ -41,7 +41,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ((*RUN, "--distribution", "loguniform"), 2, "is not a choice (did you mean log-uniform?)"),
         ((*RUN, "--cores", "1..3"), 2, "--cores: M = 3 asked (2 cores can be used here)"),
         ((*RUN, "--cpus", "0,9"), 2, "--cpus: there is no CPU 9 to use (use 0, 1)"),
-        ((*RUN, "--replicas", "1e3"), 2, '--replicas: "1e3" is not a whole number (write it'),
+        ((*RUN, "--sets", "1e3"), 2, '--sets: "1e3" is not a whole number (write it'),
         ((*RUN, "--name", "../x"), 2, '--name: "../x" is not a name (letters, digits,'),
         ((*RUN, "--name", "latest"), 2, "--name: latest is the link to the last campaign (cho"),
         ((*RUN, "--fragments", "matmull"), 2, "no fragment is called 'matmull' (did you mean m"),
@@ -51,7 +51,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             '--preset: "papr" is not a choice (did you mean paper?)',
         ),
         ((*RUN, "--preset", "paper"), 2, "--quick and --preset paper exclude each other (drop"),
-        ((*RUN, "--retry-failed"), 2, "there is no campaign quick in runs to retry (deadbeat ru"),
+        ((*RUN, "--retry"), 2, "there is no campaign quick in runs to retry (deadbeat ru"),
         ((*RUN, "--campaign", "no.toml"), 2, "no.toml: No such file or directory (name a"),
         ((*RUN, "--campaign", "bad.toml"), 2, "bad.toml: not TOML: "),
         (
@@ -60,8 +60,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "key.toml: run.secnds: unknown key (did you mean seconds?)",
         ),
         ((*RUN, "--calibration", "no.json"), 2, "--calibration: there is no file no.json ("),
-        ((*RUN, "--calibration", "bad.toml"), 1, "calibration bad.toml is damaged: "),
-        ((*RUN, "--runs", "bad.toml"), 1, "cannot read bad.toml: Not a directory (choose another"),
+        ((*RUN, "--calibration", "bad.toml"), 3, "calibration bad.toml is damaged: "),
+        ((*RUN, "--runs", "bad.toml"), 3, "cannot read bad.toml: Not a directory (choose another"),
         ((*RUN, "extra"), 2, "got unexpected extra argument (extra) (see deadbeat profile --help)"),
         (("profile", "--executor", "hardwrae"), 2, "is unknown (did you mean hardware?)"),
         (("profile", "--executor", "fake:coers=2"), 2, "'coers=2' is unknown (for example fake:c"),
@@ -77,7 +77,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             2,
             "examples is no campaign, latency matrix or load t",
         ),
-        (("doctor", "--out", "/proc/x.html"), 1, "/proc holds no files (choose another --out)"),
+        (("doctor", "--out", "/proc/x.html"), 3, "/proc holds no files (choose another --out)"),
         (("doctor", "--out", "no/where/x.html"), 2, "--out: there is no folder no (name one"),
         (("doctor", "--rt-cpus", "1-0"), 2, "is not an ascending range (write it like 0-1)"),
         (("doctor", "--rt-cpus", "0-99999999999"), 2, "is too long a range (at most 4096 numbers)"),
@@ -85,8 +85,12 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("load", "--remedies", "pin,pin"), 2, "names a remedy twice (name each once)"),
         (("tune", "apply", "bad.toml"), 2, "(docs/howto/tune-a-machine.md shows one)"),
         (("calibrate", "--simulated", "--pool", "ful"), 2, '--pool: "ful" is not a choice (did'),
-        (("calibrate", "--simulated", "--seconds", "0"), 2, '--seconds: "0" is out of range (from'),
-        (("calibrate", "--simulated", "--out", "bad.toml/x"), 1, "cannot write bad.toml/x: "),
+        (
+            ("calibrate", "--simulated", "--duration", "0"),
+            2,
+            '--duration: "0" is out of range (from',
+        ),
+        (("calibrate", "--simulated", "--out", "bad.toml/x"), 3, "cannot write bad.toml/x: "),
         (("fragments", "--simulated", "--policy", "rr"), 2, '--policy: "rr" is not a choice ('),
         (("fragments", "--simulated", "--calibration", "no"), 2, "there is no file no ("),
         ((*RUN, "--executor", "foo"), 2, '--executor: "foo" is unknown (one of'),
@@ -112,7 +116,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "--utilisation: 3 tasks on a core reach 1.2 to 3, found 0.5 (raise --utilisation, lower"
             " --utilisation-min or",
         ),
-        (("selftest", "--simulated", "--seconds", "-1"), 2, '--seconds: "-1" is out of range ('),
+        (("selftest", "--simulated", "--duration", "-1"), 2, '--duration: "-1" is out of range ('),
     ],
 )
 def test_one_line_a_hint_and_the_right_status(
@@ -136,10 +140,10 @@ def test_one_line_a_hint_and_the_right_status(
 
 
 def test_every_error_of_a_command_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main((*RUN, "--seconds", "0", "--policy", "x", "--replicas", "-1")) == 2
+    assert main((*RUN, "--duration", "0", "--policy", "x", "--sets", "-1")) == 2
     err = capsys.readouterr().err
     assert "3 problems:" in err
-    assert all(f"\n  {option}: " in err for option in ("--seconds", "--policy", "--replicas"))
+    assert all(f"\n  {option}: " in err for option in ("--duration", "--policy", "--sets"))
     assert err.count("\n") == 4
 
 
@@ -156,7 +160,7 @@ def test_a_calibration_that_does_not_fit_names_file_and_options(
     assert main(("calibrate", "--simulated", "--pool", "quick", "--cost-basis", "cold")) == 0
     capsys.readouterr()
     words = ("profile", "--simulated", "--no-figures", "--calibration", "runs/calibration.json")
-    assert main(words) == 1
+    assert main(words) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert "the calibration in runs/calibration.json has cost basis cold where warm is" in line
     assert "pool quick where full is asked" in line
@@ -165,7 +169,7 @@ def test_a_calibration_that_does_not_fit_names_file_and_options(
 
 
 def test_other_parameters_for_an_unfinished_campaign(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 1
+    assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 3
     assert "the simulated machine is lost (the same command resumes)" in capsys.readouterr().err
     assert main((*TINY_OPTIONS, "--overrun", "late")) == 2
     err = capsys.readouterr().err
@@ -174,11 +178,11 @@ def test_other_parameters_for_an_unfinished_campaign(capsys: pytest.CaptureFixtu
 
 
 def test_a_damaged_campaign(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 1
+    assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 3
     Path("runs/tiny/campaign.json").write_text('{"format": 1}')
     capsys.readouterr()
     for arguments in (TINY_OPTIONS, ("show", "tiny"), ("report", "tiny")):
-        assert main(arguments) == 1
+        assert main(arguments) == 3
         err = capsys.readouterr().err
         assert "damaged" in err
         assert err.splitlines()[-1].startswith("deadbeat: error: ")
@@ -189,7 +193,7 @@ def test_a_damaged_result(capsys: pytest.CaptureFixture[str]) -> None:
     victim = sorted(Path("runs/tiny/jobs").iterdir())[0]
     victim.write_bytes(victim.read_bytes()[:-9])
     capsys.readouterr()
-    assert main(("report", "tiny", "--no-figures")) == 1
+    assert main(("report", "tiny", "--no-figures")) == 3
     err = capsys.readouterr().err
     assert victim.name in err and "truncated" in err and err.count("\n") == 1
     assert "(delete or move the file and repeat the campaign's command: only this run" in err
@@ -198,7 +202,7 @@ def test_a_damaged_result(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(("calibrate", "--executor", "fake:name=far", "--pool", "quick")) == 0
     capsys.readouterr()
-    assert main((*TINY_OPTIONS, "--calibration", "runs/calibration.json")) == 1
+    assert main((*TINY_OPTIONS, "--calibration", "runs/calibration.json")) == 3
     err = capsys.readouterr().err
     assert "the calibration in runs/calibration.json belongs to far" in err
     assert "deadbeat calibrate" in err
@@ -206,8 +210,8 @@ def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_campaign_larger_than_the_disk(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--preset", "default", "--replicas", "2000", "--seconds", "300")
-    assert main(("profile", "--simulated", "--name", "huge", *arguments)) == 1
+    arguments = ("--preset", "default", "--sets", "2000", "--duration", "300")
+    assert main(("profile", "--simulated", "--name", "huge", *arguments)) == 3
     err = capsys.readouterr().err
     assert "may need " in err and "TB, only " in err
     assert not Path("runs/huge").exists()
@@ -219,7 +223,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_on_demand(
     assert main(TINY_OPTIONS) == 0
     monkeypatch.setattr("deadbeat.kinds.contention.view.read_summary", lambda _store: len(None))
     capsys.readouterr()
-    assert main(("show", "tiny")) == 1
+    assert main(("show", "tiny")) == 3
     err = capsys.readouterr().err
     assert err.startswith("deadbeat: error: unexpected: TypeError")
     assert "--debug" in err and err.count("\n") == 1
@@ -251,7 +255,7 @@ def test_a_limit_of_the_process_is_named(
         raise error
 
     monkeypatch.setattr("deadbeat.cli.main._run", fail)
-    assert main(("version",)) == 1
+    assert main(("version",)) == 3
     line = capsys.readouterr().err
     assert line.startswith(f"deadbeat: error: {message}")
     assert option in line and "unexpected" not in line

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.answers import answer_of
 from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
@@ -14,7 +15,7 @@ from deadbeat.cli.main import main
 #: A 16-core machine on which contention grows with the cores as the fake executor's formula says.
 MANY = (
     *("profile", "--quick", "--no-figures", "--executor", "fake:cores=16", "--name", "many"),
-    *("--cores", "1,4,8,16", "--replicas", "2", "--seconds", "0.1"),
+    *("--cores", "1,4,8,16", "--sets", "2", "--duration", "0.1"),
 )
 #: The least that two kernels can be compared with.
 LEAST = (*MANY, "--cores", "1,8", "--sync-share", "0,1", "--contended-ratio", "0,1")
@@ -29,7 +30,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
     capsys.readouterr()
     assert main(("observe", *arguments, "--json")) == status
-    return json.loads(capsys.readouterr().out)["observations"]
+    return answer_of(capsys.readouterr().out)["observations"]
 
 
 def test_two_cores_show_the_first_and_say_what_the_others_need(
@@ -138,7 +139,7 @@ def test_a_machine_without_any_result_is_an_error(capsys: pytest.CaptureFixture[
     )
     loaded = (f"m001-s1000-c{c:04d}-d002000-t02-r{r:04d}" for c in (0, 1000) for r in range(6))
     every = ",".join([every, *(f"fail={key}*9" for key in loaded)])
-    assert main(("observe", "1", "--quick", "--no-figures", "--executor", f"fake:{every}")) == 1
+    assert main(("observe", "1", "--quick", "--no-figures", "--executor", f"fake:{every}")) == 3
     assert "no run has a result" in capsys.readouterr().err
 
 

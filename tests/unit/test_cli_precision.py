@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from helpers.answers import answer_of
 
 from deadbeat.cli.main import main
 
 FEW = (
-    *("--quick", "--simulated", "--no-figures", "--seconds", "0.1"),
+    *("--quick", "--simulated", "--no-figures", "--duration", "0.1"),
     *("--sync-share", "1", "--contended-ratio", "0,0.5,1", "--cores", "2", "--name", "p"),
 )
 ASKED = ("--precision", "0.02", "--sets-min", "6", "--sets-max", "12")
@@ -33,7 +33,7 @@ def test_the_answer_says_what_was_reached(capsys: pytest.CaptureFixture[str]) ->
     assert "precision-not-reached" in page
 
     assert main(["show", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = answer_of(capsys.readouterr().out)
     assert answer["state"] == "finished"
     assert answer["done"] == answer["planned"] < 36
     assert answer["precision"]["complete"]
@@ -46,32 +46,32 @@ def test_the_budget_ends_a_campaign_that_is_then_continued(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # Over before the first run: the calibration counts.
-    assert main(["profile", *FEW, *ASKED, "--budget", "0.000001s"]) == 1
+    assert main(["profile", *FEW, *ASKED, "--time-budget", "0.000001s"]) == 3
     out = capsys.readouterr().out
     assert "the time is over, 0 runs are kept; continue with: deadbeat profile" in out
     assert main(["runs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["state"] == "unfinished"
-    assert main(["profile", *FEW, *ASKED, "--budget", "2h"]) == 0
+    assert answer_of(capsys.readouterr().out)[0]["state"] == "unfinished"
+    assert main(["profile", *FEW, *ASKED, "--time-budget", "2h"]) == 0
     assert "continue runs/p, 0 of 36" in capsys.readouterr().err
     assert [path.name for path in Path("runs").iterdir() if path.is_dir()].count("p") == 1
 
 
 def test_a_budget_bounds_a_fixed_design_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["profile", *FEW, "--replicas", "2", "--budget", "0.000001s"]) == 1
+    assert main(["profile", *FEW, "--sets", "2", "--time-budget", "0.000001s"]) == 3
     assert "the time is over" in capsys.readouterr().out
-    assert main(["profile", *FEW, "--replicas", "2"]) == 0
+    assert main(["profile", *FEW, "--sets", "2"]) == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--precision", "0.05", "--replicas", "3"], "--replicas: a fixed number"),
+        (["--precision", "0.05", "--sets", "3"], "--sets: a fixed number"),
         (["--sets-min", "9"], "--precision: missing"),
         (["--precision", "tight"], '--precision: "tight" is not a number'),
         (["--precision", "0.05", "--precision-metric", "slow"], "--precision-metric"),
         (["--precision", "0.05", "--sets-min", "300"], "--sets-min: 300 is above"),
-        (["--budget", "soon"], '--budget: "soon" is not a length of time'),
-        (["--budget", "0m"], "--budget"),
+        (["--time-budget", "soon"], '--time-budget: "soon" is not a length of time'),
+        (["--time-budget", "0m"], "--time-budget"),
     ],
 )
 def test_what_contradicts_itself_is_refused(
@@ -84,10 +84,10 @@ def test_what_contradicts_itself_is_refused(
 
 
 def test_stress_takes_it_too(capsys: pytest.CaptureFixture[str]) -> None:
-    few = ("--quick", "--simulated", "--no-figures", "--seconds", "0.1")
+    few = ("--quick", "--simulated", "--no-figures", "--duration", "0.1")
     asked = ("--precision", "0.2", "--sets-min", "6", "--sets-max", "20", "--cores", "2")
     assert main(["stress", *few, *asked, "--name", "s", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = answer_of(capsys.readouterr().out)
     assert answer["precision"]["points"]["M=2"]["sets"] == answer["done"]
     assert main(["stress", *few, *asked, "--sets", "9"]) == 2
     assert "--sets: a fixed number" in capsys.readouterr().err

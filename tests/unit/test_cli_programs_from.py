@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.answers import answer_of
 from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
@@ -30,7 +31,7 @@ def tiny(_folder: None, capsys: pytest.CaptureFixture[str]) -> Path:
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     assert main((*arguments, "--json")) == 0
-    return json.loads(capsys.readouterr().out)
+    return answer_of(capsys.readouterr().out)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 2) -> str:
@@ -80,7 +81,7 @@ def test_the_same_command_continues_it(tiny: Path, capsys: pytest.CaptureFixture
     broken = ("profile", "--no-figures", "--programs-from", "tiny", "--executor")
     assert main((*broken, "fake:name=elsewhere,interrupt-after=3")) == 130
     assert "3 of 8 runs are kept in runs/tiny-2" in capsys.readouterr().err
-    line = refused(capsys, *broken, "fake:name=third", status=1)
+    line = refused(capsys, *broken, "fake:name=third", status=3)
     assert "was begun on elsewhere" in line and "not on third" in line
     found = answer(capsys, *broken, "fake:name=elsewhere")
     assert (found["name"], found["done"], found["state"]) == ("tiny-2", 8, "finished")
@@ -90,7 +91,7 @@ def test_the_same_command_continues_it(tiny: Path, capsys: pytest.CaptureFixture
     ("options", "named"),
     [
         (("--seed", "2"), "--seed"),
-        (("--cores", "1", "--seconds", "2"), "--cores, --seconds"),
+        (("--cores", "1", "--duration", "2"), "--cores, --duration"),
         (("--quick",), "--quick"),
         (("--split",), "--split"),
         (("--step", "0.5"), "--step"),
@@ -137,13 +138,13 @@ def test_a_damaged_calibration_of_the_source_is_one_line(
     tiny: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tiny / "calibration.json").write_text("{")
-    assert "calibration.json is damaged" in refused(capsys, *FROM, "tiny", status=1)
+    assert "calibration.json is damaged" in refused(capsys, *FROM, "tiny", status=3)
 
 
 def test_a_stress_campaign_is_run_elsewhere_by_its_own_verb(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    few = ("--quick", "--sets", "4", "--seconds", "0.1", "--no-figures")
+    few = ("--quick", "--sets", "4", "--duration", "0.1", "--no-figures")
     assert main(("stress", *few, "--simulated", "--name", "random")) == 0
     capsys.readouterr()
     line = refused(capsys, *FROM, "random")
@@ -165,7 +166,7 @@ def test_a_campaign_that_stopped_when_it_was_known_is_run_as_far_as_it_was_built
     known = (
         *("profile", "--quick", "--simulated", "--no-figures", "--name", "known"),
         *("--precision", "0.05", "--sets-min", "5", "--sets-max", "20", "--cores", "2"),
-        *("--sync-share", "1", "--contended-ratio", "0,1", "--seconds", "0.1"),
+        *("--sync-share", "1", "--contended-ratio", "0,1", "--duration", "0.1"),
     )
     assert main((*known, "--executor", "fake:interrupt-after=3")) == 130
     capsys.readouterr()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers.answers import answer_of
 
 import deadbeat
 from deadbeat.cli.main import main
@@ -17,7 +17,7 @@ from deadbeat.store.summary import STRESS_SET_COLUMNS, read_summary
 
 OPTIONS = (
     *("stress", "--quick", "--simulated", "--no-figures", "--name", "tiny", "--cores", "2,random"),
-    *("--sets", "3", "--seconds", "0.1"),
+    *("--sets", "3", "--duration", "0.1"),
 )
 SUMMARY = Path("runs/tiny/summary.csv")
 
@@ -31,7 +31,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
     capsys.readouterr()
     assert main((*arguments, "--json")) == status
-    return json.loads(capsys.readouterr().out)
+    return answer_of(capsys.readouterr().out)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -52,7 +52,7 @@ def test_stress_ends_with_a_row_per_group_and_the_path_of_the_report(
     assert "SIMULATED" in out and "SIMULATED" in err
     assert "Of 6 task sets" in out
     assert "6 of 6 runs\n" in err
-    assert out.splitlines()[-1] == "report: runs/tiny/report.html"
+    assert out.splitlines()[-1] == "page: runs/tiny/report.html"
     summary, sets = rows(Path("runs/tiny/summary.csv")), rows(Path("runs/tiny/sets.csv"))
     assert tuple(summary[0]) == STRESS_COLUMNS and tuple(sets[0]) == STRESS_SET_COLUMNS
     assert [(row["group"], row["cores"], row["task_sets"]) for row in summary] == [
@@ -107,12 +107,12 @@ def test_failed_sets_are_retried_on_demand(capsys: pytest.CaptureFixture[str]) -
     key = answer(capsys, *OPTIONS)["rows"] and rows(Path("runs/tiny/sets.csv"))[0]["key"]
     fresh = (*OPTIONS, "--fresh", "--executor", f"fake:fail={key}*1")
     assert answer(capsys, *fresh)["failed"][0]["run"] == key
-    found = answer(capsys, *OPTIONS, "--retry-failed")
+    found = answer(capsys, *OPTIONS, "--retry")
     assert (found["name"], found["done"], found["failed"]) == ("tiny-2", 6, [])
 
 
 def test_a_preset_says_loudly_which_cores_do_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ("--preset", "paper", "--sets", "1", "--seconds", "0.2")
+    options = ("--preset", "paper", "--sets", "1", "--duration", "0.2")
     options = (*options, "--simulated", "--no-figures")
     assert main(("stress", *options)) == 0
     err = capsys.readouterr().err
@@ -158,8 +158,8 @@ def test_a_file_of_the_other_mode_names_the_right_verb(capsys: pytest.CaptureFix
 
 
 def test_a_profile_at_several_deadline_factors_has_a_row_for_each() -> None:
-    options = ("--quick", "--simulated", "--no-figures", "--name", "p", "--replicas", "1")
-    grid = ("--sync-share", "1", "--contended-ratio", "1", "--seconds", "0.1")
+    options = ("--quick", "--simulated", "--no-figures", "--name", "p", "--sets", "1")
+    grid = ("--sync-share", "1", "--contended-ratio", "1", "--duration", "0.1")
     quick = ("--deadline-factor", "2,5,10")
     assert main(("profile", *options, *grid, *quick)) == 0
     found = rows(Path("runs/p/summary.csv"))
@@ -175,7 +175,7 @@ def test_groups_by_utilisation_have_no_deadline_factor(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     options = ("--utilisation", "random:0.2..0.4", "--tasks-per-core", "2", "--periods", "harmonic")
-    assert main((*OPTIONS, *options, "--seconds", "0.3")) == 0
+    assert main((*OPTIONS, *options, "--duration", "0.3")) == 0
     assert "Of 6 task sets" in capsys.readouterr().out
     summary, sets = rows(Path("runs/tiny/summary.csv")), rows(Path("runs/tiny/sets.csv"))
     assert [row["deadline_factor"] for row in (*summary, *sets)] == [""] * 8
@@ -221,10 +221,10 @@ def test_damage_is_listed_and_mended_by_the_same_command(
     (listed,) = answer(capsys, "runs")
     assert (listed["state"], listed["done"]) == ("damaged", 6)
     assert victim.name in listed["problem"]
-    assert main(OPTIONS) == 1
+    assert main(OPTIONS) == 3
     assert "only this run is measured again; or begin anew with --fresh" in capsys.readouterr().err
     assert main((*OPTIONS, "--fresh")) == 0
-    assert main(("report", "tiny", "--no-figures")) == 1
+    assert main(("report", "tiny", "--no-figures")) == 3
     assert "repeat the campaign's command" in capsys.readouterr().err
     victim.unlink()
     assert main(OPTIONS) == 0

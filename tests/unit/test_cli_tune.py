@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.answers import answer_of
 from helpers.trees import BOOT_ID, grow, held
 
 from deadbeat.cli.main import main
@@ -46,7 +46,7 @@ class Tool:
     def json(self, verb: str, *words: str) -> tuple[int, Any]:
         status, out, err = self(verb, "--json", *words)
         assert err == ""
-        return status, json.loads(out)
+        return status, answer_of(out)
 
     def kernel(self) -> dict[str, bytes]:
         return {path: text for path, text in held(self.root).items() if path in TREE}
@@ -135,7 +135,7 @@ def test_a_profile_turns_what_there_is(tune: Tool) -> None:
 
 def test_a_knob_that_was_asked_for_and_is_not_there_is_a_failure(tune: Tool) -> None:
     status, out, _ = tune("apply", "--knob=governor", "--knob=swappiness")
-    assert status == 1
+    assert status == 3
     assert "not here: governor: nothing is called" in out
     assert tune.kernel()[f"{VM}/swappiness"] == b"10\n"
 
@@ -162,7 +162,7 @@ def test_what_somebody_else_changed_is_a_failure_of_revert(tune: Tool) -> None:
     tune("apply", *KNOBS)
     (tune.root / "proc/sys/vm/swappiness").write_text("33\n")
     status, answer = tune.json("revert")
-    assert status == 1
+    assert status == 3
     assert [row["path"] for row in answer["changes"] if row["result"] == "changed"] == [
         f"{VM}/swappiness"
     ]
@@ -204,7 +204,7 @@ def test_a_journal_that_cannot_be_written_is_one_line(
     before = held(tune.root)
     monkeypatch.setenv("DEADBEAT_STATE", f"{tune.root}/proc/cmdline/state")
     status, out, err = tune("apply", *KNOBS)
-    assert (status, out, len(err.splitlines())) == (1, "", 1)
+    assert (status, out, len(err.splitlines())) == (3, "", 1)
     assert "the journal in " in err
     assert "cannot be written (as root? DEADBEAT_STATE names another folder" in err
     assert held(tune.root) == before
@@ -221,7 +221,7 @@ def test_a_journal_is_named_from_the_root(tune: Tool, monkeypatch: pytest.Monkey
 
 def test_the_list_names_every_knob_and_profile(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "list", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = answer_of(capsys.readouterr().out)
     assert {profile["name"] for profile in answer["profiles"]} >= {"realtime", "compute"}
     assert {knob["name"] for knob in answer["knobs"] if knob["irreversible"]} == {
         "irq-affinity",
@@ -268,7 +268,7 @@ def test_a_read_only_file_is_a_failure_only_where_it_was_asked_for(tune: Tool) -
     status, answer = tune.json("apply", str(profile))
     assert (status, answer["changes"][0]["outcome"]) == (0, "skipped")
     status, out, err = tune("apply", "--knob=swappiness")
-    assert (status, err) == (1, "deadbeat: 1 skipped; nothing was changed\n")
+    assert (status, err) == (3, "deadbeat: 1 skipped; nothing was changed\n")
     assert "read-only on this machine" in out
 
 
@@ -280,7 +280,7 @@ def test_what_a_living_measurement_holds_is_not_pulled_away(tune: Tool) -> None:
         with applied(target, [setting], reason="deadbeat load, a", journal=journal):
             held = tune.kernel()
             status, out, err = tune("revert")
-            assert (status, out) == (1, "")
+            assert (status, out) == (3, "")
             assert (
                 f"deadbeat load, a holds 1 of these settings right now (process {os.getpid()}"
                 in err

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from helpers.answers import answer_of
 from helpers.runs import RunTask, Slot, calibration, job_table, ran, skip
 
 from deadbeat.cli.main import main
@@ -50,7 +50,7 @@ def test_a_run_that_misses_everything_is_told(
     assert "up to 30 us of a job are without events" in below
     assert "not all events are kept: up to 4 were left out" in below
     assert main(("why", str(store.path), "--json")) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = answer_of(capsys.readouterr().out)
     assert [(job["finished"], job["skipped"]) for job in found["causes"]] == [(False, 8)]
     assert len(found["notes"]) == 2
 

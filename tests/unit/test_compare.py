@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.answers import answer_of
 from helpers.campaigns import begin, run, tiny_spec
 
 from deadbeat.cli.main import main
@@ -118,7 +119,7 @@ def test_an_unfinished_campaign_is_refused(runs: Path) -> None:
     with pytest.raises(UsageError) as caught:
         compared(runs, "a", "half")
     assert caught.value.message == "half is unfinished: 11 of 16 programs are not run yet"
-    assert "--partial" in caught.value.hint and "--retry-failed" not in caught.value.hint
+    assert "--partial" in caught.value.hint and "--retry" not in caught.value.hint
     with pytest.raises(UsageError, match="half is unfinished"):
         compared(runs, "a", "again", aa=("half",))
 
@@ -172,7 +173,7 @@ def test_failed_runs_are_told_and_the_rest_compared(runs: Path, tmp_path: Path) 
     (finding,) = [item for item in found.findings if item.id == "unpaired-runs"]
     assert finding.severity == "warning"
     assert finding.message == ("4 of 16 programs failed (4 in ill): compared are 12")
-    assert "the command of ill with --retry-failed" in finding.cure
+    assert "the command of ill with --retry" in finding.cure
 
 
 def test_programs_that_the_other_never_planned_are_refused(
@@ -186,7 +187,7 @@ def test_programs_that_the_other_never_planned_are_refused(
     told = capsys.readouterr().err
     assert "q1 and q2 are not of the same programs: 8 of 12 task sets are planned in q2" in told
     assert "stress.sets: 4 | 6" in told and "stress.cores: " in told
-    assert "--retry-failed" not in told
+    assert "--retry" not in told
     assert "deadbeat stress --programs-from q1" in told
 
 
@@ -313,7 +314,7 @@ def test_a_damaged_run_is_one_clear_line(
         shutil.copytree(runs / name, tmp_path / name)
     path = next((tmp_path / "again/jobs").iterdir())
     path.write_bytes(path.read_bytes()[:-100])
-    assert main(["compare", "a", "again", "--runs", str(tmp_path)]) == 1
+    assert main(["compare", "a", "again", "--runs", str(tmp_path)]) == 3
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and path.name in error
 
@@ -331,7 +332,7 @@ def test_the_page_is_never_written_over(
     assert stored["verdict"] == "equal"
     assert answer(runs, "a", "again", "--out", str(out)) == 2
     assert "is not an empty folder" in capsys.readouterr().err
-    assert answer(runs, "a", "again", "--out", "/proc/x") == 1
+    assert answer(runs, "a", "again", "--out", "/proc/x") == 3
     assert "/proc holds no files (choose another --out)" in capsys.readouterr().err
     for folder in ("compare-a-better", "compare-a-better-2"):
         assert answer(runs, "a", "better") == 0
@@ -364,13 +365,13 @@ def test_levels_of_the_deadline_factor_are_cells(
 def test_stress_campaigns_are_compared_by_group(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    quick = ("--cores", "2,3", "--sets", "12", "--seconds", "0.1")
+    quick = ("--cores", "2,3", "--sets", "12", "--duration", "0.1")
     for name, executor in (("a", "fake:cores=3"), ("b", "fake:cores=3,contention=4")):
         words = ("stress", "--quick", "--name", name, "--executor", executor, "--no-figures")
         assert main([*words, *quick, "--runs", str(tmp_path)]) == 0
     capsys.readouterr()
     assert answer(tmp_path, "a", "b", "--json") == 0
-    (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
+    (comparison,) = answer_of(capsys.readouterr().out)["comparisons"]
     cells = comparison["metrics"][0]["cells"]
     assert [(cell["group"], cell["cores"], cell["pairs"]) for cell in cells] == [
         ("M=2", 2, 12),
@@ -416,7 +417,7 @@ def test_a_metric_that_is_undecided_fails_where_a_proof_is_asked_for(
     assert answer(runs, "a", "again", "--json", "--fail-on", "undecided") == 1
     out, err = capsys.readouterr()
     assert "--fail-on: again against a is undecided in miss ratio\n" in err
-    (comparison,) = json.loads(out)["comparisons"]
+    (comparison,) = answer_of(out)["comparisons"]
     assert comparison["verdict"] == "equal"
     assert comparison["rests_on"] == ["slowdown", "delay_ratio"]
     assert comparison["undecided"] == ["deadline_miss_ratio"]
@@ -450,7 +451,7 @@ def test_a_repeat_is_asked_for_by_the_verb_of_the_baseline(tmp_path: Path) -> No
 
 def test_one_metric_alone(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(runs, "a", "worse", "--json", "--metric", "slowdown") == 0
-    (metric,) = json.loads(capsys.readouterr().out)["comparisons"][0]["metrics"]
+    (metric,) = answer_of(capsys.readouterr().out)["comparisons"][0]["metrics"]
     assert metric["metric"] == "slowdown"
 
 

@@ -12,6 +12,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from helpers.answers import answer_of
 from helpers.checks import Thread, config, window
 
 from deadbeat.cli.main import main
@@ -162,7 +163,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 
 def test_the_command_prints_lines_or_json(capsys) -> None:
     status, out, _ = run(capsys, "--only", "kernel", "--only", "scheduler", "--json")
-    plain = json.loads(out)
+    plain = answer_of(out)
     assert status == 0
     assert {c["id"].partition(".")[0] for c in plain["checks"]} == {"kernel", "scheduler"}
     status, out, _ = run(capsys, "--only", "scheduler", "--all", "--rt-cpus", "0")
@@ -175,7 +176,7 @@ def test_the_command_prints_lines_or_json(capsys) -> None:
 def test_fail_on_sets_the_exit_status(capsys, tmp_path: Path) -> None:
     page = tmp_path / "doctor.html"
     grave = run(capsys, "--only", "kernel", "--fail-on", "info", "--out", str(page))
-    plain = json.loads(run(capsys, "--only", "kernel", "--json")[1])
+    plain = answer_of(run(capsys, "--only", "kernel", "--json")[1])
     failing = [check for check in plain["checks"] if check["status"] == "fail"]
     assert grave[0] == (1 if failing else 0)
     assert ("--fail-on info" in grave[2]) == bool(grave[0])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import io
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
+import pyte
 import pytest
+from helpers.answers import answer_of
 from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli._measure import Watch
@@ -19,11 +22,11 @@ _MADE_UP = ("--simulated", "--no-figures", "--name", "tiny")
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "profile": (TINY_OPTIONS, ("--overrun", "late")),
     "stress": (
-        ("stress", "--quick", *_MADE_UP, "--cores", "2,random", "--sets", "3", "--seconds", "0.1"),
+        ("stress", "--quick", *_MADE_UP, "--cores", "2,random", "--sets", "3", "--duration", "0.1"),
         ("--sync-share", "random:0.1..0.2"),
     ),
     "breakdown": (
-        ("breakdown", "--quick", *_MADE_UP, "--sets", "1", "--seconds", "0.1", "--steps", "3"),
+        ("breakdown", "--quick", *_MADE_UP, "--sets", "1", "--duration", "0.1", "--steps", "3"),
         ("--miss-share", "0.02"),
     ),
     "latency": (
@@ -31,7 +34,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("--interval", "2ms"),
     ),
     "load": (
-        ("load", *_MADE_UP, "--normal", "0,4", "--repeats", "1", "--seconds", "0.5"),
+        ("load", *_MADE_UP, "--normal", "0,4", "--repeats", "1", "--duration", "0.5"),
         ("--priority", "50"),
     ),
 }
@@ -46,7 +49,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     capsys.readouterr()
     assert main((*words, "--json")) == 0
-    return json.loads(capsys.readouterr().out)
+    return answer_of(capsys.readouterr().out)
 
 
 def derived(folder: Path) -> dict[str, bytes]:
@@ -60,7 +63,7 @@ def test_a_folder_is_listed_shown_and_made_again(
 ) -> None:
     assert main(KINDS[kind][0]) == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[-1] == "report: runs/tiny/report.html"
+    assert out.splitlines()[-1] == "page: runs/tiny/report.html"
     assert "SIMULATED" in out
     (row,) = answer(capsys, "runs")
     assert (row["name"], row["state"], row["latest"]) == ("tiny", "finished", True)
@@ -146,7 +149,7 @@ def test_a_damaged_head_is_a_state_and_one_line(
     (folder / heads.get(kind, "campaign.json")).write_text(text)
     assert answer(capsys, "runs")[0]["state"] == "damaged"
     for command in (words, ("show", "tiny"), ("report", "tiny")):
-        assert main(command) == 1
+        assert main(command) == 3
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("deadbeat: error: ") and "damaged" in line
 
@@ -155,7 +158,54 @@ def test_a_damaged_head_is_a_state_and_one_line(
 def test_a_folder_that_holds_no_files_is_refused_at_once(
     kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main((*KINDS[kind][0], "--runs", "/proc")) == 1
+    assert main((*KINDS[kind][0], "--runs", "/proc")) == 3
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1)
     assert "/proc holds no files (choose another --runs)" in err
+
+
+class Terminal(io.StringIO):
+    """A terminal in place of stdout."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+    def screen(self, columns: int, rows: int) -> list[str]:
+        """What a terminal of this size shows in the end."""
+        screen = pyte.Screen(columns, rows)
+        pyte.Stream(screen).feed(self.getvalue().replace("\n", "\r\n"))
+        return [line.rstrip() for line in screen.display]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_answer_and_its_picture_fit_a_screen(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main((*KINDS[kind][0], "--json")) == 0
+    for columns, rows in ((80, 24), (40, 48)):
+        terminal = Terminal()
+        with monkeypatch.context() as patch:
+            patch.setenv("COLUMNS", str(columns))
+            patch.setenv("TERM", "xterm")
+            patch.setattr(sys, "stdout", terminal)
+            assert main(("report", "tiny", "--no-figures")) == 0
+        shown = terminal.screen(columns, rows)
+        assert shown[0].startswith("tiny   SIMULATED")
+        told = " ".join(" ".join(shown).split())
+        assert "deadbeat show tiny" in told and "page: runs/tiny/report.html" in told
+        assert "…" not in told
+        # no word or number of the table is cut by the edge: as wide as a page has it, it is there
+        wide = Terminal()
+        with monkeypatch.context() as patch:
+            patch.setenv("COLUMNS", "300")
+            patch.setattr(sys, "stdout", wide)
+            assert main(("report", "tiny", "--no-figures")) == 0
+        words = set(" ".join(wide.screen(300, 60)).translate(_FRAMES).split())
+        assert set(told.translate(_FRAMES).replace(",", "").split()) - {"room", "here", "for:"} <= {
+            *words, *(word.rstrip(",") for word in words), "no"
+        }  # fmt: skip
+
+
+_FRAMES = str.maketrans(dict.fromkeys("━─│┃┏┓┗┛┡┩╇╈└┘┴┬┳╋┼┤├╰╯╭╮", " "))

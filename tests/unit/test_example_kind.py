@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from pathlib import Path
 
 import pytest
+from helpers.answers import answer_of
 
 import deadbeat
 from deadbeat.cli.main import main
@@ -33,9 +33,9 @@ def test_a_row_and_a_module_are_a_whole_kind(capsys: pytest.CaptureFixture[str])
     assert "Lengths of sleeps" in answer(capsys, "naps", "--help")
     assert "Measure how late a sleep ends." in answer(capsys, "--help")
     assert "The latest of all sleeps" in answer(capsys, *WORDS)
-    (row,) = json.loads(answer(capsys, "runs", "--json"))
+    (row,) = answer_of(answer(capsys, "runs", "--json"))
     assert (row["kind"], row["state"], row["done"], row["planned"]) == ("naps", "finished", 6, 6)
-    assert [row["runs"] for row in json.loads(answer(capsys, "show", "--json"))["rows"]] == [3, 3]
+    assert [row["runs"] for row in answer_of(answer(capsys, "show", "--json"))["rows"]] == [3, 3]
     assert "report: " in answer(capsys, "report", "naps")
     found = deadbeat.open("runs/naps")
     assert found.columns["nap_ns"].tolist() == [100_000, 200_000]

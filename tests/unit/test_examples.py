@@ -20,7 +20,7 @@ def test_there_are_examples() -> None:
 def test_each_example_runs(path: Path, tmp_path: Path) -> None:
     verb = tomllib.loads(path.read_text()).get("mode", "profile")
     few = {
-        "profile": ("--replicas", "1"),
+        "profile": ("--sets", "1"),
         "stress": ("--sets", "2"),
         "latency": ("--repeats", "1", "--duration", "1s"),
     }[verb]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
+from helpers.answers import answer_of
 from helpers.matrices import PLATFORM, matrix
 
 from deadbeat.cli.main import main
@@ -104,7 +105,7 @@ def test_the_command_quotes_the_comparison(tmp_path: Path, capsys) -> None:
     told = capsys.readouterr().out
     assert "SIMULATED" in told and "init_on_free=1" in told and "95 %" in told
     assert main([*words, "--json"]) == 0
-    plain = json.loads(capsys.readouterr().out)
+    plain = answer_of(capsys.readouterr().out)
     assert [each["name"] for each in plain["differs"]] == ["init-on-free"]
     assert plain["comparison"]["comparisons"][0]["metrics"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import attrs
 import pytest
+from helpers.answers import answer_of
 from helpers.latencies import made_up_runs
 
 from deadbeat.cli.main import main
@@ -79,7 +79,7 @@ def test_why_and_show_tell_the_split_and_the_cause_of_the_worst_wake_up(
     assert line in shown
     for verb in ("why", "show"):
         assert main((verb, "m", "--json", "--runs", str(tmp_path))) == 0
-        first, *_ = json.loads(capsys.readouterr().out)["causes"]
+        first, *_ = answer_of(capsys.readouterr().out)["causes"]
         assert (first["load"], first["cpu"], first["latency_ns"]) == ("idle", 0, 93_500)
         assert first["parts_ns"]["switch"] == 90_000 and first["cause"].startswith("stress-ng")
 
@@ -128,7 +128,7 @@ def test_a_list_of_runs_shows_the_invalid_ones(
     assert main(("runs", "--runs", str(tmp_path))) == 0
     assert "4 invalid" in capsys.readouterr().out
     assert main(("runs", "--json", "--runs", str(tmp_path))) == 0
-    listed = json.loads(capsys.readouterr().out)
+    listed = answer_of(capsys.readouterr().out)
     assert [(each["done"], each["invalid"]) for each in listed] == [(6, 4), (1, 1)]
 
 
@@ -151,7 +151,7 @@ def test_the_command_fails_where_nothing_counts(
     command = ("latency", "--simulated", "--no-figures", *words)
     assert main(command) == 0
     monkeypatch.setattr("deadbeat.kinds.latency.runner.judge", lambda evidence: [INVALID])
-    assert main(command) == 1
+    assert main(command) == 3
 
 
 def test_what_is_no_campaign_is_called_what_it_is(

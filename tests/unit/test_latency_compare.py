@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
+from helpers.answers import answer_of
 from helpers.matrices import LOADS, matrix, of_runs
 
 from deadbeat.cli.main import main
@@ -238,7 +239,7 @@ def test_the_command_compares_matrices(folders: Path, capsys: pytest.CaptureFixt
     capsys.readouterr()
     options = ["--runs", str(folders), "--json", "--no-figures"]
     assert main(["compare", "a", "b", *options]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = answer_of(capsys.readouterr().out)
     assert [m["metric"] for m in answer["comparisons"][0]["metrics"]] == [
         metric.name for metric in METRICS
     ]

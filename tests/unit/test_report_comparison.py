@@ -159,10 +159,10 @@ def test_findings_are_not_called_none_without_a_word_on_simulation():
 
 def test_an_option_is_never_cut_at_the_end_of_a_line():
     result, summaries = demo_comparison(**SMALL)
-    found = Finding(id="x", severity="info", message="none (--aa)", cure="try --retry-failed")
+    found = Finding(id="x", severity="info", message="none (--aa)", cure="try --retry")
     page = render(evolve(result, findings=(found,)), summaries)
     assert '(<span class="option">--aa</span>)' in page
-    assert 'try <span class="option">--retry-failed</span>' in page
+    assert 'try <span class="option">--retry</span>' in page
     assert 'name it with <span class="option">--aa</span></li>' in page
 
 

@@ -234,8 +234,9 @@ def test_raw_stands_beside_corrected_where_periods_were_missed():
     plain, corrected = matrix_table(one, cpus=False).texts()
     assert plain[0] == "idle"
     assert corrected[0] == "idle, corrected"
-    assert (plain[3], corrected[3], plain[4]) == ("51", "55", "4")
-    mean = [c.heading for c in matrix_table(one, cpus=False).columns].index("mean")
+    headings = [column.heading for column in matrix_table(one, cpus=False).columns]
+    count, missed, mean = map(headings.index, ("wake-ups", "missed", "mean"))
+    assert (plain[count], corrected[count], plain[missed]) == ("51", "55", "4")
     assert (plain[mean], corrected[mean]) == ("107.8", "281.8")
 
 

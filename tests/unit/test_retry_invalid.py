@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
+from helpers.answers import answer_of
 from helpers.latencies import made_up_runs
 from helpers.scripted_loads import ScriptedLoads
 
@@ -75,7 +76,7 @@ def test_the_option_measures_the_invalid_runs_again_and_keeps_what_was_before(
     before = {path.name: path.read_bytes() for path in (matrix.path / "runs").iterdir()}
     assert main(["runs", *where]) == 0
     assert "2 invalid" in capsys.readouterr().out
-    assert main([*MATRIX, *where, "--retry-invalid"]) == 0
+    assert main([*MATRIX, *where, "--retry"]) == 0
     told = capsys.readouterr()
     assert "continue" in told.err and "2 of 4 runs done" in told.err
     assert matrix.invalid() == set() and not (matrix.path.parent / "m-2").exists()
@@ -98,11 +99,11 @@ def test_without_the_option_the_cure_names_it_and_the_next_is_begun(
         each for each in summarise_latency(matrix.runs()).findings
         if each.id == "latency-no-valid-run"
     ]  # fmt: skip
-    assert "--retry-invalid" in finding.cure
+    assert "--retry" in finding.cure
     assert main([*MATRIX, *where]) == 0
     assert len(matrix.invalid()) == 2 and (matrix.path.parent / "m-2").is_dir()
     # the last of the name has none: nothing is measured, nothing is refused
-    assert main([*MATRIX, *where, "--retry-invalid"]) == 0
+    assert main([*MATRIX, *where, "--retry"]) == 0
     assert "4 of 4 runs done" in capsys.readouterr().err
 
 
@@ -200,11 +201,11 @@ def test_a_load_test_measures_its_invalid_runs_again(
     assert load_test.invalid() == pinned and {key.normal for key in pinned} == {0, 4}
     many = len(pinned)
     assert main(["runs", "--json", *where]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = answer_of(capsys.readouterr().out)
     assert (row["kind"], row["state"], row["invalid"]) == ("load", "finished", many)
     assert main(["runs", *where]) == 0
     assert f"{many} invalid" in capsys.readouterr().out
-    assert main([*LOAD, *where, "--retry-invalid"]) == 0
+    assert main([*LOAD, *where, "--retry"]) == 0
     told = capsys.readouterr()
     assert f"{row['done'] - many} of {row['planned']} runs done" in told.err
     assert load_test.invalid() == set() and not (load_test.path.parent / "load-2").exists()
@@ -218,13 +219,13 @@ def test_what_is_invalid_names_the_option(
     load_test.run_path(LoadKey(0, "plain", 1)).unlink()
     assert main([*LOAD, "--runs", str(load_test.path.parent)]) == 0
     told = capsys.readouterr().out
-    assert "measure the invalid ones again: deadbeat load" in told and "--retry-invalid" in told
+    assert "measure the invalid ones again: deadbeat load" in told and "--retry" in told
 
 
 def test_another_deadline_is_refused_in_the_units_it_is_typed_in(
     load_test: LoadStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [*LOAD, "--deadline=20ms", "--retry-invalid", "--runs", str(load_test.path.parent)]
+    words = [*LOAD, "--deadline=20ms", "--retry", "--runs", str(load_test.path.parent)]
     assert main(words) == 2
     assert "begun with other parameters: deadline (30 ms there, 20 ms now)" in (
         capsys.readouterr().err
@@ -233,11 +234,11 @@ def test_another_deadline_is_refused_in_the_units_it_is_typed_in(
 
 def test_nothing_to_retry_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, noun in ((MATRIX, "latency matrix m"), (LOAD, "load test load")):
-        assert main([*words, "--retry-invalid", "--runs", str(tmp_path)]) == 2
+        assert main([*words, "--retry", "--runs", str(tmp_path)]) == 2
         assert f"there is no {noun} in {tmp_path} to retry" in capsys.readouterr().err
 
 
 def test_what_was_interrupted_while_it_retried_goes_on_retrying() -> None:
-    words = ["latency", "--fresh", "--retry-invalid"]
+    words = ["latency", "--fresh", "--retry"]
     assert to_repeat(words) == "deadbeat latency"
-    assert to_repeat(words, retrying=True) == "deadbeat latency --retry-invalid"
+    assert to_repeat(words, retrying=True) == "deadbeat latency --retry"

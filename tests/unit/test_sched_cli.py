@@ -12,6 +12,7 @@ from subprocess import PIPE
 
 import pytest
 from attrs import evolve
+from helpers.answers import answer_of
 
 from deadbeat.cli.main import main
 from deadbeat.sched import TaskSystem, TimedTask, simulate
@@ -27,7 +28,7 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0)
     assert main((*arguments, "--json")) == status
     out, err = capsys.readouterr()
     assert err == ""
-    return json.loads(out)
+    return answer_of(out)
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
@@ -118,26 +119,26 @@ def test_a_hyperperiod_of_any_size_is_told_exactly(capsys, tmp_path):
     file = tmp_path / "large.json"
     tasks = [{"wcet": 10**14, "period": period} for period in primes]
     file.write_text(json.dumps({"processors": 2, "tasks": tasks}))
-    found = answer(capsys, *SIMULATE, str(file), "--budget", "1000")
+    found = answer(capsys, *SIMULATE, str(file), "--max-steps", "1000")
     product = primes[0] * primes[1] * primes[2] * primes[3]
     assert found["hyperperiod"] == product
     assert found["schedulable"] == "undecided" and found["proved"] is False
-    assert "of about 60 digits" in told(capsys, *SIMULATE, str(file), "--budget", "1000")
+    assert "of about 60 digits" in told(capsys, *SIMULATE, str(file), "--max-steps", "1000")
 
 
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [
-        ((DHALL, "--fail-on", "miss"), 3),
+        ((DHALL, "--fail-on", "miss"), 1),
         ((DHALL, "--policy", "p-edf", "--fail-on", "miss"), 0),
-        ((DHALL, "--policy", "p-edf", "--budget", "1", "--fail-on", "miss"), 0),
-        ((DHALL, "--policy", "p-edf", "--budget", "1", "--fail-on", "undecided"), 3),
-        ((DHALL, "--policy", "p-edf", "--budget", "1", "--fail-on", "not-proved"), 3),
+        ((DHALL, "--policy", "p-edf", "--max-steps", "1", "--fail-on", "miss"), 0),
+        ((DHALL, "--policy", "p-edf", "--max-steps", "1", "--fail-on", "undecided"), 1),
+        ((DHALL, "--policy", "p-edf", "--max-steps", "1", "--fail-on", "not-proved"), 1),
         ((DHALL, "--policy", "p-edf", "--fail-on", "undecided"), 0),
         ((DHALL, "--policy", "p-edf", "--fail-on", "not-proved"), 0),
-        ((DHALL, "--policy", "p-edf", "--cost-migration", "1", "--fail-on", "not-proved"), 3),
+        ((DHALL, "--policy", "p-edf", "--cost-migration", "1", "--fail-on", "not-proved"), 1),
         ((TIES, "--ties", "reverse", "--fail-on", "miss"), 0),
-        ((TIES, "--ties", "all", "--fail-on", "miss"), 3),
+        ((TIES, "--ties", "all", "--fail-on", "miss"), 1),
         ((DHALL,), 0),
     ],
 )
@@ -169,7 +170,10 @@ def test_options_that_the_policy_does_not_look_at_are_named(capsys):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("--trace", "t.json"), "--trace t.json is the file to simulate (choose another name)"),
+        (
+            ("--perfetto", "t.json"),
+            "--perfetto t.json is the file to simulate (choose another name)",
+        ),
         (("--gantt", "a", "--report", "./a"), "--report a is the file of --gantt too (choose"),
     ],
 )
@@ -216,15 +220,21 @@ def test_a_bound_of_tardiness_is_not_called_accepted(capsys):
         (("analyze", DHALL, "--test", "gfb", "--scheduler", "p-edf"), "gfb: not about the policy"),
         (("simulate", DHALL, "--threshold", "1/0"), '--threshold: "1/0" is not above 0 and at mos'),
         (("simulate", DHALL, "--threshold", "2"), '--threshold: "2" is not above 0 and at most'),
-        (("simulate", DHALL, "--processors", "0"), "invalid value for '--processors': 0 is not in"),
-        (("simulate", DHALL, "--budget", "0"), "invalid value for '--budget': 0 is not in the ra"),
-        (("simulate", DHALL, "--horizon", "1e9"), "invalid value for '--horizon': '1e9' is not a"),
-        (("simulate", DHALL, "--cost-migration", "-1"), "invalid value for '--cost-migration'"),
-        (("simulate", DHALL, "--polcy", "x"), "sched simulate has no option --polcy (did you mea"),
-        (("simulate", DHALL, "--from", "3"), "--from and --to need something to draw (add --gantt"),
         (
-            ("simulate", DHALL, "--gantt", "x.svg", "--from", "5", "--to", "5"),
-            "--from 5 is not before --to 5 (",
+            ("simulate", DHALL, "--processors", "0"),
+            '--processors: "0" is out of range (from 1 to 1024)',
+        ),
+        (("simulate", DHALL, "--max-steps", "0"), '--max-steps: "0" is out of range'),
+        (("simulate", DHALL, "--horizon", "1e9"), '--horizon: "1e9" is not a whole number'),
+        (("simulate", DHALL, "--cost-migration", "-1"), '--cost-migration: "-1" is out of range'),
+        (("simulate", DHALL, "--polcy", "x"), "sched simulate has no option --polcy (did you mea"),
+        (
+            ("simulate", DHALL, "--show-from", "3"),
+            "--show-from and --show-to need something to draw (add --gantt",
+        ),
+        (
+            ("simulate", DHALL, "--gantt", "x.svg", "--show-from", "5", "--show-to", "5"),
+            "--show-from 5 is not before --show-to 5 (",
         ),
         (("analyze", "bad.json"), "bad.json: tasks[0].period: 0 is below the minimum of 1 ("),
         (("analyze", DHALL, "--scheduler", "g-ed"), '--scheduler: "g-ed" is not a choice (did y'),
@@ -271,6 +281,7 @@ def test_several_defects_are_a_line_each(capsys, tmp_path):
 def test_drawings_are_written_and_named(capsys, tmp_path):
     files = {"gantt": "new/a.svg", "trace": "a.json", "report": "a.html"}
     options = [word for kind, name in files.items() for word in (f"--{kind}", str(tmp_path / name))]
+    options[2] = "--perfetto"
     found = answer(capsys, *SIMULATE, DHALL, *options)
     assert found["files"] == {kind: str(tmp_path / name) for kind, name in files.items()}
     for name in files.values():
@@ -282,14 +293,14 @@ def test_a_window_that_is_not_all_is_said(capsys, tmp_path):
     assert main(arguments) == 0
     err = capsys.readouterr().err
     assert err.startswith("deadbeat: gantt: cut: shown is [0, ") and err.count("\n") == 1
-    assert main((*arguments, "--from", "100000", "--to", "110000")) == 0
+    assert main((*arguments, "--show-from", "100000", "--show-to", "110000")) == 0
     assert "shown is [100000, 110000) of [0, 200000) simulated" in capsys.readouterr().err
     assert 'data-start="100000"' in (tmp_path / "a.svg").read_text("utf-8")
 
 
 def test_a_drawing_that_cannot_be_written(capsys, tmp_path):
     (tmp_path / "file").write_text("")
-    assert main((*SIMULATE, DHALL, "--gantt", str(tmp_path / "file" / "a.svg"))) == 1
+    assert main((*SIMULATE, DHALL, "--gantt", str(tmp_path / "file" / "a.svg"))) == 3
     err = capsys.readouterr().err
     assert "cannot write" in err and err.count("\n") == 1
 
@@ -375,7 +386,7 @@ def test_an_interrupt_ends_long_work_at_once(tmp_path):
     file = tmp_path / "long.json"
     tasks = [{"wcet": 1, "period": period} for period in (1000003, 1000033, 1000037)]
     file.write_text(json.dumps({"processors": 1, "tasks": tasks}))
-    command = ("sched", "simulate", str(file), "--budget", str(10**15))
+    command = ("sched", "simulate", str(file), "--max-steps", str(10**15))
     process = subprocess.Popen(
         [sys.executable, "-m", "deadbeat", *command], stdout=PIPE, stderr=PIPE, text=True
     )

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from helpers.answers import answer_of
 from helpers.studies import begun, made_up, small
 
 from deadbeat.cli.main import root
@@ -245,19 +246,19 @@ def test_the_command_answers_in_json_and_continues(tmp_path: Path) -> None:
     words = [*WORDS, "--json", "--runs", str(tmp_path), "--no-figures"]
     first = runner.invoke(root, words, standalone_mode=False)
     assert first.exception is None
-    answer = json.loads(first.stdout)
+    answer = answer_of(first.stdout)
     assert (answer["sets"], answer["generated"], answer["label"]) == (48, 48, "SIMULATED")
     assert [item["label"] for item in answer["answers"]] == ["g-edf", "p-edf", "gfb"]
     assert Path(answer["report"]).is_file()
     again = runner.invoke(root, words, standalone_mode=False)
-    assert json.loads(again.stdout) == answer
+    assert answer_of(again.stdout) == answer
     assert [path.name for path in tmp_path.iterdir()] == ["latest", "study"]
 
 
 def test_the_presets_are_listed(tmp_path: Path) -> None:
     runner = CliRunner()
     found = runner.invoke(root, ["sched", "study", "--list", "--json"], standalone_mode=False)
-    assert [row["name"] for row in json.loads(found.stdout)] == list(presets())
+    assert [row["name"] for row in answer_of(found.stdout)] == list(presets())
     with pytest.raises(UsageError, match="neither a preset nor a sweep"):
         runner.invoke(root, ["sched", "study"], standalone_mode=False, catch_exceptions=False)
 
@@ -271,7 +272,7 @@ def test_a_study_file_and_options_over_it(tmp_path: Path) -> None:
     words = ["sched", "study", "--study", str(file), "--sets", "7", "--json", "--no-figures"]
     found = CliRunner().invoke(root, [*words, "--runs", str(tmp_path / "r")], standalone_mode=False)
     assert found.exception is None
-    assert json.loads(found.stdout)["sets"] == 7
+    assert answer_of(found.stdout)["sets"] == 7
     assert (tmp_path / "r" / "mine" / "report.html").is_file()
 
 
@@ -279,5 +280,5 @@ def test_a_missing_distributed_is_told_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UsageError, match=r"pip install 'deadbeat\[cluster\]'"):
+    with pytest.raises(UsageError, match=r"pip install -e '.\[cluster\]'"):
         Cluster("tcp://127.0.0.1:8786")

@@ -12,7 +12,7 @@ import pytest
 from deadbeat.cli.main import main
 
 PAGE = Path(__file__).parents[2] / "docs/tutorial/first-profile.md"
-SMALL = ("--simulated", "--no-figures", "--replicas", "2")
+SMALL = ("--simulated", "--no-figures", "--sets", "2")
 
 
 def test_the_sharper_question_and_the_worst_set(

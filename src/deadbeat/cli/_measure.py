@@ -28,7 +28,7 @@ from deadbeat.experiment.base import (
 from deadbeat.experiment.run import run
 from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
 from deadbeat.kinds.registry import kind_of
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.specification import names_in_file
 from deadbeat.model.words import duration
 from deadbeat.store.files import read_toml
@@ -55,8 +55,7 @@ def measure(
     fresh: bool,
     figures: bool,
     as_json: bool,
-    retry_failed: bool | None = None,
-    retry_invalid: bool | None = None,
+    retry: bool | None = None,
     simulated: bool = False,
     quick: bool | None = None,
     fail_on: str | None = None,
@@ -67,7 +66,7 @@ def measure(
     Args:
         name: Row of `KINDS`.
         asked: What of the specification was typed. ``given``: options of this command alone.
-        retry_failed, retry_invalid: None: the command has no such option.
+        retry: None: the command has no such option.
     """
     kind = kind_of(name)
     words = words_typed(command)
@@ -78,8 +77,8 @@ def measure(
         typed=asked.values,
         names={**written.names, **asked.names},
         fresh=fresh,
-        retry_failed=bool(retry_failed),
-        retry_invalid=bool(retry_invalid),
+        retry_failed=bool(retry),
+        retry_invalid=bool(retry),
         simulated=simulated,
         given={**given, "quick": quick},
         words=words,
@@ -103,22 +102,23 @@ def measure(
     if outcome.failed:
         first, reason = min((key.text, reason) for key, reason in outcome.failed.items())
         lacking = f"{len(outcome.failed)} of {outcome.planned} runs have no result"
-        retry = "" if retry_failed is None else " --retry-failed"
+        option = "" if retry is None else " --retry"
         notes += [
             f"{lacking}, for example {first}: {reason}",
-            f"measure them again: {again}{retry}",
+            f"measure them again: {again}{option}",
         ]
-    if shown.invalid and retry_invalid is not None:
-        notes.append(f"measure the invalid ones again: {again} --retry-invalid")
+    if shown.invalid and retry is not None:
+        notes.append(f"measure the invalid ones again: {again} --retry")
     if as_json:
         for note in notes:
             say(note)
-    print_shown(evolve(shown, lines=(*notes, *shown.lines)), as_json=as_json)
+    answer = evolve(shown, lines=(*notes, *shown.lines))
+    print_shown(answer, as_json=as_json, command=command)
     if not outcome.complete and time_budget is not None and not as_json:
         click.echo(
             f"the time is over, {outcome.done} {experiment.unit} are kept; continue with: {again}"
         )
-    return int(shown.empty or fail_on in shown.fails)
+    return DeadbeatError.exit_status if shown.empty else int(fail_on in shown.fails)
 
 
 def carried_out(

@@ -14,6 +14,7 @@ from typing import Any, cast
 import click
 from click.shell_completion import CompletionItem
 
+from deadbeat.cli._help import Titled, verbs_by_title
 from deadbeat.cli._runs import default_runs, use_runs
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
@@ -73,27 +74,48 @@ def one_of(place: str, *given: str, more: tuple[str, ...] = ()) -> OneOf:
     return OneOf(*more, known=words)
 
 
-class CpuList(click.ParamType[tuple[int, ...]]):
-    """CPUs in ascending order."""
+class Ruled(click.ParamType[Any]):
+    """A value by a rule of `deadbeat.model.rules`, whose words say what is wrong with another.
 
-    name = "cpus"
+    Args:
+        rule: Name of its class; ``bounds``: what that is made with.
+    """
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[int, ...]:
+    def __init__(self, rule: str, *bounds: int) -> None:
+        self.name, self.rule, self.bounds = rule.lower(), rule, bounds
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> Any:
         option = param.opts[0] if param else ""
         rules = import_module("deadbeat.model.rules")
         try:
-            found: set[int] = rules.Cpus().parse(value)
+            return getattr(rules, self.rule)(*self.bounds).parse(value)
         except rules.RefusedError as error:
             problem = error.problems[0]
             raise UsageError(f"{option}: {problem.found}", problem.hint) from None
+
+
+def whole(low: int, high: int) -> Ruled:
+    """A whole number in [low, high]."""
+    return Ruled("Whole", low, high)
+
+
+class CpuList(Ruled):
+    """CPUs in ascending order."""
+
+    def __init__(self) -> None:
+        super().__init__("Cpus")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[int, ...]:
+        found = super().convert(value, param, ctx)
         if not found:
+            option = param.opts[0] if param else ""
             raise UsageError(f"{option} names no CPU", "write it like 2-3")
         return tuple(sorted(found))
 
 
-JSON = opt("--json", "Print the answer as JSON on stdout, nothing else.", to="as_json")
+JSON = opt("--json", "Print JSON and nothing else on stdout.", to="as_json")
 RUNS = opt(
-    "--runs PATH",
+    "--runs FOLDER",
     "Folder of results; also DEADBEAT_RUNS.  [./runs]",
     type=PATH,
     default=default_runs,
@@ -101,16 +123,14 @@ RUNS = opt(
     callback=use_runs,
 )
 FIGURES = click.Option(
-    ["--figures/--no-figures"], default=True, help="Also draw PNG, SVG and PDF figures.  [yes]"
+    ["--figures/--no-figures"], default=True, help="Draw figures as PNG, SVG and PDF too.  [yes]"
 )
-SIMULATED = opt(
-    "--simulated", "Use a made-up machine: shows how deadbeat works, says nothing about this one."
-)
+SIMULATED = opt("--simulated", "Try deadbeat on a made-up machine instead of this one.")
 #: What is measured: this machine, or the simulation that tests and demonstrations use.
 MACHINE = (
     opt(
         "--executor NAME",
-        "hardware; or sim[:cores=4,policy=g-edf], the scheduling simulator.  [hardware]",
+        "What runs task sets: hardware, or the simulator, sim:cores=4,policy=g-edf.  [hardware]",
     ),
     SIMULATED,
 )
@@ -120,7 +140,7 @@ POLICY = opt(
     default="fifo",
 )
 CALIBRATION = opt(
-    "--calibration FILE", "Use the calibration in FILE (deadbeat calibrate).", type=PATH
+    "--calibration FILE", "Use the calibration in FILE, which deadbeat calibrate made.", type=PATH
 )
 CPUS = opt("--cpus LIST", "CPUs to use, in the order of the cores: 0-3.")
 RT_CPUS = opt(
@@ -158,7 +178,7 @@ def words_typed(command: str) -> list[str]:
 MEASURING = "measuring:command"
 
 
-class Declared(click.Command):
+class Declared(Titled):
     """A command apart from what it does.
 
     Args:
@@ -181,7 +201,8 @@ class Declared(click.Command):
         found = self.function()(**options)
         if found is None or isinstance(found, int):
             return int(found or 0)
-        import_module(f"{__package__}._output").print_shown(found, **as_json)
+        command = click.get_current_context().command_path.partition(" ")[2]
+        import_module(f"{__package__}._output").print_shown(found, command=command, **as_json)
         return int(found.status)
 
 
@@ -243,8 +264,9 @@ class Verbs(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         lines = {name: command.short_help or "" for name, command in self.commands.items()}
         lines |= {name: line for name, (_, line) in self.later.items()}
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(lines.items()))
+        for title, rows in verbs_by_title(lines):
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
 
 _BUDGET = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(s|min|m|h)")
@@ -261,13 +283,13 @@ def budget_seconds(text: str) -> float:
     seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     if seconds <= 0:
         raise UsageError(
-            f"--budget: {shown(text)} is not a length of time", "write it like 30m or 2h"
+            f"--time-budget: {shown(text)} is not a length of time", "write it like 30m or 2h"
         )
     return seconds
 
 
 #: Words of a command that must not be repeated when what it did is to be continued or repeated.
-_ONCE = ("--fresh", "--retry-failed", "--retry-invalid")
+_ONCE = ("--fresh", "--retry", "--retry", "--retry")
 
 
 def to_repeat(words: Sequence[str], *, retrying: bool = False) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import version as version_of
 from typing import Any
 
 import click
+from attrs import asdict
 
 from deadbeat.kinds.base import Shown
 from deadbeat.report import terminal
@@ -37,26 +39,53 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], **more: Any) ->
     return lambda: terminal.print_table(columns, rows, **more)
 
 
-def print_shown(shown: Shown, *, as_json: bool = False) -> None:
+#: Version of what ``--json`` prints, as docs/reference/answer.schema.json has it.
+SCHEMA = 1
+
+
+def envelope(shown: Shown, command: str = "") -> dict[str, object]:
+    """What ``--json`` prints, the same of every command.
+
+    Args:
+        command: Stands for the kind of an answer that says none.
+    """
+    findings = shown.document.findings if shown.document else shown.doubts
+    return {
+        "deadbeat": {"version": version_of("deadbeat"), "schema": SCHEMA},
+        "kind": shown.kind or command,
+        "state": shown.state or "answered",
+        "headline": shown.headline,
+        "findings": [asdict(finding) for finding in findings],
+        "results": shown.plain,
+    }
+
+
+def print_shown(shown: Shown, *, as_json: bool = False, command: str = "") -> None:
     """What a command answers.
+
+    Args:
+        command: As for `envelope`.
 
     Raises:
         UsageError: There is nothing to read.
     """
     if as_json:
-        print_json(shown.plain)
+        print_json(envelope(shown, command))
         return
     if shown.unsaid is not None:
         raise shown.unsaid
-    if shown.document is not None:
-        terminal.print_document(shown.document)
+    document = shown.document
+    if document is not None and (shown.whole or not document.answer):
+        terminal.print_document(document)
     for part in shown.parts:
         if callable(part):
             part()
         else:
-            click.echo(part)
+            click.echo(terminal.clean(part))
     for each in shown.tables:
         terminal.print_part(each)
     terminal.print_findings(shown.findings)
     for line in shown.lines:
-        click.echo(line)
+        terminal.echo(line)
+    if document is not None and document.answer:
+        terminal.print_screen(document, shown.page, whole=shown.whole)

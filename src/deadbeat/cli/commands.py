@@ -28,23 +28,24 @@ from deadbeat.cli._options import (
     one_of,
     opt,
     run_names,
+    whole,
 )
 from deadbeat.kinds import KINDS
 
 root = Verbs(
     {
-        "breakdown": (MEASURING, "Find up to which utilisation task sets meet their deadlines."),
-        "latency": (MEASURING, "Measure wake-up latency on every core, beside background loads."),
-        "load": (MEASURING, "Count missed deadlines of a real-time thread among ordinary threads."),
-        "profile": (MEASURING, "Profile this machine: slowdown and misses over M, rho and alpha."),
-        "stress": (MEASURING, "Stress this machine with random task sets."),
+        "breakdown": (MEASURING, "Find the utilisation up to which deadlines hold."),
+        "latency": (MEASURING, "Measure how late tasks wake up, under background loads."),
+        "load": (MEASURING, "Count deadlines missed among ordinary threads."),
+        "profile": (MEASURING, "Map slowdown and misses over cores and contention."),
+        "stress": (MEASURING, "Measure slowdown and misses of random task sets."),
         "sched": (
             "sched_commands:group",
-            "Simulate and analyse schedulability; studies of random task systems.",
+            "Simulate and analyse schedulability.",
         ),
         "tune": (
             "tune_commands:group",
-            "Change settings of this machine for real-time work, and put them back exactly.",
+            "Change settings for real-time work, and put them back.",
         ),
     },
     KINDS,
@@ -58,10 +59,10 @@ root = Verbs(
 
 \b
 Start with one of these:
-  deadbeat doctor            what of this machine and kernel stands in the way
-  deadbeat latency --quick   how late a real-time task wakes up, beside loads
-  deadbeat load --quick      deadlines missed among ordinary threads, and remedies
-  deadbeat profile --quick   how tasks slow each other down through what they share
+  deadbeat doctor            is this machine fit for real-time work? (seconds)
+  deadbeat latency --quick   how late does a real-time task wake up? (1 minute)
+  deadbeat load --quick      who makes it miss its deadlines, and what helps? (2 minutes)
+  deadbeat profile --quick   how much do cores slow each other down? (3 minutes)
 """,
 )
 
@@ -69,20 +70,30 @@ add(
     root,
     "calibrate",
     "machine:calibrate",
-    "Measure what every fragment costs on this machine.",
+    "Measure what each fragment costs on this machine.",
     """Measure what every entry of a pool costs on every core.
 
     deadbeat profile makes its own; use this to share one between campaigns (--calibration FILE). A
     calibration belongs to hardware, frequency policy and toolchain, and is refused elsewhere.""",
-    opt("--out FILE", "Where to write it.  [RUNS/calibration.json]", type=PATH),
-    opt("--pool full|quick", "Which entries.  [full]", default="full"),
-    opt("--seconds S", "Time it may take.  [100]"),
-    opt("--cost-basis warm|cold", "Cost of a first use.  [warm]", to="basis", default="warm"),
+    opt("--out FILE", "File to write the calibration to.  [RUNS/calibration.json]", type=PATH),
+    opt(
+        "--pool full|quick",
+        "Fragments to calibrate: all, or a quick selection.  [full]",
+        default="full",
+    ),
+    opt("--duration TIME", "Time the calibration may take.  [100s]", to="seconds"),
+    opt(
+        "--cost-basis warm|cold",
+        "Calibrate the first use of a fragment with warm or with cold caches.  [warm]",
+        to="basis",
+        default="warm",
+    ),
     CPUS,
     POLICY,
     opt(
         "--layout NAME",
-        "default, or shared-address-space: one process for all cores.",
+        "How cores share memory: default (a process each) or shared-address-space (one)."
+        "  [default]",
         type=OneOf("default", "shared-address-space"),
         default="default",
     ),
@@ -94,7 +105,7 @@ add(
     root,
     "compare",
     "compare:compare",
-    "Compare two kernels: identical programs, latencies, load tests.",
+    "Compare kernels, machines or settings.",
     """Compare campaigns of the identical programs, latency matrices, or load tests.
 
     A is the baseline; each is a path, or a name under the folder of campaigns. B must have run A's
@@ -111,21 +122,20 @@ add(
     arg("campaigns", "A B [C...]", nargs=-1, shell_complete=run_names),
     opt(
         "--aa RUN",
-        "A repeat of A on its machine: shows what differs without a reason. May be repeated.",
+        "Repeat of A on its machine, to learn what differs without a reason; may be repeated.",
         multiple=True,
         shell_complete=run_names,
     ),
     opt(
         "--metric NAME",
-        "slowdown, delay_ratio or deadline_miss_ratio; of latencies p50, mean, p99, p99.9,"
-        " max or missed_ratio; of load tests deadline_miss_ratio, response_p50,"
-        " response_p99, response_max or work_lost; may be repeated.  [all]",
+        "Compare this figure only; may be repeated. Of task sets: slowdown, delay_ratio,"
+        " deadline_miss_ratio; of latencies: p50, mean, p99, p99.9, max, missed_ratio; of load"
+        " tests: deadline_miss_ratio, response_p50, response_p99, response_max, work_lost.  [all]",
         multiple=True,
     ),
     opt(
         "--minimum-effect X",
-        "Smallest relative difference of ratios, latencies or response times, and of shares"
-        " of work, that matters.  [0.02; latencies 0.1; load tests 0.05]",
+        "Smallest relative difference that matters.  [0.02; latencies 0.1; load tests 0.05]",
         type=float,
     ),
     opt(
@@ -135,8 +145,8 @@ add(
     ),
     opt(
         "--fail-on VERDICT",
-        "Exit status 1 when the verdict is worse; different: worse or better; undecided:"
-        " worse, or any metric undecided.",
+        "Exit with status 1 when the verdict is worse, different (worse or better) or undecided"
+        " (worse, or any metric undecided).",
         type=OneOf("worse", "different", "undecided"),
         multiple=True,
     ),
@@ -146,12 +156,12 @@ add(
     ),
     opt(
         "--ungated",
-        "Decide what was measured without --aa: how far sessions drift is guessed; labelled.",
+        "Give a verdict without --aa, from an estimated drift; results are labelled ungated.",
     ),
-    opt("--per-cpu", "Latencies: each CPU is a cell of its own."),
-    opt("--allow-mixed", "Also simulated beside measured; labelled."),
-    opt("--partial", "Also what is unfinished: what is there so far; labelled."),
-    opt("--out DIR", "Folder for page and figures.  [RUNS/compare-A-B]", type=PATH),
+    opt("--per-cpu", "Compare the latencies of each CPU on its own."),
+    opt("--allow-mixed", "Allow comparing simulated with measured results; labelled."),
+    opt("--partial", "Allow unfinished results, as far as they are; labelled."),
+    opt("--out FOLDER", "Folder for page and figures.  [RUNS/compare-A-B]", type=PATH),
     FIGURES,
     RUNS,
     JSON,
@@ -169,31 +179,32 @@ add(
     With --hardening-cost nothing is checked: two matrices of deadbeat latency are compared.""",
     opt(
         "--workload KIND",
-        "periodic, compute or mixed: where the sources disagree by it.  [mixed]",
+        "Kind of real-time work (periodic, compute, mixed); decides where advice conflicts."
+        "  [mixed]",
         type=OneOf("periodic", "compute", "mixed"),
     ),
     RT_CPUS,
     opt(
         "--only FAMILY",
-        "Only these checks: kernel, memory, ...; may be repeated.",
+        "Run only these checks: kernel, memory, ...; may be repeated.",
         type=one_of("settings.doctor:families"),
         multiple=True,
     ),
-    opt("--all", "Also print what passes.", to="show_all"),
+    opt("--all", "Print what passes, too.", to="show_all"),
     opt(
         "--fail-on SEVERITY",
-        "Exit status 1 when a check of fatal, high, medium, low or info, or a graver one, fails.",
+        "Exit with status 1 when a check this grave fails: fatal, high, medium, low or info.",
         type=OneOf("fatal", "high", "medium", "low", "info"),
     ),
-    opt("--html", "Also write a page."),
+    opt("--html", "Write the answer as a page, too."),
     opt(
         "--out FILE",
-        "Where the page goes; also --html.  [doctor.html]",
+        "File to write the page to; implies --html.  [doctor.html]",
         type=click.Path(path_type=Path, dir_okay=False),
     ),
     opt(
         "--hardening-cost A B",
-        "What the hardening that differs between two latency matrices cost: without it, with it.",
+        "Compare latencies measured without and with hardening: what does it cost?",
         nargs=2,
     ),
     RUNS,
@@ -203,7 +214,7 @@ add(
     root,
     "explain",
     "results:explain",
-    "What a finding means for the numbers.",
+    "Explain what a finding means for the numbers.",
     """Say what FINDING (its identifier, as in reports and JSON) does to the numbers.
 
     Without FINDING: all that are known, a line each.""",
@@ -214,7 +225,7 @@ add(
     root,
     "fragments",
     "machine:fragments",
-    "List fragments: cost, blocking, availability here.",
+    "List the fragments that task sets are made of.",
     """List the fragments with their cost, kind of blocking and availability on this machine.
 
     Costs are those of FILE, else of the latest campaign, else of deadbeat calibrate.""",
@@ -228,7 +239,7 @@ add(
     root,
     "observe",
     "observe:observe",
-    "Check the paper's nine observations.",
+    "Check which published observations hold here.",
     """Check the paper's observations: confirmed, not confirmed, undecided, or what they need.
 
     Exit status 2 where --from gives nothing that any of them could be judged from.
@@ -245,13 +256,13 @@ add(
     arg("what", "[1..9|all]...", nargs=-1),
     opt(
         "--from RUN...",
-        "Judge these stored campaigns; run nothing. 7 to 9 need the same programs on two kernels.",
+        "Judge these stored results, run nothing; 7 to 9 need the same programs on two kernels.",
         to="sources",
         multiple=True,
         shell_complete=run_names,
     ),
-    opt("--quick", "Few task sets on a coarse grid: wide intervals."),
-    opt("--fresh", "Begin anew, also where a campaign answers it already."),
+    opt("--quick", "Measure few task sets on a coarse grid: fast, wide intervals."),
+    opt("--fresh", "Begin anew, even where stored results answer it."),
     FIGURES,
     RUNS,
     *MACHINE,
@@ -261,7 +272,7 @@ add(
     root,
     "plot",
     "plot:plot",
-    "Draw latency results of several kernels or machines by a preset.",
+    "Draw latencies of several kernels or machines.",
     """Draw latency results of several kernels or machines by a preset.
 
     RUN is a folder that deadbeat latency wrote, or its name under the folder of results. Without
@@ -270,22 +281,22 @@ add(
     arg("results", "[RUN...]", nargs=-1, shell_complete=run_names),
     opt(
         "--out FOLDER",
-        "Where page and pictures go.  [plot-PRESET in the folder of results]",
+        "Folder for page and pictures.  [RUNS/plot-PRESET]",
         type=PATH,
     ),
-    opt("--names A,B", "What the results are called.  [their folders]"),
-    opt("--load LOAD", "Of one load: idle, 50, cpu:75, memory.  [PRESET's]"),
-    opt("--engine NAME", "Whose measurements.  [prober, else what all have]"),
+    opt("--names A,B", "Names to show for the results.  [their folders]"),
+    opt("--load LOAD", "Load to draw: idle, 50, cpu:75, memory.  [the preset's]"),
+    opt("--engine NAME", "Engine whose measurements are drawn.  [prober, else what all have]"),
     opt(
         "--inventory FILE",
-        "What deadbeat doctor --json said of each system, in the order of the"
+        "Output of deadbeat doctor --json for each system, in the order of the"
         " results.  [doctor.json in their folders]",
         multiple=True,
         type=PATH,
     ),
     opt(
         "--format LIST",
-        "Of the pictures; none: the page alone.",
+        "Formats of the pictures; none writes the page alone.",
         to="formats",
         default="png,svg,pdf",
         show_default=True,
@@ -297,7 +308,7 @@ add(
     root,
     "report",
     "results:report",
-    "Rebuild summary, page and figures of a campaign.",
+    "Rebuild tables, page and figures of a result.",
     """Rebuild summary.csv, summary.json, report.html and the figures of a campaign.
 
     RUN is a path, or a name under the folder of campaigns; the latest by default. A campaign that
@@ -313,7 +324,7 @@ add(
     root,
     "runs",
     "results:runs",
-    "List results and how far they are.",
+    "List the results and their state.",
     """List campaigns, latency matrices, load tests, breakdown searches and studies.
 
     Each is finished, measured (report missing), unfinished (resumable) or damaged; a folder that
@@ -325,7 +336,7 @@ add(
     root,
     "selftest",
     "machine:selftest",
-    "Check on known answers that this machine can be measured.",
+    "Check with known answers that measuring works here.",
     """Run controls whose answer is known.
 
     Negative controls must show nothing, positive ones must be recovered. Exit status 1 when one
@@ -333,13 +344,13 @@ add(
 
     With --causes only this: a hog, a lock holder, throttling and a migration are injected, and
     each must be named in 95 % of its trials; exit status 1 as well when that is undecided.""",
-    opt("--seconds S", "Time it may take.  [60]"),
+    opt("--duration TIME", "Time the controls may take.  [60s]", to="seconds"),
     CPUS,
-    opt("--causes", "Make jobs late on purpose: is the cause named?"),
+    opt("--causes", "Make jobs late on purpose and check that the cause is named."),
     opt(
         "--trials N",
-        "Of each cause, with --causes.  [20]",
-        type=click.IntRange(1, 1000),
+        "Number of trials of each cause, with --causes.  [20]",
+        type=whole(1, 1000),
         default=20,
     ),
     CALIBRATION,
@@ -350,7 +361,7 @@ add(
     root,
     "show",
     "results:show",
-    "Show the results of a campaign, latency matrix or load test.",
+    "Show a result: answer, tables, findings.",
     """Show the points of a campaign or the cells of a latency matrix, and what makes them doubtful;
     of a load test its table, remedies and causes; of a search for the breakdown utilisation or a
     study its answer.
@@ -372,7 +383,7 @@ add(
     root,
     "why",
     "results:why",
-    "Say why the worst jobs, or wake-ups, were late.",
+    "Explain why the worst jobs or wake-ups were late.",
     """Say where the time of a campaign's worst jobs went, and who had it; of a latency matrix the
     same of its worst traced wake-ups.
 
@@ -381,7 +392,7 @@ add(
     A matrix must have been measured with --trace or --keep-above. What took the time in a load test
     is part of deadbeat show.""",
     RUN,
-    opt("--worst K", "Number of jobs to show.  [20]", type=click.IntRange(1, 1000), default=20),
+    opt("--worst K", "Number of jobs to show.  [20]", type=whole(1, 1000), default=20),
     RUNS,
     JSON,
 )

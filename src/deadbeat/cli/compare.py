@@ -15,7 +15,7 @@ from deadbeat.compare.page import write_comparison
 from deadbeat.compare.results import all_found, compare_results
 from deadbeat.compare.words import words_list
 from deadbeat.kinds.base import Shown
-from deadbeat.model.comparison import Comparable, ComparisonResult, Lineup
+from deadbeat.model.comparison import Comparable, Comparison, ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Metric
 from deadbeat.model.words import nearest, shown
@@ -86,6 +86,9 @@ def compare(
     for reason in reasons:
         say(f"--fail-on: {reason}")
     return Shown(
+        kind="compare",
+        headline=" ".join(map(_verdict, result.comparisons)),
+        doubts=result.findings,
         plain={**result.plain(), "report": str(page)},
         parts=[*_parts(result, document), f"report: {page}"],
         status=1 if reasons else 0,
@@ -147,15 +150,19 @@ def _parts(result: ComparisonResult, document: Document) -> Iterator[Part]:
     """Verdict first, then what it rests on."""
     marks = "   ".join(map(_mark, result.labels))
     for comparison in result.comparisons:
-        yield (
-            f"{comparison.verdict.upper()}: {comparison.other} against {comparison.baseline}:"
-            f" {comparison.reason}{'   ' + marks if marks else ''}"
-        )
+        yield f"{_verdict(comparison)}{'   ' + marks if marks else ''}"
     for section in document.sections:
         yield functools.partial(print_parts, section.parts)
     for finding in result.findings:
         if finding.id != "gate-above-minimum":  # told above, with what would decide it
             yield finding_line(finding)
+
+
+def _verdict(comparison: Comparison) -> str:
+    return (
+        f"{comparison.verdict.upper()}: {comparison.other} against {comparison.baseline}:"
+        f" {comparison.reason}"
+    )
 
 
 def _mark(label: str) -> str:

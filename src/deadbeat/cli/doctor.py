@@ -69,6 +69,8 @@ def doctor(
         report = examine(target, workload=workload or "mixed", rt_cpus=rt_cpus, checks=checks)
     page = write_doctor(report, out or Path("doctor.html")) if html or out else None
     return Shown(
+        kind="doctor",
+        headline=summary.sentence(report),
         plain={**summary.as_json(report), "page": str(page) if page else None},
         parts=[*_parts(report, every=show_all), *([f"report: {page}"] if page else [])],
         status=_status(report, fail_on),

@@ -49,7 +49,7 @@ def calibrate(
     simulated: bool,
 ) -> Shown:
     asked = {"seconds": seconds} if seconds is not None else {}
-    names = {"calibration.seconds": "--seconds", "cpus": "--cpus"}
+    names = {"calibration.seconds": "--duration", "cpus": "--cpus"}
     spec = specify({"cpus": cpus, "calibration": asked}, names=names)
     path = out or runs / CALIBRATION_FILE
     with storing(path):
@@ -111,7 +111,7 @@ def selftest(
 ) -> Shown:
     spec = specify(
         {"cpus": cpus, "calibration": {"seconds": 60 if seconds is None else seconds}},
-        names={"calibration.seconds": "--seconds", "cpus": "--cpus"},
+        names={"calibration.seconds": "--duration", "cpus": "--cpus"},
     )
     given = None if calibration is None else read_calibration(calibration)
     with (

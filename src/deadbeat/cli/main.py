@@ -2,7 +2,8 @@
 
 Commands are declared in `deadbeat.cli.commands`; those that measure in modules of their names.
 
-Exit status: 0 done; 1 failed; 2 not understood; 128 + signal interrupted (130: Ctrl-C).
+Exit status: 0 done; 1 the verdict that was asked for is bad (``--fail-on``, ``selftest``); 2 not
+understood; 3 trouble, nothing is said of the question; 128 + signal interrupted (130: Ctrl-C).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from deadbeat.cli._signals import INTERRUPTED, interruptible
 from deadbeat.cli.commands import root
 from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
 
-FAILURE, USAGE, BROKEN_PIPE = 1, 2, 141
+TROUBLE, USAGE, BROKEN_PIPE = 3, 2, 141
 _DEBUG = "--debug"
 _SHOW_WARNING = warnings.showwarning
 _COMPLETE = "_DEADBEAT_COMPLETE"
@@ -107,7 +108,7 @@ def _complete(asked: str) -> int:
     return 0
 
 
-def _fail(message: str, hint: str, details: Sequence[str] = (), *, status: int = FAILURE) -> int:
+def _fail(message: str, hint: str, details: Sequence[str] = (), *, status: int = TROUBLE) -> int:
     """One line on stderr, whatever the message holds; below it one for each of ``details``."""
     click.echo(f"deadbeat: error: {_line(f'{message} ({hint})' if hint else message)}", err=True)
     for detail in details:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from attrs import field, frozen
 
+from deadbeat.cli._help import Titled
 from deadbeat.cli._options import (
     CALIBRATION,
     FIGURES,
@@ -22,6 +23,7 @@ from deadbeat.cli._options import (
     arg,
     opt,
     run_names,
+    whole,
 )
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
@@ -29,12 +31,11 @@ from deadbeat.model.specification import Row, options_of
 
 FILE = opt(
     "--campaign FILE",
-    "Read the parameters from a TOML file; options win over it.",
+    "Read the parameters from a TOML file; options override it.",
     to="file",
     type=PATH,
 )
-RETRY_FAILED = opt("--retry-failed", "Measure again what failed before.")
-RETRY_INVALID = opt("--retry-invalid", "Measure again what is invalid.")
+RETRY = opt("--retry", "Repeat runs that have no result or are invalid.")
 
 
 @frozen
@@ -61,7 +62,6 @@ class Measuring:
         text: Its help.
         quick: Help of ``--quick``; ``presets``: of ``--preset``; "": there is none.
         own: What it takes beside; the kind finds it in `Begin.given`.
-        budget: What ``--time-budget`` may be called too, where that word is free.
         fail_on: What ``--fail-on`` may name, and when that is so.
         adjust: Completes what was typed.
     """
@@ -76,7 +76,6 @@ class Measuring:
     own: Sequence[click.Parameter] = ()
     file: click.Option = FILE
     machine: Sequence[click.Option] = (SIMULATED,)
-    budget: str = "--budget"
     fail_on: Mapping[str, str] = {}
     adjust: Callable[[Layer, Mapping[str, object]], None] = lambda layer, options: None
 
@@ -98,7 +97,7 @@ def command(name: str) -> click.Command:
     when = ", ".join(f"{word} ({meaning})" for word, meaning in own.fail_on.items())
     failing = opt(
         f"--fail-on {'|'.join(own.fail_on)}",
-        f"Exit status 1 also on: {when}.",
+        f"Exit with status 1 on {when}.",
         type=OneOf(*own.fail_on),
     )
 
@@ -115,7 +114,7 @@ def command(name: str) -> click.Command:
         measure = import_module("deadbeat.cli._measure").measure
         return int(measure(name, own.kind, asked, given, **options))
 
-    return click.Command(
+    return Titled(
         name,
         callback=call,
         help=cleandoc(own.text),
@@ -126,11 +125,10 @@ def command(name: str) -> click.Command:
             *own.own,
             *([failing] if own.fail_on else []),
             *own.machine,
-            opt("--fresh", "Begin anew, also where one could be continued."),
-            click.Option(
-                [*filter(None, [own.budget]), "--time-budget", "time_budget"],
-                metavar="TIME",
-                help="Begin no further run after 30m or 2h; the same command continues.",
+            opt("--fresh", "Begin anew instead of continuing."),
+            opt(
+                "--time-budget TIME",
+                "Begin no run after 30m or 2h; the same command continues.",
             ),
             FIGURES,
             RUNS,
@@ -198,7 +196,9 @@ def _mode(layer: Layer, options: Mapping[str, object]) -> None:
 def _study(layer: Layer, options: Mapping[str, object]) -> None:
     if options["as_list"]:
         shown = import_module("deadbeat.cli.results").study_presets()
-        import_module("deadbeat.cli._output").print_shown(shown, as_json=options["as_json"])
+        import_module("deadbeat.cli._output").print_shown(
+            shown, as_json=options["as_json"], command="sched study"
+        )
         raise click.exceptions.Exit(0)
     layer.names.pop("preset", None)
     for option, path, _, _ in COMMANDS["study"].values():
@@ -206,16 +206,16 @@ def _study(layer: Layer, options: Mapping[str, object]) -> None:
 
 
 _OWN = (
-    opt("--worst K", "Jobs whose cause is named.  [20]", type=click.IntRange(1, 1000), default=20),
+    opt("--worst K", "Number of worst jobs to explain.  [20]", type=whole(1, 1000), default=20),
     CALIBRATION,
     opt(
         "--programs-from RUN",
-        "Run the programs of campaign RUN unchanged: on another kernel, say.",
+        "Run the programs of the result RUN, on another kernel.",
         shell_complete=run_names,
     ),
-    RETRY_FAILED,
+    RETRY,
 )
-_QUICK = "Under three minutes: preset quick."
+_QUICK = "Measure for less than three minutes: preset quick."
 
 COMMANDS = {
     # T = D is what the search varies; a late job would not be judged like the others.
@@ -230,14 +230,14 @@ COMMANDS = {
         text="""Find the breakdown utilisation: up to which utilisation task sets meet deadlines,
     over cores, rho, alpha, tasks per core and priority rule.
 
-    Every task set is one program, whose T = D is shrunk between runs, by bisection, until it begins
-    to miss. Beside it: what the schedulability lab predicts for the same sets from their calibrated
-    C, and from C inflated by what their jobs really took.
+    Every task set is one program. Its periods and deadlines are shrunk between runs, by bisection,
+    until it begins to miss. The answer compares this with what schedulability analysis predicts
+    for the same task sets, from their calibrated C and from what their jobs really took.
 
     Searches live in RUNS/NAME; the same command continues one that was interrupted, or lost a run.
     """,
-        quick="Under five minutes: preset quick.",
-        presets="default or quick.",
+        quick="Measure for less than five minutes: preset quick.",
+        presets="Preset to start from: default or quick.  [default]",
         own=(CALIBRATION,),
         machine=MACHINE,
     ),
@@ -246,26 +246,24 @@ COMMANDS = {
         spec="latency.spec:LatencySpec",
         text="""Measure wake-up latency: how late a periodic real-time task gets its CPU.
 
-    A thread on every CPU sleeps until a moment and looks how much later it is awake; that is
-    repeated beside every background load. Two engines take turns: deadbeat's own prober, and
-    cyclictest where it is installed (Debian: rt-tests). Loads are stress-ng's.
+    On every CPU a thread sleeps until a set time and records how late it wakes, once under each
+    background load. Two engines take turns: deadbeat's own prober, and cyclictest where it is
+    installed (Debian: rt-tests). stress-ng makes the loads.
 
     Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
-    (NAME-2, ...) once all is finished. A run beside which something else ran, or from which
-    the host took time, counts, and says so. One that did not measure what it claims (another
-    priority, a load that never ran) is kept, called invalid with the reason, and counted nowhere;
-    --retry-invalid measures such runs again.""",
-        quick="Under one minute: preset quick.",
+    (NAME-2, ...) once all is finished. A run that something else disturbed still counts, and says
+    so. A run that did not measure what it claims (wrong priority, a load that never ran) is kept
+    as invalid, with the reason, and not counted; --retry measures it again.""",
+        quick="Measure for less than one minute: preset quick.",
         own=(
             opt(
                 "--import [LOAD=]FILE",
-                "Measure nothing: read results of cyclictest (JSON, text), jitterdebugger or"
-                " OSADL.",
+                "Measure nothing; read results of cyclictest (JSON, text), jitterdebugger or"
+                " OSADL instead.",
                 to="imports",
                 multiple=True,
             ),
-            RETRY_FAILED,
-            RETRY_INVALID,
+            RETRY,
         ),
         fail_on={"invalid": "a run is invalid"},
     ),
@@ -274,24 +272,24 @@ COMMANDS = {
         spec="interference.spec:LoadSpec",
         text="""Count missed deadlines of a real-time thread among k ordinary, computing threads.
 
-    The real-time thread computes in rounds, SCHED_FIFO 99 by default; a round that takes longer
-    than its deadline is a failure. Shown are failures per second, response times, context switches,
-    moves between CPUs, the work that the ordinary threads lose, and what took the real-time
-    thread's time.
+    The real-time thread computes in rounds, with priority SCHED_FIFO 99 by default; a round that
+    takes longer than its deadline is a miss. The answer has misses per second, response times,
+    context switches, moves between CPUs, the work that the ordinary threads lose, and what took
+    the real-time thread's time.
 
-    Remedies are then tried one at a time and all together: each is applied, verified, measured in
-    turn with runs without it, and put back (deadbeat tune status shows what a kill left behind).
+    Remedies are then tried, one at a time and all together: each is applied, verified, measured in
+    turn with runs without it, and undone (deadbeat tune status shows what a crash left behind).
 
     Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
-    (NAME-2, ...) once all is finished. A run beside which something else ran, or from which
-    the host took time, counts, and says so. One that did not measure what it claims (another
-    priority, a remedy that no longer held) is called invalid with the reason, and counted nowhere;
-    --retry-invalid measures such runs again. Exit status 1 where no run without a remedy counts.
+    (NAME-2, ...) once all is finished. A run that something else disturbed still counts, and says
+    so. A run that did not measure what it claims (wrong priority, a remedy that did not hold) is
+    kept as invalid, with the reason, and not counted; --retry measures it again. Exit status 3
+    where no run without a remedy counts.
     """,
-        quick="Fewer counts and repeats: under two minutes.",
-        presets="quick, or paper: the paper's own round (900 million additions) and limit (2 s).",
-        own=(RETRY_INVALID,),
-        budget="",
+        quick="Measure for less than two minutes: fewer counts and repeats.",
+        presets="Preset to start from: quick; or paper, with rounds of 900 million additions and a"
+        " limit of 2 s.",
+        own=(RETRY,),
         fail_on={
             "misses": "a deadline was missed without a remedy",
             "invalid": "a run is invalid or has no result",
@@ -302,17 +300,17 @@ COMMANDS = {
         spec="contention.spec:CampaignSpec",
         without=("stress",),
         first="grid",
-        text="""Profile this machine: how delay and misses grow with cores, SY share and contention.
+        text="""Map how delay and missed deadlines grow with the number of cores, the share of time
+    spent synchronising (rho), and how much of that meets other cores (alpha).
 
     Campaigns live in RUNS/NAME. The same command continues a campaign that was interrupted or
     lost a run, and begins a new one (NAME-2, NAME-3, ...) once all are finished; --fresh begins a
-    new one at once. Nothing is ever overwritten. Runs that failed are kept and named:
-    --retry-failed.
+    new one at once. No measurement is ever overwritten; --retry repeats the runs that failed.
 
-    Keys of a campaign file are the options' long forms in sections: see examples/.""",
+    Every option is a key of a campaign file, too: docs/reference/campaign-file.md.""",
         quick=_QUICK,
-        presets="default, quick or paper.",
-        own=(opt("--step X", "Step of both axes of the grid: 0.1."), *_OWN),
+        presets="Preset to start from: default, quick or paper.  [default]",
+        own=(opt("--step X", "Step of both axes of the grid, rho and alpha: 0.1."), *_OWN),
         machine=MACHINE,
         adjust=_both_axes,
     ),
@@ -322,7 +320,7 @@ COMMANDS = {
         # What is said of all sets in a profile can be drawn for each set here.
         without=("cores", "grid", "loaded"),
         first="stress",
-        text="""Stress this machine with random task sets: how slowdown, delay and misses spread.
+        text="""Measure random task sets: how slowdown, delay and missed deadlines spread.
 
     VALUES are a fixed value (0.5), a list of which each task set picks one (0,0.5,1), random, or a
     range to draw from (random:0.2..0.8). The presets 2a and 2b are those of the paper's section
@@ -330,7 +328,8 @@ COMMANDS = {
 
     Campaigns live in RUNS/NAME and are continued by the same command, as with deadbeat profile.""",
         quick=_QUICK,
-        presets="random (2b), fixed-cores (2a), paper (both) or quick.  [random]",
+        presets="Preset to start from: random (2b), fixed-cores (2a), paper (both) or quick."
+        "  [random]",
         own=_OWN,
         machine=MACHINE,
         adjust=_mode,
@@ -348,18 +347,23 @@ COMMANDS = {
     that is complete; another study of the same name becomes NAME-2.""",
         own=(
             arg("preset", "[PRESET]", required=False),
-            opt("--list", "List the presets.", to="as_list"),
-            opt("--workers N", "Threads.  [all CPUs]", type=click.IntRange(1, 4096)),
-            opt("--scheduler tcp://HOST:PORT", "Compute on the Dask cluster of this scheduler."),
+            opt("--list", "List the presets and do nothing else.", to="as_list"),
+            opt(
+                "--workers N", "Number of threads to compute with.  [all CPUs]", type=whole(1, 4096)
+            ),
+            opt(
+                "--dask tcp://HOST:PORT",
+                "Compute on the Dask cluster at this address.",
+                to="scheduler",
+            ),
         ),
         file=opt(
             "--study FILE",
-            "Read the sweep from a TOML file; options win over it.",
+            "Read the sweep from a TOML file; options override it.",
             to="file",
             type=PATH,
         ),
         machine=(),
-        budget="",
         adjust=_study,
     ),
 }

@@ -18,16 +18,17 @@ from deadbeat.cli._options import (
     arg,
     one_of,
     opt,
+    whole,
 )
 
-_TIME, _FROM_ONE = click.IntRange(0, 1 << 60), click.IntRange(1, 1 << 60)
+_TIME, _FROM_ONE = whole(0, 10**18), whole(1, 10**18)
 
 
 _FILE = arg("file", "FILE", type=PATH)
 _PROCESSORS = opt(
     "--processors M",
-    "Wins over the file's; a CSV file may have none.",
-    type=click.IntRange(1, 1024),
+    "Number of processors; overrides the one in FILE.",
+    type=whole(1, 1024),
 )
 
 
@@ -47,13 +48,13 @@ group = Verbs(
     {
         "study": (
             MEASURING,
-            "Simulate and test thousands of random task systems; check conclusions.",
+            "Simulate and test thousands of random task systems.",
         )
     },
     name="sched",
-    help="""Simulate and analyse schedulability; studies of random task systems.
+    help="""Simulate and analyse schedulability.
 
-Start with: deadbeat sched simulate examples/sched/dhall.json""",
+Start with: deadbeat sched generate --out - | deadbeat sched simulate -""",
 )
 
 add(
@@ -69,42 +70,45 @@ add(
     _PROCESSORS,
     opt(
         "--scheduler NAME",
-        "Only tests of this policy: g-edf, p-edf...  [all]",
+        "Run only tests of this scheduling policy: g-edf, p-edf...  [all]",
         type=one_of("sched.analysis:schedulers"),
     ),
     opt(
         "--test NAME",
-        "Only this test; repeatable.  [all]",
+        "Run only this test; may be repeated.  [all]",
         to="names",
         type=one_of("sched.analysis:tests"),
         multiple=True,
     ),
     opt(
-        "--ties RULE", "Orders equal priorities.  [index]", type=one_of("sched.simulator:tie_rules")
+        "--ties RULE",
+        "Rule that orders equal priorities.  [index]",
+        type=one_of("sched.simulator:tie_rules"),
     ),
     *_placing(
-        priorities="Of fixed-priority tests.  [rm]",
-        partition="Of partitioned tests.  [auto: first-fit]",
-        order="Likewise.  [utilisation-desc]",
-        admission="Likewise.  [utilisation]",
+        priorities="How fixed priorities are assigned: rm, dm or given.  [rm]",
+        partition="How tasks are placed, for partitioned tests.  [auto: first-fit]",
+        order="Order in which tasks are placed, for partitioned tests.  [utilisation-desc]",
+        admission="What a processor accepts, for partitioned tests.  [utilisation]",
     ),
     opt(
         "--blocking TIME",
-        "Longest non-preemptive section, of tests of one processor.  [0]",
+        "Longest non-preemptive section, for tests of one processor.  [0]",
         type=_TIME,
         default=0,
     ),
     opt(
-        "--budget N",
+        "--max-steps N",
         "Steps after which a test is undecided.  [50000000]",
+        to="budget",
         type=_FROM_ONE,
         default=50000000,
     ),
-    opt("--simulate", "Beside each scheduler, what simulation says."),
+    opt("--simulate", "Show what simulation says of each scheduler, too."),
     opt(
         "--model NAME",
-        "Of the simulation: periodic-sync, periodic-offset or sporadic.  [periodic-sync;"
-        " with offsets the second]",
+        "Release model of the simulation: periodic-sync, periodic-offset or sporadic."
+        "  [periodic-sync; with offsets periodic-offset]",
         type=one_of("sched.simulator:MODELS"),
     ),
     JSON,
@@ -122,7 +126,7 @@ add(
     _PROCESSORS,
     arg("out", "OUT", type=PATH),
     opt("--whole-cycles", "Cut the times of a SimSo file to whole cycles, as SimSo does."),
-    opt("--force", "Replace OUT where it exists."),
+    opt("--force", "Replace OUT if it exists."),
 )
 add(
     group,
@@ -135,37 +139,52 @@ add(
     systems are a line of JSON each.
 
     Start with: deadbeat sched generate --utilisation 3.2 --count 5 --out systems""",
-    opt("--processors M", "Identical processors.  [4]", type=int),
-    opt("--tasks N", "Tasks of a system.  [10]", type=int),
-    opt("--utilisation U", "Sum of C/T aimed at.  [2.0]", type=float),
-    opt("--utilisations NAME", "Distribution of the tasks' utilisations.  [randfixedsum]"),
-    opt("--low X", "Least utilisation of a task.  [0]", type=float),
-    opt("--high X", "Largest utilisation of a task.  [1]", type=float),
-    opt("--mean X", "exponential: its mean.  [U/N]", type=float),
-    opt("--heavy-share X", "bimodal: probability of a heavy task.  [0.33]", type=float),
-    opt("--split X", "bimodal: where heavy tasks begin.  [0.5]", type=float),
+    opt("--processors M", "Number of identical processors.  [4]", type=int),
+    opt("--tasks N", "Number of tasks in a system.  [10]", type=int),
+    opt("--utilisation U", "Total utilisation to aim at.  [2.0]", type=float),
+    opt("--utilisations NAME", "Distribution of task utilisations.  [randfixedsum]"),
+    opt("--utilisation-min X", "Least utilisation of a task.  [0]", to="low", type=float),
+    opt("--utilisation-max X", "Greatest utilisation of a task.  [1]", to="high", type=float),
+    opt("--mean X", "Mean of the exponential distribution.  [U/N]", type=float),
+    opt("--heavy-share X", "Share of heavy tasks in the bimodal distribution.  [0.33]", type=float),
+    opt(
+        "--heavy-from X",
+        "Least utilisation of a heavy task in the bimodal distribution.  [0.5]",
+        to="split",
+        type=float,
+    ),
     opt("--periods NAME", "Distribution of the periods.  [lcm-limited]"),
-    opt("--period-low T", "Shortest period.  [10]", type=int),
-    opt("--period-high T", "Longest period.  [250]", type=int),
-    opt("--granularity T", "Periods are multiples of it.  [1]", type=int),
-    opt("--lcm-limit T", "The hyper-period stays below it.  [100000]", type=int),
-    opt("--deadlines NAME", "implicit, constrained or arbitrary.  [implicit]"),
-    opt("--deadline-low X", "D from here: place in [C, T], or factor of T.  [0]", type=float),
-    opt("--deadline-high X", "D to here.  [1; arbitrary: 2]", type=float),
-    opt("--offsets NAME", "zero or uniform.  [zero]"),
-    opt("--tolerance X", "Allowed distance from U.  [0.02 M]", type=float),
-    opt("--attempts N", "Draws before a system is given up.  [100000]", type=int),
-    opt("--count K", "Systems.  [1]", type=click.IntRange(1), default=1),
-    opt("--seed N", "All derives from it.  [1]", type=int, default=1),
-    opt("--first N", "Number of the first.  [0]", type=click.IntRange(0), default=0),
+    opt("--period-min T", "Shortest period drawn.  [10]", to="period_low", type=int),
+    opt("--period-max T", "Longest period drawn.  [250]", to="period_high", type=int),
+    opt("--granularity T", "Number that all periods are multiples of.  [1]", type=int),
+    opt("--lcm-limit T", "Upper bound of the hyper-period.  [100000]", type=int),
+    opt("--deadlines NAME", "Kind of deadlines: implicit, constrained or arbitrary.  [implicit]"),
+    opt(
+        "--deadline-min X",
+        "Shortest deadline, as a place in [C, T] or a factor of T.  [0]",
+        to="deadline_low",
+        type=float,
+    ),
+    opt(
+        "--deadline-max X",
+        "Longest deadline, as a place in [C, T] or a factor of T.  [1; arbitrary: 2]",
+        to="deadline_high",
+        type=float,
+    ),
+    opt("--offsets NAME", "Distribution of the offsets: zero or uniform.  [zero]"),
+    opt("--tolerance X", "Greatest distance from the total utilisation.  [0.02 M]", type=float),
+    opt("--attempts N", "Number of draws before a system is given up.  [100000]", type=int),
+    opt("--count K", "Number of systems to draw.  [1]", type=whole(1, 10**18), default=1),
+    opt("--seed N", "Seed of everything that is random.  [1]", type=int, default=1),
+    opt("--first N", "Number of the first system.  [0]", type=whole(0, 10**18), default=0),
     opt(
         "--out FOLDER|-",
-        "Where system-00000.json and so on go, or standard output.  [-]",
+        "Folder for system-00000.json and so on, or - for standard output.  [-]",
         type=PATH,
         default=Path("-"),
     ),
     opt("--force", "Replace files that exist."),
-    opt("--list", "List the distributions, draw nothing.", to="listing"),
+    opt("--list", "List the distributions and draw nothing.", to="listing"),
 )
 add(
     group,
@@ -179,7 +198,7 @@ add(
     group,
     "predict",
     "sched_analyze:predict",
-    "Predicted beside measured response times of a campaign.",
+    "Predict the response times of a measured campaign.",
     """Simulate the task sets of a campaign under the policy they ran with.
 
     RUN is a path, or a name under the folder of campaigns; the latest by default. With SET (a key
@@ -201,47 +220,48 @@ add(
     holds for what was simulated only. --ties all asks every tie rule: robust (schedulable under
     each of them), fragile (under some) or never.
 
-    Exit status 0 whatever the answer, 3 with --fail-on.""",
+    Exit status 0 whatever the answer, 1 with --fail-on.""",
     _FILE,
     _PROCESSORS,
     opt(
         "--policy NAME",
-        "Scheduling policy; deadbeat sched policies lists them.  [g-edf]",
+        "Scheduling policy to simulate; deadbeat sched policies lists them.  [g-edf]",
         type=one_of("sched.simulator:policies"),
         default="g-edf",
     ),
     opt(
         "--ties RULE|all",
-        "Who wins between equals.  [index]",
+        "Rule that orders equal priorities.  [index]",
         type=one_of("sched.simulator:tie_rules", more=("all",)),
         default="index",
     ),
     *_placing(
-        priorities="Of fixed-priority policies.  [rm]",
-        partition="first-, next-, best-, worst-fit or auto.  [auto]",
-        order="In which tasks are placed.  [utilisation-desc]",
-        admission="utilisation, density or exact.  [utilisation]",
-        unplaced="A task that fits nowhere: reject or least-loaded.",
-        balance="Loose clustered: none, offline, pull, both, sticky...",
+        priorities="How fixed priorities are assigned: rm, dm or given.  [rm]",
+        partition="How tasks are placed: first-, next-, best-, worst-fit or auto.  [auto]",
+        order="Order in which tasks are placed.  [utilisation-desc]",
+        admission="What a processor accepts: utilisation, density or exact.  [utilisation]",
+        unplaced="What to do with a task that fits nowhere: reject or least-loaded.  [reject]",
+        balance="Load balancing of loose clustered policies: none, offline, pull, both...",
     ),
-    opt("--cluster-size C", "Processors of a cluster.  [2]", type=click.IntRange(1, 1024)),
-    opt("--threshold X", "EDF-US: tasks above it come first, like 1/2.  [m/(2m-1)]"),
+    opt("--cluster-size C", "Number of processors in a cluster.  [2]", type=whole(1, 1024)),
+    opt("--threshold X", "Utilisation above which EDF-US puts tasks first: 1/2.  [m/(2m-1)]"),
     *(
         opt(f"--cost-{name} TIME", f"{text}  [0]", type=_TIME, default=0)
         for name, text in (
-            ("context-switch", "A processor takes up another job."),
-            ("migration", "A job resumes, or a task continues, on another processor."),
-            ("cache-reload", "A job resumes where another one ran meanwhile."),
+            ("context-switch", "Cost when a processor switches to another job."),
+            ("migration", "Cost when a job or task moves to another processor."),
+            ("cache-reload", "Cost when a job resumes after another one ran."),
         )
     ),
     opt(
         "--model NAME",
-        "periodic-sync, periodic-offset or sporadic.  [periodic-sync; with offsets the second]",
+        "Release model: periodic-sync, periodic-offset or sporadic."
+        "  [periodic-sync; with offsets periodic-offset]",
         type=one_of("sched.simulator:MODELS"),
     ),
     opt(
         "--method exact|thesis",
-        "thesis: two hyper-periods, states compared at their ends.  [exact]",
+        "How far to simulate: exact, or two hyper-periods as the thesis does.  [exact]",
         default="exact",
     ),
     opt(
@@ -250,34 +270,39 @@ add(
         type=_FROM_ONE,
     ),
     opt(
-        "--budget N",
-        "Scheduling points after which the answer is undecided.  [5000000]",
+        "--max-steps N",
+        "Steps of simulation after which the answer is undecided.  [5000000]",
+        to="budget",
         type=_FROM_ONE,
         default=5000000,
     ),
-    opt("--run-on", "Go on past a miss: late jobs keep their deadline."),
+    opt("--run-on", "Continue after a missed deadline; late jobs keep their deadline."),
     opt(
         "--fail-on WHAT",
-        "Exit status 3 on: miss (the answer is no), undecided (no or undecided), not-proved"
-        " (any but a proved yes).",
+        "Exit with status 1 on a miss (the answer is no), undecided (no or undecided), or"
+        " not-proved (anything but a proved yes).",
         type=OneOf("miss", "undecided", "not-proved"),
     ),
-    opt("--gantt FILE.svg", "Draw the schedule.", type=PATH),
-    opt("--trace FILE.json", "Write a trace for ui.perfetto.dev or chrome://tracing.", type=PATH),
+    opt("--gantt FILE.svg", "Draw the schedule into FILE.", type=PATH),
     opt(
-        "--report FILE.html",
-        "Write a page: verdict, tables, zoomable chart, response times.",
+        "--perfetto FILE.json",
+        "Write a trace for ui.perfetto.dev or chrome://tracing.",
         type=PATH,
     ),
     opt(
-        "--from TIME",
-        "Where chart, trace and page begin.  [0, or the first miss in sight]",
+        "--report FILE.html",
+        "Write a page with verdict, tables, chart and response times.",
+        type=PATH,
+    ),
+    opt(
+        "--show-from TIME",
+        "Time at which chart, trace and page begin.  [0, or the first miss in sight]",
         to="window_from",
         type=_TIME,
     ),
     opt(
-        "--to TIME",
-        "Where they end.  [after about 120 jobs; trace: 20000]",
+        "--show-to TIME",
+        "Time at which chart, trace and page end.  [after about 120 jobs; trace: 20000]",
         to="window_to",
         type=_FROM_ONE,
     ),

@@ -38,9 +38,11 @@ from deadbeat.sched.simulator import (
 )
 from deadbeat.sched.simulator import simulate as simulate_system
 
-FAILED = 3
+FAILED = 1
 #: Kinds of files, in the order of writing.
-_WRITTEN = ("gantt", "trace", "report")
+_WRITTEN = ("gantt", "perfetto", "report")
+#: What they are called in the answer, where that is not the option's name.
+_KEYS = {"perfetto": "trace"}
 
 
 _COSTS = ("context_switch", "migration", "cache_reload")
@@ -89,7 +91,7 @@ def simulate(
                 say(f"{kind}: {shot.note}")
             if kind == "gantt":
                 text = gantt_svg(shot, title=title)
-            elif kind == "trace":
+            elif kind == "perfetto":
                 text = trace_text(shot)
             else:
                 responses = responses_of(system, verdict, **running)
@@ -97,8 +99,8 @@ def simulate(
             write_text(outputs[kind], text)
         return answer
 
-    answer = patiently(work, f"simulating, at most {budget} scheduling points: --budget")
-    written = {kind: str(path) for kind, path in outputs.items()}
+    answer = patiently(work, f"simulating, at most {budget} steps: --max-steps")
+    written = {_KEYS.get(kind, kind): str(path) for kind, path in outputs.items()}
     return Shown(
         plain={**answer, "files": written},
         parts=list(_parts(system, answer, written)),
@@ -147,12 +149,14 @@ def _windows(
 ) -> dict[str, tuple[int, int]]:
     """What of the schedule each file shows: from ``low`` to ``high`` where these are given."""
     if low is not None and high is not None and low >= high:
-        raise UsageError(f"--from {low} is not before --to {high}", "--from 0 --to 100")
+        raise UsageError(
+            f"--show-from {low} is not before --show-to {high}", "--show-from 0 --show-to 100"
+        )
     if not kinds and (low is not None or high is not None):
-        raise UsageError("--from and --to need something to draw", "add --gantt FILE.svg")
+        raise UsageError("--show-from and --show-to need something to draw", "add --gantt FILE.svg")
     found = {}
     for kind in kinds:
-        jobs = JOBS_TRACED if kind == "trace" else JOBS_READABLE
+        jobs = JOBS_TRACED if kind == "perfetto" else JOBS_READABLE
         start, end = window(system, verdict, jobs=jobs)
         if low is not None:
             start, end = low, low + end - start

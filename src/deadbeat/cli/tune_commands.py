@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from deadbeat.cli._options import JSON, PATH, RT_CPUS, Verbs, add, arg, opt
 
-_ROOT = opt("--root DIR", "Take the kernel's files from below DIR, a made-up machine.", type=PATH)
+_ROOT = opt(
+    "--root FOLDER", "Read the kernel's files below FOLDER, a made-up machine, instead.", type=PATH
+)
 
 group = Verbs(
     {},
@@ -25,19 +27,19 @@ add(
     what it was is written to the journal; deadbeat tune revert puts it back, also after a crash.
     What only a boot can set is printed as words for the kernel's command line.
 
-    Exit status 1: something was refused, or a knob asked for by name is not possible here.""",
+    Exit status 3: something was refused, or a knob asked for by name is not possible here.""",
     arg("profile", "[PROFILE]", required=False),
     opt(
         "--knob NAME[=VALUE]",
-        "Turn this knob (deadbeat tune list), to VALUE; may be repeated.",
+        "Change this setting (see deadbeat tune list) to VALUE; may be repeated.",
         to="knobs",
         multiple=True,
     ),
     RT_CPUS,
-    opt("--dry-run", "Only show what would be changed."),
+    opt("--dry-run", "Show what would change, and change nothing."),
     opt(
         "--accept-irreversible",
-        "Also turn knobs of which something cannot be put back; it is printed which.",
+        "Change settings that cannot be fully restored, too; they are listed.",
     ),
     _ROOT,
     JSON,
@@ -60,11 +62,11 @@ add(
     What a restart has reset already is left as the restart made it; what somebody else has changed
     since is left alone and reported. While a measurement holds settings nothing is put back.
 
-    Exit status 1: something is not back.""",
+    Exit status 3: something is not back.""",
     opt(
         "--force",
-        "Also what somebody else has changed since, or a restart, or what a running"
-        " measurement holds; forget what no longer exists.",
+        "Put back settings changed by others or by a restart since, or held by a running"
+        " measurement, too; forget what no longer exists.",
     ),
     _ROOT,
     JSON,

@@ -12,7 +12,7 @@ import attrs
 
 from deadbeat.cli._output import Part, say, table
 from deadbeat.kinds.base import Shown
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.tuning import Applied
 from deadbeat.settings.journal import STATE_FOLDER, Journal
 from deadbeat.settings.knob import all_knobs
@@ -102,7 +102,8 @@ def revert(*, force: bool, root: Path | None) -> Shown:
     return Shown(
         plain={"changes": [attrs.asdict(each) for each in returned]},
         parts=_table(("file", "before", "now", "result"), rows, words),
-        status=int(any(not each.settled and each.result != "moved" for each in returned)),
+        status=DeadbeatError.exit_status
+        * any(not each.settled and each.result != "moved" for each in returned),
     )
 
 
@@ -153,7 +154,7 @@ def apply(
     return Shown(
         plain=_plain(planned, done, dry_run=dry_run),
         parts=[*_parts(planned, done), lambda: say(_summary(done))],
-        status=int(bool(done.those("refused") or lacking & named)),
+        status=DeadbeatError.exit_status * bool(done.those("refused") or lacking & named),
     )
 
 

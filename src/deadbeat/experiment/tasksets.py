@@ -46,12 +46,18 @@ class GridSpec:
     """Axes in thousandths, and task sets per point."""
 
     sync_share: tuple[int, ...] = keyed(
-        rules.Shares(), "--sync-share LIST", "Values of rho: 0,0.5,1 or step=0.1."
+        rules.Shares(),
+        "--sync-share LIST",
+        "Share of time spent synchronising (rho): 0,0.5,1.",
     )
     contended_ratio: tuple[int, ...] = keyed(
-        rules.Shares(), "--contended-ratio LIST", "Values of alpha, likewise."
+        rules.Shares(),
+        "--contended-ratio LIST",
+        "Share of synchronisation across cores (alpha): 0,0.5,1.",
     )
-    replicas: int = keyed(rules.Whole(1, 10_000), "--replicas N", "Task sets per point.")
+    replicas: int = keyed(
+        rules.Whole(1, 10_000), "--sets N", "Task sets at each point of the grid.  [10; quick: 6]"
+    )
 
     @property
     def mixed(self) -> bool:
@@ -64,48 +70,56 @@ class RunSpec:
     """How one task set is run; the words of ``RunSettings``."""
 
     seconds: float = keyed(
-        rules.Seconds("0.05", "3600"), "--seconds S", "Measuring time per task set: 1 or 600ms."
+        rules.Seconds("0.05", "3600"),
+        "--duration TIME",
+        "Measuring time of each task set.  [0.8s to 2s, by preset]",
     )
     slot_periods: int = keyed(
         rules.Whole(0, 100_000),
         "--slot-periods N",
-        "Length of a slot in periods of its slowest task; 0: 5, within 5 to 20 ms.",
+        "Length of a slot in periods of its slowest task; 0 chooses 5, within 5 to 20 ms.",
         default=0,
     )
     warmup_jobs: int = keyed(
         rules.Whole(0, 1000),
         "--warmup-jobs N",
-        "Periods at the start of a slot that do not count.",
+        "Periods at the start of each slot that do not count.",
         default=1,
     )
     overrun: Literal["skip", "late"] = keyed(
         rules.Choice(("skip", "late")),
         "--overrun skip|late",
-        "A release while the last job still runs.",
+        "What to do when a job is released before the previous one ended.",
         default="skip",
     )
     policy: Literal["fifo", "other"] = keyed(
         rules.Choice(("fifo", "other")),
         "--policy fifo|other",
-        "other needs no permission, marks every result.",
+        "Scheduling policy; other needs no permission and marks every result.",
         default="fifo",
     )
     split: bool = keyed(
-        rules.Flag(), "--split", "Record CPU time and switches of every job.", default=False
+        rules.Flag(),
+        "--split",
+        "Record the CPU time and context switches of every job.",
+        default=False,
     )
     counters: bool = keyed(
-        rules.Flag(), "--counters", "Count perf events of each task.", default=False
+        rules.Flag(),
+        "--counters",
+        "Count cache misses and other perf events of each task.",
+        default=False,
     )
     causes: bool = keyed(
         rules.Flag(),
         "--causes",
-        "Record why jobs were late: the split, each use, events of the worst jobs.",
+        "Record why jobs were late: who had the core or lock.",
         default=False,
     )
     layout: Literal["default", "shared-address-space"] = keyed(
         rules.Choice(("default", "shared-address-space")),
         "--layout NAME",
-        "default (a process per core) or shared-address-space; the latter marks every result.",
+        "How cores share memory: default (a process each) or shared-address-space (one for all).",
         default="default",
     )
 
@@ -123,73 +137,89 @@ class TasksSpec:
     Without ``utilisation``, C is drawn and T follows; with it ``deadline_factor`` says nothing.
     """
 
-    per_core: int = keyed(_PER_CORE, "--tasks-per-core N", "N/M.", default=1)
+    per_core: int = keyed(_PER_CORE, "--tasks-per-core N", "Tasks per core.", default=1)
     segments_max: int = keyed(
-        rules.Whole(1, 256), "--segments-max N", "Most segments of a task.", default=8
+        rules.Whole(1, 256), "--segments-max N", "Most segments that a task consists of.", default=8
     )
     wcet_min: int = keyed(
-        _WCET, "--wcet-min TIME", "Shortest C: 100us, 0.5ms, 500_000ns.", default=100_000
+        _WCET,
+        "--wcet-min TIME",
+        "Shortest execution time (C) of a task.",
+        default=100_000,
     )
-    wcet_max: int = keyed(_WCET, "--wcet-max TIME", "Longest C.", default=500_000)
+    wcet_max: int = keyed(
+        _WCET, "--wcet-max TIME", "Longest execution time (C) of a task.", default=500_000
+    )
     distribution: str = keyed(
         rules.Choice(tuple(DISTRIBUTIONS)),
         "--distribution NAME",
-        "uniform, log-uniform, normal, exponential.",
+        "How C is distributed: uniform, log-uniform, normal or exponential.",
         default="uniform",
     )
     deadline_factor: tuple[Fraction, ...] = keyed(
         rules.Factors(1, 1000),
         "--deadline-factor LIST",
-        "T = D = X times C; 2,5,10 or 2..10: every task set at each.",
+        "Period and deadline as multiples of C: 2,5,10 or 2..10.",
         default=(Fraction(10),),
     )
     classes_min: int = keyed(
-        rules.Whole(1, 64), "--classes-min N", "Fewest SY classes of a task set.", default=1
+        rules.Whole(1, 64),
+        "--classes-min N",
+        "Fewest classes of synchronisation objects in a task set.",
+        default=1,
     )
     classes_max: int = keyed(
-        rules.Whole(1, 64), "--classes-max N", "Most SY classes of a task set.", default=3
+        rules.Whole(1, 64),
+        "--classes-max N",
+        "Most classes of synchronisation objects in a task set.",
+        default=3,
     )
     priorities: str = keyed(
         rules.Choice(PRIORITIES),
         "--priorities NAME",
-        "uniform, rate-monotonic, random.",
+        "How priorities are assigned: uniform (all equal), rate-monotonic or random.",
         default="uniform",
     )
     fragments: tuple[str, ...] = keyed(
         rules.Names(),
         "--fragments LIST",
-        "Only these of their kind (NS or SY): matmul,futex.",
+        "Use only these fragments of their kind: matmul,futex.",
         default=(),
     )
     utilisation: Fraction | None = keyed(
         rules.Ratio("0.001", "1"),
         "--utilisation U",
-        "Sum of C/T on each core; T is then drawn and C follows.",
+        "Utilisation of each core; periods are then drawn.",
         default=None,
     )
     utilisation_method: str = keyed(
         rules.Choice(tuple(UTILISATION_METHODS)),
         "--utilisation-method NAME",
-        "How it is divided among the tasks of a core: uunifast-discard or fixed-sum.",
+        "How utilisation is divided among the tasks of a core: uunifast-discard or fixed-sum.",
         default="uunifast-discard",
     )
     utilisation_min: Fraction = keyed(
-        rules.Ratio("0", "1"), "--utilisation-min U", "Least C/T of a task.", default=Fraction(0)
+        rules.Ratio("0", "1"),
+        "--utilisation-min U",
+        "Least utilisation of a task.",
+        default=Fraction(0),
     )
     utilisation_max: Fraction = keyed(
         rules.Ratio("0.001", "1"),
         "--utilisation-max U",
-        "Greatest C/T of a task.",
+        "Greatest utilisation of a task.",
         default=Fraction(1),
     )
     periods: str = keyed(
         rules.Choice(tuple(PERIODS)),
         "--periods NAME",
-        "How T is drawn: log-uniform or harmonic.",
+        "How periods are drawn: log-uniform or harmonic.",
         default="log-uniform",
     )
-    period_min: int = keyed(_PERIOD, "--period-min TIME", "Shortest T drawn.", default=500_000)
-    period_max: int = keyed(_PERIOD, "--period-max TIME", "Longest T drawn.", default=10_000_000)
+    period_min: int = keyed(_PERIOD, "--period-min TIME", "Shortest period drawn.", default=500_000)
+    period_max: int = keyed(
+        _PERIOD, "--period-max TIME", "Longest period drawn.", default=10_000_000
+    )
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
@@ -235,15 +265,19 @@ class CalibrationSpec:
     """How costs are found."""
 
     pool: str = keyed(
-        rules.Choice(POOLS), "--pool full|quick", "Which entries are calibrated and used."
+        rules.Choice(POOLS),
+        "--pool full|quick",
+        "Fragments to use: all, or few.  [full; quick: quick]",
     )
     seconds: float = keyed(
-        rules.Seconds("1", "86400"), "--calibration-seconds S", "Time for the calibration."
+        rules.Seconds("1", "86400"),
+        "--calibration-seconds S",
+        "Time for calibrating the fragments.  [100s; quick: 20s]",
     )
     basis: str = keyed(
         rules.Choice(("warm", "cold")),
         "--cost-basis warm|cold",
-        "Cost of a first use.",
+        "Measure the first use of a fragment with warm or cold caches.",
         default="warm",
     )
 
@@ -269,17 +303,17 @@ class TaskSetSpec:
         cpus: CPU numbers of the logical cores; None: chosen on the machine.
     """
 
-    name: str = keyed(rules.Name(), "--name NAME", "Name of the campaign's folder.  [the preset's]")
+    name: str = keyed(rules.Name(), "--name NAME", "Name of the folder of results.  [the preset's]")
     seed: int = keyed(
-        rules.Whole(0, 2**63 - 1), "--seed N", "Everything random derives from it.", default=1
+        rules.Whole(0, 2**63 - 1), "--seed N", "Seed of everything that is random.", default=1
     )
     cores: tuple[int, ...] | None = keyed(
-        rules.Cores(), "--cores LIST", "Core counts M: 1,2,4 or 1..4 or all.", default=None
+        rules.Cores(), "--cores LIST", "Numbers of cores (M): 1,2,4 or 1..4.  [all]", default=None
     )
     cpus: tuple[int, ...] | None = keyed(
         rules.Cpus(shared=True),
         "--cpus LIST",
-        "CPUs to use, in the order of the cores: 0-3.",
+        "CPUs to use, in the order of the cores: 0-3.  [all]",
         default=None,
     )
     run: RunSpec

@@ -30,10 +30,16 @@ class Shown:
     """What a command answers, or says of a folder.
 
     Attributes:
-        plain: For ``--json``.
+        plain: For ``--json``: the results, without what the next four say.
+        kind: Sort of answer: a kind of experiment, or the command.
+        state: How far an experiment is.
+        headline: The answer in a sentence or two.
         unsaid: Raised instead where there is nothing for a person to read.
-        document: Its tables and sentences; then ``parts`` (lines, or what prints one), ``tables``,
-            ``findings`` and ``lines``.
+        document: Of a result: its first screen is shown, with the path of its ``page``; its tables
+            and sentences before that where it is wanted ``whole``, or has no short answer.
+        parts: What follows: lines, or what prints one; then ``tables`` and ``lines``.
+        doubts: What makes the answer doubtful, where no document says so; ``findings``: those that
+            are printed here.
         status: Exit status of the command.
         empty: Nothing counts: the question of a measurement has no answer.
         invalid: Runs that count nowhere.
@@ -41,11 +47,17 @@ class Shown:
     """
 
     plain: Any
+    kind: str = ""
+    state: str = ""
+    headline: str = ""
     unsaid: UsageError | None = None
     document: Document | None = None
+    page: Path | None = None
+    whole: bool = False
     parts: Sequence[str | Callable[[], None]] = ()
     tables: Sequence[Table] = ()
     findings: Sequence[Finding] = ()
+    doubts: Sequence[Finding] = ()
     lines: Sequence[str] = ()
     status: int = 0
     empty: bool = False

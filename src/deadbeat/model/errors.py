@@ -12,7 +12,8 @@ class DeadbeatError(Exception):
         details: A line per defect, where there are several; the message then says how many.
     """
 
-    exit_status = 1
+    #: 1 is a verdict, which no error is.
+    exit_status = 3
 
     def __init__(self, message: str, hint: str = "", details: tuple[str, ...] = ()) -> None:
         super().__init__(message)

@@ -48,16 +48,13 @@ class Option:
     help: str
 
 
-def keyed(
-    rule: rules.Rule, option: str, help: str, *also: Option, default: Any = attrs.NOTHING
-) -> Any:
+def keyed(rule: rules.Rule, option: str, help: str, *, default: Any = attrs.NOTHING) -> Any:
     """A field of a specification; of a default readers are told, unless ``help`` does.
 
     Args:
         rule: What its value may be.
         option: ``--repeats N``; a flag has no metavar, a key without an option nothing else.
         help: As `Option`.
-        also: Further options that mean the same.
     """
     name, _, metavar = option.rpartition(" ") if " " in option else (option, "", "")
     if not option.startswith("--"):
@@ -66,7 +63,7 @@ def keyed(
     if "  [" not in help and not any(default is each for each in unsaid):
         help = f"{help}  [{written(_plain(rule, default))}]"
     return attrs.field(
-        default=default, metadata={"rule": rule, "options": (Option(name, metavar, help), *also)}
+        default=default, metadata={"rule": rule, "options": (Option(name, metavar, help),)}
     )
 
 
@@ -98,7 +95,7 @@ def rule_of(kind: type, name: str) -> Any:
 
 
 def given_by(kind: type, name: str) -> tuple[Option, ...]:
-    """What the field ``name`` is to a reader; several options may mean the same."""
+    """What the field ``name`` is to a reader; nothing, where it is none of theirs."""
     found: tuple[Option, ...] = attrs.fields_dict(kind)[name].metadata.get("options", ())
     return found
 

@@ -106,6 +106,7 @@ class Column:
         raw: Whether files hold it.
         interval: The value has ``value``, ``low`` and ``high``: three columns of a file.
         words: Words rather than figures: left-aligned. ``long``: sentences, which wrap.
+        spare: A terminal without room for all columns leaves this one out.
         markup: Elements of a row behind its text on a page; whoever makes them escapes.
     """
 
@@ -121,6 +122,7 @@ class Column:
     interval: bool = False
     words: bool = False
     long: bool = False
+    spare: bool = False
     markup: Format | None = None
 
     @property
@@ -315,6 +317,24 @@ class Subsection:
     folded: bool = field(default=False, kw_only=True)
 
 
+@frozen(kw_only=True)
+class CellMap:
+    """A map of cells for a terminal.
+
+    Attributes:
+        title: What a cell says, and what the axes are.
+        columns, rows: Headings; ``cells``: a row of texts for each of ``rows``.
+        strength: How strong each cell is: 0 (nothing beyond noise) to 4.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[str]
+    cells: Sequence[Sequence[str]]
+    strength: Sequence[Sequence[int]]
+    corner: str = ""
+
+
 Part: TypeAlias = (
     Sentence | Note | Lines | Table | FactList | Remarks | Findings | Figures | Markup | Subsection
 )
@@ -342,6 +362,8 @@ class Document:
         labels: Hold for every figure. ``noise``: stands in every caption.
         about: A sentence under the name. ``head``: facts there.
         sections: The answer first.
+        answer: What a terminal says first: one or two sentences. ``picture``: a small table or map
+            beside it. ``steps``: what to do next: a command, and what for, the best first.
         data_files: Where the figures' data is beside the page, for who has no JavaScript.
         styles, scripts: Further assets of the page. ``data``: its data by element, encoded.
         draws: The scripts draw, also where there is no chart.
@@ -356,6 +378,9 @@ class Document:
     noise: str = ""
     about: str = ""
     head: Sequence[tuple[str, str]] = ()
+    answer: Sequence[str] = ()
+    picture: Table | CellMap | None = None
+    steps: Sequence[tuple[str, str]] = ()
     data_files: str = ""
     styles: Sequence[str] = ()
     scripts: Sequence[str] = ()
@@ -366,6 +391,13 @@ class Document:
         """Every part in order."""
         for section in self.sections:
             yield from inside(section.parts)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What makes the result doubtful."""
+        return [
+            each for part in self.parts() if isinstance(part, Findings) for each in part.findings
+        ]
 
     @property
     def charts(self) -> list[Chart]:

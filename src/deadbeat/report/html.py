@@ -116,7 +116,7 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-#: ``--retry-failed``: hyphens are places where a line may end.
+#: ``--retry``: hyphens are places where a line may end.
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 _DRAWING = "charts.js"
 #: FactList up to this many are shown unfolded.

@@ -3,22 +3,114 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
+from attrs import evolve
 
-from deadbeat.model.finding import Finding, Severity, ordered
-from deadbeat.report.document import Document, Lines, Part, Sentence, Subsection, Table
+from deadbeat.model.finding import Finding, Severity, counts_text, ordered
+from deadbeat.report.document import (
+    CellMap,
+    Document,
+    Lines,
+    Part,
+    Sentence,
+    Subsection,
+    Table,
+)
 
-#: Width of a table where stdout is no terminal and says nothing of its own width.
-_PLAIN_WIDTH, _NO_LIMIT = 120, 10_000
+#: Least width of a table where stdout is no terminal.
+_PLAIN_WIDTH = 120
 
 
 def print_document(document: Document) -> None:
     """Its name, tables and sentences on stdout; findings: `print_findings`."""
-    click.echo("   ".join([document.title, *document.labels]))
+    echo("   ".join([document.title, *document.labels]))
     for part in sorted(document.parts(), key=lambda part: not isinstance(part, Table)):
         _print(part)
+
+
+#: What a screen shows of each: steps, serious findings, rows of its table.
+_STEPS, _SERIOUS, _ROWS = 3, 3, 8
+#: How strong a cell of a map is, for who sees no colour.
+_BLOCKS = (" ", "░", "▒", "▓", "█")
+
+
+def print_screen(document: Document, page: Path | None, *, whole: bool = False) -> None:
+    """At most a screen: the answer, its picture, the serious findings, what to do next, and where
+    the rest is.
+
+    Args:
+        whole: All of it stands above: what to do next is enough.
+    """
+    name = shlex.quote(document.title)
+    rest = [] if whole else [f"details: deadbeat show {name}"]
+    if not whole:
+        echo("   ".join([document.title, *document.labels]))
+        for line in document.answer:
+            echo(line)
+        _print_picture(document, name)
+        findings = ordered(document.findings)
+        serious = [each for each in findings if each.severity in ("invalid", "serious")]
+        for each in serious[:_SERIOUS]:
+            echo(f"{each.severity}: {each.message} (deadbeat explain {each.id})", "  ")
+        if len(findings) > len(serious[:_SERIOUS]):
+            rest.append(f"findings: {counts_text(findings)}")
+    steps = document.steps[:_STEPS]
+    wide = max((len(command) for command, _ in steps), default=0)
+    for command, what in steps:
+        echo(f"next: {command:<{wide}}   {what}", "      ")
+    if rest:
+        echo("; ".join(rest))
+    if page is not None:
+        echo(f"page: {page}")
+
+
+def _print_picture(document: Document, name: str) -> None:
+    picture = document.picture
+    if isinstance(picture, CellMap):
+        _print_map(picture)
+    elif picture is not None and picture.rows:
+        more = len(picture.rows) - _ROWS
+        print_part(evolve(picture, rows=picture.rows[:_ROWS]))
+        if more > 0:
+            echo(f"{more} more: deadbeat show {name}")
+
+
+def echo(text: str, indent: str = "") -> None:
+    """A line; on a terminal broken between words."""
+    text = clean(text)
+    if sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        text = textwrap.fill(
+            text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+    click.echo(text)
+
+
+def _print_map(heat: CellMap) -> None:
+    """Every cell as its text and a block as strong as it is; columns are left out evenly where
+    there is no room."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _PLAIN_WIDTH
+    head = max(map(len, [heat.corner, *heat.rows]))
+    cell = max(len(text) for text in [*heat.columns, *(t for row in heat.cells for t in row)]) + 1
+    most = max(2, (width - head) // (cell + 1))
+    places = list(range(len(heat.columns)))
+    if len(places) > most:  # the first and the last stay
+        last = len(places) - 1
+        places = sorted({round(k * last / (most - 1)) for k in range(most)})
+    echo(heat.title)
+    texts = (f"{heat.columns[n]:>{cell - 1}} " for n in places)
+    click.echo(clean(f"{heat.corner:<{head}} " + " ".join(texts)).rstrip())
+    for name, row, strength in zip(heat.rows, heat.cells, heat.strength, strict=True):
+        texts = (f"{row[n]:>{cell - 1}}{_BLOCKS[strength[n]]}" for n in places)
+        click.echo(clean(f"{name:>{head}} " + " ".join(texts)).rstrip())
 
 
 def print_parts(parts: Iterable[Part], heading: str = "") -> None:
@@ -35,10 +127,13 @@ def _print(part: Part, heading: str = "") -> None:
         case Table(terminal=True) if part.rows:
             print_part(part)
         case Sentence(terminal=True):
-            click.echo(part.text)
+            echo(part.text)
         case Lines(terminal=True) if part.lines:
             lines = [x for line in part.lines for x in ([line] if isinstance(line, str) else line)]
-            click.echo("\n    ".join([f"{heading}:", *lines]) if heading else "\n".join(lines))
+            if heading:
+                echo(f"{heading}:")
+            for line in lines:
+                echo(f"    {line}" if heading else line, "    " if heading else "")
 
 
 def print_part(part: Table) -> None:
@@ -50,10 +145,12 @@ def print_part(part: Table) -> None:
         title=part.title,
         numeric=[c.title for c in columns[1:] if not (c.words or c.long)],
         whole=[columns[0].title, *(c.title for c in columns if c.words)],
+        spare=[c.title for c in columns if c.spare],
         plain=part.plain,
     )
     if part.note:
-        click.echo(part.note)
+        for line in part.note.splitlines():
+            echo(line)
 
 
 def finding_line(finding: Finding) -> str:
@@ -68,7 +165,7 @@ def print_findings(
     """A line for each finding but the mere remarks, the gravest first."""
     for finding in ordered(findings):
         if finding.severity in severities:
-            click.echo(finding_line(finding))
+            echo(finding_line(finding), "    ")
 
 
 def print_table(
@@ -78,54 +175,101 @@ def print_table(
     title: str = "",
     numeric: Sequence[str] = (),
     whole: Sequence[str] = (),
+    spare: Sequence[str] = (),
     plain: bool = False,
 ) -> None:
-    """A table on stdout; without colour or cut-off words where stdout is no terminal.
+    """A table on stdout, in which no number is folded and nothing is cut.
+
+    Where a terminal has no room for it, the lines between the columns go first, then the ``spare``
+    columns, which a line below names; where that is not enough, every row becomes lines of its own.
 
     Args:
-        whole: Columns that are never cut, as they hold what is to be copied; the others give way.
-            A terminal that has no room for them breaks them between words.
-        plain: Without lines between the columns: they take half of the width of narrow ones.
+        whole: Columns whose texts do not break between words either, where there is room.
+        spare: Columns that may be left out, the last of them first.
+        plain: Without lines between the columns from the start.
     """
     # A tenth of a second, which --json must not pay.
-    from rich import box  # noqa: PLC0415
     from rich.cells import cell_len  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
-    from rich.measure import Measurement  # noqa: PLC0415
-    from rich.table import Table as RichTable  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
 
     console = Console(highlight=False)
-    texts = [list(row) for row in rows]
-    by_column = [[name, *(row[n] for row in texts)] for n, name in enumerate(columns)]
-    longest = [max(map(cell_len, "\n".join(each[1:]).split("\n"))) for each in by_column]
+    if title:
+        echo(title)
+    texts = [[clean(cell) for cell in row] for row in rows]
+    heads = [clean(column) for column in columns]
+    by_column = list(zip(heads, *texts, strict=True))
+    lines = [[line for text in each for line in text.split("\n")] for each in by_column]
+    longest = [max(map(cell_len, each)) for each in lines]
     least = [max(map(cell_len, re.split(r"\s(?!%)", " ".join(each)))) for each in by_column]
-    needed = [longest[n] if name in whole else least[n] for n, name in enumerate(columns)]
-    room = console.width - 3 * len(columns) - 1
-    cramped = console.is_terminal and sum(least) <= room < sum(needed)
-    if cramped:
-        widths = _widths(least, longest, room)
-    cells = [list(map(Text, row)) for row in texts]
-    table = RichTable(title=Text(title) if title else None, title_justify="left")
+    # a heading may break between words where the texts below it may not
+    needed = [max([least[n], *map(cell_len, each[1:])]) for n, each in enumerate(by_column)]
+    kept = list(range(len(heads)))
+    left_out: list[str] = []
+    width = console.width
+    if not console.is_terminal:
+        width = max(_PLAIN_WIDTH, width, sum(longest) + _frame(kept, plain=plain))
+    else:
+        plain = plain or sum(least) + _frame(kept, plain=False) > width
+        for name in reversed(spare):
+            if sum(needed[n] for n in kept) + _frame(kept, plain=plain) <= width:
+                break
+            kept = [n for n in kept if columns[n] != name]
+            left_out.insert(0, name)
+    if sum(least[n] for n in kept) + _frame(kept, plain=plain) > width:
+        _print_rows(heads, texts, width)
+        return
+    room = width - _frame(kept, plain=plain)
+    firm = {*whole, *numeric}
+    wanted = [needed[n] if columns[n] in firm else least[n] for n in kept]
+    if sum(wanted) > room:
+        wanted = [least[n] for n in kept]
+    widths = _widths(wanted, [longest[n] for n in kept], room)
+    table = _rich_table(plain=plain)
+    for n, wide in zip(kept, widths, strict=True):
+        table.add_column(heads[n], justify="right" if columns[n] in numeric else "left", width=wide)
+    for row in texts:
+        table.add_row(*(row[n] for n in kept))
+    Console(highlight=False, markup=False, width=width).print(table)
+    if left_out:
+        names = ", ".join(" ".join(name.split()) for name in left_out)
+        echo(f"no room here for: {names}")
+
+
+def clean(text: str) -> str:
+    """Without what a terminal would carry out instead of showing it."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _frame(kept: Sequence[int], *, plain: bool) -> int:
+    """Width of what stands between and around the columns."""
+    return 2 * len(kept) if plain else 3 * len(kept) + 1
+
+
+def _rich_table(*, plain: bool) -> Any:
+    from rich import box  # noqa: PLC0415
+    from rich.table import Table as RichTable  # noqa: PLC0415
+
+    table = RichTable()
     if plain:
         table.box, table.padding, table.show_edge = box.SIMPLE_HEAD, (0, 1, 0, 0), False
-    for number, column in enumerate(columns):
-        kept = column in whole and not cramped
-        table.add_column(
-            column,
-            justify="right" if column in numeric else "left",
-            overflow="fold",
-            no_wrap=kept,
-            min_width=longest[number] if kept else None,
-            width=widths[number] if cramped else None,
+    return table
+
+
+def _print_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> None:
+    """Every row as its first value, and lines of the others with their names."""
+    names = [" ".join(head.split()) for head in heads]
+    for first, *others in rows:
+        click.echo(f"{names[0]} {first}".strip())
+        pairs = (
+            f"{name}\N{NO-BREAK SPACE}{' '.join(value.split())}"
+            for name, value in zip(names[1:], others, strict=True)
+            if value.strip()
         )
-    for row in cells:
-        table.add_row(*row)
-    if not console.is_terminal:
-        wanted = Measurement.get(console, console.options.update(max_width=_NO_LIMIT), table)
-        width = max(_PLAIN_WIDTH, console.width, wanted.minimum)
-        console = Console(highlight=False, width=width)
-    console.print(table)
+        text = textwrap.fill(
+            ", ".join(pairs), width, initial_indent="  ", subsequent_indent="  ",
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+        click.echo(text.replace("\N{NO-BREAK SPACE}", " "))
 
 
 def _widths(least: Sequence[int], longest: Sequence[int], room: int) -> list[int]:
@@ -133,5 +277,7 @@ def _widths(least: Sequence[int], longest: Sequence[int], room: int) -> list[int
     found = list(least)
     for _ in range(room - sum(least)):
         lacking = max(range(len(found)), key=lambda n: longest[n] - found[n])
+        if longest[lacking] <= found[lacking]:
+            break
         found[lacking] += 1
     return found

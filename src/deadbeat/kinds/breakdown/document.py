@@ -74,6 +74,46 @@ def sentence(found: Breakdown) -> str:
     return words + f". Prediction from calibrated costs and machine part {part}."
 
 
+def short_answer(found: Breakdown) -> list[str]:
+    """Where the least utilisation is met, and whether the lab foresees it."""
+    if not found.cells:
+        return [sentence(found)]
+    worst = min(found.cells, key=lambda each: each.breakdown)
+    made = [
+        f"Deadlines are met up to {_estimate(worst)} utilisation of a core on"
+        f" {_cores(worst.cell)}{_sharing(worst.cell)}; from calibrated costs the lab predicts"
+        f" {percent(worst.predicted)}."
+    ]
+    parted = sum(bool(each.parted) for each in found.cells)
+    if parted:
+        made.append(f"Prediction and machine part at {parted} of {len(found.cells)} points.")
+    return made
+
+
+def _by_cell(found: Breakdown) -> Table:
+    """The lowest breakdown utilisation first."""
+    table = cells_table(found)
+    return attrs.evolve(
+        table,
+        rows=sorted(found.cells, key=lambda each: each.breakdown),
+        columns=[
+            attrs.evolve(each, spare=each.key not in ("where", "breakdown U", "predicted U"))
+            for each in table.columns
+        ],
+        plain=True,
+    )
+
+
+def _steps(found: Breakdown) -> list[tuple[str, str]]:
+    """What to do next."""
+    if "SIMULATED" in found.labels:
+        return [("deadbeat breakdown --quick", "measure this machine")]
+    return [
+        ("deadbeat profile --causes", "find out what slows the tasks down"),
+        ("deadbeat breakdown --sets 30", "more task sets: narrower intervals"),
+    ]
+
+
 def _predictions(found: CellResult) -> str:
     words = f"{percent(found.predicted)} from calibrated costs"
     if found.predicted_inflated is None:
@@ -235,6 +275,9 @@ def breakdown_document(found: Breakdown) -> Document:
         source="the stored runs of this search",
         labels=found.labels,
         head=[*machine_facts(found.platform), ("Runs", f"{found.done} of {found.planned}")],
+        answer=short_answer(found),
+        picture=_by_cell(found),
+        steps=_steps(found),
         data_files="summary.csv",
         sections=(
             Section("answer", "Up to which utilisation deadlines are met", answer, "Answer"),
@@ -250,7 +293,6 @@ def summary_dict(found: Breakdown) -> dict[str, object]:
     """JSON values: the answer in words, then everything it rests on."""
     plain = attrs.asdict(found, filter=lambda field, _: field.name not in ("cells", "sets"))
     return {
-        "sentence": sentence(found),
         "doubts": doubts(found),
         "rows": [row(each) for each in found.cells],
         **plain,

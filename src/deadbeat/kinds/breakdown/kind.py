@@ -6,10 +6,17 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from attrs import evolve
+
 from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.experiment.programs import usable_calibration
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
-from deadbeat.kinds.breakdown.document import breakdown_document, summary_dict, write_breakdown
+from deadbeat.kinds.breakdown.document import (
+    breakdown_document,
+    sentence,
+    summary_dict,
+    write_breakdown,
+)
 from deadbeat.kinds.breakdown.results import Breakdown, row, summarise
 from deadbeat.kinds.breakdown.search import (
     BreakdownExperiment,
@@ -93,17 +100,25 @@ def _plain(found: Breakdown, path: Path) -> dict[str, object]:
 
 def _show(path: Path) -> Shown:
     found = summarise(BreakdownStore.open(path))
-    return Shown(plain=_plain(found, path), document=breakdown_document(found))
+    return evolve(_answer(found, path), whole=True)
+
+
+def _answer(found: Breakdown, path: Path) -> Shown:
+    """What show and report have in common."""
+    page = path / REPORT_FILE
+    return Shown(
+        kind="breakdown",
+        state=state_of(path).state,
+        headline=sentence(found),
+        plain=_plain(found, path),
+        document=breakdown_document(found),
+        page=page if page.is_file() else None,
+    )
 
 
 def _report(path: Path, figures: bool) -> Shown:
-    found, page = write_breakdown(BreakdownStore.open(path), draw=figures)
-    return Shown(
-        plain=_plain(found, path),
-        document=breakdown_document(found),
-        lines=(f"report: {page}",),
-        empty=not found.cells,
-    )
+    found, _ = write_breakdown(BreakdownStore.open(path), draw=figures)
+    return evolve(_answer(found, path), empty=not found.cells)
 
 
 def _open(path: Path) -> Stored[BreakdownStore, Breakdown]:

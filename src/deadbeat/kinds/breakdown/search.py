@@ -261,4 +261,4 @@ def _check(table: JobTable, request: RunRequest, ppm: int) -> None:
             "this is a defect of the executor: report it",
         )
     if not misses(table)[1]:
-        raise RunError(f"in run {request.key.text} no job counts", "a longer --seconds")
+        raise RunError(f"in run {request.key.text} no job counts", "a longer --duration")

@@ -55,7 +55,7 @@ class CellsSpec(GridSpec):
     """The axes rho and alpha, and task sets per cell."""
 
     replicas: int = keyed(
-        rules.Whole(1, 10_000), "--sets N", "Task sets of each combination.  [6 or 10]"
+        rules.Whole(1, 10_000), "--sets N", "Task sets of each combination.  [10; quick: 6]"
     )
 
 
@@ -67,31 +67,34 @@ class SearchSpec:
     tasks_per_core: tuple[int, ...] = keyed(
         _List(rules.Whole(1, 64), "1,2 or 1..4"),
         "--tasks-per-core LIST",
-        "N/M: 2 or 1,2,4.",
+        "Tasks per core: 2 or 1,2,4.",
         default=(2,),
     )
     priorities: tuple[str, ...] = keyed(
         _List(rules.Choice(PRIORITIES), "rate-monotonic,random"),
         "--priorities LIST",
-        "uniform, rate-monotonic, random.",
+        "How priorities are assigned: uniform (all equal), rate-monotonic or random.",
         default=("rate-monotonic",),
     )
     miss_share: Fraction = keyed(
         rules.Ratio("0", "0.5"),
         "--miss-share X",
-        "A run meets its deadlines where at most this share of its jobs misses.",
+        "Share of jobs that may miss before a run counts as failed.",
         default=Fraction(1, 100),
     )
     low: Fraction = keyed(
         rules.Ratio("0.01", "1"),
-        "--low U",
-        "Lowest utilisation that is considered.",
+        "--search-from U",
+        "Lowest utilisation that is tried.",
         default=Fraction(1, 20),
     )
     high: Fraction = keyed(
-        rules.Ratio("0.02", "2"), "--high U", "Highest.", default=Fraction(11, 10)
+        rules.Ratio("0.02", "2"),
+        "--search-to U",
+        "Highest utilisation that is tried.",
+        default=Fraction(11, 10),
     )
-    steps: int = keyed(rules.Whole(1, 12), "--steps N", "Halvings of what lies between.  [6 or 7]")
+    steps: int = keyed(rules.Whole(1, 12), "--steps N", "Steps of the bisection.  [7; quick: 6]")
 
     @property
     def resolution(self) -> Fraction:
@@ -175,7 +178,7 @@ def specify(layer: Mapping[str, object], *, names: Mapping[str, str]) -> Breakdo
     """What ``layer`` asks for over its preset.
 
     Args:
-        names: What a path is called where it was written (``run.seconds`` -> ``--seconds``).
+        names: What a path is called where it was written (``run.seconds`` -> ``--duration``).
 
     Raises:
         UsageError: Naming every problem.

@@ -22,6 +22,7 @@ from deadbeat.kinds.contention.profile_charts import (
     predicted_charts,
     profile_charts,
 )
+from deadbeat.kinds.contention.screen import next_steps, short_answer, slowdown_map
 from deadbeat.kinds.contention.stress_charts import stress_charts
 from deadbeat.kinds.contention.stress_words import group_answers, stress_sentence
 from deadbeat.kinds.contention.tables import (
@@ -68,6 +69,9 @@ def campaign_document(summary: Summary) -> Document:
         labels=facts.labels(summary),
         noise=facts.noise_floor(summary).text,
         head=facts.head_facts(summary),
+        answer=short_answer(summary),
+        picture=group_table(summary) if stress else slowdown_map(summary),
+        steps=next_steps(summary),
         data_files="summary.csv and sets.csv" if stress else "summary.csv",
         sections=(
             *sections,

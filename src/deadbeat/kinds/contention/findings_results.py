@@ -65,7 +65,7 @@ def _failed(evidence: CampaignEvidence) -> Iterator[Finding]:
             severity="serious",
             message=f"{number} run{'s' if number > 1 else ''} failed; the first, {key.text}:"
             f" {evidence.failed[key].get('reason', 'no reason recorded')}",
-            cure="resume the campaign with --retry-failed",
+            cure="resume the campaign with --retry",
             where=key.text,
         )
 
@@ -260,7 +260,7 @@ def _no_solo(evidence: CampaignEvidence) -> Iterator[Finding]:
             severity="warning",
             message=f"{tasks} tasks of {len(rows)} task sets have no solo job:"
             " they are left out of the slowdown",
-            cure="lengthen the runs: --seconds",
+            cure="lengthen the runs: --duration",
             where=str(rows[0]["key"]),
         )
 

@@ -202,7 +202,7 @@ def _unpaired(sides: Sides) -> Iterator[Finding]:
         raise UsageError(
             f"{name_of(baseline)} and {name_of(other)} have the same programs but no run with a"
             " result on both sides",
-            "deadbeat show tells why runs failed; repeat the command with --retry-failed",
+            "deadbeat show tells why runs failed; repeat the command with --retry",
         )
     failed = one.failed | two.failed
     if failed:
@@ -213,7 +213,7 @@ def _unpaired(sides: Sides) -> Iterator[Finding]:
             severity="warning" if len(failed) * 5 > len(planned) else "info",
             message=f"{len(failed)} of {len(planned)} programs failed"
             f" ({', '.join(lacking)}): compared are {len(paired)}",
-            cure=f"deadbeat show tells why; repeat the command of {names} with --retry-failed",
+            cure=f"deadbeat show tells why; repeat the command of {names} with --retry",
         )
     once = (one.done & two.unwanted) | (two.done & one.unwanted)
     if once:

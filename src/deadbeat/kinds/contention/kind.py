@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import attrs
+from attrs import evolve
 
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.begin import begin
@@ -44,20 +45,29 @@ def plain(summary: Summary, path: Path) -> dict[str, object]:
     return {
         "name": path.name,
         "path": str(path),
-        "state": state.state,
         "planned": state.planned,
         "done": state.done,
         "failed": [{"run": key, "reason": failed[key].get("reason", "")} for key in sorted(failed)],
         "labels": list(labels(summary)),
-        "mode": summary.mode,
-        "headline": headline(summary).sentence,
         "origin": summary.meta.get("origin"),
         "noise_floor": summary.noise_floor,
         "precision": summary.meta.get("precision"),
         "rows": list(summary.rows),
-        "findings": [attrs.asdict(finding) for finding in summary.findings],
         "report": str(report) if report.is_file() else None,
     }
+
+
+def _answer(summary: Summary, path: Path) -> Shown:
+    """What show and report have in common."""
+    page = path / REPORT_FILE
+    return Shown(
+        kind=summary.mode,
+        state=state_of(path).state,
+        headline=headline(summary).sentence,
+        plain=plain(summary, path),
+        document=campaign_document(summary),
+        page=page if page.is_file() else None,
+    )
 
 
 def _show(path: Path) -> Shown:
@@ -66,9 +76,9 @@ def _show(path: Path) -> Shown:
         f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed;"
         f" findings: {counts_text(summary.findings)}"
     )
-    return Shown(
-        plain=plain(summary, path),
-        document=campaign_document(summary),
+    return evolve(
+        _answer(summary, path),
+        whole=True,
         findings=summary.findings,
         lines=(stand,),
     )
@@ -80,15 +90,8 @@ def _report(path: Path, figures: bool) -> Shown:
 
 def written(store: CampaignStore, *, figures: bool, worst: int | None = None) -> Shown:
     """Everything derived, and where it is."""
-    summary, page = write(store, figures=figures, worst=worst or WORST)
-    counts = counts_text(summary.findings)
-    return Shown(
-        plain=plain(summary, store.path),
-        document=campaign_document(summary),
-        findings=[each for each in summary.findings if each.severity == "serious"],
-        lines=(f"findings: {counts} (deadbeat show {store.path})", f"report: {page}"),
-        empty=not store.committed(),
-    )
+    summary, _ = write(store, figures=figures, worst=worst or WORST)
+    return evolve(_answer(summary, store.path), empty=not store.committed())
 
 
 def _why(path: Path, count: int) -> Shown:

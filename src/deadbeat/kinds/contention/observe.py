@@ -57,12 +57,12 @@ WORDS = Vocabulary(
     one="campaign",
     once_more="run the baseline's programs once more where it ran (--programs-from) and name the"
     " repeat with --aa",
-    find_lost="see what was lost and why (deadbeat show), repeat what failed with --retry-failed;"
+    find_lost="see what was lost and why (deadbeat show), repeat what failed with --retry;"
     " a task that never finishes shows in the misses",
     lost="of the jobs never finished",
-    more="task sets (--replicas)",
+    more="task sets (--sets)",
     rare="a shorter deadline (--deadline-factor 2) or more task sets would show more",
-    finish="finish the campaigns, or repeat their commands with --retry-failed",
+    finish="finish the campaigns, or repeat their commands with --retry",
     mixed="deadbeat sched predict shows predicted beside measured; ",
 )
 #: Columns of sets.csv, where they have another name than the metric.

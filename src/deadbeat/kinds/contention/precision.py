@@ -263,6 +263,6 @@ def precision_findings(record: PrecisionRecord | None) -> Iterator[Finding]:
         severity="warning",
         message=f"{len(short)} of {len(points)} points are not known to"
         f" {record.target:g} ({', '.join(reasons)}); the worst is {worst}, half width {text}",
-        cure="raise --sets-max or --budget, or ask for less",
+        cure="raise --sets-max or --time-budget, or ask for less",
         where=worst,
     )

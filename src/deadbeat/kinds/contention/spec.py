@@ -38,10 +38,16 @@ class LoadedSpec:
     """A row of points beside the grid whose task sets load their cores: they show misses; it has
     the grid's cores and replicas."""
 
-    per_core: int = keyed(rules.Whole(1, 64), "N", "N/M.")
-    deadline_factor: Fraction = keyed(rules.Factor(1, 1000), "X", "T = D = X times C.")
-    sync_share: tuple[int, ...] = keyed(rules.Shares(), "LIST", "Values of rho.")
-    contended_ratio: tuple[int, ...] = keyed(rules.Shares(), "LIST", "Values of alpha.")
+    per_core: int = keyed(rules.Whole(1, 64), "N", "Tasks per core.")
+    deadline_factor: Fraction = keyed(
+        rules.Factor(1, 1000), "X", "Period and deadline as a multiple of C."
+    )
+    sync_share: tuple[int, ...] = keyed(
+        rules.Shares(), "LIST", "Shares of a task's time spent synchronising (rho)."
+    )
+    contended_ratio: tuple[int, ...] = keyed(
+        rules.Shares(), "LIST", "Shares of synchronisation that meets other cores (alpha)."
+    )
 
 
 @frozen(kw_only=True)
@@ -61,20 +67,24 @@ class PrecisionSpec:
     target: float = keyed(
         rules.Number("0.001", "1"),
         "--precision X",
-        "Task sets until the 95 % interval is within X of the mean, instead of a fixed number.",
+        "Draw task sets until intervals are this narrow: 0.05.",
     )
     metric: str = keyed(
         rules.Choice(METRICS),
         "--precision-metric NAME",
-        "slowdown, delay_ratio, deadline_miss_ratio (X is then absolute).",
+        "What --precision is about: slowdown, delay_ratio or deadline_miss_ratio (absolute).",
         default="slowdown",
     )
-    sets_min: int = keyed(_SETS, "--sets-min N", "Task sets every point gets.", default=SETS_MIN)
-    sets_max: int = keyed(_SETS, "--sets-max N", "Task sets no point exceeds.", default=SETS_MAX)
+    sets_min: int = keyed(
+        _SETS, "--sets-min N", "Fewest task sets of a point, with --precision.", default=SETS_MIN
+    )
+    sets_max: int = keyed(
+        _SETS, "--sets-max N", "Most task sets of a point, with --precision.", default=SETS_MAX
+    )
     sets_mean: int | None = keyed(
         rules.Whole(5, 10_000),
         "--sets-mean N",
-        "Task sets a point gets on average at most; what early points save goes to the widest.",
+        "Most task sets of a point on average; what some save goes to the widest intervals.",
         default=None,
     )
 
@@ -128,13 +138,13 @@ class CampaignSpec(TaskSetSpec):
     mode: str = keyed(
         rules.Choice(MODES),
         "NAME",
-        "profile or stress; the command knows it.  [profile]",
+        "Command the file is for: profile or stress.  [profile]",
         default="profile",
     )
     preset: str = keyed(
         rules.Choice(tuple(sorted({*PRESETS, *stress.PRESETS}))),
         "NAME",
-        "Of a profile: default, quick, paper; of stress: random, fixed-cores, paper, quick.",
+        "Preset of profile: default, quick, paper; of stress: random, fixed-cores, paper, quick.",
     )
     grid: GridSpec | None = None
     loaded: LoadedSpec | None = None
@@ -277,7 +287,7 @@ def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = Non
     """The specification the layers describe over their preset.
 
     Args:
-        names: What a path is called where it was written (``run.seconds`` -> ``--seconds``).
+        names: What a path is called where it was written (``run.seconds`` -> ``--duration``).
 
     Raises:
         UsageError: Naming every problem.

@@ -306,41 +306,51 @@ class StressSpec:
     """
 
     cores: CoreChoice = keyed(
-        CoresRule(), "--cores LIST", "M: 4,8 (a group each), random, random:2..8, or all."
+        CoresRule(),
+        "--cores LIST",
+        "Numbers of cores (M): 4,8 (a group each), random, random:2..8 or all.",
     )
     sets: int = keyed(rules.Whole(1, 100_000), "--sets N", "Task sets of each group.")
     random_sets: int | None = keyed(
         rules.Whole(1, 100_000),
         "--sets N",
-        "Of the group that draws its M; as sets unless given.",
+        "Task sets of the group that draws M; as many as of the others unless given.",
         default=None,
     )
     critical_cores: tuple[int, ...] = keyed(
         CriticalCores(),
         "--critical-cores LIST",
-        "Critical tasks on the first k cores only, computation fills the rest; 0: not shielded.",
+        "Put critical tasks on the first k cores, computation on the rest; 0 shields nothing.",
         default=(0,),
     )
     fill_utilisation: Fraction = keyed(
         rules.Ratio("0.001", "1"),
         "--fill-utilisation U",
-        "How full computation makes a core that is not critical.",
+        "Utilisation that computation gives to a core without critical tasks.",
         default=Fraction(9, 10),
     )
     sync_share: Drawn = keyed(
         SpreadRule(shares(), optional=False),
         "--sync-share VALUES",
-        "rho: 0.5, 0,0.5,1 or random:0.2..0.8.",
+        "Share of a task's time spent synchronising (rho): 0.5 or random:0.2..0.8.",
     )
     contended_ratio: Drawn = keyed(
-        SpreadRule(shares(), optional=False), "--contended-ratio VALUES", "alpha, likewise."
+        SpreadRule(shares(), optional=False),
+        "--contended-ratio VALUES",
+        "Share of synchronisation that meets other cores (alpha): 0.5 or random:0.2..0.8.",
     )
     per_task: bool = keyed(
-        rules.Flag(), "--per-task", "Draw rho and alpha for each task anew.", default=False
+        rules.Flag(),
+        "--per-task",
+        "Draw rho and alpha for every task instead of every task set.",
+        default=False,
     )
     per_core: Drawn | None = keyed(_PER_CORE, *_as_all("per_core"), default=None)
     random_per_core: Drawn | None = keyed(
-        _PER_CORE, "--tasks-per-core VALUES", "N/M of the group that draws its M.", default=None
+        _PER_CORE,
+        "--tasks-per-core VALUES",
+        "Tasks per core in the group that draws M.",
+        default=None,
     )
     segments_max: Drawn | None = keyed(
         SpreadRule(wholes(1, 256, sensible=(2, 16))), *_as_all("segments_max"), default=None

@@ -168,6 +168,9 @@ def load_document(summary: LoadSummary) -> Document:
         source="the stored results of this load test",
         labels=labels(summary),
         noise=form,
+        answer=_short(summary),
+        picture=_remedied(summary),
+        steps=_steps(summary),
         head=(
             *((name.capitalize(), machine[name]) for name in known),
             ("Real-time thread", form),
@@ -217,6 +220,47 @@ def _answer(summary: LoadSummary) -> tuple[Part, ...]:
         Lines([*causes, *untried], terminal=True, page=False),
         Lines([*beside, *summary.problems, *unfinished], terminal=True),
     )
+
+
+def _short(summary: LoadSummary) -> list[str]:
+    """How many deadlines are missed, and what did it."""
+    shown = [each for each in summary.causes if each.certainty != "unknown"]
+    cause = f"Main cause: {shown[0].title}{_share(shown[0], ' ({})')}." if shown else ""
+    return [headline(summary), *filter(None, [cause])]
+
+
+def _remedied(summary: LoadSummary) -> Table:
+    """Failures per second without a remedy and with each, with the most ordinary threads."""
+    most = max((cell.normal for cell in summary.cells), default=0)
+    names = ("condition", "failures_per_s", "response_p50_ns", "response_p99_ns", "response_max_ns")
+    return Table(
+        name="screen-table",
+        title=f"with {most} ordinary threads; {form_of(summary)}",
+        columns=[
+            attrs.evolve(column, spare=column.key == "response_p50_ns")
+            for column in COLUMNS
+            if column.key in names
+        ],
+        rows=[
+            cell
+            for cell in summary.cells
+            if cell.condition != REFERENCE and cell.normal == most and cell.runs
+        ],
+        plain=True,
+    )
+
+
+def _steps(summary: LoadSummary) -> list[tuple[str, str]]:
+    """What to do next."""
+    if summary.kind == "simulated":
+        return [("deadbeat load --quick", "measure this machine")]
+    helped = any(each.verdict == "fewer failures" for each in summary.effects)
+    keep = ("deadbeat tune apply realtime --dry-run", "what would keep the remedies that helped")
+    return [
+        *([keep] if helped else []),
+        ("deadbeat doctor", "what on this machine stands in the way"),
+        ("deadbeat load --repeats 20", "more runs: smaller differences show"),
+    ]
 
 
 def _share(cause: Cause, form: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
+from attrs import evolve
+
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.kinds.interference.document import COLUMNS, load_document, summary_dict, write_load
@@ -22,7 +24,8 @@ from deadbeat.kinds.interference.spec import (
     specify,
 )
 from deadbeat.kinds.interference.summarise import summary_of
-from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.kinds.interference.words import headline
+from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.load import PLAIN, LoadCell, LoadSummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
@@ -102,12 +105,6 @@ def begin(asked: Begin) -> Begun:
 
 def _specified(asked: Begin) -> LoadSpec:
     layer = {**asked.written, **asked.typed}
-    # The work of a round by the option of the other form is taken for a mistake in the form.
-    form, option = layer.get("form", "back-to-back"), asked.names.get("round")
-    if (form, option) == ("back-to-back", "--budget"):
-        raise UsageError("--budget: rounds back to back have none", "--form periodic, or --round")
-    if (form, option) == ("periodic", "--round"):
-        raise UsageError("--round: the periodic form has a budget", "--budget")
     named = layer.pop("preset", None)
     return specify(layer if named is None else preset(named, layer), asked.names)
 
@@ -121,10 +118,23 @@ def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, object]:
 def _show(path: Path) -> Shown:
     store = LoadStore.open(path)
     summary, state = summary_of(store), FOLDERS.state_of(path)
+    return evolve(
+        _answer(summary, store),
+        whole=True,
+        lines=(f"{state.state}: {state.done} of {state.planned} runs",),
+    )
+
+
+def _answer(summary: LoadSummary, store: LoadStore) -> Shown:
+    """What show and report have in common."""
+    page = store.path / REPORT_FILE
     return Shown(
+        kind="load",
+        state=FOLDERS.state_of(store.path).state,
+        headline=headline(summary),
         plain=_plain(summary, store),
         document=load_document(summary),
-        lines=(f"{state.state}: {state.done} of {state.planned} runs",),
+        page=page if page.is_file() else None,
     )
 
 
@@ -137,11 +147,9 @@ def _report(path: Path, figures: bool) -> Shown:
         why = f", for example {run}: {reason}" if run else ""
         raise DeadbeatError(f"{path}: no run has a result{why}", "repeat its command")
     summary = summary_of(store)
-    page = write_load(store, summary, figures=figures)
-    return Shown(
-        plain=_plain(summary, store),
-        document=load_document(summary),
-        lines=(f"report: {page}",),
+    write_load(store, summary, figures=figures)
+    return evolve(
+        _answer(summary, store),
         empty=not counts(summary),
         invalid=len(store.invalid()),
         fails=fails(summary, failed=len(failed)),

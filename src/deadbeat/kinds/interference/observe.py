@@ -58,7 +58,7 @@ WORDS = Vocabulary(
     " no response time, it shows in the misses",
     lost="of the releases were skipped",
     more="runs (--repeats)",
-    rare="more --repeats, or longer runs (--seconds), would show more",
+    rare="more --repeats, or longer runs (--duration), would show more",
     finish="repeat the commands that began them: they measure what is lacking",
 )
 #: A round's work that differs by more is another round.

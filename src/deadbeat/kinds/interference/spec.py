@@ -24,7 +24,7 @@ from deadbeat.model.rules import (
     items,
     refuse,
 )
-from deadbeat.model.specification import Option, checked, keyed
+from deadbeat.model.specification import checked, keyed
 from deadbeat.model.words import nearest, shown
 
 _MS = 1_000_000
@@ -116,82 +116,89 @@ class LoadSpec:
         trace: One more run, counted nowhere, in which the kernel's events say who had the CPU.
     """
 
-    name: str = keyed(Name(), "--name NAME", "Name of the folder.", default="load")
+    name: str = keyed(Name(), "--name NAME", "Name of the folder of results.", default="load")
     seed: int = keyed(
-        Whole(0, 2**63 - 1), "--seed N", "The order of the runs derives from it.", default=1
+        Whole(0, 2**63 - 1), "--seed N", "Seed of everything that is random.", default=1
     )
     form: str = keyed(
         Choice(FORMS),
         "--form NAME",
-        "back-to-back (near 100 % of a CPU) or periodic (a budget every period).",
+        "How the real-time thread works: back-to-back (near 100 % of a CPU) or periodic.",
         default="back-to-back",
     )
     normal: tuple[int, ...] | None = keyed(
         Counts(),
         "--normal LIST",
-        "Numbers of ordinary threads: 0..4, few, or all: 0 to twice the CPUs.  [all]",
+        "Numbers of ordinary threads: 0..4, few, or all (0 to twice the CPUs).  [all]",
         default=None,
     )
     cpus: tuple[int, ...] | None = keyed(
-        Cpus(), "--cpus LIST", "CPUs that all threads may use: 0-3.  [all]", default=None
+        Cpus(), "--cpus LIST", "CPUs to use, by all threads: 0-3.  [all]", default=None
     )
     seconds: float = keyed(
         Seconds("0.1", "600"),
-        "--seconds TIME",
-        "Length of a run: 2, 500ms, 1min.",
-        Option("--duration", "TIME", "The same."),
+        "--duration TIME",
+        "Measuring time of each run: 2s, 500ms or 1min.",
         default=2.0,
     )
     round: int | None = keyed(
         AutoDuration(_MS // 10, 60_000 * _MS),
         "--round TIME",
-        "Work of a round, as the time it takes undisturbed.  [10ms]",
-        Option("--budget", "TIME", "The same of the periodic form."),
+        "Work of a round (or period), as the time it takes undisturbed.  [10ms]",
         default=None,
     )
     additions: int | None = keyed(
-        Whole(100_000, 10**11), "N", "Work of a round as it is, instead.", default=None
+        Whole(100_000, 10**11),
+        "N",
+        "Work of a round as a number of additions, instead of its time.",
+        default=None,
     )
     deadline: int | None = keyed(
         AutoDuration(_MS // 10, 600_000 * _MS),
         "--deadline TIME",
-        "Time a round may take.  [1.5 rounds, or the period]",
+        "Time a round may take before it is missed.  [1.5 rounds; periodic: the period]",
         default=None,
     )
     period: int | None = keyed(
         AutoDuration(_MS // 5, 600_000 * _MS),
         "--period TIME",
-        "Of the periodic form.  [twice the budget]",
+        "Time between releases of the periodic form.  [two rounds]",
         default=None,
     )
     priority: int = keyed(
-        Whole(1, PRIORITY_MAX), "--priority N", "Of the real-time thread, 1 to 99.", default=99
+        Whole(1, PRIORITY_MAX),
+        "--priority N",
+        "Priority of the real-time thread, 1 to 99.",
+        default=99,
     )
     policy: str = keyed(
         Choice(("fifo", "other")),
         "--policy fifo|other",
-        "other needs no permission, marks every result.",
+        "Scheduling policy; other needs no permission and marks every result.",
         default="fifo",
     )
     remedies: tuple[str, ...] = keyed(
         Remedies(),
         "--remedies LIST",
-        "pin, smt, governor, preemption, rt-bandwidth; all or none.  [all]",
+        "Remedies to try: pin,smt,governor,preemption,rt-bandwidth, all or none.  [all]",
         default=attrs.Factory(lambda: tuple(REMEDIES)),
     )
     repeats: int = keyed(
-        Whole(1, REPEATS_MAX), "--repeats N", "Runs of every cell, all in random order.", default=5
+        Whole(1, REPEATS_MAX),
+        "--repeats N",
+        "Times each combination is measured, in random order.",
+        default=5,
     )
     remedy_repeats: int | None = keyed(
         Whole(1, 2 * REPEATS_MAX),
         "--remedy-repeats N",
-        "Of the cells with the most ordinary threads, where remedies are told apart.  [twice]",
+        "Times each remedy is measured, under the most ordinary threads.  [twice --repeats]",
         default=None,
     )
     trace: bool = keyed(
         Flag(),
         "--trace/--no-trace",
-        "Also one run, counted nowhere, in which the kernel's events say who had the CPU.  [yes]",
+        "Record kernel events in one extra run, to name who had the CPU.  [yes]",
         default=True,
     )
 

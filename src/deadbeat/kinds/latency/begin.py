@@ -171,7 +171,7 @@ def _imported(asked: Begin) -> MatrixExperiment:
     layer, names = asked.typed, asked.names
     wanted = specify(layer, names=names)
     odd = sorted(names[key] for key in layer if key not in _TELLING)
-    odd += ["--retry-failed"] * asked.retry_failed + ["--retry-invalid"] * asked.retry_invalid
+    odd += ["--retry"] * (asked.retry_failed or asked.retry_invalid)
     if odd:
         raise UsageError(f"{odd[0]} says nothing about files that are imported", "leave it out")
     told = Foreign(

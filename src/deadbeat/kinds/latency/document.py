@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
 from deadbeat.kinds.latency import split, words
 from deadbeat.kinds.latency.charts import load_charts, machine_charts, pooled, timeline_charts
@@ -118,15 +119,15 @@ def _quantity(name: str) -> Any:
 
 MATRIX_COLUMNS = (
     said("load", attrgetter("load"), words=True),
-    said("engine", attrgetter("cell.engine"), words=True),
+    said("engine", attrgetter("cell.engine"), words=True, spare=True),
     said("CPU", lambda line: "all" if line.row.cpu is None else str(line.row.cpu)),
-    said("wake-ups", attrgetter("shown.histogram.total")),
-    said("missed", attrgetter("missed")),
-    *map(_quantity, ("min", "mean", *QUANTILES_PPM, "max")),
+    *map(_quantity, ("max", "min", "mean", *QUANTILES_PPM)),
     said("max on", attrgetter("place"), terminal=False),
-    said("valid runs", attrgetter("valid")),
+    said("wake-ups", attrgetter("shown.histogram.total"), spare=True),
+    said("missed", attrgetter("missed"), spare=True),
+    said("valid runs", attrgetter("valid"), spare=True),
     said("load reached", attrgetter("cell"), format=achieved_text,
-         terminal=lambda cell: achieved_text(cell, ends=False)),
+         terminal=lambda cell: achieved_text(cell, ends=False), spare=True),
 )  # fmt: skip
 
 
@@ -149,6 +150,39 @@ def matrix_table(summary: LatencySummary, *, cpus: bool) -> Table:
         terminal=cpus,
         dense=True,
     )
+
+
+def _by_load(summary: LatencySummary) -> Table:
+    """A row per load, the latest first: what users of cyclictest look for."""
+    rows = [MatrixLine(cell, cell.whole, cell.whole.raw, corrected=False) for cell in summary.cells]
+    marked = any((line.figure(name) or "").endswith("*") for line in rows for name in QUANTILES_PPM)
+    return Table(
+        name="loads-table",
+        title="wake-up latency, µs, all CPUs",
+        columns=[
+            evolve(column, spare=column.key in ("engine", "wake-ups"), terminal=True)
+            for column in MATRIX_COLUMNS
+            if column.key in ("load", "engine", "max", "max on", "p50", "p99", "p99.9", "wake-ups")
+        ],
+        rows=sorted(rows, key=lambda line: -(line.shown["max"].value_ns or 0)),
+        note=f"{MARKS}." if marked else "",
+        terminal=True,
+        plain=True,
+    )
+
+
+def _steps(summary: LatencySummary) -> list[tuple[str, str]]:
+    """What to do next."""
+    if any(label.lower() == "simulated" for label in summary.labels):
+        return [("deadbeat latency --quick", "measure this machine")]
+    why = ("deadbeat latency --trace", "find out where the worst wake-up's time went")
+    if split.cause_lines(summary.cells):
+        why = (f"deadbeat why {shlex.quote(summary.name)}", "where the worst wake-ups' time went")
+    return [
+        why,
+        ("deadbeat doctor", "what on this machine makes wake-ups late"),
+        ("deadbeat latency --duration 10min", "look for rarer ones: ten minutes a run"),
+    ]
 
 
 # ---------- the tail ----------
@@ -450,6 +484,9 @@ def latency_document(
         source="the stored runs of this matrix",
         labels=labels_of(summary),
         head=words.head_facts(summary, machine),
+        answer=words.short_answer(summary),
+        picture=_by_load(summary),
+        steps=_steps(summary),
         data_files=CSV_FILE,
         sections=(
             Section("answer", "How late a task wakes up", _answer(summary), "Answer"),

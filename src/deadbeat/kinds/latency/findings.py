@@ -60,7 +60,7 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             severity="serious",
             message=f"no run counts in {len(empty)} of {len(summary.cells)} cells"
             f" ({_places(empty)}): {_reasons(empty)}",
-            cure="put right what is named, and repeat the command with --retry-invalid: these runs"
+            cure="put right what is named, and repeat the command with --retry: these runs"
             " are measured again",
         )
     if some := [cell for cell in summary.cells if cell.invalid and cell.whole.runs]:
@@ -69,7 +69,7 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             severity="warning",
             message=f"{sum(len(cell.invalid) for cell in some)} of {summary.runs} runs do not count"
             f" ({_places(some)}): {_reasons(some)}",
-            cure="what is named of each run tells what to put right; --retry-invalid measures these"
+            cure="what is named of each run tells what to put right; --retry measures these"
             " runs again",
         )
     if warnings := sum((Counter(cell.warnings) for cell in summary.cells), Counter[str]()):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import attrs
 from attrs import evolve
 
 from deadbeat.kinds.base import ExperimentKind, Shown, Stored
@@ -39,10 +38,8 @@ def plain(store: LatencyStore, summary: LatencySummary) -> dict[str, object]:
     state = FOLDERS.state_of(store.path)
     report = store.path / REPORT_FILE
     return {
-        "kind": "latency",
         "name": store.path.name,
         "path": str(store.path),
-        "state": state.state,
         "planned": state.planned,
         "done": state.done,
         "failed": [{"run": k.text, "reason": why} for k, why in store.failed().items()],
@@ -52,14 +49,25 @@ def plain(store: LatencyStore, summary: LatencySummary) -> dict[str, object]:
         ],
         "beside": summary.beside,
         "labels": list(labels_of(summary)),
-        "headline": words.sentence(summary),
         "tail": list(words.tail_sentences(summary)),
         "rows": list(latency_rows(summary)),
         "tails": tail_rows(summary),
         "causes": causes_of(summary.cells),
-        "findings": [attrs.asdict(finding) for finding in summary.findings],
         "report": str(report) if report.is_file() else None,
     }
+
+
+def _answer(store: LatencyStore, summary: LatencySummary) -> Shown:
+    """What show and report have in common."""
+    page = store.path / REPORT_FILE
+    return Shown(
+        kind="latency",
+        state=FOLDERS.state_of(store.path).state,
+        headline=words.sentence(summary),
+        plain=plain(store, summary),
+        document=latency_document(summary),
+        page=page if page.is_file() else None,
+    )
 
 
 def _show(path: Path) -> Shown:
@@ -69,9 +77,9 @@ def _show(path: Path) -> Shown:
         f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed,"
         f" {summary.invalid_runs} invalid   findings: {counts_text(summary.findings)}"
     )
-    return Shown(
-        plain=plain(store, summary),
-        document=latency_document(summary),
+    return evolve(
+        _answer(store, summary),
+        whole=True,
         findings=summary.findings,
         lines=(*failed[:_TOLD], stand),
     )
@@ -81,10 +89,8 @@ def _report(path: Path, figures: bool) -> Shown:
     store = LatencyStore.open(path)
     deadlines = read_spec(store.spec).deadlines
     summary = write_latency(store, deadlines_ns=deadlines, figures=figures)
-    return Shown(
-        plain=plain(store, summary),
-        document=latency_document(summary),
-        lines=(f"findings: {counts_text(summary.findings)}", f"report: {path / REPORT_FILE}"),
+    return evolve(
+        _answer(store, summary),
         empty=summary.runs == summary.invalid_runs,
         invalid=summary.invalid_runs,
         fails=frozenset({"invalid"} if summary.invalid_runs else ()),

@@ -21,7 +21,7 @@ from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import PROFILES, LatencyKey, LoadPoint
 from deadbeat.model.rules import Problem, duration_text, refuse
-from deadbeat.model.specification import Option, checked, keyed, plain_of, read, renamed, usage
+from deadbeat.model.specification import checked, keyed, plain_of, read, renamed, usage
 from deadbeat.model.words import nearest, shown
 
 #: A run is no longer than this; more is measured as several, kept one by one.
@@ -132,86 +132,95 @@ class LatencySpec:
     name: str = keyed(
         rules.Name(),
         "--name NAME",
-        "Name of the folder.  [latency, or with the preset's name]",
+        "Name of the folder of results.  [latency, or latency-PRESET]",
         default="latency",
     )
-    mode: str = keyed(rules.Choice(("latency",)), "latency", "What it is.", default="latency")
+    mode: str = keyed(
+        rules.Choice(("latency",)), "latency", "Kind of this file.", default="latency"
+    )
     preset: str = keyed(
         rules.Choice(tuple(PRESETS)), "NAME", "default or quick.  [default]", default="default"
     )
     seed: int = keyed(
         rules.Whole(0, 2**63 - 1),
         "--seed N",
-        "The order of the runs derives from it.  [1]",
+        "Seed of everything that is random.  [1]",
         default=1,
     )
     loads: tuple[LoadPoint, ...] = keyed(
         LoadsRule(),
         "--loads LIST",
-        "What runs beside it: idle,50,cpu:75,memory,io,timer,scheduler,mixed or all.  [all]",
+        "Background loads: idle,50,cpu:75,memory,io,timer,scheduler,mixed or all.  [all]",
         default=ALL_LOADS,
     )
     engines: tuple[str, ...] | None = keyed(
         Engines(),
         "--engine LIST",
-        "prober, cyclictest or both in turn.  [both where installed]",
+        "Who measures: prober, cyclictest, or both in turn.  [both where installed]",
         default=None,
     )
     cpus: tuple[int, ...] | None = keyed(
-        rules.Cpus(), "--cpus LIST", "CPUs to measure, a thread on each: 0-3.  [all]", default=None
+        rules.Cpus(),
+        "--cpus LIST",
+        "CPUs to use, a measuring thread on each: 0-3.  [all]",
+        default=None,
     )
     duration: float = keyed(
         rules.Seconds("0.1", str(30 * 86400)),
         "--duration TIME",
-        "Of each load, engine and repeat: 10s, 5min, 6h, 3d; a number is seconds; long ones in"
-        " pieces.  [2s]",
-        Option("--seconds", "TIME", "The same."),
+        "Measuring time of each load, engine and repeat: 10s, 5min, 6h or 3d.  [2s]",
         default=2.0,
     )
     repeats: int = keyed(
         rules.Whole(1, 9999),
         "--repeats N",
-        "Times each is measured, all in random order.  [5]",
+        "Times each combination is measured, in random order.  [5]",
         default=5,
     )
     interval: int = keyed(
         rules.DurationNs(50_000, 1_000_000_000),
         "--interval TIME",
-        "Period of the measuring threads: 1000us.  [1ms]",
+        "Period of the measuring threads: 500us.  [1ms]",
         default=1_000_000,
     )
     priority: int = keyed(
-        rules.Whole(1, 99), "--priority N", "Their real-time priority, 1 to 99.  [90]", default=90
+        rules.Whole(1, 99),
+        "--priority N",
+        "Priority of the real-time threads, 1 to 99.  [90]",
+        default=90,
     )
     policy: Literal["fifo", "other"] = keyed(
         rules.Choice(("fifo", "other")),
         "--policy fifo|other",
-        "other needs no permission, marks every result.  [fifo]",
+        "Scheduling policy; other needs no permission and marks every result.  [fifo]",
         default="fifo",
     )
     dma_latency: Literal["hold", "system"] = keyed(
         rules.Choice(("hold", "system")),
         "--dma-latency hold|system",
-        "Keep deep idle states off while measuring, as cyclictest does, or leave them.  [hold]",
+        "Keep CPUs out of deep idle states, as cyclictest does, or leave it to the system.  [hold]",
         default="hold",
     )
     trace: bool = keyed(
-        rules.Flag(), "--trace", "Also split the path of wake-ups by kernel events.", default=False
+        rules.Flag(),
+        "--trace",
+        "Record kernel events and split the path of wake-ups by them.",
+        default=False,
     )
     keep_above: int = keyed(
         rules.DurationNs(0, 1_000_000_000),
         "--keep-above TIME",
-        "Trace all the time; tell the cause of a run's worst wake-up later than this.  [no]",
+        "Trace continuously; keep the trace of each run's worst wake-up above this.  [off]",
         default=0,
     )
     deadlines: tuple[int, ...] = keyed(
         Deadlines(),
-        "--deadline LIST",
-        "Say of these latencies how often they occur: 100us,1ms.",
+        "--limits LIST",
+        "Report how often latency exceeds each limit: 100us,1ms.",
         default=(),
     )
     imported: tuple[str, ...] = keyed(
-        rules.Names(), "LIST", "Runs that were read from files of other tools.", default=()
+        rules.Names(), "LIST", "Runs read from files of other tools.", default=()
     )
 
     @property

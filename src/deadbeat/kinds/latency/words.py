@@ -107,6 +107,29 @@ def sentence(summary: LatencySummary) -> str:
     )
 
 
+def short_answer(summary: LatencySummary) -> tuple[str, ...]:
+    """The worst wake-up, a typical one, and how often a later one may come."""
+    known = [cell for cell in summary.cells if cell.whole.raw["max"].value_ns is not None]
+    if not known:
+        return (sentence(summary),)
+    worst = latest(known)
+    medians = sorted(cell.whole.raw["p50"].value_ns or 0 for cell in known)
+    typical = " to ".join(dict.fromkeys(time_text(ns) for ns in (medians[0], medians[-1])))
+    under = f", load {load_words(worst.load)}" if len(loads_of(known)) > 1 else ""
+    made = [
+        f"Worst wake-up: {time_text(worst.whole.raw['max'].value_ns)} late"
+        f" (CPU {worst.whole.max_cpu}{under}). Typical: {typical}."
+    ]
+    tail = worst.whole.tail[0] if worst.whole.tail else None
+    if tail is not None and tail.bound is not None and tail.bound < 1:
+        length = seconds_text(worst.whole.hours * 3600)
+        made.append(
+            f"{length} under that load cannot rule out that 1 wake-up in {1 / tail.bound:,.0f} is"
+            " later (95 % confidence)."
+        )
+    return tuple(made)
+
+
 def latest(cells: Sequence[CellSummary]) -> CellSummary:
     """The cell with the latest wake-up. ValueError of none."""
     return max(cells, key=lambda cell: cell.whole.raw["max"].value_ns or 0)

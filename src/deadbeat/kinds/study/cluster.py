@@ -40,7 +40,7 @@ class Cluster:
             import distributed  # noqa: PLC0415  optional, and slow to import
         except ImportError:
             raise UsageError(
-                "--scheduler needs the package distributed", "pip install 'deadbeat[cluster]'"
+                "--dask needs the package distributed", "pip install -e '.[cluster]' in the clone"
             ) from None
         self._distributed: Any = distributed
         self._address = address

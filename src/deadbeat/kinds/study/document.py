@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 
@@ -28,6 +29,7 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    counted,
     csv_of,
     said,
 )
@@ -59,6 +61,8 @@ def study_document(
         labels=(LABEL,),
         about=preset.about if preset and spec.sets == preset.build().sets else _sweep(spec),
         head=_facts(results),
+        answer=short_answer(results, judgements),
+        picture=_answers(results),
         data_files="cells.csv",
         sections=(
             Section(
@@ -76,12 +80,7 @@ def study_document(
                 "answers",
                 "Answers of the whole study",
                 (
-                    Table(
-                        name="answers-table",
-                        columns=_ANSWERS,
-                        rows=_whole(results),
-                        terminal=True,
-                    ),
+                    _answers(results),
                     Lines(opened),
                     Lines([f"open: {text}" for text in opened], terminal=True, page=False),
                     Lines([told(each) for each in judgements], terminal=True, page=False),
@@ -102,6 +101,24 @@ def study_document(
             ),
         ),
     )
+
+
+def short_answer(results: StudyResults, judgements: Sequence[Judgement]) -> list[str]:
+    """How many statements hold; without any, who schedules the most task sets."""
+    if judgements:
+        counts = Counter(each.verdict for each in judgements)
+        words = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+        return [f"Of {counted(len(judgements), 'published statement')}: {words}."]
+    known = [row for row in _whole(results) if row.count.total]
+    if not known:
+        return ["No task set has an answer yet."]
+    best = max(known, key=lambda row: row.count.share)
+    return [f"{best.label} schedules the most: {_shares(best)} of {best.count.total:,} task sets."]
+
+
+def _answers(results: StudyResults) -> Table:
+    """A row per scheduler and test."""
+    return Table(name="answers-table", columns=_ANSWERS, rows=_whole(results), terminal=True)
 
 
 def _verdict(judgement: Judgement) -> str:
@@ -215,9 +232,9 @@ _ANSWERS = (
     said("sets", attrgetter("count.total"), format=str),
     said("schedulable", attrgetter("count.yes"), format=str),
     said("share [95 %]", _shares),
-    said("weighted", _weighted),
-    said("undecided", attrgetter("undecided"), format=str),
-    said("not placed", _unplaced, format=str),
+    said("weighted", _weighted, spare=True),
+    said("undecided", attrgetter("undecided"), format=str, spare=True),
+    said("not placed", _unplaced, format=str, spare=True),
 )
 
 

@@ -37,7 +37,7 @@ def state_of(path: Path) -> FolderState:
     )
 
 
-def shown(store: StudyStore, report: StudyReport, *, written: bool = True) -> Shown:
+def shown(store: StudyStore, report: StudyReport, *, whole: bool = False) -> Shown:
     """What a report says."""
     page = store.path / REPORT_FILE
     plain = {
@@ -48,13 +48,20 @@ def shown(store: StudyStore, report: StudyReport, *, written: bool = True) -> Sh
         **report.summary,
         "report": str(page),
     }
-    lines = (f"report: {page}",) if written else ()
-    return Shown(plain=plain, document=report.document, lines=lines)
+    return Shown(
+        kind="study",
+        state=state_of(store.path).state,
+        headline=" ".join(report.document.answer),
+        plain=plain,
+        document=report.document,
+        page=page if page.is_file() else None,
+        whole=whole,
+    )
 
 
 def _show(path: Path) -> Shown:
     store = StudyStore.open(path)
-    return shown(store, study_report(store), written=False)
+    return shown(store, study_report(store), whole=True)
 
 
 def _report(path: Path, figures: bool) -> Shown:
@@ -88,7 +95,7 @@ def begin(asked: Begin) -> Begun:
         if done >= chunks:
             return _report(path, figures)
         plain = {"name": path.name, "path": str(path), "planned": chunks, "done": done}
-        return Shown(plain=plain)
+        return Shown(kind="study", state=state_of(path).state, plain=plain)
 
     return Begun(experiment=StudyExperiment(spec, store, computer), report=report)
 

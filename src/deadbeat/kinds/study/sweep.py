@@ -127,56 +127,64 @@ class Sweep:
     """A study as it is asked for; None: not said, so that of a preset or what help says."""
 
     name: str | None = keyed(
-        Name(), "--name NAME", "Name of the study's folder.  [the preset's, or study]", default=None
+        Name(),
+        "--name NAME",
+        "Name of the folder of results.  [the preset's, or study]",
+        default=None,
     )
     seed: int = keyed(
-        Whole(0, 2**63 - 1), "--seed N", "Everything random derives from it.", default=1
+        Whole(0, 2**63 - 1), "--seed N", "Seed of everything that is random.", default=1
     )
     sets: int | None = keyed(
-        Whole(1, SETS_MAX), "--sets N", "Task sets per cell.  [the preset's, or 100]", default=None
+        Whole(1, SETS_MAX),
+        "--sets N",
+        "Task sets of each cell.  [the preset's, or 100]",
+        default=None,
     )
     ties: tuple[str, ...] = keyed(
         WordList(),
         "--ties LIST",
-        "Tie rules, each for every policy: index,utilisation-desc.",
+        "Rules that order equal priorities, each for every policy: index,utilisation-desc.",
         default=("index",),
     )
     budget: int | None = keyed(
         Whole(1, 10**15),
-        "--budget N",
-        "Scheduling points after which a verdict is undecided.  [5000000]",
+        "--max-steps N",
+        "Steps of simulation after which a verdict is undecided.  [5000000]",
         default=None,
     )
     processors: tuple[int, ...] = keyed(
-        Axis(1.0, 1, 1024, 1, "2,4,8 or 8..20"), "--processors LIST", "Values of m: 4 or 2,4,8."
+        Axis(1.0, 1, 1024, 1, "2,4,8 or 8..20"),
+        "--processors LIST",
+        "Numbers of processors (m): 4 or 2,4,8.",
     )
     tasks: tuple[int, ...] = keyed(
         Axis(1.0, 1, 10_000, 1, "8..20, 8..20:4 or 2,4,8"),
         "--tasks LIST",
-        "Values of n: 8..20 or 8..40:4.",
+        "Numbers of tasks (n): 8..20 or 8..40:4.",
     )
     utilisation: tuple[int, ...] = keyed(
         Axis(0.05, 0.001, 1, 1000, "0.5..0.95:0.05 or 0.6,0.8"),
         "--utilisation LIST",
-        "Values of U by processor: 0.5..0.95:0.05.",
+        "Utilisations of each processor: 0.5..0.95:0.05.",
     )
     distribution: Mapping[str, Written] | None = keyed(
         Variants("utilisations"),
-        "--distribution LIST",
-        "Of task utilisations: randfixedsum,uniform:low=0.1:high=0.5.  [randfixedsum]",
+        "--utilisations LIST",
+        "Distributions of utilisations: randfixedsum,uniform:low=0.1:high=0.5.  [randfixedsum]",
         default=None,
     )
     policies: Mapping[str, Written] | None = keyed(
         Variants("policy"),
         "--policy LIST",
-        "Simulate under: g-edf,c-edf:cluster-size=4.",
+        "Scheduling policies to simulate: g-edf,c-edf:cluster-size=4.",
         default=None,
     )
     tests: tuple[str, ...] = keyed(
-        WordList(), "--test LIST", "Schedulability tests: gfb,rta-edf.", default=()
+        WordList(), "--test LIST", "Schedulability tests to run: gfb,rta-edf.", default=()
     )
     metrics: bool = keyed(
-        Flag(), "--metrics", "Count migrations and slack in a sweep.", default=False
+        Flag(), "--metrics", "Count migrations and measure slack, too.", default=False
     )
-    generator: Written | None = keyed(Fields(), "", "Of every distribution.", default=None)
-    scheduler: Written | None = keyed(Fields(), "", "Of every policy.", default=None)
+    generator: Written | None = keyed(Fields(), "", "Values for every distribution.", default=None)
+    scheduler: Written | None = keyed(Fields(), "", "Values for every policy.", default=None)

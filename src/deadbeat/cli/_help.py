@@ -1,0 +1,212 @@
+"""How help is laid out, and what options were called before: tables, read by name.
+
+The same option means the same in every verb, so it stands under the same title everywhere. Options
+that are not listed here stand under "Other"; verbs under "More".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from deadbeat.model.errors import UsageError
+
+#: Titles of the verbs, in the order of ``deadbeat --help``.
+VERBS = {
+    "Measure": "latency load profile stress breakdown run",
+    "Read": "show why explain report open watch plot compare observe runs",
+    "Machine": "doctor tune selftest",
+    "Lab": "sched",
+    "More": "calibrate fragments version",
+}
+
+#: Titles of the options, in the order of help. Behind the bar: rare ones, in ``--help-all`` alone.
+OPTIONS = {
+    "Begin with": "quick preset campaign study simulated | import executor",
+    "What to vary": (
+        "cores sync-share contended-ratio loads engine normal remedies processors tasks"
+        " tasks-per-core utilisation deadline-factor critical-cores sets form policies"
+        " | step priorities fill-utilisation per-task"
+    ),
+    "Task sets": (
+        "wcet-min wcet-max programs-from"
+        " | distribution fragments segments-max classes-min classes-max utilisation-method"
+        " utilisation-min utilisation-max periods period-min period-max pool seed"
+    ),
+    "Real-time work": "interval round period deadline limits",
+    "Length": (
+        "duration repeats remedy-repeats precision time-budget warmup fresh retry"
+        " | precision-metric sets-min sets-max sets-mean max-steps miss-share search-from search-to"
+        " steps"
+    ),
+    "Machine": (
+        "cpus rt-cpus policy priority"
+        " | layout dma-latency calibration calibration-seconds cost-basis slot-periods"
+        " warmup-jobs overrun"
+    ),
+    "Recording": "causes trace keep-above beside | worst split counters",
+    "Output": "name runs out html figures junit annotations openmetrics perfetto fail-on json",
+}
+
+#: What options were called before, by command: they are still accepted, with a note.
+RENAMED = {
+    "breakdown": {
+        "--seconds": "--duration",
+        "--budget": "--time-budget",
+        "--low": "--search-from",
+        "--high": "--search-to",
+    },
+    "calibrate": {"--seconds": "--duration"},
+    "generate": {
+        "--low": "--utilisation-min",
+        "--high": "--utilisation-max",
+        "--split": "--heavy-from",
+        "--period-low": "--period-min",
+        "--period-high": "--period-max",
+        "--deadline-low": "--deadline-min",
+        "--deadline-high": "--deadline-max",
+    },
+    "analyze": {"--budget": "--max-steps"},
+    "latency": {
+        "--seconds": "--duration",
+        "--deadline": "--limits",
+        "--retry-failed": "--retry",
+        "--retry-invalid": "--retry",
+        "--budget": "--time-budget",
+    },
+    "load": {"--seconds": "--duration", "--budget": "--round", "--retry-invalid": "--retry"},
+    "profile": {
+        "--seconds": "--duration",
+        "--replicas": "--sets",
+        "--retry-failed": "--retry",
+        "--budget": "--time-budget",
+    },
+    "selftest": {"--seconds": "--duration"},
+    "simulate": {
+        "--budget": "--max-steps",
+        "--trace": "--perfetto",
+        "--from": "--show-from",
+        "--to": "--show-to",
+    },
+    "stress": {
+        "--seconds": "--duration",
+        "--retry-failed": "--retry",
+        "--budget": "--time-budget",
+    },
+    "study": {
+        "--budget": "--max-steps",
+        "--scheduler": "--dask",
+        "--distribution": "--utilisations",
+    },
+}
+
+_ALL = "deadbeat.help_all"
+
+
+def _placed() -> Mapping[str, tuple[str, bool]]:
+    """Option -> its title, and whether it is a rare one."""
+    return {
+        f"--{name}": (title, part > 0)
+        for title, names in OPTIONS.items()
+        for part, listed in enumerate(names.split("|"))
+        for name in listed.split()
+    }
+
+
+PLACED = _placed()
+
+
+def place(option: click.Parameter) -> tuple[str, bool]:
+    """Title of ``option``, and whether help shows it only when all is asked for."""
+    return PLACED.get(option.opts[-1], PLACED.get(option.opts[0], ("Other", False)))
+
+
+class Titled(click.Command):
+    """A command whose help has its options under titles and leaves out rare ones."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        found = super().get_params(ctx)
+        if any(place(each)[1] for each in found):
+            everything = click.Option(
+                ["--help-all"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_show_all,
+                help="Show this message with the rare options and exit.",
+            )
+            found = [*found[:-1], everything, found[-1]]
+        return found
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(renamed(self.name or "", args)))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        titles = [*OPTIONS, "Other"]
+        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
+        options = sorted(self.get_params(ctx), key=_order)
+        for option in options:
+            title, rare = place(option)
+            record = option.get_help_record(ctx)
+            if record is not None and (ctx.meta.get(_ALL) or not rare):
+                rows[title].append(record)
+        shown = {title: records for title, records in rows.items() if records}
+        # A handful of options needs no titles.
+        if sum(map(len, shown.values())) < 12:
+            shown = {"Options": [each for records in shown.values() for each in records]}
+        for title, records in shown.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def _order(option: click.Parameter) -> int:
+    known = list(PLACED)
+    name = option.opts[-1]
+    return known.index(name) if name in PLACED else len(known)
+
+
+def _show_all(ctx: click.Context, option: click.Parameter, asked: Any) -> None:
+    if asked:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+def renamed(command: str, words: Sequence[str]) -> Iterator[str]:
+    """``words`` with today's names of options; one that has changed is noted on stderr.
+
+    Raises:
+        UsageError: An option is given by both of its names.
+    """
+    known = RENAMED.get(command, {})
+    typed = {word.partition("=")[0] for word in words}
+    for at, word in enumerate(words):
+        if word == "--":  # behind it stands somebody else's command
+            yield from words[at:]
+            return
+        name, *value = word.split("=", 1)
+        now = known.get(name)
+        if now is None:
+            yield word
+            continue
+        if now in typed:
+            raise UsageError(f"{now} and {name} mean the same", "give one of them")
+        click.echo(f"deadbeat: {name} is now called {now}", err=True)
+        yield "=".join([now, *value])
+
+
+def verbs_by_title(lines: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Verbs with what is said of them, under their titles; unknown ones are under the last."""
+    places = {verb: title for title, verbs in VERBS.items() for verb in verbs.split()}
+    order = list(places)
+    last = list(VERBS)[-1]
+    for title in VERBS:
+        here = [name for name in lines if places.get(name, last) == title]
+        here.sort(key=lambda name: (name not in places, order.index(name) if name in places else 0))
+        if here:
+            yield (
+                title if len(here) < len(lines) else "Commands",
+                [(name, lines[name]) for name in here],
+            )

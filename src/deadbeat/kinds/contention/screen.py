@@ -1,0 +1,92 @@
+"""What a terminal shows of a campaign on one screen: answer, map, and what to do next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from deadbeat.kinds.contention import facts
+from deadbeat.kinds.contention.facts import factor_of, factors, grid_of, misses, number
+from deadbeat.kinds.contention.grids import axis_of, cores_of
+from deadbeat.kinds.contention.headline import headline, slows
+from deadbeat.model.results import Summary
+from deadbeat.report.document import CellMap
+
+Row = Mapping[str, Any]
+
+#: From which slowdown on a cell is drawn stronger.
+_STEPS = (1.1, 1.25, 1.5)
+
+
+def short_answer(summary: Summary) -> tuple[str, ...]:
+    """What is missed, and what slows down; whose programs they are, and how well it is known."""
+    lines = headline(summary).lines
+    origin, known = facts.origin_text(summary), facts.precision_text(summary)
+    told = [*([f"programs {origin}"] if origin else []), *([known] if known else [])]
+    return (*(lines[1:3] if len(lines) > 2 else lines), *told)
+
+
+def slowdown_map(summary: Summary) -> CellMap | None:
+    """Slowdown of the M with the largest one, by rho (rows) and alpha (columns); None: no point has
+    an answer. Only what lies surely beyond the noise has a block, a point that misses has a ``+``.
+    """
+    own = grid_of(summary)
+    shortest = min(factors(own.rows), default=0)
+    rows = [row for row in own.rows if factor_of(row) == shortest]
+    known = [row for row in rows if number(row.get("slowdown_mean")) is not None]
+    if not known:
+        return None
+    cores = max(known, key=lambda row: float(row["slowdown_mean"]))["cores"]
+    shares, ratios = axis_of(own, "sync_share"), axis_of(own, "contended_ratio")
+    floor = facts.noise_floor(summary).share
+    places = {
+        (row["sync_share"], row["contended_ratio"]): row for row in rows if row["cores"] == cores
+    }
+    cells = [[places.get((share, ratio)) for ratio in ratios] for share in shares]
+    every = cores_of(own)
+    of = f" (the worst of M = {', '.join(map(str, every))})" if len(every) > 1 else ""
+    return CellMap(
+        title=(
+            f"slowdown with M = {cores} cores{of}; ρ: share of synchronisation, α: of it on shared"
+            " objects"
+        ),
+        corner="ρ \\ α",
+        columns=[f"{ratio:g}" for ratio in ratios],
+        rows=[f"{share:g}" for share in shares],
+        cells=[[_text(row) for row in line] for line in cells],
+        strength=[[_strength(row, floor) for row in line] for line in cells],
+    )
+
+
+def _text(row: Row | None) -> str:
+    value = number(row.get("slowdown_mean")) if row else None
+    return "?" if row is None or value is None else f"{value:.2f}" + "+" * bool(misses(row))
+
+
+def _strength(row: Row | None, floor: float | None) -> int:
+    if row is None or not slows(row, floor):
+        return 0
+    return 1 + sum(float(row["slowdown_mean"]) >= step for step in _STEPS)
+
+
+def next_steps(summary: Summary) -> list[tuple[str, str]]:
+    """What to do next, the best first."""
+    verb = "stress" if summary.mode == "stress" else "profile"
+    name = shlex.quote(facts.campaign_name(summary))
+    if any(label.lower() == "simulated" for label in facts.labels(summary)):
+        return [(f"deadbeat {verb} --quick", "measure this machine")]
+    steps = []
+    if summary.meta.get("failed"):
+        steps.append((f"deadbeat {verb} --retry", "measure again what has no result"))
+    if summary.meta.get("causes"):
+        steps.append((f"deadbeat why {name}", "why the worst jobs were late"))
+    else:
+        steps.append((f"deadbeat {verb} --quick --causes", "find out who had the core or the lock"))
+    steps.append(
+        (
+            f"deadbeat {verb} --programs-from {name}",
+            "the same programs on another kernel",
+        )
+    )
+    return steps

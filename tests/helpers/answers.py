@@ -1,0 +1,29 @@
+"""What a command printed with ``--json``, checked against the published schema."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+SCHEMA = Path(__file__).parents[2] / "docs/reference/answer.schema.json"
+
+
+@functools.cache
+def validator() -> Draft202012Validator:
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def answer_of(text: str) -> Any:
+    """The results of an answer, with what its envelope says of it where they are an object."""
+    envelope = json.loads(text)
+    validator().validate(envelope)
+    results = envelope["results"]
+    if not isinstance(results, dict):
+        return results
+    return {**{key: envelope[key] for key in ("kind", "state", "headline", "findings")}, **results}
