@@ -18,7 +18,7 @@ def test_the_package_has_the_version_and_python_of_the_project() -> None:
     changelog = (ROOT / "debian/changelog").read_text()
     assert changelog.startswith(f"deadbeat ({project['version']}) ")
     control = (ROOT / "debian/control").read_text()
-    assert f"python3 ({project['requires-python'][:2]} " in control
+    assert f"python3-dev ({project['requires-python'][:2]} " in control
 
 
 def test_what_it_installs_is_there() -> None:
