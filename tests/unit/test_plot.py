@@ -337,7 +337,8 @@ def folder(tmp_path_factory):
         store = LatencyStore.create(root / name, {"name": name}, example_platform())
         for run in made_up_runs(loads=(IDLE, HALF), scale=scale, repeats=3, seconds=0.3):
             store.keep(run)
-    (root / "rt" / "doctor.json").write_text(json.dumps({"inventory": INVENTORY}))
+    answer = {"kind": "doctor", "results": {"inventory": INVENTORY}}
+    (root / "rt" / "doctor.json").write_text(json.dumps(answer))
     return root
 
 

@@ -129,7 +129,8 @@ def read_inventory(path: Path) -> dict[str, str]:
     """
     data = read_bytes(path, what="inventory", hint=_INVENTORY_HINT)
     plain = parse_json(path, data, what="inventory", hint=_INVENTORY_HINT)
-    found = plain.get("inventory") if isinstance(plain, dict) else None
+    answer = plain.get("results", plain) if isinstance(plain, dict) else None  # before 0049: bare
+    found = answer.get("inventory") if isinstance(answer, dict) else None
     lines = found if isinstance(found, list) else []
     if not lines or not all(isinstance(line, dict) and "title" in line for line in lines):
         raise DataError(f"{path} holds no inventory", _INVENTORY_HINT)
