@@ -224,9 +224,17 @@ def test_the_lists_are_renewed_when_a_package_is_not_found(machine):
 def test_a_python_without_venv_gets_the_package_of_its_version(machine):
     machine.add(
         "python3",
-        'case "$2" in *ensurepip*) exit 1 ;; *print*) echo python3.11-venv ;; esac\n' + PYTHON,
+        'case "$2" in *ensurepip*) exit 1 ;; *print*) echo python3.11 ;; esac\n' + PYTHON,
     )
     assert machine.setup()[2][0] == f"{INSTALL} python3.11-venv"
+
+
+def test_a_python_without_headers_gets_the_package_of_its_version(machine):
+    machine.add(
+        "python3",
+        'case "$2" in *Python.h*) exit 1 ;; *print*) echo python3.11 ;; esac\n' + PYTHON,
+    )
+    assert machine.setup()[2][0] == f"{INSTALL} python3.11-dev"
 
 
 def test_a_python_that_is_too_old_is_said(machine):

@@ -129,7 +129,7 @@ def _status(report: DoctorReport, least: Severity | None) -> int:
         return 0
     failing, unknown = report.failing(least), report.unknown(least)
     if unknown:
-        say(f"--fail-on {least}: {summary.severities(unknown)} could not be told: they do not fail")
+        say(f"--fail-on {least}: {summary.severities(unknown)} could not be read: they do not fail")
     if failing:
         grave = min(failing, key=lambda result: SEVERITIES.index(result.severity))
         fail = f"{summary.severities(failing)} fail"

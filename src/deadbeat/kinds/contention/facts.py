@@ -165,7 +165,7 @@ def origin_text(summary: Summary) -> str:
     where = " · ".join(str(original[key]) for key in ("name", "soc", "kernel") if original.get(key))
     words = f"of {origin.get('from') or UNKNOWN}, calibrated on {where or UNKNOWN}"
     if not origin.get("same_hardware"):
-        words += "; costs are of another platform: read slowdown, not delay ratio as absolute"
+        words += "; costs come from another platform: read the slowdown, not the delay ratio"
     return words
 
 

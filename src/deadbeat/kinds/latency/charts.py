@@ -314,7 +314,7 @@ def _timeline(engine: str, runs: Sequence[LatencyRun]) -> Panel:
     beginnings = starts[1:-1] if len(runs) <= _BEGINNINGS + 1 else []
     return Panel(
         title=f"{engine}: the latest is {worst.words}",
-        x_label=f"time measured beside this load ({unit})",
+        x_label=f"time measured under this load ({unit})",
         y_label=LATENCY,
         curves=tuple(each for each in curves if each.x),
         marks=tuple(

@@ -243,7 +243,7 @@ def _tail_panel(cell: CellSummary) -> Panel:
     curves = [tail_curve("as measured", cell.whole.raw.histogram, look=0)]
     if corrected is not None:
         curves.append(tail_curve("corrected", corrected.histogram, look=1))
-    known = "" if cell.whole.corrected is not None else "; this engine tells of no correction"
+    known = "" if cell.whole.corrected is not None else "; this engine does not allow a correction"
     if not cell.whole.runs:
         known = f": {len(cell.invalid)} runs, none valid"
     return _tails(f"{cell.engine}{known}", curves)
@@ -252,7 +252,7 @@ def _tail_panel(cell: CellSummary) -> Panel:
 def _tails(title: str, curves: Sequence[Curve]) -> Panel:
     return Panel(
         title=title,
-        x_label="N: one wake-up in so many",
+        x_label="N: one wake-up in N is later",
         y_label=LATENCY,
         curves=tuple(curves),
         x_log=True,

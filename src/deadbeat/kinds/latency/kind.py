@@ -107,7 +107,7 @@ def _why(path: Path, count: int) -> Shown:
         spec = read_spec(store.spec)
         hint = "measure it with --trace, or with --keep-above TIME"
         if (spec.trace or spec.keep_above) and summary.invalid_runs == summary.runs:
-            hint = f"its traced runs are invalid: deadbeat show {path.name} tells why"
+            hint = f"its traced runs are invalid: deadbeat show {path.name} says why"
         message = f"{path.name} does not say where the time of its wake-ups went"
         return Shown(plain=answer, unsaid=UsageError(message, "; ".join(reasons) or hint))
     table = causes_table(summary.cells)
@@ -116,7 +116,7 @@ def _why(path: Path, count: int) -> Shown:
         plain=answer,
         tables=(evolve(table, rows=worst), means_table(summary.cells)),
         lines=(
-            *(f"beside {cause_line(item)}" for item in worst),
+            *(f"under load {cause_line(item)}" for item in worst),
             *(f"not split: {reason}" for reason in reasons),
         ),
     )
