@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 
 import deadbeat
-from deadbeat.kinds.base import Opened
+from deadbeat.kinds.base import OpenedResult
 from deadbeat.model.errors import UsageError
 from deadbeat.report.document import CellMap, Document, Table, said
 from deadbeat.report.notebook import glance
@@ -40,7 +40,7 @@ def test_a_verb_is_a_function_and_every_result_opens_alike(
 ) -> None:
     found = getattr(deadbeat, verb)(**VERBS[verb], **MADE_UP, name="tiny")
     assert capsys.readouterr() == ("", "")
-    assert isinstance(found, Opened) and found.path == Path("runs/tiny")
+    assert isinstance(found, OpenedResult) and found.path == Path("runs/tiny")
     assert found.headline and found.shown.state == "finished" and found.simulated
     assert any("SIMULATED" in label.upper() for label in found.labels)
     assert len(found.to_pandas()) == len(found.rows) > 0

@@ -115,6 +115,8 @@ class CpuList(Ruled):
 
 JSON = opt("--json", "Print JSON and nothing else on stdout.", to="as_json")
 OPENMETRICS = opt("--openmetrics", "Print the figures as OpenMetrics text and nothing else.")
+#: Options that say how an answer is told, not what is asked.
+HOW = ("as_json", "openmetrics", "junit", "annotations")
 #: Of commands with a verdict.
 CI = (
     opt("--junit FILE", "Write what passed and failed as JUnit XML.", type=PATH),
@@ -203,8 +205,7 @@ class Declared(Titled):
         return found
 
     def _do(self, **options: Any) -> int:
-        names = ("as_json", "junit", "annotations", "openmetrics")
-        how = {name: options.pop(name) for name in names if name in options}
+        how = {name: options.pop(name) for name in HOW if name in options}
         found = self.function()(**options)
         if found is None or isinstance(found, int):
             return int(found or 0)

@@ -10,7 +10,7 @@ import io
 import json
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 import click
 
@@ -21,8 +21,19 @@ from deadbeat.kinds.registry import open_folder
 from deadbeat.model.errors import UsageError
 
 
-def ask(verb: str, *arguments: object, progress: bool = False, **options: object) -> dict[str, Any]:
-    """The answer of a verb: what ``--json`` prints, as a dict (docs/reference/answer.schema.json).
+class Envelope(TypedDict):
+    """What ``--json`` prints: docs/reference/answer.schema.json."""
+
+    deadbeat: dict[str, str | int]
+    kind: str
+    state: str
+    headline: str
+    findings: list[dict[str, str]]
+    results: Any
+
+
+def ask(verb: str, *arguments: object, progress: bool = False, **options: object) -> Envelope:
+    """The answer of a verb: what ``--json`` prints, as a dict.
 
     Args:
         verb: ``doctor``, ``sched analyze`` ....
@@ -50,8 +61,7 @@ def ask(verb: str, *arguments: object, progress: bool = False, **options: object
             raise UsageError(*explain_usage(error)) from None
     if isinstance(status, int) and status >= INTERRUPTED:
         raise KeyboardInterrupt
-    answer = json.loads(printed.getvalue())
-    assert isinstance(answer, dict)
+    answer: Envelope = json.loads(printed.getvalue())
     return answer
 
 

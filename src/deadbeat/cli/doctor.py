@@ -20,7 +20,7 @@ from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.model.errors import UsageError
 from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
 from deadbeat.report.doctor_page import write_doctor
-from deadbeat.report.machines import Outcome, Verdicted, openmetrics
+from deadbeat.report.machines import CaseVerdict, Verdicted, openmetrics
 from deadbeat.report.terminal import finding_line, print_part
 from deadbeat.settings import doctor_summary as summary
 from deadbeat.settings.doctor import DoctorReport, examine, of_families
@@ -105,7 +105,7 @@ def _cases(report: DoctorReport, least: Severity | None) -> Iterator[Verdicted]:
     """A case for each check; what is less grave than asked for does not fail."""
     failing = report.failing(least or "info")
     for result in report.results:
-        passed: Outcome = "skipped" if result.status == "unknown" else "passed"
+        passed: CaseVerdict = "skipped" if result.status == "unknown" else "passed"
         yield Verdicted(
             name=result.id,
             group=f"doctor.{result.id.partition('.')[0]}",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
@@ -190,7 +190,11 @@ class ExperimentKind:
     spec: type[Any] | None = None
 
 
-class Opened(ABC):
+#: A row of a result's table for Python: column -> number, text or None.
+TableRow: TypeAlias = Mapping[str, Any]
+
+
+class OpenedResult(ABC):
     """What `deadbeat.open` gives of every folder; a notebook shows its answer."""
 
     #: Says what there is, for whoever reads it.
@@ -203,7 +207,7 @@ class Opened(ABC):
 
     @property
     @abstractmethod
-    def rows(self) -> Sequence[Mapping[str, Any]]:
+    def rows(self) -> Sequence[TableRow]:
         """The results as a table: one mapping for each cell, point or group."""
 
     @cached_property
@@ -267,18 +271,18 @@ class Opened(ABC):
 
 
 @frozen(kw_only=True, repr=False)
-class Stored(Opened, Generic[S, T]):
+class Stored(OpenedResult, Generic[S, T]):
     """A folder with its results.
 
     Attributes:
         store: The folder, with its single runs.
         summary: What they say, typed.
-        rows, show: As of every `Opened`.
+        rows, show: As of every `OpenedResult`.
     """
 
     store: S
     summary: T
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[TableRow]
     show: Callable[[Path], Shown]
 
     @property

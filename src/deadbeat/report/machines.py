@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from attrs import frozen
 
-Outcome = Literal["passed", "failed", "skipped"]
+CaseVerdict = Literal["passed", "failed", "skipped"]
 #: What XML 1.0 cannot hold.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -30,7 +30,7 @@ class Verdicted:
     """
 
     name: str
-    verdict: Outcome
+    verdict: CaseVerdict
     message: str = ""
     group: str = ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import JobColumns, job_columns
 from deadbeat.experiment.columns import Columns, pandas
-from deadbeat.kinds.base import Opened, Shown
+from deadbeat.kinds.base import OpenedResult, Shown, TableRow
 from deadbeat.kinds.contention.evidence import where_it_ran
 from deadbeat.kinds.contention.plan import group_of
 from deadbeat.kinds.contention.predict import TaskPrediction, predict_tasks, why_not
@@ -42,7 +42,7 @@ _SPLIT_COLUMNS = (
 )
 
 
-class CampaignView(Opened):
+class CampaignView(OpenedResult):
     """A campaign, read only.
 
     Attributes:
@@ -59,7 +59,7 @@ class CampaignView(Opened):
         return self.store.path
 
     @property
-    def rows(self) -> Sequence[Mapping[str, Any]]:
+    def rows(self) -> Sequence[TableRow]:
         """A row per point (or group), with the columns of summary.csv."""
         return self.summary.rows
 
