@@ -13,6 +13,7 @@ from attrs import field, frozen
 from deadbeat.cli._help import Titled
 from deadbeat.cli._options import (
     CALIBRATION,
+    CI,
     FIGURES,
     JSON,
     MACHINE,
@@ -123,7 +124,7 @@ def command(name: str) -> click.Command:
             own.file,
             *value_options(values),
             *own.own,
-            *([failing] if own.fail_on else []),
+            *([failing, *CI] if own.fail_on else []),
             *own.machine,
             opt("--fresh", "Begin anew instead of continuing."),
             opt(
