@@ -47,7 +47,7 @@ def test_it_runs_and_says_whose_programs(tiny: Path, capsys: pytest.CaptureFixtu
     assert main((*FROM, "tiny")) == 0
     out, err = capsys.readouterr()
     assert "programs of tiny, calibrated on simulated" in err
-    assert "costs are of another platform: read slowdown" in err
+    assert "costs come from another platform: read" in err
     assert "programs of tiny, calibrated on simulated" in out
     assert "foreign costs" in out
     page = Path("runs/tiny-2/report.html").read_text()

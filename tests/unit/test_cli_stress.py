@@ -245,7 +245,7 @@ def test_a_campaign_without_runs_does_not_blame_the_host(
         assert main(words) == 0
     out = capsys.readouterr().out
     assert "No run is stored: nothing is decided." in out
-    assert "serious: the campaign holds no run: nothing is decided (repeat its command" in out
+    assert "serious: the campaign has no runs: nothing is decided (repeat its command" in out
     assert "quiet" not in out
 
 

@@ -127,7 +127,7 @@ def test_an_unfinished_campaign_is_refused(runs: Path) -> None:
 def test_an_unfinished_campaign_is_compared_on_request_and_labelled(runs: Path) -> None:
     found = compared(runs, "a", "half", partial=True)
     (finding,) = [item for item in found.findings if item.id == "campaign-unfinished"]
-    assert finding.message.endswith("11 of 16 programs are not run yet: compared are 5 programs")
+    assert finding.message.endswith("only 5 programs are compared")
     assert not [item for item in found.findings if item.id == "unpaired-runs"]
     assert found.labels == ("partial: half unfinished", "simulated")
     assert sum(cell.pairs for cell in found.comparisons[0].metrics[0].cells) == 5
@@ -172,7 +172,7 @@ def test_failed_runs_are_told_and_the_rest_compared(runs: Path, tmp_path: Path) 
     found = compared(tmp_path, "a", "ill")
     (finding,) = [item for item in found.findings if item.id == "unpaired-runs"]
     assert finding.severity == "warning"
-    assert finding.message == ("4 of 16 programs failed (4 in ill): compared are 12")
+    assert finding.message == ("4 of 16 programs failed (4 in ill): only 12 are compared")
     assert "the command of ill with --retry" in finding.cure
 
 
@@ -230,7 +230,7 @@ def test_simulated_beside_measured_is_refused_or_labelled(runs: Path, tmp_path: 
         compared(tmp_path, "worse", "seeded")
     assert "deadbeat sched predict" in caught.value.hint
     found = compared(tmp_path, "a", "worse", allow_mixed=True)
-    assert found.labels[0] == "simulated beside measured"
+    assert found.labels[0] == "simulated and measured"
 
 
 def as_measured(runs: Path, folder: Path, *names: str) -> None:

@@ -111,7 +111,7 @@ def test_unfinished_and_mixed_are_labelled_where_they_are_allowed(kind: Compared
     half = evolve(kind.make("b", 2), left="9 of 18 runs are missing")
     assert "partial: b unfinished" in compared(kind, a, half, partial=True).labels
     mixed = compared(kind, a, kind.make("c", 2, measured=True), allow_mixed=True)
-    assert "simulated beside measured" in mixed.labels
+    assert "simulated and measured" in mixed.labels
 
 
 def test_a_cell_that_the_other_never_bore_is_not_hidden(kind: Compared) -> None:

@@ -71,7 +71,7 @@ def test_the_sentence_counts_what_is_grave_and_what_is_unknown() -> None:
     found = diagnose()
     told = words.sentence(found)
     assert told.startswith("Not ready for real-time work: 1 fatal")
-    assert "could not be told" in told
+    assert "could not be read" in told
     nothing = DoctorReport(results=(), facts=found.facts, target=found.target)
     assert words.sentence(nothing) == "Ready: nothing fatal or high fails."
     some = DoctorReport(results=(), facts=found.facts, target=found.target, partial=True)

@@ -78,7 +78,7 @@ def test_a_quiet_machine_has_no_finding() -> None:
     [
         (session(after={"steal_ticks": {"0": 10, "1": 160, "2": 10}}), "steal", "1.5 % of the time"
          " of CPU 1"),
-        (session({"rt_runtime_us": 950_000}), "rt-bandwidth", "950000 of 1000000 us"),
+        (session({"rt_runtime_us": 950_000}), "rt-bandwidth", "950 ms of every 1000 ms"),
         (session({"cpus_online": [0, 1]}), "no-housekeeping-core", "M = 2 uses all 2"),
         (session({"cpus_online": 2}), "no-housekeeping-core", "M = 2 uses all 2"),
         (session({"governor": {"0": "powersave", "1": "performance"}}), "governor", "powersave"),
@@ -97,15 +97,15 @@ def test_a_quiet_machine_has_no_finding() -> None:
         (evidence(failed={key(): {"reason": "guardian"}}), "failed-runs", "1 run failed"),
         (evidence(rows=[ROW | {"task_sets": 0}]), "undecided-points", "the only point has"),
         (evidence(rows=[ROW | {"task_sets": 0}, ROW]), "undecided-points", "1 of 2 points has no"),
-        (evidence(rows=[ROW | {"task_sets": 0}], sets=[]), "no-runs", "holds no run"),
-        (evidence(rows=[ROW | {"task_sets": 1}]), "single-set", "nothing of other"),
+        (evidence(rows=[ROW | {"task_sets": 0}], sets=[]), "no-runs", "has no runs"),
+        (evidence(rows=[ROW | {"task_sets": 1}]), "single-set", "nothing about other"),
         (evidence(rows=[ROW | {"task_sets": 4}]), "few-sets", "fewer than 5"),
         (evidence(solo_cost_ratios={key(): np.array([1.4, 1.5, np.nan, 1.0])}), "calibration",
          "40 % more than their C"),
         (evidence(sets=[SET | {"tasks_without_solo": 2}] * 5), "no-solo-reference", "10 tasks"),
         (evidence(sets=[SET | {"sync_share_real": None}] * 5), "no-program", "5 runs"),
-        (evidence(noise={"smallest_effect": None}), "noise-floor-undecided", "undecided"),
-        (evidence(calibration=None), "no-calibration", "no calibration"),
+        (evidence(noise={"smallest_effect": None}), "noise-floor-undecided", "unknown"),
+        (evidence(calibration=None), "no-calibration", "is missing"),
     ],
 )  # fmt: skip
 def test_what_is_doubtful_is_found(doubtful: CampaignEvidence, expected: str, part: str) -> None:
@@ -171,7 +171,7 @@ def borrowed(**changes: Any) -> CampaignEvidence:
 def test_foreign_programs_are_told_and_their_costs_not_judged() -> None:
     assert only(collect_findings(borrowed())).id == "foreign-programs"
     found = only(collect_findings(borrowed(fingerprint="another")))
-    assert found.id == "foreign-costs" and "read slowdown" in found.cure
+    assert found.id == "foreign-costs" and "read the slowdown" in found.cure
 
 
 GROUP: dict[str, Any] = {"cores": None, "task_sets": 200}

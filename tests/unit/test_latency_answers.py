@@ -75,7 +75,7 @@ def test_why_and_show_tell_the_split_and_the_cause_of_the_worst_wake_up(
     assert "mean of all traced wake-ups" in told and "not split: no tracefs" in told
     assert main(("show", "m", "--runs", str(tmp_path))) == 0
     shown = capsys.readouterr().out
-    line = "worst traced wake-up beside idle, CPU 0, simulated: 93.5 µs: stress-ng ran 88 µs"
+    line = "worst traced wake-up under load idle, CPU 0, simulated: 93.5 µs: stress-ng ran 88 µs"
     assert line in shown
     for verb in ("why", "show"):
         assert main((verb, "m", "--json", "--runs", str(tmp_path))) == 0
@@ -170,7 +170,7 @@ def test_what_is_no_campaign_is_called_what_it_is(
         kinds = {"l1": "load test", "m": "latency matrix"}
         assert main(("compare", one, two, *where)) == 2
         told = capsys.readouterr().err
-        assert f"{two} is a {kinds[two]}, beside it a {kinds[one]} is named" in told
+        assert f"{two} is a {kinds[two]}, the other is a {kinds[one]}" in told
 
 
 def test_the_latest_wake_up_is_one_figure_in_every_sentence_and_no_tautology() -> None:
@@ -182,7 +182,7 @@ def test_the_latest_wake_up_is_one_figure_in_every_sentence_and_no_tautology() -
     summary = summarise_latency([attrs.evolve(run, cpus=(cpu,))], name="m")
     (tail,) = tail_sentences(summary)
     assert "the latest was 241 µs late" in sentence(summary)
-    assert "P(latency > 241 µs)" in tail and "that is the latest of 1,000 wake-ups" in tail
+    assert "P(latency > 241 µs)" in tail and "it is the latest of 1,000 wake-ups" in tail
     assert "exceeded" not in tail
 
 
@@ -207,7 +207,7 @@ def test_a_load_without_a_valid_run_keeps_its_place_in_every_figure_and_is_named
 def test_a_caption_says_of_what_its_numbers_are_and_that_a_made_up_machine_has_no_kernel() -> None:
     summary = summarise_latency(made_up_runs(loads=LOADS, repeats=2), name="m")
     caption = paper_words(summary, kernel=example_platform().kernel).caption
-    assert caption.startswith("The whole of m: 16,000 wake-ups beside 2 loads; every 1 ms")
+    assert caption.startswith("The whole of m: 16,000 wake-ups under 2 loads; every 1 ms")
     assert caption.endswith("CPUs 0, 1; no kernel: made up.")
     assert paper_words(summary, kernel="6.12.1").caption.endswith("; kernel 6.12.1.")
 

@@ -127,7 +127,7 @@ def test_runs_beside_other_work_decide_as_any_others() -> None:
     result = compared(a, late_and_labelled(b, scale=30))
     assert result.verdict == "worse"
     (told,) = [f for f in result.findings if f.id == "other-work-beside"]
-    assert told.where == "b" and "of 36 runs had other work beside them" in told.message
+    assert told.where == "b" and "of 36 runs were disturbed by other work" in told.message
     assert "up to 1.7 CPUs" in told.message
     assert "latency-invalid-runs" not in {finding.id for finding in result.findings}
 
@@ -256,7 +256,7 @@ def test_the_command_compares_matrices(folders: Path, capsys: pytest.CaptureFixt
         (["a"], "two matrices are needed"),
         (["a", "a"], "named twice"),
         (["a", "nix"], "there is no campaign nix"),
-        (["a", "campaign"], "campaign is a campaign, beside it a latency matrix"),
+        (["a", "campaign"], "campaign is a campaign, the other is a latency matrix"),
         (["a", "b", "--metric", "slowdown"], "is not a metric"),
         (["a", "b", "--minimum-effect", "2"], "not in (0, 1]"),
     ],

@@ -202,4 +202,4 @@ def test_other_work_is_said_once_and_where_its_amount_is_not_known_by_name() -> 
     runs = [run_of(back_to_back([10 * MS] * 10), repeat=n, problems=(busy,)) for n in (1, 2)]
     assert summary_of_runs(runs).problems[0].startswith("warning: 2 of 2 runs: other-work")
     known = summary_of_runs([evolve(run, machine={"foreign_cpus": 0.9}) for run in runs])
-    assert known.problems == () and known.beside.startswith("2 of 2 runs had other work")
+    assert known.problems == () and known.beside.startswith("2 of 2 runs were disturbed")

@@ -65,42 +65,42 @@ def test_which_deadlines_hold_alone_and_with_everything_contended():
     corner = row(2, 1.0, 1.0, **needed(6.2))
     words = line(campaign(row(1, 0.0, 0.0), row(1, 1.0, 1.0), corner), "Alone")
     assert words == (
-        "Alone, deadlines down to 1.1 C hold for 99 of 100 jobs (C: what a task takes by"
-        " calibration); on 2 cores with everything contended (ρ = 1, α = 1) they need 6.2 C (95 %"
-        " interval 5.58 to 6.82); this host by itself costs 1.4 C in 1 job of 1000."
+        "Alone, 99 of 100 jobs keep a deadline of 1.1 C (C: calibrated execution time of a task);"
+        " on 2 cores with everything contended (ρ = 1, α = 1) they need 6.2 C (95 % interval 5.58"
+        " to 6.82). This machine by itself delays 1 job in 1000 to 1.4 C."
     )
 
 
 def test_a_point_elsewhere_says_what_its_axes_are():
     words = line(campaign(row(1, 0.0, 0.0), row(4, 0.5, 1.0, **needed(3.0))), "Alone")
-    assert "on 4 cores at ρ = 0.5, α = 1 (shares of synchronisation, and of it" in words
+    assert "on 4 cores at ρ = 0.5, α = 1 (ρ: share of synchronisation, α: share of that" in words
 
 
 @pytest.mark.parametrize("value", [None, 490.0])
 def test_a_deadline_whose_end_was_not_seen_is_at_least_its_low_end(value):
     end = {NEEDED: value, f"{NEEDED}_low": 208.0, f"{NEEDED}_high": None}
     words = line(campaign(row(1, 0.0, 0.0), row(2, 1.0, 1.0, **end)), "Alone")
-    assert "they need at least 208 C;" in words
+    assert "they need at least 208 C." in words
 
 
 def test_the_host_is_the_median_of_the_points_and_one_bad_hour_does_not_move_it():
     bad = {ALONE: None, f"{ALONE}_low": 50.0, f"{ALONE}_high": None}
     words = line(campaign(row(1, 0, 0), row(1, 0, 1), row(1, 1, 1, **bad)), "Alone")
-    assert words.startswith("Alone, deadlines down to 1.1 C hold")
+    assert words.startswith("Alone, 99 of 100 jobs keep a deadline of 1.1 C")
 
 
 def test_the_rarest_job_of_too_few_is_at_least_so_late():
     few = {"alone_deadline_needed_p999_high": None}
     words = line(campaign(row(1, 0, 0, **few), row(2, 1, 1, **few)), "Alone")
-    assert words.endswith("this host by itself costs at least 1.26 C in 1 job of 1000.")
+    assert words.endswith("by itself delays 1 job in 1000 to at least 1.26 C.")
 
 
 def test_without_solo_jobs_nothing_is_said_of_the_host():
     none = {column: None for column in SUMMARY_COLUMNS if column.startswith("alone_")}
     none |= {"miss_excess": None}
     summary = campaign(row(2, 1.0, 1.0, **none, **{"deadline_miss_ratio": 0.25}))
-    assert line(summary, "How jobs").startswith("How jobs fare alone is not known; on 2 cores")
-    assert line(summary, "At D").endswith("how many the host alone makes miss is not known.")
+    assert line(summary, "How jobs").startswith("How jobs fare alone is unknown; on 2 cores")
+    assert line(summary, "At D").endswith("how many the machine causes by itself is unknown.")
     nothing = {f"{NEEDED}{end}": None for end in ("", "_low", "_high")}
     assert line(campaign(row(1, 0, 0, **nothing)), "Which").endswith(
         "no job of the grid was counted."
@@ -113,27 +113,29 @@ def test_misses_begin_where_they_are_surely_more_than_alone():
         row(2, 1.0, 1.0, **missing(0.2, 0.01, 0.1)),
         row(2, 0.5, 1.0, **missing(0.056, 0.0, 0.004)),
     )
-    assert line(summary, "Deadlines") == (
-        "Deadlines D = 10 C begin to be missed beyond the host's own share at M = 2, ρ = 0.5,"
-        " α = 1: 5.6 % of jobs, alone 0 %; most at M = 2, ρ = 1, α = 1: 20 % of jobs, alone 1.0 %."
+    assert line(summary, "At D") == (
+        "At D = 10 C, running together causes extra misses from M = 2, ρ = 0.5, α = 1 on:"
+        " 5.6 % of jobs, alone 0 %; most at M = 2, ρ = 1, α = 1: 20 % of jobs, alone 1.0 %."
     )
 
 
 def test_misses_that_the_host_may_cause_give_the_bound_on_what_is_more():
     summary = campaign(row(1, 0, 0, **missing(0.3, 0.29, -0.1)), row(2, 1, 1))
     assert line(summary, "At D") == (
-        "At D = 10 C no point surely misses more than the same tasks alone: at most 50 % of the"
-        " jobs more."
+        "At D = 10 C, running together causes no certain extra misses (at most 50 % of the jobs)."
     )
 
 
 def test_an_interval_above_one_by_less_than_the_smallest_effect_is_no_slowdown():
     inside = row(2, 0.5, 1.0, **slow(1.025, 1.019, 1.03))
-    assert "at no point surely above the smallest effect that shows here (2.0 %)" in line(
-        campaign(inside), "Slowdown"
+    assert (
+        "No point is certainly slowed down; only slowdowns of 2.0 % or more could be seen."
+        in line(campaign(inside), "The largest")
     )
     outside = row(2, 0.5, 1.0, **slow(1.03, 1.021, 1.04))
-    assert "from M = 2, ρ = 0.5, α = 1 on, at 1 of 1 points" in line(campaign(outside), "Slowdown")
+    assert "1 of 1 points are certainly slowed down, the first is M = 2, ρ = 0.5, α = 1;" in line(
+        campaign(outside), "The largest"
+    )
 
 
 def test_the_first_point_is_that_of_smallest_m_rho_alpha_whatever_the_order_of_rows():
@@ -143,23 +145,23 @@ def test_the_first_point_is_that_of_smallest_m_rho_alpha_whatever_the_order_of_r
         row(2, 0.5, 0.5, **slow(1.1, 1.05, 1.15)),
         row(2, 0.5, 0.0),
     )
-    assert line(campaign(*rows), "Slowdown") == (
-        "Slowdown (time together / alone): the largest mean is 1.900 (95 % interval 1.800 to"
-        " 2.000), at M = 2, ρ = 1, α = 0.5; surely above the smallest effect that shows here"
-        " (2.0 %) from M = 2, ρ = 0.5, α = 0.5 on, at 3 of 4 points."
+    assert line(campaign(*rows), "The largest") == (
+        "The largest slowdown (time together / alone) is 1.900 (95 % interval 1.800 to 2.000), at"
+        " M = 2, ρ = 1, α = 0.5. 3 of 4 points are certainly slowed down, the first is M = 2,"
+        " ρ = 0.5, α = 0.5; only slowdowns of 2.0 % or more could be seen."
     )
 
 
 def test_the_interval_of_a_single_set_is_called_that():
     one = row(1, 0, 0, slowdown_ci_basis="rounds")
-    assert "(95 % interval of one set 0.995 to 1.005)" in line(campaign(one), "Slowdown")
+    assert "(95 % interval of one set 0.995 to 1.005)" in line(campaign(one), "The largest")
     bare = row(1, 0, 0, slowdown_ci_low=None, slowdown_ci_high=None)
-    assert "1.000 (no interval)" in line(campaign(bare), "Slowdown")
+    assert "1.000 (no interval)" in line(campaign(bare), "The largest")
 
 
 def test_an_unknown_smallest_effect_is_said():
-    assert "is not known" in line(campaign(row(1, 0, 0), floor=None), "Slowdown")
-    assert "is not known" not in headline(campaign(row(1, 0, 0))).sentence
+    assert "is unknown" in line(campaign(row(1, 0, 0), floor=None), "The largest")
+    assert "is unknown" not in headline(campaign(row(1, 0, 0))).sentence
 
 
 def loaded() -> tuple[dict[str, Any], ...]:
@@ -207,26 +209,27 @@ def test_points_without_an_answer_are_counted_over_the_whole_grid():
 def test_the_demo_needs_and_misses_what_its_formulas_say():
     # Slowdown 1 + 0.28 (M - 1) rho alpha^1.4; needed 1.3 times that; misses above 1.35.
     sentence = headline(demo_summary()).sentence
-    assert sentence.startswith("Alone, deadlines down to 1.3 C hold for 99 of 100 jobs")
+    assert sentence.startswith("Alone, 99 of 100 jobs keep a deadline of 1.3 C")
     assert "on 4 cores with everything contended (ρ = 1, α = 1) they need 2.39 C" in sentence
     assert (
-        "at M = 4, ρ = 0.5, α = 1: 0.16 % of jobs, alone 0 %; most at M = 4, ρ = 1, α = 1: 8.1 %"
-        in sentence
+        "from M = 4, ρ = 0.5, α = 1 on: 0.16 % of jobs, alone 0 %; most at M = 4, ρ = 1,"
+        " α = 1: 8.1 %" in sentence
     )
 
 
 def test_several_deadlines_are_answered_at_the_shortest():
     sentence = headline(with_factors(demo_summary(), (2.0, 5.0))).sentence
-    assert "Deadlines D = 2 C begin to be missed" in sentence
+    assert "At D = 2 C, running together causes extra misses" in sentence
     assert "They are still missed at D = 5 C." in sentence
 
 
 def test_the_smallest_effect_in_words():
-    assert noise_floor(demo_summary()).text == "smallest effect visible here: 1.2 %"
+    assert noise_floor(demo_summary()).text == "only slowdowns of 1.2 % or more could be seen here"
     unknown = evolve(demo_summary(), noise_floor={"smallest_effect": None, "basis": "too few"})
-    assert noise_floor(unknown).text == "smallest effect visible here: not known"
+    assert noise_floor(unknown).text == "how small a slowdown could be seen here is unknown"
     assert (
-        noise_floor(demo_summary(floor=None)).text == "smallest effect visible here: not measured"
+        noise_floor(demo_summary(floor=None)).text
+        == "how small a slowdown could be seen here was not measured"
     )
 
 

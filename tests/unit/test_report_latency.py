@@ -122,17 +122,17 @@ def test_the_verdict_names_the_latest_wake_up_and_where_it_was(summary, runs, pa
     )
     sentence = words.sentence(summary)
     assert f"the latest was {time_text(worst[0])} late" in sentence
-    assert f"on CPU {worst[1]} beside {load_words(worst[2].key.load)}" in sentence
+    assert f"on CPU {worst[1]} under load {load_words(worst[2].key.load)}" in sentence
     assert f"repeat {worst[2].key.repeat}" in sentence
     total = sum(cpu.cycles for run in valid for cpu in run.cpus)
-    assert sentence.startswith(f"Of {total:,} wake-ups beside 3 loads")
+    assert sentence.startswith(f"Of {total:,} wake-ups under 3 loads")
     assert sentence.replace(" %", "\xa0%") in page.text.replace(" %", "\xa0%")
 
 
 def test_without_a_valid_run_nothing_is_claimed(runs):
     lost = Finding(id="died", severity="invalid", message="stress-ng died")
     none = summarise_latency([evolve(run, problems=(lost,)) for run in runs], name="none")
-    assert words.sentence(none).startswith("No valid run holds a wake-up")
+    assert words.sentence(none).startswith("No valid run has a wake-up")
     page = Page(rendered(none, []))
     assert "0 of 9 runs count" in page.text
     assert "no valid run (3 invalid)" in page.text
@@ -330,7 +330,7 @@ def test_what_ran_beside_the_runs_stands_under_the_answer():
     busy = {"asked": 0, "judged": True, "achieved": {"0": 0.9}}
     runs = [evolve(run_of([10, 20], repeat=n), seconds=2.0, load=load_of(busy)) for n in range(2)]
     page = Page(rendered(summarise_latency(runs), runs))
-    told = "2 of 2 runs had other work beside them (up to 90 % of a CPU); they count."
+    told = "2 of 2 runs were disturbed by other work (up to 90 % of a CPU); they count."
     assert told in page.text.replace("\xa0", " ")
 
 
@@ -538,7 +538,7 @@ def test_a_stored_matrix_gets_its_page_its_figures_and_its_rows(tmp_path, runs):
 @pytest.mark.parametrize(
     ("cpus", "told"),
     [
-        ({"raw": Histogram(), "corrected": Histogram(), "cycles": 0}, "No valid run holds"),
+        ({"raw": Histogram(), "corrected": Histogram(), "cycles": 0}, "No valid run has"),
         ({"raw": Histogram.of([0, 0]), "corrected": None}, "the latest was 0 ns late"),
         ({"raw": Histogram.of([10**4, 3_600 * 10**9])}, "the latest was 3,600 s late"),
         ({"worst": (), "corrected": None}, "the latest was 20 µs late"),

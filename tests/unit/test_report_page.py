@@ -158,8 +158,9 @@ def test_the_words_of_the_page(demo):
         "6.18.44",
         "2026-11-21T20:15:00Z",
         "SIMULATED · policy other",
-        "Deadlines D = 10 C begin to be missed beyond the host's own share at M = 4",
-        "Smallest effect visible here: 1.2 % (108 sets of the campaign that share no object)",
+        "At D = 10 C, running together causes extra misses from M = 4",
+        "Only slowdowns of 1.2 % or more could be seen here (108 sets of the campaign that share no"
+        " object)",
         "2 findings more, none serious",
         "The hypervisor took 1.9 % of the time of core 1.",
         "What to do: Leave one core out",
@@ -241,7 +242,7 @@ def test_several_deadline_factors_have_grids_of_their_own():
     assert len(data["rows"]) == len(summary.rows)
     page = Page(render(summary))
     words = page.text.replace("\u00a0", " ")
-    assert "Deadlines D = 2 C begin to be missed" in words
+    assert "At D = 2 C, running together causes extra misses" in words
     assert "They are still missed at D = 5 C." in words
 
 

@@ -65,7 +65,7 @@ def test_what_was_exceeded_is_a_tenth_too_after_ten_times_as_long() -> None:
     assert short.bound == pytest.approx(1 / (0.95**-0.5 - 1) / 30_000, rel=1e-6)
     assert long.bound == pytest.approx((short.bound or 0) / 10, rel=1e-6)
     assert short.hours + short.hours_for_tenth == pytest.approx(long.hours)
-    assert "more without one would make that ten times less" in short.text
+    assert "more without a later one would make the bound ten times lower" in short.text
 
 
 def test_a_deadline_that_was_exceeded_is_told_as_it_is() -> None:
@@ -194,12 +194,13 @@ def test_every_number_has_its_condition_beside_it() -> None:
     values[[100, 101, 900]] = 50_000, 60_000, 40_000
     maximum, found = tail_statements([part_of(cpu_of(values, ring=3))], [45_000])
     assert maximum.condition == (
-        "if all runs are like these and an episode beyond it has 1.66 wake-ups on average at most"
+        "if all runs are like these and an episode of later ones has at most 1.66 wake-ups on"
+        " average"
     )
     assert found.condition == found.rate_condition == "if all runs are like these"
     for each in (maximum, found):
         assert f"at 95 %, {each.condition}: " in each.text
-        assert f"times an hour, however many each time, {each.rate_condition}; " in each.text
+        assert f"times an hour {each.rate_condition}; " in each.text
 
 
 def test_of_one_wake_up_nothing_is_shown() -> None:
@@ -208,7 +209,7 @@ def test_of_one_wake_up_nothing_is_shown() -> None:
         assert (found.bound, found.hours_for_tenth, found.episodes_per_hour) == (1.0, None, None)
         assert "nothing is shown" in found.text and "more without" not in found.text
     assert maximum.text == (
-        "P(latency > 5.0 us): nothing is shown, that is the latest of 1 wake-up; if runs differ,"
+        "P(latency > 5.0 us): nothing is shown, it is the latest of 1 wake-up; if runs differ,"
         " up to 95 % of such runs exceed it (the run did not)"
     )
 

@@ -161,7 +161,7 @@ def test_what_ran_beside_runs_is_one_sentence() -> None:
     wrong = made(problems=(old("wrong-priority"),), circumstances=SHARED)
     assert beside_latency([quiet, wrong]) == ""
     assert beside_latency([busy, shared, quiet, wrong]) == (
-        "2 of 3 runs had other work beside them (up to 1.7 CPUs), the host took time from 1"
+        "2 of 3 runs were disturbed by other work (up to 1.7 CPUs), the host took time from 1"
         " (up to 3.1 % of a CPU); they count"
     )
 
@@ -173,7 +173,7 @@ def test_what_ran_beside_load_runs_is_one_sentence() -> None:
         load_run(machine={"foreign_cpus": 1.0}, problems=(old("setting-lost"),)),
     ]
     assert beside_load(runs) == (
-        "1 of 2 runs had other work beside them (up to 22 % of a CPU); they count"
+        "1 of 2 runs were disturbed by other work (up to 22 % of a CPU); they count"
     )
     stolen = [load_run(machine={"steal_share": 0.02})]
     assert beside_load(stolen).startswith("the host took time from 1 of 1 run (up to 2 %")

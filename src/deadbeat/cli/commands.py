@@ -11,11 +11,13 @@ import click
 
 from deadbeat.cli._options import (
     CALIBRATION,
+    CI,
     CPUS,
     FIGURES,
     JSON,
     MACHINE,
     MEASURING,
+    OPENMETRICS,
     PATH,
     POLICY,
     RT_CPUS,
@@ -165,6 +167,7 @@ add(
     FIGURES,
     RUNS,
     JSON,
+    *CI,
 )
 add(
     root,
@@ -209,6 +212,8 @@ add(
     ),
     RUNS,
     JSON,
+    OPENMETRICS,
+    *CI,
 )
 add(
     root,
@@ -370,6 +375,7 @@ add(
     RUN,
     RUNS,
     JSON,
+    OPENMETRICS,
 )
 add(
     root,

@@ -9,21 +9,29 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import attrs
+from attrs import evolve
 
 from deadbeat.cli._output import say, table
-from deadbeat.kinds.base import Shown
+from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.place import LATEST, find_campaign
 from deadbeat.kinds.registry import all_kinds, find
 from deadbeat.kinds.study.preset import presets
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import explanations
 from deadbeat.model.words import nearest, shown
+from deadbeat.report.machines import openmetrics
 from deadbeat.store.place import FolderState, beheaded
 
 
 def show(run: str, runs: Path) -> Shown:
     kind, path = find(runs, run)
-    return kind.show(path)
+    return evolve(kind.show(path), metrics=lambda: _metrics(kind, path))
+
+
+def _metrics(kind: ExperimentKind, path: Path) -> str:
+    found = kind.open(path)
+    labels = {"run": path.name, "simulated": str(found.simulated).lower()}
+    return openmetrics(found.shown.kind or kind.name, found.rows, kind.keys, labels)
 
 
 def report(run: str, runs: Path, figures: bool) -> Shown:
@@ -56,7 +64,7 @@ def runs(runs: Path) -> Shown:
             plain=plain,
             parts=[partial(say, f"nothing in {runs} yet: deadbeat latency --quick")],
         )
-    columns = ["name", "state", "preset", "runs", "failed", "note"]
+    columns = ["name", "state", "asked for", "runs", "failed", "note"]
     return Shown(plain=plain, parts=[table(columns, rows, numeric=columns[3:])])
 
 

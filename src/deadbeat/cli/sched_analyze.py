@@ -207,7 +207,7 @@ def _table(
         columns = [(heading.replace("measured", "campaign"), key) for heading, key in columns]
     table = Table(
         name="predicted",
-        title=f"{of}predicted (simulated, partitioned SCHED_FIFO) beside {beside}",
+        title=f"{of}predicted (simulated, partitioned SCHED_FIFO) and {beside}",
         columns=[
             Column(key=key, heading=heading, format=_us if key.endswith("_ns") else _text)
             for heading, key in columns

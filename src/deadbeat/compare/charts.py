@@ -83,7 +83,7 @@ def _overall(result: ComparisonResult) -> Chart:
                 categories=tuple(c.other for c in result.comparisons),
                 curves=_curves(items),
                 marks=_marks(evolve(metric, gate=widest)),
-                empty="no effect can be told",
+                empty="no effect is known",
             )
         )
     return Chart(
@@ -193,7 +193,7 @@ def _group_panels(
             categories=tuple(cell.group for cell in cells),
             curves=_curves(items),
             marks=_marks(metric),
-            empty="no effect can be told",
+            empty="no effect is known",
         ),
     )
 

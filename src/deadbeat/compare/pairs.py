@@ -206,7 +206,7 @@ def if_rare(effect: MeanDifference, values: Floats) -> MeanDifference:
 _CELLS_APART = 8
 #: Stretches of time that two results are cut into, and the runs each needs at least.
 STRETCHES, STRETCH_RUNS = 8, 3
-_HARDLY = "one repeat hardly tells the scatter of a single cell"
+_HARDLY = "one repeat hardly shows the scatter of a single cell"
 
 
 @frozen(kw_only=True)

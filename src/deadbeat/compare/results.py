@@ -35,7 +35,7 @@ from deadbeat.settings.hardening import Differences, differences
 from deadbeat.settings.reading import few
 from deadbeat.store.place import FolderKind
 
-MIXED_LABEL = "simulated beside measured"
+MIXED_LABEL = "simulated and measured"
 UNGATED_LABEL = "ungated: no A/A repeats"
 #: The verdict of several comparisons is the first of these that occurs.
 _WORST_FIRST = ("worse", "undecided", "equal", "better")
@@ -178,7 +178,7 @@ def _require_distinct(every: Sequence[Subject], words: Vocabulary) -> None:
         if not each.counted:
             raise UsageError(
                 f"{each.name} has no run that counts: there is nothing to compare",
-                "deadbeat show tells why; repeat the command that began it",
+                "deadbeat show says why; repeat the command that began it",
             )
 
 
@@ -349,7 +349,7 @@ def all_found(runs: Path, names: Sequence[str]) -> tuple[Comparable[Any], tuple[
     for name, (kind, _) in zip(names, places, strict=True):
         if kind is not first:
             raise UsageError(
-                f"{name} is a {kind.noun}, beside it a {first.noun} is named: they have nothing in"
+                f"{name} is a {kind.noun}, the other is a {first.noun}: they have nothing in"
                 " common",
                 "compare campaigns with campaigns (deadbeat profile, stress), matrices with"
                 " matrices (deadbeat latency), load tests with load tests (deadbeat load)",

@@ -260,7 +260,7 @@ def _need_of_precision(metric: MetricComparison, pairs: int, words: Vocabulary) 
         times = (metric.smallest_effect / metric.minimum) ** 2
         return f"about {math.ceil(times * pairs)} {words.more} instead of {pairs}"
     return (
-        f"the effect lies too near the minimum effect to be told from it: more {words.more}, or"
+        f"the effect is too close to the minimum effect: more {words.more}, or"
         " another --minimum-effect"
     )
 

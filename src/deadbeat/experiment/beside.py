@@ -29,7 +29,7 @@ def beside_load(runs: Iterable[LoadRun]) -> str:
 
 
 def _said(others: Sequence[float], stolen: Sequence[float]) -> str:
-    """``12 of 46 runs had other work beside them (up to 22 % of a CPU); they count``.
+    """``12 of 46 runs were disturbed by other work (up to 22 % of a CPU); they count``.
 
     Args:
         others: Of every run that counts, CPUs of work that was no part of it.
@@ -40,7 +40,7 @@ def _said(others: Sequence[float], stolen: Sequence[float]) -> str:
     many = f"of {len(others)} run{'' if len(others) == 1 else 's'}"
     told = []
     if busy:
-        told.append(f"{len(busy)} {many} had other work beside them (up to {_cpus(max(busy))})")
+        told.append(f"{len(busy)} {many} were disturbed by other work (up to {_cpus(max(busy))})")
     if late:
         share = f"up to {100 * max(late):.2g} % of a CPU"
         told.append(f"the host took time from {len(late)}{'' if busy else f' {many}'} ({share})")

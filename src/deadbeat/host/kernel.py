@@ -101,7 +101,9 @@ def _dynamic(read: Read) -> Answer | None:
     chosen = _configured(config)
     if chosen:
         return chosen, f"default of {source}; {doubt}"
-    return Unknown("PREEMPT_DYNAMIC, and neither debugfs nor a kernel configuration tells"), doubt
+    return Unknown(
+        "PREEMPT_DYNAMIC, and neither debugfs nor a kernel configuration says which"
+    ), doubt
 
 
 def _built_in(read: Read) -> Answer:

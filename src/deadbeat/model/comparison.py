@@ -50,7 +50,7 @@ class Vocabulary:
     def no_repeats(self) -> str:
         """Why two sessions alone decide nothing."""
         return (
-            "no A/A repeats: a drift of the machine between sessions cannot be told from an effect"
+            "no A/A repeats: a drift of the machine between sessions looks like an effect"
             f" or its absence; {self.once_more}"
         )
 

@@ -187,7 +187,7 @@ def shut(facts: Facts, path: str, meanwhile: str = "") -> CheckVerdict:
     """
     if is_pattern(path):
         reasons = [f"{p}: {r.reason}" for p, r in facts.matches(path).items() if r.text is None]
-        reason = next(iter(reasons), f"nothing is called {path}")
+        reason = next(iter(reasons), f"not found: {path}")
     else:
         reason = f"{path}: {facts.reading(path).reason}"
     mode = lockdown(facts)

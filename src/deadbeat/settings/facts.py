@@ -96,7 +96,7 @@ class Facts:
         UnreadError where there is none, or one is unread."""
         found = self.matches(pattern)
         if not found:
-            raise UnreadError(f"nothing is called {pattern}")
+            raise UnreadError(f"not found: {pattern}")
         for path, reading in found.items():
             if reading.text is None:
                 raise UnreadError(f"{path}: {reading.reason}")

@@ -52,7 +52,7 @@ def present(facts: Facts, path: str) -> list[str]:
         found = sorted(facts.matches(path), key=_by_number)
         if found:
             return found
-        raise NotHereError(f"nothing is called {path}")
+        raise NotHereError(f"not found: {path}")
     reading = facts.reading(path)
     if reading.text is None:
         raise NotHereError(f"{path}: {reading.reason}")
@@ -145,7 +145,9 @@ def _smt(facts: Facts, value: str) -> list[Setting]:
     cores = [set(parse_cpu_list(text)) for text in siblings.values()]
     beside = {cpu for core in cores if core & rt for cpu in core & online} - rt
     if not beside:
-        raise NotHereError("no other hardware thread is beside the CPUs for real-time tasks")
+        raise NotHereError(
+            "no other hardware thread shares a core with the CPUs for real-time tasks"
+        )
     if 0 in beside:
         raise NotHereError("CPU 0 is a sibling and cannot go offline; choose others with --rt-cpus")
     return [Setting(f"{_CPU}/cpu{cpu}/online", "0") for cpu in sorted(beside)]

@@ -23,7 +23,7 @@ from deadbeat.store.serial import exact_converter
 #: So many runs of a campaign keep their trace.
 MOST = 100
 _UNAVAILABLE = "unavailable.json"
-_HINT = "delete the file: the jobs of this run are then told without events"
+_HINT = "delete the file: the jobs of this run are then explained without events"
 
 #: Of the keys of a trace. 1 had no totals, and counted what was left out as lost.
 VERSION = 2

@@ -253,7 +253,7 @@ def _kept(longest: Held, span: _Span) -> str:
             f"it was idle, and left its idle state that slowly, or {span.cpu_stopped}{span.silence}"
         )
     if runner.priority is None or span.own is None:
-        return f"{_ran([longest], span)}; no event tells which goes before{span.silence}"
+        return f"{_ran([longest], span)}; no event says which came first{span.silence}"
     return (
         f"{runner.text} was not preempted for {us(longest.ns)}: {span.machine.kept_in}, or "
         f"{span.cpu_stopped}{span.silence}"

@@ -51,7 +51,7 @@ def metric_of(result: Campaign) -> tuple[str, str]:
     That is the delay ratio; where C is of another platform the slowdown, which does not need it.
     """
     if foreign_costs(result):
-        return "slowdown", "slowdown (the costs are of another platform)"
+        return "slowdown", "slowdown (the costs come from another platform)"
     return "delay_ratio", "delay ratio"
 
 

@@ -84,7 +84,7 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
     )
     if not place.resumed:
         CampaignStore.create(place.path, spec_dict(spec), spec.seed, origin=found.origin)
-    # Opened also when new: what is shown of it must not depend on which command reads it.
+    # OpenedResult also when new: what is shown of it must not depend on which command reads it.
     store = CampaignStore.open(place.path)
     experiment = CampaignExperiment(
         spec,
@@ -198,4 +198,4 @@ def _announce_programs(asked: Begin, origin: Origin) -> None:
     made = origin.original
     asked.say(f"programs of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})")
     if not origin.same_hardware:
-        asked.say("costs are of another platform: read slowdown, not delay ratio as absolute")
+        asked.say("costs come from another platform: read the slowdown, not the delay ratio")

@@ -59,7 +59,7 @@ def counter_charts(summary: Summary) -> list[Chart]:
     return [
         Chart(
             name="counters",
-            title="Delay ratio beside counted events",
+            title="Delay ratio and counted events",
             caption=f"{_words(summary)}{SCATTER_CAPTION}",
             panels=tuple(panels),
         )

@@ -33,8 +33,8 @@ def _environment_recorded(evidence: CampaignEvidence) -> Iterator[Finding]:
                 id="session-not-closed",
                 severity="info",
                 message=f"session {record.number} ended without its closing record (killed?):"
-                " steal and throttling in it are not known",
-                cure="resume the campaign; it closes its own session",
+                " steal and throttling during it are unknown",
+                cure="repeat the command: it continues and records again",
             )
 
 
@@ -55,8 +55,8 @@ def _unknown_facts(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield Finding(
             id="environment-unknown",
             severity="info",
-            message=f"the machine does not tell: {', '.join(missing)}",
-            cure="run as root, or see what the environment record says about each",
+            message=f"could not be read: {', '.join(missing)}",
+            cure="run as root, or see in the environment record why each is missing",
         )
 
 
@@ -78,9 +78,9 @@ def _steal(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield Finding(
             id="steal",
             severity="info",
-            message=f"the hypervisor took {100 * worst[0]:.1f} % of the time of {found[worst]}; it"
-            " met jobs together and alone alike",
-            cure="use a machine of its own, or dedicated virtual CPUs",
+            message=f"the hypervisor took {100 * worst[0]:.1f} % of the time of {found[worst]},"
+            " from jobs together and alone",
+            cure="use dedicated hardware, or dedicated virtual CPUs",
         )
 
 
@@ -105,11 +105,12 @@ def _throttling(evidence: CampaignEvidence) -> Iterator[Finding]:
 def _rt_bandwidth(evidence: CampaignEvidence) -> Iterator[Finding]:
     runtime, period = evidence.last.get("rt_runtime_us"), evidence.last.get("rt_period_us")
     if rt_kept(runtime, period, release_of(str(evidence.last.get("kernel"))), None) is not None:
-        of = f" of {period}" if type(period) is int else ""
+        every = f"every {period / 1000:g} ms" if type(period) is int else "each period"
+        after = f"{runtime / 1000:g} ms" if type(runtime) is int else f"{runtime} µs"
         yield Finding(
             id="rt-bandwidth",
             severity="warning",
-            message=f"real-time tasks may run {runtime}{of} us only: the kernel may stop them",
+            message=f"RT throttling is on: real-time tasks are stopped after {after} of {every}",
             cure="sysctl kernel.sched_rt_runtime_us=-1 while measuring",
         )
 
@@ -169,8 +170,8 @@ def _kernel_changed(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield Finding(
             id="kernel-changed",
             severity="serious",
-            message=f"the kernel changed within the campaign: {'; '.join(sorted(kernels))}",
-            cure="measure each kernel in a campaign of its own and compare the two",
+            message=f"the kernel changed during the campaign: {'; '.join(sorted(kernels))}",
+            cure="measure each kernel in its own campaign and compare the two",
         )
 
 
@@ -182,5 +183,5 @@ def _clock_source(evidence: CampaignEvidence) -> Iterator[Finding]:
             id="clocksource",
             severity="warning",
             message=f"the clock source is {clock}: reading it may take a system call or a device",
-            cure="boot with clocksource=tsc (x86) or see why the kernel gave it up (dmesg)",
+            cure="boot with clocksource=tsc (x86), or find out why the kernel gave it up (dmesg)",
         )

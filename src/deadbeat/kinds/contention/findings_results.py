@@ -38,8 +38,8 @@ def _calibration_missing(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield Finding(
             id="no-calibration",
             severity="warning",
-            message="the campaign holds no calibration: platform and overlap are not known",
-            cure="put the calibration back with which it was generated",
+            message="the calibration is missing: platform and overlap are unknown",
+            cure="put back the calibration with which it was generated",
         )
 
 
@@ -65,7 +65,7 @@ def _failed(evidence: CampaignEvidence) -> Iterator[Finding]:
             severity="serious",
             message=f"{number} run{'s' if number > 1 else ''} failed; the first, {key.text}:"
             f" {evidence.failed[key].get('reason', 'no reason recorded')}",
-            cure="resume the campaign with --retry",
+            cure="repeat the command with --retry",
             where=key.text,
         )
 
@@ -82,9 +82,9 @@ def _left_out(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield Finding(
             id="left-out",
             severity="warning",
-            message=f"{100 * left_out / (left_out + counted):.0f} % of the jobs do not count: jobs"
-            " of earlier slots still ran beside them",
-            cure="a larger --deadline-factor, or longer slots (--slot-periods)",
+            message=f"{100 * left_out / (left_out + counted):.0f} % of the jobs do not count,"
+            " because jobs of earlier slots were still running",
+            cure="use a larger --deadline-factor, or longer slots (--slot-periods)",
             where=str(worst["key"]),
         )
 
@@ -99,22 +99,22 @@ def _few_sets(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield Finding(
             id="no-runs",
             severity="serious",
-            message="the campaign holds no run: nothing is decided",
-            cure="repeat its command: it runs what is lacking",
+            message="the campaign has no runs: nothing is decided",
+            cure="repeat its command: it measures what is missing",
         )
     elif undecided:
         yield Finding(
             id="undecided-points",
             severity="warning",
             message=f"{_share(evidence, undecided)} no task set: undecided",
-            cure="repeat the campaign's command: it runs what is lacking",
+            cure="repeat the command: it measures what is missing; add --retry if runs failed",
         )
     if single:
         yield Finding(
             id="single-set",
             severity="warning",
             message=f"{_share(evidence, single, 'rest')} on one task set:"
-            f" {'its interval says' if single == 1 else 'their intervals say'} nothing of other"
+            f" {'its interval says' if single == 1 else 'their intervals say'} nothing about other"
             " sets",
             cure=evidence.more_sets,
         )
@@ -152,14 +152,14 @@ def _foreign_programs(evidence: CampaignEvidence) -> Iterator[Finding]:
             id="foreign-programs",
             severity="info",
             message=text,
-            cure=f"deadbeat compare tells it from {origin.name}, program by program",
+            cure=f"compare it with {origin.name}, program by program: deadbeat compare",
         )
     else:
         yield Finding(
             id="foreign-costs",
             severity="info",
-            message=f"{text}: costs are of another platform",
-            cure="read slowdown, not delay ratio as absolute: C is not what the work takes here",
+            message=f"{text}: costs come from another platform",
+            cure="read the slowdown instead of delay ratios: C is not what the work takes here",
         )
 
 
@@ -184,7 +184,7 @@ def _no_unshielded_group(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield Finding(
             id="no-unshielded-group",
             severity="info",
-            message="every group is shielded: what shielding saves cannot be told",
+            message="every group is shielded: what shielding saves is unknown",
             cure="measure the same sets unshielded too: --critical-cores 0,1",
         )
 
@@ -198,7 +198,7 @@ def _overloaded(evidence: CampaignEvidence) -> Iterator[Finding]:
             severity="warning",
             message=f"{len(evidence.overloaded)} of {len(evidence.sets)} task sets ask more of a"
             " core than it has (C/T sums to more than 1): they miss without any interference",
-            cure="a larger --deadline-factor, or fewer tasks on a core",
+            cure="use a larger --deadline-factor, or fewer tasks on a core",
             where=evidence.overloaded[0].text,
         )
 
@@ -213,7 +213,7 @@ def _long_slots(evidence: CampaignEvidence) -> Iterator[Finding]:
             message=f"{len(evidence.long_slots)} of {len(evidence.sets)} task sets ask more of a"
             f" core than it has under --overrun late: their slots last {LONG_PERIODS} periods, and"
             " their misses grow with that length",
-            cure="a larger --deadline-factor, or --overrun skip",
+            cure="use a larger --deadline-factor, or --overrun skip",
             where=evidence.long_slots[0].text,
         )
 
@@ -227,8 +227,9 @@ def _critical_contend(evidence: CampaignEvidence) -> Iterator[Finding]:
                 id="critical-tasks-contend",
                 severity="info",
                 message=f"the critical tasks of {row['group']} contend with one another (alpha ="
-                f" {row['contended_ratio_real']:.2f}): their slowdown is not the others' alone",
-                cure="--contended-ratio 0, or --critical-cores 1, shows what the others do to them",
+                f" {row['contended_ratio_real']:.2f}): other cores are not the only cause of"
+                " their slowdown",
+                cure="use --contended-ratio 0, or --critical-cores 1, to see the other cores alone",
             )
             return
 
@@ -244,7 +245,7 @@ def _costs_disagree(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield Finding(
             id="calibration",
             severity="warning",
-            message=f"tasks run alone took {100 * abs(off):.0f} % {'more' if off > 0 else 'less'}"
+            message=f"tasks alone took {100 * abs(off):.0f} % {'more' if off > 0 else 'less'}"
             " than their C (median): delay ratios are off by as much",
             cure="calibrate again; read the slowdown, which does not depend on calibration",
         )
@@ -258,9 +259,9 @@ def _no_solo(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield Finding(
             id="no-solo-reference",
             severity="warning",
-            message=f"{tasks} tasks of {len(rows)} task sets have no solo job:"
+            message=f"{tasks} tasks of {len(rows)} task sets never ran alone:"
             " they are left out of the slowdown",
-            cure="lengthen the runs: --duration",
+            cure="lengthen the runs with --duration",
             where=str(rows[0]["key"]),
         )
 
@@ -273,7 +274,7 @@ def _plan_missing(evidence: CampaignEvidence) -> Iterator[Finding]:
             id="no-program",
             severity="info",
             message=f"the task sets of {number} runs are not stored:"
-            " realised shares and overlap are not known",
+            " realised shares and overlap are unknown",
         )
 
 
@@ -283,7 +284,7 @@ def _noise(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield Finding(
             id="noise-floor-undecided",
             severity="info",
-            message="the smallest effect that a point can show is undecided: fewer than"
+            message="the smallest effect that a point can show is unknown: fewer than"
             f" {NULL_SETS_MIN} task sets share neither an object nor a core",
             cure="measure M = 1 or alpha = 0 as well, with one task a core",
         )

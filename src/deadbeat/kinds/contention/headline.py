@@ -121,23 +121,23 @@ def _known(rows: Rows, column: str) -> list[Row]:
 def _needed_words(rows: Rows) -> str:
     worst = _most(rows)
     if worst is None:
-        return "Which deadlines hold is not known: no job of the grid was counted."
+        return "Which deadlines hold is unknown: no job of the grid was counted."
     cores = f"on {worst['cores']} core{'s' if int(worst['cores']) > 1 else ''}"
-    where = f"at {place(worst)} (shares of synchronisation, and of it on shared objects)"
+    where = f"at {place(worst)} (ρ: share of synchronisation, α: share of that on shared objects)"
     if worst["sync_share"] == 1 and worst["contended_ratio"] == 1:
         where = f"with everything contended ({place(worst)})"
     need = f"{cores} {where} they need {_worst_text(worst)}"
     alone, _ = _typical(rows, "alone_deadline_needed_p99")
     if not alone:
         return (
-            f"How jobs fare alone is not known; {need} for 99 of 100"
-            " (C: what a task takes by calibration)."
+            f"How jobs fare alone is unknown; {need} for 99 of 100"
+            " (C: calibrated execution time of a task)."
         )
     host, sure = _typical(rows, "alone_deadline_needed_p999")
-    cost = f"{'' if sure else 'at least '}{multiple(host)} C in 1 job of 1000"
+    cost = f"{'' if sure else 'at least '}{multiple(host)} C"
     return (
-        f"Alone, deadlines down to {multiple(alone)} C hold for 99 of 100 jobs (C: what a task"
-        f" takes by calibration); {need}; this host by itself costs {cost}."
+        f"Alone, 99 of 100 jobs keep a deadline of {multiple(alone)} C (C: calibrated execution"
+        f" time of a task); {need}. This machine by itself delays 1 job in 1000 to {cost}."
     )
 
 
@@ -203,17 +203,17 @@ def _miss_words(rows: Rows) -> str:
         worst = max(known, key=lambda row: float(row["deadline_miss_ratio"]))
         return (
             f"At {deadline} most jobs miss at {_point(worst)}: {_missed(worst)}; how many the"
-            " host alone makes miss is not known."
+            " machine causes by itself is unknown."
         )
     certain = [row for row in compared if misses(row)]
     if not certain:
         ends = [number(row.get("miss_excess_ci_high")) for row in compared]
         most = max((end for end in ends if end is not None), default=None)
-        bound = "" if most is None else f": at most {percent(most)} of the jobs more"
-        return f"At {deadline} no point surely misses more than the same tasks alone{bound}."
+        bound = "" if most is None else f" (at most {percent(most)} of the jobs)"
+        return f"At {deadline}, running together causes no certain extra misses{bound}."
     first, worst = certain[0], max(certain, key=lambda row: float(row["miss_excess"]))
-    words = f"Deadlines {deadline} begin to be missed beyond the host's own share at"
-    words += f" {_point(first)}: {_missed(first)}"
+    words = f"At {deadline}, running together causes extra misses from {_point(first)} on:"
+    words += f" {_missed(first)}"
     if worst is not first:
         words += f"; most at {_point(worst)}: {_missed(worst)}"
     return f"{words}."
@@ -235,7 +235,7 @@ def _longer_words(rows: Rows, every: Sequence[float]) -> str:
     if missed[-1] == every[-1]:
         return f" They are still missed at D = {every[-1]:g} C."
     after = every[every.index(missed[-1]) + 1]
-    return f" From D = {after:g} C on no point surely misses more than the same tasks alone."
+    return f" From D = {after:g} C on there are no certain extra misses."
 
 
 def _loaded_words(rows: Rows) -> str:
@@ -282,17 +282,16 @@ def _slowdown_words(rows: Rows, floor: float | None) -> str:
         return "Slowdown: no point has an answer."
     worst = max(known, key=lambda row: float(row["slowdown_mean"]))
     slow = [row for row in known if slows(row, floor)]
-    least = "1" if floor is None else f"the smallest effect that shows here ({percent(floor)})"
-    words = f"Slowdown (time together / alone): the largest mean is {worst['slowdown_mean']:.3f}"
-    words += f" ({interval(worst)}), at {_point(worst)}; "
+    words = f"The largest slowdown (time together / alone) is {worst['slowdown_mean']:.3f}"
+    words += f" ({interval(worst)}), at {_point(worst)}. "
     if slow:
-        words += f"surely above {least} from {_point(slow[0])} on, at {len(slow)} of {len(known)}"
-        words += " points."
+        words += f"{len(slow)} of {len(known)} points are certainly slowed down, the first is"
+        words += f" {_point(slow[0])}; "
     else:
-        words += f"at no point surely above {least}."
+        words += "No point is certainly slowed down; "
     if floor is None:
-        words += " The smallest effect that can show is not known: too few sets share nothing."
-    return words
+        return f"{words}how small an effect could be seen is unknown: too few sets share nothing."
+    return f"{words}only slowdowns of {percent(floor)} or more could be seen."
 
 
 def interval(row: Row) -> str:

@@ -187,9 +187,9 @@ def _unfinished(sides: Sides) -> Iterator[Finding]:
             yield Finding(
                 id="campaign-unfinished",
                 severity="serious",
-                message=f"{name_of(view)} is unfinished: {found.left_text}: compared are {paired}"
-                " programs",
-                cure="repeat the command that began it, it continues; then compare again",
+                message=f"{name_of(view)} is unfinished ({found.left_text}): only {paired} programs"
+                " are compared",
+                cure="repeat its command to continue it, then compare again",
                 where=name_of(view),
             )
 
@@ -202,7 +202,7 @@ def _unpaired(sides: Sides) -> Iterator[Finding]:
         raise UsageError(
             f"{name_of(baseline)} and {name_of(other)} have the same programs but no run with a"
             " result on both sides",
-            "deadbeat show tells why runs failed; repeat the command with --retry",
+            "deadbeat show says why runs failed; repeat the command with --retry",
         )
     failed = one.failed | two.failed
     if failed:
@@ -212,16 +212,16 @@ def _unpaired(sides: Sides) -> Iterator[Finding]:
             id="unpaired-runs",
             severity="warning" if len(failed) * 5 > len(planned) else "info",
             message=f"{len(failed)} of {len(planned)} programs failed"
-            f" ({', '.join(lacking)}): compared are {len(paired)}",
-            cure=f"deadbeat show tells why; repeat the command of {names} with --retry",
+            f" ({', '.join(lacking)}): only {len(paired)} are compared",
+            cure=f"deadbeat show says why; repeat the command of {names} with --retry",
         )
     once = (one.done & two.unwanted) | (two.done & one.unwanted)
     if once:
         yield Finding(
             id="unpaired-runs",
             severity="info",
-            message=f"{len(once)} programs ran on one side only, since the other knew their points"
-            f" well enough before (--precision): compared are {len(paired)}",
+            message=f"{len(once)} programs ran on one side only, because the other knew their"
+            f" points well enough before (--precision): only {len(paired)} are compared",
         )
 
 
@@ -237,9 +237,9 @@ def _other_settings(baseline: CampaignView, other: CampaignView) -> Iterator[Fin
         yield Finding(
             id="run-settings-differ",
             severity="serious",
-            message=f"{name_of(baseline)} and {name_of(other)} were run with other settings:"
+            message=f"{name_of(baseline)} and {name_of(other)} ran with different settings:"
             f" {'; '.join(different)}",
-            cure="run both with the same settings; the difference may be theirs",
+            cure="run both with the same settings; these may be the whole difference",
         )
 
 

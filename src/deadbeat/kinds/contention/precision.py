@@ -261,7 +261,7 @@ def precision_findings(record: PrecisionRecord | None) -> Iterator[Finding]:
     yield Finding(
         id="precision-not-reached",
         severity="warning",
-        message=f"{len(short)} of {len(points)} points are not known to"
+        message=f"{len(short)} of {len(points)} points did not reach the precision"
         f" {record.target:g} ({', '.join(reasons)}); the worst is {worst}, half width {text}",
         cure="raise --sets-max or --time-budget, or ask for less",
         where=worst,

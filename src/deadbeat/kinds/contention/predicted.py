@@ -70,7 +70,7 @@ def _mean(sets: list[dict[str, object]], column: str) -> float:
 
 def title(summary: Summary) -> str:
     """Heading of section and figure: a campaign of the simulator has measured nothing."""
-    return f"Predicted beside {origin(summary)}"
+    return f"Predicted and {origin(summary)}"
 
 
 def origin(summary: Summary) -> str:

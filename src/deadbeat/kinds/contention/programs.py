@@ -81,13 +81,13 @@ def _require_runnable(source: CampaignStore, built_for: Platform, platform: Plat
         raise UsageError(
             f"{name} was measured on {built_for.name}: its executables do not run on"
             f" {platform.name}, which is simulated",
-            f"deadbeat sched predict {name} shows predicted beside measured; or simulate task sets"
+            f"deadbeat sched predict {name} compares predicted with measured; or simulate task sets"
             f" of their own: deadbeat {verb} --simulated",
         )
     if there and not here:
         raise UsageError(
             f"{name} holds no executables that could run on {platform.name}: it was simulated",
-            f"measure first (deadbeat {verb}); deadbeat sched predict then shows predicted beside"
+            f"measure first (deadbeat {verb}); deadbeat sched predict then compares predicted with"
             " measured",
         )
     if built_for.machine != platform.machine:

@@ -363,7 +363,7 @@ def _contradictions(
     typed = names.get("precision.target", "").startswith("--")
     most = "--sets-max" if typed else "precision.sets_max"
     hint = f"drop one; {most} is the most sets a point may get"
-    text = "a fixed number of task sets beside a precision"
+    text = "a fixed number of task sets together with a precision"
     precise = [isinstance(layer.get("precision"), Mapping) for layer in layers]
     return [
         Problem(f"{section}.{key}", text, hint)

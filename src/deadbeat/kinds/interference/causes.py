@@ -317,7 +317,7 @@ def _kept(
     parts = [each for each in known if each[1] >= _LEAST_PART or (each[2] and each[1] > 0)]
     parts.sort(key=lambda each: -each[1])
     # how it waited, and what shows it, is told once, with the greater of the two
-    evidences = (f"{shape}; {told}", f"as told of the {parts[0][0]} above")
+    evidences = (f"{shape}; {told}", f"as said of the {parts[0][0]} above")
     return [
         _cause(name, share * size, "shown" if shown else "likely", evidence)
         for (name, size, shown), evidence in zip(parts, evidences, strict=False)
@@ -338,7 +338,7 @@ def _either(scene: Scene, share: float, shape: str) -> Cause:
     """Where nothing tells the two apart."""
     less = scene.less(PLAIN, "rt-bandwidth", WAITING)
     if less is None:
-        told = "the remedy rt-bandwidth, in runs of 2 s and repeated, tells the two apart"
+        told = "the remedy rt-bandwidth, in runs of 2 s and repeated, distinguishes the two"
     else:
         told = f"{less.text(1000)} ms of it go with the remedy rt-bandwidth"
     certainty = "shown" if less is not None and less.above else "likely"
@@ -467,7 +467,7 @@ def _moves(scene: Scene, cell: LoadCell) -> list[Cause]:
     less = scene.less(PLAIN, "pin", EXECUTION)
     stayed = not any(run.rounds.moves.any() for run in scene.of("pin"))
     if less is None:
-        price = "what they cost is not known: the remedy pin was not measured beside it"
+        price = "what they cost is unknown: the remedy pin was not measured with it"
     else:
         price = f"bound to one CPU a round takes {less.text(1e-3)} us of CPU time less"
         if not stayed:

@@ -243,7 +243,7 @@ def _findings(test: LoadTest) -> Iterator[Finding]:
             id="load-invalid-runs",
             severity="warning",
             message=f"{invalid} of {len(test.every)} runs of {test.name} do not count",
-            cure=f"deadbeat show {test.name} tells why",
+            cure=f"deadbeat show {test.name} says why",
             where=test.name,
         )
     yield from other_work_beside(test.name, beside_load(test.every))
@@ -260,7 +260,7 @@ def _other_rounds(tests: Sequence[LoadTest]) -> Iterator[Finding]:
                 message=f"a round is {baseline.additions:,} additions in {baseline.name} and"
                 f" {test.additions:,} in {test.name}: each takes {test.settings['round']} there"
                 " when nothing disturbs it",
-                cure="response times are then told against each machine's own speed; --preset paper"
+                cure="response times are then relative to each machine's own speed; --preset paper"
                 " gives both the same work",
                 where=test.name,
             )

@@ -147,7 +147,7 @@ def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
     environment = environment_of(target, now=datetime.now(UTC), more=more)
     online, allowed = environment["cpus_online"], environment["cpus_allowed"]
     if not isinstance(online, list):
-        raise TargetError(f"the CPUs of {target.name} cannot be told: {online}")
+        raise TargetError(f"the CPUs of {target.name} cannot be read: {online}")
     usable = [cpu for cpu in online if not isinstance(allowed, list) or cpu in allowed]
     platform = platform_from_environment(
         environment, cpus=usable, toolchain="", flags="", kind=target.kind, name=target.name

@@ -134,7 +134,7 @@ def _missing(moment: Snapshot) -> dict[str, str]:
 
 def _unwitnessed(before: Snapshot) -> dict[str, str]:
     """Whether the kernel would have told of real-time throttling in a run; else why not."""
-    once = "the kernel tells of it once a boot, and"
+    once = "the kernel reports it once a boot, and"
     if any(_THROTTLING in line for line in known(before.log) or ()):
         return {"rt throttling": f"{once} has: not known of a run"}
     return (

@@ -308,7 +308,7 @@ def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> tuple[Part
     return (
         Sentence(counted),
         *((Subsection("Runs that do not count", (invalid,)),) if invalid.rows else ()),
-        *((Subsection("What happened beside runs that count", (beside,)),) if beside.rows else ()),
+        *((Subsection("What disturbed runs that count", (beside,)),) if beside.rows else ()),
     )
 
 

@@ -336,7 +336,7 @@ def _largest(sample: Peaks, seed: int) -> tuple[bool, str]:
     p = float((np.count_nonzero(surprise(others) <= seen) + 1) / (_LARGEST_DRAWS + 1))
     top = float(sample.series.values.max()) / 1000
     return p >= _ALPHA_FIT, (
-        f"the largest seen, {top:.1f} us, beside the fit of all others: p = {p:.2g}, at least"
+        f"the largest seen, {top:.1f} us, against the fit of all others: p = {p:.2g}, at least"
         f" {_ALPHA_FIT:g} is needed"
     )
 

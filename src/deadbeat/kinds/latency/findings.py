@@ -47,7 +47,7 @@ def _places(cells: Sequence[CellSummary]) -> str:
 
 
 def _us(value: float | None) -> str:
-    return "not known" if value is None else f"{value / 1000:.1f} us"
+    return "unknown" if value is None else f"{value / 1000:.1f} µs"
 
 
 # -- runs that do not count, and warnings of those that do
@@ -60,24 +60,22 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             severity="serious",
             message=f"no run counts in {len(empty)} of {len(summary.cells)} cells"
             f" ({_places(empty)}): {_reasons(empty)}",
-            cure="put right what is named, and repeat the command with --retry: these runs"
-            " are measured again",
+            cure="put right what is named, and repeat the command with --retry",
         )
     if some := [cell for cell in summary.cells if cell.invalid and cell.whole.runs]:
         yield Finding(
             id="latency-invalid-runs",
             severity="warning",
-            message=f"{sum(len(cell.invalid) for cell in some)} of {summary.runs} runs do not count"
+            message=f"{sum(len(cell.invalid) for cell in some)} of {summary.runs} runs are invalid"
             f" ({_places(some)}): {_reasons(some)}",
-            cure="what is named of each run tells what to put right; --retry measures these"
-            " runs again",
+            cure="put right what is named; --retry measures these runs again",
         )
     if warnings := sum((Counter(cell.warnings) for cell in summary.cells), Counter[str]()):
         yield Finding(
             id="latency-run-warnings",
             severity="warning",
-            message=f"runs that count have remarks: {_counts(warnings)}",
-            cure="each has its figures on the page; what came with them is in the intervals",
+            message=f"some runs were disturbed, and count: {_counts(warnings)}",
+            cure="the page has the figures of each; the intervals include what disturbed them",
         )
 
 
@@ -102,13 +100,13 @@ def _of_settings(summary: LatencySummary) -> Iterator[Finding]:
             id="latency-settings-mixed",
             severity="serious",
             message=f"runs of the matrix were measured in different ways: {words}",
-            cure="measure every cell alike: latency depends on each of these",
+            cure="measure every cell in the same way: latency depends on each of these",
         )
     if "simulated" in summary.labels:
         yield Finding(
             id="simulated",
             severity="warning",
-            message="the latencies are made up: they say nothing about any machine",
+            message="the latencies are simulated: they say nothing about any machine",
         )
 
 
@@ -137,18 +135,18 @@ def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
         yield Finding(
             id="latency-unaccounted",
             severity="info" if row.unaccounted < _UNKNOWN * row.expected else "warning",
-            message=f"expected wake-ups are not accounted for in {len(unknown)} of {len(cells)}"
-            f" cells; most in {worst.text}, {row.unaccounted:,} of {row.expected:,}: whether its"
-            " threads began late, or these were missed, the engine does not tell",
-            cure="never compare its missed periods with those of an engine that tells; the prober"
-            " accounts for each",
+            message=f"some expected wake-ups are missing in {len(unknown)} of {len(cells)}"
+            f" cells; most in {worst.text}, {row.unaccounted:,} of {row.expected:,}: the engine"
+            " does not say whether its threads began late or missed these",
+            cure="do not compare its missed periods with those of the prober, which accounts for"
+            " each",
         )
     if overflowed := [cell for cell in cells if cell.whole.raw.histogram.overflow]:
         yield Finding(
             id="latency-overflow",
             severity="serious",
-            message=f"latencies beyond the engine's histogram in {_places(overflowed)}: their"
-            " number and the largest are known, no more",
+            message=f"latencies beyond the engine's histogram in {_places(overflowed)}: only"
+            " their number and the largest are known",
             cure="measure with the prober, which has no upper limit",
         )
     if coarse := [cell for cell in cells if _is_coarse(cell.whole)]:
@@ -156,8 +154,8 @@ def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
         yield Finding(
             id="latency-resolution",
             severity="info",
-            message=f"{_places(coarse)}: latencies are cut off to whole {step / 1000:g} us, no"
-            " small part of them",
+            message=f"{_places(coarse)}: latencies are rounded down to whole"
+            f" {step / 1000:g} µs, a large part of them",
             cure="percentiles are up to one step too low; the prober records nanoseconds",
         )
     yield from _of_agreement(cells)
@@ -192,7 +190,7 @@ def _of_agreement(cells: Sequence[CellSummary]) -> Iterator[Finding]:
             message=f"engines disagree beyond their intervals in {counted(len(apart), 'load')}:"
             f" median {_us(one.whole.raw['p50'].value_ns)} by {one.engine},"
             f" {_us(two.whole.raw['p50'].value_ns)} by {two.engine} at {one.load.text}",
-            cure="never mix the two in one comparison; see what each does around its wake-up",
+            cure="never mix the two in one comparison",
         )
 
 
@@ -227,16 +225,15 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             severity="warning",
             message=f"fewer than three runs count in {len(single)} of {len(cells)} cells"
             f" ({_places(single)}): how far runs differ is hardly known",
-            cure="more --repeats: shorter runs, more often",
+            cure="measure shorter runs more often: --repeats",
         )
     if short := [cell for cell in cells if cell.whole.hours < _HOURS_MIN]:
         least = seconds_text(3600 * min(cell.whole.hours for cell in short))
         yield Finding(
             id="latency-short",
             severity="info",
-            message=f"a cell was measured for {least}: its maximum is the largest of that"
-            " time, not the worst case",
-            cure="the tail statements say what is shown, and how much longer shows ten times more",
+            message=f"a cell was measured for {least} only: its maximum is not the worst case",
+            cure="read what is said about rarer ones; measuring longer (--duration) shows more",
         )
     if thin := [cell for cell in cells if _is_thin(cell.whole)]:
         yield Finding(
@@ -244,7 +241,7 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             severity="info",
             message=f"too few wake-ups to bound p99.99 from above in {len(thin)} of {len(cells)}"
             f" cells ({_places(thin)}): 36,887 at least",
-            cure="a longer --duration",
+            cure="measure longer: --duration",
         )
     if apart := [cell for cell in cells if len(cell.whole.runs) > 1 and _open(cell.whole)]:
         yield Finding(
@@ -253,16 +250,16 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             message=f"p99 and beyond cannot be bounded from above in {len(apart)} of {len(cells)}"
             f" cells ({_places(apart)}): runs differ, and few of them have nearly all"
             " late wake-ups",
-            cure="more --repeats: how late the late runs are is told by their number",
+            cure="measure more runs (--repeats) to learn how late the bad ones get",
         )
     if dependent := [cell for cell in cells if _dependence(cell.whole) > _DEPENDENT]:
         worst = max(dependent, key=lambda cell: _dependence(cell.whole))
         yield Finding(
             id="latency-dependent",
             severity="info",
-            message=f"late wake-ups are not independent in {len(dependent)} of {len(cells)} cells;"
+            message=f"late wake-ups come together in {len(dependent)} of {len(cells)} cells;"
             f" most in {worst.text}: {worst.whole.tail[0].dependence}",
-            cure="the tail statements count correspondingly fewer wake-ups",
+            cure="nothing to do: statements about the tail count episodes instead of wake-ups",
         )
 
 
@@ -301,8 +298,8 @@ def _of_shape(summary: LatencySummary) -> Iterator[Finding]:
             severity="warning",
             message=f"the idle machine is later than the loaded one in {len(better)} cells: p99"
             f" {_us(before)} idle, {_us(after)} at {first.text}",
-            cure="idle states, the frequency or a shared host: deadbeat doctor; measure both, and"
-            " never take idle for the best case",
+            cure="deadbeat doctor checks idle states and frequency; never take idle for the best"
+            " case",
         )
     if uneven := [cell for cell in cells if _uneven(cell)]:
         cell = uneven[0]
@@ -313,7 +310,7 @@ def _of_shape(summary: LatencySummary) -> Iterator[Finding]:
             message=f"CPUs differ beyond their intervals in {len(uneven)} of {len(cells)} cells:"
             f" p99.9 {_us(rows[0].honest['p99.9'].value_ns)} on CPU {rows[0].cpu},"
             f" {_us(rows[-1].honest['p99.9'].value_ns)} on CPU {rows[-1].cpu} at {cell.text}",
-            cure="see what runs there: interrupts, kernel threads; place the task on another",
+            cure="find out which interrupts and kernel threads run there, or use another CPU",
         )
 
 
@@ -332,8 +329,8 @@ def _of_beats(runs: Sequence[LatencyRun]) -> Iterator[Finding]:
         yield Finding(
             id="latency-beat",
             severity="warning",
-            message=f"late wake-ups keep a beat in {len(found)} of {len(cells)} cells: every"
+            message=f"late wake-ups are periodic in {len(found)} of {len(cells)} cells: every"
             f" {beat} ms at {name}",
-            cure="100 ms: the quota of a virtual CPU or a container; 1000 ms: bandwidth of"
-            " real-time tasks, watchdogs, statistics of the kernel",
+            cure="look for a quota of the host or container (100 ms), or for RT throttling,"
+            " watchdogs and kernel statistics (1000 ms)",
         )

@@ -107,7 +107,7 @@ def _why(path: Path, count: int) -> Shown:
         spec = read_spec(store.spec)
         hint = "measure it with --trace, or with --keep-above TIME"
         if (spec.trace or spec.keep_above) and summary.invalid_runs == summary.runs:
-            hint = f"its traced runs are invalid: deadbeat show {path.name} tells why"
+            hint = f"its traced runs are invalid: deadbeat show {path.name} says why"
         message = f"{path.name} does not say where the time of its wake-ups went"
         return Shown(plain=answer, unsaid=UsageError(message, "; ".join(reasons) or hint))
     table = causes_table(summary.cells)
@@ -116,7 +116,7 @@ def _why(path: Path, count: int) -> Shown:
         plain=answer,
         tables=(evolve(table, rows=worst), means_table(summary.cells)),
         lines=(
-            *(f"beside {cause_line(item)}" for item in worst),
+            *(f"under load {cause_line(item)}" for item in worst),
             *(f"not split: {reason}" for reason in reasons),
         ),
     )
@@ -140,7 +140,9 @@ def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, object]]:
 
 def _open(path: Path) -> Stored[LatencyStore, LatencySummary]:
     summary = read(path)
-    return Stored(store=LatencyStore.open(path), summary=summary, rows=latency_rows(summary))
+    return Stored(
+        show=_show, store=LatencyStore.open(path), summary=summary, rows=latency_rows(summary)
+    )
 
 
 KIND = ExperimentKind(
@@ -151,5 +153,6 @@ KIND = ExperimentKind(
     report=_report,
     why=_why,
     open=_open,
+    keys=("load", "engine", "cpu"),
     begin=begin,
 )

@@ -228,7 +228,7 @@ def _findings(matrix: Matrix) -> Iterator[Finding]:
             severity="warning",
             message=f"{matrix.stored - matrix.counted} of {matrix.stored} runs of {matrix.name} do"
             " not count",
-            cure=f"deadbeat show {matrix.name} tells why",
+            cure=f"deadbeat show {matrix.name} says why",
             where=matrix.name,
         )
     yield from other_work_beside(matrix.name, beside_latency(matrix.runs))

@@ -174,7 +174,7 @@ def caveats(asked: Question, loads: Sequence[LoadPoint] = ()) -> tuple[str, ...]
     found = [*_lengths(asked, loads or asked.loads)]
     if few := [s.name for s in sides if any(len(c.whole.runs) < 2 for c in asked.cells(s, loads))]:
         names = " and ".join(filter(None, [", ".join(few[:-1]), few[-1]]))
-        found.append(f"{names}: a single run beside a load has no interval between runs.")
+        found.append(f"{names}: a single run under a load has no interval between runs.")
     if lacking := [f"{s.name} lacks {counted(s.lacking, 'run')}" for s in sides if s.lacking]:
         found.append(f"Not everything that was asked for was measured: {', '.join(lacking)}.")
     if len({len(side.summary.meta.cpus) for side in sides}) > 1:
@@ -205,8 +205,8 @@ def _lengths(asked: Question, loads: Sequence[LoadPoint]) -> list[str]:
                 for side, value in zip(asked.sides, hours, strict=True)
             )
             return [
-                f"Measured for different times ({each} beside {load_words(load)}): a maximum grows"
-                " with the time measured."
+                f"Measured for different times ({each} under load {load_words(load)}): a maximum"
+                " grows with the time measured."
             ]
     return []
 
@@ -266,7 +266,7 @@ def systems_table(asked: Question) -> SidesTable:
         )
     columns = (
         *("system", "processor", "kernel", "preemption", "wake-ups"),
-        *("beside each load, at least", "runs of each, at least"),
+        *("under each load, at least", "runs of each, at least"),
     )
     return SidesTable(title="Systems", columns=columns, rows=tuple(rows))
 

@@ -202,7 +202,7 @@ def cause_lines(cells: Sequence[CellSummary]) -> list[str]:
     rows = causes_table(cells).rows
     if not rows:
         return [f"not split: {reason}" for reason in unavailable(cells)]
-    told = [f"worst traced wake-up beside {cause_line(item)}" for item in rows[:_TOLD]]
+    told = [f"worst traced wake-up under load {cause_line(item)}" for item in rows[:_TOLD]]
     return [*told, "where the time of traced wake-ups went: deadbeat why"]
 
 

@@ -170,21 +170,18 @@ def _text(tail: TailStatement) -> str:
     what = "it" if tail.kind == "maximum" else "the deadline"
     seen = f"{many} of {counted(tail.wake_ups, 'wake-up')} exceeded {what}{together}"
     if tail.kind == "maximum" and not tail.exceeded:
-        seen = f"that is the latest of {counted(tail.wake_ups, 'wake-up')}"
+        seen = f"it is the latest of {counted(tail.wake_ups, 'wake-up')}"
     if tail.hours_for_tenth is None:
         told = [f"P(latency > {limit}): nothing is shown, {seen}"]
     else:
         more = seconds_text(tail.hours_for_tenth * 3600)
         told = [
             f"P(latency > {limit}) < {tail.bound:.2g} at 95 %, {tail.condition}: {seen}",
-            f"{more} more without one would make that ten times less",
+            f"{more} more without a later one would make the bound ten times lower",
         ]
     if tail.episodes_per_hour is not None:
         often = _few(tail.episodes_per_hour)
-        told.append(
-            f"later ones come fewer than {often} times an hour, however many each time,"
-            f" {tail.rate_condition}"
-        )
+        told.append(f"later episodes come fewer than {often} times an hour {tail.rate_condition}")
     return "; ".join([*told, _runs_text(tail)])
 
 
@@ -222,7 +219,7 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
     runs = f"all runs {'differ no more than these' if between > 1 else 'are like these'}"
     alone = "" if known else "wake-ups are independent and "
     # Not rounded up: the bound is not said of longer episodes than it was counted with.
-    longer = f" and an episode beyond it has {_down(size)} wake-ups on average at most"
+    longer = f" and an episode of later ones has at most {_down(size)} wake-ups on average"
     return Dependence(
         factor=size * between if known or between > 1 else None,
         between=between,

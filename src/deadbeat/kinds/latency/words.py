@@ -91,18 +91,18 @@ def sentence(summary: LatencySummary) -> str:
     """The latest wake-up of all, and where it was."""
     known = [cell for cell in summary.cells if cell.whole.raw["max"].value_ns is not None]
     if not known:
-        return "No valid run holds a wake-up: nothing is said about the latency of this machine."
+        return "No valid run has a wake-up: nothing is known about the latency of this machine."
     worst = latest(known)
     row = worst.whole
     cycles = sum(cell.whole.cycles for cell in known)
     loads = len(loads_of(known))
-    beside = f"beside {loads} loads" if loads > 1 else f"beside {load_words(worst.load)}"
+    under = f"under {loads} loads" if loads > 1 else f"under load {load_words(worst.load)}"
     run = f", repeat {row.max_run.repeat}" if row.max_run else ""
     by = f", by {worst.engine}" if len(engines_of(known)) > 1 else ""
-    where = f"beside {load_words(worst.load)}" if loads > 1 else ""
+    where = f"under load {load_words(worst.load)}" if loads > 1 else ""
     at = " ".join(filter(None, (f"on CPU {row.max_cpu}", where)))
     return (
-        f"Of {cycles:,} wake-ups {beside} the latest was {time_text(row.raw['max'].value_ns)}"
+        f"Of {cycles:,} wake-ups {under}, the latest was {time_text(row.raw['max'].value_ns)}"
         f" late: {at}{run}{by}."
     )
 
@@ -148,12 +148,11 @@ def tail_sentences(summary: LatencySummary) -> tuple[str, ...]:
         tail = worst.whole.tail[place]
         # From the value itself: what was rounded once must not be rounded again.
         text = re.sub(r"[\d.]+ us\b", time_text(tail.limit_ns), tail.text)
-        made.append(f"Beside {load_words(worst.load)}: {text.rstrip('.')}.")
+        made.append(f"Under load {load_words(worst.load)}: {text.rstrip('.')}.")
     if len(known) > 1:
-        picked = f"the worst of {len(known)} was picked afterwards"
-        made.append(f"Each bound is at 95 % by itself, {picked}.")
+        made.append(f"Each bound holds at 95 % on its own; this is the worst of {len(known)}.")
     if summary.invalid_runs:
-        made.append(f"{summary.invalid_runs} of {summary.runs} runs do not count.")
+        made.append(f"{summary.invalid_runs} of {summary.runs} runs are invalid.")
     return tuple(made)
 
 
@@ -173,7 +172,7 @@ def _answer(cell: CellSummary, *, named: bool) -> str:
     shown = cell.whole.honest
     missed = f", {counted(cell.whole.missed, 'period')} missed" if cell.whole.missed else ""
     if unknown := cell.whole.unaccounted:
-        missed += f", {counted(unknown, 'wake-up')} not accounted for"
+        missed += f", {counted(unknown, 'wake-up')} missing"
     far = shown.deepest()
     tail = "" if far == "p50" else f" {QUANTITY_WORDS[far]} within {interval_text(shown[far])},"
     median = time_text(shown["p50"].value_ns)
@@ -228,12 +227,12 @@ def _version(name: str, version: str) -> str:
 
 
 def rests(summary: LatencySummary) -> str:
-    """What stands on every picture beside its own caption."""
+    """What stands on every picture besides its own caption."""
     known = [cell for cell in summary.cells if cell.whole.runs]
     cycles = sum(cell.whole.cycles for cell in known)
     loads = len(loads_of(known))
-    beside = f" beside {loads} loads" if loads > 1 else ""
-    return f"The whole of {summary.name}: {cycles:,} wake-ups{beside}; {how(summary)}"
+    under = f" under {loads} loads" if loads > 1 else ""
+    return f"The whole of {summary.name}: {cycles:,} wake-ups{under}; {how(summary)}"
 
 
 def without_run(cells: Iterable[CellSummary]) -> str:

@@ -84,7 +84,9 @@ def study_document(
                     Lines(opened),
                     Lines([f"open: {text}" for text in opened], terminal=True, page=False),
                     Lines([told(each) for each in judgements], terminal=True, page=False),
-                    Note("Every cell is in cells.csv beside this page, every task set in chunks/."),
+                    Note(
+                        "Every cell is in cells.csv next to this page, every task set in chunks/."
+                    ),
                 ),
                 "Answers",
             ),

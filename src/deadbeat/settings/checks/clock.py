@@ -70,7 +70,7 @@ def stable(facts: Facts) -> CheckVerdict:
         return passed(current, "tsc is still among the clocks")
     if "clocksource" not in facts.text(DMESG):
         raise UnreadError("the log no longer holds the messages of the boot")
-    return passed(current, "the log tells of no doubt")
+    return passed(current, "the log reports no doubt")
 
 
 @check("clock.user-space")

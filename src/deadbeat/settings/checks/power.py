@@ -205,7 +205,7 @@ def _held_us(facts: Facts) -> int | None:
 def resume_latency(facts: Facts) -> CheckVerdict:
     values = {cpu: v for cpu, v in _by_cpu(facts, _RESUME).items() if cpu in facts.rt_cpus}
     if not values or not all(re.fullmatch(r"n/a|\d+", v) for v in values.values()):
-        raise UnreadError(f"{_RESUME} tells no limit for {meant(facts)}")
+        raise UnreadError(f"{_RESUME} gives no limit for {meant(facts)}")
     exits = _numbers_or_none(facts, _EXITS)
     if all(cpu_of(p) not in facts.rt_cpus or us <= BUDGET_US for p, us in exits.items()):
         return passed(_grouped(values), "recorded; there is no deeper state to keep out of")

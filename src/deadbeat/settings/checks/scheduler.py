@@ -115,12 +115,12 @@ def throttled(facts: Facts) -> CheckVerdict:
     if lines:
         return failed(
             lines[-1].strip(),
-            "real-time tasks were kept from their CPU by the limit; the kernel tells only the first"
-            " time, so that this stays until the next boot, whatever has changed since (deadbeat"
-            " load, back to back, brings it about on purpose)",
+            "real-time tasks were kept from their CPU by the limit; the kernel reports only the"
+            " first time, so that this stays until the next boot, whatever has changed since"
+            " (deadbeat load, back to back, causes it on purpose)",
         )
     if "Linux version " not in log:
-        return unknown("not in the log, whose beginning is gone: the kernel tells it once a boot")
+        return unknown("not in the log, whose beginning is gone: the kernel reports it once a boot")
     return passed("not in the log since the boot")
 
 

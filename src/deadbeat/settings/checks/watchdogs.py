@@ -70,7 +70,7 @@ def rcu_stall(facts: Facts) -> CheckVerdict:
     panic, suppressed, timeout = (facts.integer(path) for path in _STALLS)
     found = f"time-out {timeout} s, panic {panic}"
     if suppressed:
-        return passed(f"{found}, suppressed", "a stall is neither told nor acted upon")
+        return passed(f"{found}, suppressed", "a stall is neither reported nor acted upon")
     if panic:
         return failed(
             found, f"a task that keeps its CPU for {timeout} s stops the machine", severity="high",
