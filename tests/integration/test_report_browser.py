@@ -160,7 +160,7 @@ def test_it_says_what_was_found(page, tmp_path):
     assert answer[0].startswith("Alone, 99 of 100 jobs keep a deadline of 1.3 C")
     assert answer[1].startswith("At D = 10 C, running together causes extra misses")
     assert "is 1.839 (95 % interval 1.834 to 1.844)" in answer[2]
-    assert any(each.startswith("Smallest effect visible here: 1.2 %") for each in answer)
+    assert any(each.startswith("Only slowdowns of 1.2 % or more could be seen") for each in answer)
     assert text(page, "#points-count") == "74 of 74 points shown"
     assert len(cells(page, "points-table")) == 74
     (tmp_path / "light.png").write_bytes(whole_page(page))
@@ -168,13 +168,15 @@ def test_it_says_what_was_found(page, tmp_path):
 
 def test_labels_and_noise_floor_stand_on_every_figure(page):
     assert text(page, "#distribution-title").endswith("— SIMULATED, policy other")
-    assert text(page, "#distribution-caption").startswith("Smallest effect visible here: 1.2 %.")
+    assert text(page, "#distribution-caption").startswith(
+        "Only slowdowns of 1.2 % or more could be seen here."
+    )
     figures = [f for f in page.find_elements(By.CSS_SELECTOR, "figure.chart") if f.is_displayed()]
     assert len(figures) >= 3
     for figure in figures:
         assert "— SIMULATED, policy other" in figure.find_element(By.TAG_NAME, "h3").text
         caption = figure.find_element(By.TAG_NAME, "figcaption").text
-        assert caption.startswith("Smallest effect visible here: 1.2 %.")
+        assert caption.startswith("Only slowdowns of 1.2 % or more could be seen here.")
 
 
 def test_the_surface_is_really_drawn(page, tmp_path):

@@ -159,7 +159,8 @@ def test_the_words_of_the_page(demo):
         "2026-11-21T20:15:00Z",
         "SIMULATED · policy other",
         "At D = 10 C, running together causes extra misses from M = 4",
-        "Smallest effect visible here: 1.2 % (108 sets of the campaign that share no object)",
+        "Only slowdowns of 1.2 % or more could be seen here (108 sets of the campaign that share no"
+        " object)",
         "2 findings more, none serious",
         "The hypervisor took 1.9 % of the time of core 1.",
         "What to do: Leave one core out",

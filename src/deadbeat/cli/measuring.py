@@ -308,7 +308,7 @@ COMMANDS = {
     lost a run, and begins a new one (NAME-2, NAME-3, ...) once all are finished; --fresh begins a
     new one at once. No measurement is ever overwritten; --retry repeats the runs that failed.
 
-    Every option is a key of a campaign file, too: docs/reference/campaign-file.md.""",
+    Every option is a key of a campaign file, too (--campaign).""",
         quick=_QUICK,
         presets="Preset to start from: default, quick or paper.  [default]",
         own=(opt("--step X", "Step of both axes of the grid, rho and alpha: 0.1."), *_OWN),

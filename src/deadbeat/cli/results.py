@@ -64,7 +64,7 @@ def runs(runs: Path) -> Shown:
             plain=plain,
             parts=[partial(say, f"nothing in {runs} yet: deadbeat latency --quick")],
         )
-    columns = ["name", "state", "preset", "runs", "failed", "note"]
+    columns = ["name", "state", "asked for", "runs", "failed", "note"]
     return Shown(plain=plain, parts=[table(columns, rows, numeric=columns[3:])])
 
 
