@@ -399,6 +399,11 @@ add(
     is part of deadbeat show.""",
     RUN,
     opt("--worst K", "Number of jobs to show.  [20]", type=whole(1, 1000), default=20),
+    opt(
+        "--perfetto FILE.json",
+        "Write the events around a campaign's worst jobs for ui.perfetto.dev.",
+        type=PATH,
+    ),
     RUNS,
     JSON,
 )
