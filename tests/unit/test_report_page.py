@@ -232,7 +232,7 @@ def test_several_deadline_factors_have_grids_of_their_own():
     summary = with_factors(demo_summary(cores=(2, 4), steps=2), (2.0, 5.0))
     data = page_data(summary)
     assert data["factors"] == [2.0, 5.0]
-    grids = {c.option: c.panels[1].heat for c in grid_charts(summary) if "miss" in c.option}
+    grids = {c.option: c.panels[-1].heat for c in grid_charts(summary) if "miss" in c.option}
     places = [(m, factor) for m in (4, 2) for factor in (2, 5)]
     assert list(grids) == [f"Deadline miss ratio · M = {m} · D/C = {f}" for m, f in places]
     tight, wide = (

@@ -382,7 +382,7 @@ add(
     "version",
     "results:version",
     "Show the version.",
-    """Show the version of deadbeat, and of what it stands on.""",
+    """Show the version of deadbeat and of its dependencies.""",
     JSON,
 )
 add(
