@@ -250,12 +250,12 @@ add(
     Exit status 2 where --from gives nothing that any of them could be judged from.
 
     Each names its criterion and the numbers it rests on. Without --from the campaigns that are
-    lacking are run: one profile serves 1 to 4, a stress campaign with critical cores 5, a random
+    missing are run: one profile serves 1 to 4, a stress campaign with critical cores 5, a random
     one 6. A campaign that was finished here before, with the same parameters and on the same
     kernel, is not run again.
 
     \b
-    deadbeat observe 1 2              run what is lacking, judge
+    deadbeat observe 1 2              run what is missing, judge
     deadbeat observe 1..4 --from paper
     deadbeat observe 7 8 --from A B   B ran the programs of A: --programs-from""",
     arg("what", "[1..9|all]...", nargs=-1),
@@ -382,7 +382,7 @@ add(
     "version",
     "results:version",
     "Show the version.",
-    """Show the version of deadbeat, and of what it stands on.""",
+    """Show the version of deadbeat and of its dependencies.""",
     JSON,
 )
 add(

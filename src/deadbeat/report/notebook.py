@@ -33,7 +33,7 @@ class Drawing:
             raise UsageError(f"{kind or 'no ending'} is no format of a figure", ", ".join(FORMATS))
         for _, found in draw_charts([self.chart], self.words, [kind]):
             return found
-        raise DeadbeatError("matplotlib is not installed", "pip install 'deadbeat[plots]'")
+        raise DeadbeatError("matplotlib is not installed", "pip install matplotlib")
 
     def save(self, path: Path | str) -> Path:
         """Writes it; the ending of ``path`` says as what.
