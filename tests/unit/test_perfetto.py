@@ -1,4 +1,4 @@
-"""Truth: Chrome's trace event format as Perfetto reads it: named tracks, spans that do not cross."""
+"""Truth: the trace event format as Perfetto reads it: named tracks, spans that do not cross."""
 
 from __future__ import annotations
 
