@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from deadbeat.cli.main import main
-from deadbeat.cli.watch import PAUSE_S, Followed, Handler
+from deadbeat.cli.watch import PAUSE_S, Followed, PageHandler
 from deadbeat.kinds.registry import find
 
 TOKEN = "secret"
@@ -35,7 +35,7 @@ def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Followed:
 
 @pytest.fixture
 def server(followed: Followed) -> Iterator[HTTPServer]:
-    with HTTPServer(("127.0.0.1", 0), partial(Handler, followed, TOKEN)) as served:
+    with HTTPServer(("127.0.0.1", 0), partial(PageHandler, followed, TOKEN)) as served:
         thread = threading.Thread(target=served.serve_forever, args=(0.01,))
         thread.start()
         yield served

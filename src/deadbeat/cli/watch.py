@@ -41,7 +41,7 @@ def watch(run: str, runs: Path, port: int, show: bool) -> None:
     followed = Followed(kind=kind, path=path)
     token = secrets.token_urlsafe(16)
     try:
-        server = HTTPServer(("127.0.0.1", port), partial(Handler, followed, token))
+        server = HTTPServer(("127.0.0.1", port), partial(PageHandler, followed, token))
     except OSError as error:
         reason = error.strerror or error
         raise UsageError(f"--port: {port} cannot be used: {reason}", "0 takes a free one") from None
@@ -114,7 +114,7 @@ def _plain(text: str) -> str:
     )
 
 
-class Handler(BaseHTTPRequestHandler):
+class PageHandler(BaseHTTPRequestHandler):
     """Answers GET and HEAD of the page and its state, below a secret word; 404 to all else."""
 
     server_version = "deadbeat"
