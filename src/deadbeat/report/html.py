@@ -17,9 +17,13 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from attrs import evolve
+
 from deadbeat.model.finding import Finding, explained, ordered
 from deadbeat.report.charts import OPTION, Chart, chart_data
 from deadbeat.report.document import (
+    UNKNOWN,
+    CellMap,
     Column,
     Document,
     FactList,
@@ -191,9 +195,45 @@ def _intro(document: Document) -> str:
         )
     if document.about:
         made.append(f'<p class="sentence">{text(document.about)}</p>')
+    made += [f'<p class="sentence">{text(line)}</p>' for line in document.answer]
+    made.append(picture(document))
     if document.head:
-        made.append(f'<dl class="facts">{_definitions(document.head)}</dl>')
-    return "\n".join(made)
+        told = " · ".join(value for name, value in document.head[:3] if value != UNKNOWN)
+        made.append(
+            f'<details class="machine"><summary>{text(told) or "Machine and run"}</summary>'
+            f'<dl class="facts">{_definitions(document.head)}</dl></details>'
+        )
+    return "\n".join(filter(None, made))
+
+
+#: Rows of the picture beside the answer.
+_GLANCE = 6
+
+
+def picture(document: Document) -> str:
+    """The small table or map that belongs to the answer."""
+    found = document.picture
+    if isinstance(found, Table):
+        return table(evolve(found, name="glance", rows=found.rows[:_GLANCE])) if found.rows else ""
+    return "" if found is None else _map(found)
+
+
+def _map(found: CellMap) -> str:
+    """Its cells as a table; what lies beyond the noise is bold."""
+    heads = "".join(f"<th>{escape(text)}</th>" for text in (found.corner, *found.columns))
+    rows = "".join(
+        f"<tr><th>{escape(name)}</th>"
+        + "".join(
+            f"<td>{f'<b>{escape(text)}</b>' if strong else escape(text)}</td>"
+            for text, strong in zip(cells, strength, strict=True)
+        )
+        + "</tr>"
+        for name, cells, strength in zip(found.rows, found.cells, found.strength, strict=True)
+    )
+    return (
+        '<div class="scroll"><table class="glance">'
+        f"<caption>{escape(found.title)}</caption><tr>{heads}</tr>{rows}</table></div>"
+    )
 
 
 def _sections(document: Document, *, warn: bool) -> Iterable[str]:

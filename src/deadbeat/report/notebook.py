@@ -10,8 +10,8 @@ from attrs import frozen
 
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.report.charts import Chart
-from deadbeat.report.document import CellMap, Document, Table
-from deadbeat.report.html import table
+from deadbeat.report.document import Document
+from deadbeat.report.html import picture
 from deadbeat.report.paper import FORMATS, Words, draw_charts
 from deadbeat.store.files import atomic_write, storing
 
@@ -57,24 +57,4 @@ def glance(document: Document) -> str:
     """Name, labels, answer and picture of a result."""
     labels = "".join(f" <strong>{escape(label)}</strong>" for label in document.labels)
     lines = "".join(f"<p>{escape(line)}</p>" for line in document.answer)
-    picture = ""
-    if isinstance(document.picture, Table):
-        picture = table(document.picture)
-    elif document.picture is not None:
-        picture = _map(document.picture)
-    return f"<div><b>{escape(document.title)}</b>{labels}{lines}{picture}</div>"
-
-
-def _map(found: CellMap) -> str:
-    """Its cells as a table; what lies beyond the noise is bold."""
-    heads = "".join(f"<th>{escape(text)}</th>" for text in (found.corner, *found.columns))
-    rows = "".join(
-        f"<tr><th>{escape(name)}</th>"
-        + "".join(
-            f"<td>{f'<b>{escape(text)}</b>' if strong else escape(text)}</td>"
-            for text, strong in zip(cells, strength, strict=True)
-        )
-        + "</tr>"
-        for name, cells, strength in zip(found.rows, found.cells, found.strength, strict=True)
-    )
-    return f"<table><caption>{escape(found.title)}</caption><tr>{heads}</tr>{rows}</table>"
+    return f"<div><b>{escape(document.title)}</b>{labels}{lines}{picture(document)}</div>"
