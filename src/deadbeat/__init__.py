@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from deadbeat.kinds.study.preset import Preset
     from deadbeat.kinds.study.results import Mask, StudyResults
     from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell
+    from deadbeat.marking import mark
     from deadbeat.model.comparison import CellComparison, Comparison
     from deadbeat.model.conclusion import (
         UNDECIDED,
@@ -109,6 +110,7 @@ __all__ = [
     "interval_text",
     "judge",
     "load_words",
+    "mark",
     "open",
     "overlay_panel",
     "seconds_text",
@@ -134,6 +136,7 @@ _PUBLIC = {
         *("DrawnPlot", "PlotPreset", "Question", "Side", "SidesTable", "caveats", "cpu_panels"),
         *("how", "overlay_panel", "sides_panel", "systems_table"),
     ),
+    "marking": ("mark",),
     "model.latency": ("LoadPoint",),
     "model.latency_summary": ("CellSummary",),
     "model.observations": ("Cell", "Metric", "Observation", "Observations"),

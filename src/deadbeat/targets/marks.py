@@ -27,7 +27,7 @@ TASKS = 63
 CAPACITY = 1 << 20
 HEAD_BYTES = 64 + TASKS * 64
 _HEAD, _TASK, _RECORD = struct.Struct("=QQQ"), struct.Struct("=QQ47sB"), struct.Struct("=QQIIQ")
-_FIELDS = np.dtype(
+FIELDS = np.dtype(
     [("release", "u8"), ("start", "u8"), ("task", "u4"), ("cpu", "u4"), ("finish", "u8")]
 )
 #: No clock that began with the machine is beyond: 36 years.
@@ -92,7 +92,7 @@ def read(data: bytes, name: str) -> Marks:
     if wanted > _LATEST_NS:
         raise damaged(f"{wanted} jobs cannot be")
     count = min(wanted, capacity)
-    found = np.frombuffer(data, _FIELDS, count, HEAD_BYTES)
+    found = np.frombuffer(data, FIELDS, count, HEAD_BYTES)
     records = found[found["finish"] != 0]
     bad = (records["release"] == 0) | (records["start"] == 0) | (records["finish"] > _LATEST_NS)
     bad |= (records["start"] > records["finish"]) | (records["release"] > records["finish"])
