@@ -18,7 +18,7 @@ from deadbeat.targets.keeper import DONE, keeper
 #: Starts only once its keeper watches: whoever dies before leaves nothing behind.
 _GATE = 'read -r go && exec "$@" </dev/null'
 #: Run where deadbeat was killed: the group, and the file.
-_AFTER = 'kill -KILL -- "-$0" 2>/dev/null; [ -z "$1" ] || rm -f -- "$1"'
+_AFTER = 'kill -KILL "-$0" 2>/dev/null; [ -z "$1" ] || rm -f -- "$1"'
 #: What a program has to end by itself.
 GRACE_S = 1.0
 

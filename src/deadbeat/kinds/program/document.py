@@ -26,6 +26,7 @@ from deadbeat.report.document import (
     machine_facts,
     percent,
 )
+from deadbeat.store.place import REPORT_FILE
 
 UNTRACED = (
     "Why a job was late is not traced for programs of your own; deadbeat latency and deadbeat load"
@@ -178,8 +179,10 @@ def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, object
         "name": found.name,
         "path": str(store.path),
         "command": list(found.spec.command),
-        "runs": found.done,
+        "planned": found.spec.repeats,
+        "done": found.done,
         "seconds": found.seconds,
         "labels": list(found.labels),
         "rows": rows(found),
+        "report": str(store.path / REPORT_FILE),
     }

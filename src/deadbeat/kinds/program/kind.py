@@ -44,19 +44,21 @@ def begin(asked: Begin) -> Begun:
     platform = example_platform() if asked.simulated else _here()
     again = asked.retry_invalid
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
-    if not place.resumed:
-        ProgramStore.create(place.path, plain_of(spec), platform)
-    store = ProgramStore.open(place.path)
-    experiment = ProgramExperiment(spec, store, plan(spec), simulated=asked.simulated, retry=again)
-    todo = experiment.todo()
+    runs = plan(spec)
+    store = ProgramStore.open(place.path) if place.resumed else None
+    left = len(store.lacking(runs, retry_invalid=again)) if store else len(runs)
     asked.announce(
         place,
-        total=todo.total,
-        left=todo.left,
+        total=len(runs),
+        left=left,
         made_up=asked.simulated,
-        seconds=experiment.seconds(todo.left) if spec.duration else None,
+        seconds=left * spec.duration if spec.duration else None,
         details="" if spec.duration else "each until the program ends",
     )
+    if store is None:
+        ProgramStore.create(place.path, plain_of(spec), platform)
+        store = ProgramStore.open(place.path)
+    experiment = ProgramExperiment(spec, store, runs, simulated=asked.simulated, retry=again)
     return Begun(experiment=experiment)
 
 

@@ -17,8 +17,8 @@ from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import Replaced
 from deadbeat.model.specification import keyed, read
 from deadbeat.model.words import shown
-from deadbeat.store.place import FolderKind
-from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
+from deadbeat.store.place import PROGRAM
+from deadbeat.store.runfolder import RunFolder, run_converter
 from deadbeat.targets.marks import Marks
 
 #: A release that comes this much later than a period after the last one skipped some.
@@ -133,7 +133,7 @@ class ProgramRun:
 class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
     """The folder."""
 
-    KIND, NOUN = "program", "measured program"
+    KIND, NOUN, HEAD = "program", PROGRAM.noun, PROGRAM.file
     RUN = ProgramRun
     CONVERTER = run_converter(ProgramKey, ProgramKey.parse)
 
@@ -153,7 +153,7 @@ def plan(spec: ProgramSpec) -> list[ProgramKey]:
 
 
 FOLDERS = RunFolders(
-    kind=FolderKind(EXPERIMENT_FILE, ProgramStore.NOUN, ProgramStore.KIND),
+    kind=PROGRAM,
     store=ProgramStore,
     read=partial(read, ProgramSpec),
     planned=lambda store: plan(read(ProgramSpec, store.spec)),
