@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from deadbeat.kinds.study.preset import Preset
     from deadbeat.kinds.study.results import Mask, StudyResults
     from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell
-    from deadbeat.marking import mark
     from deadbeat.model.comparison import CellComparison, Comparison
     from deadbeat.model.conclusion import (
         UNDECIDED,
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from deadbeat.report.charts import Chart, Curve, Heat, HeatCell, Panel
     from deadbeat.sched import Scheduler
     from deadbeat.stats.proportions import Count, Mean
+    from deadbeat.targets.marking import mark
 
     __version__: str
 
@@ -136,7 +136,7 @@ _PUBLIC = {
         *("DrawnPlot", "PlotPreset", "Question", "Side", "SidesTable", "caveats", "cpu_panels"),
         *("how", "overlay_panel", "sides_panel", "systems_table"),
     ),
-    "marking": ("mark",),
+    "targets.marking": ("mark",),
     "model.latency": ("LoadPoint",),
     "model.latency_summary": ("CellSummary",),
     "model.observations": ("Cell", "Metric", "Observation", "Observations"),

@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.kinds.program.results import ProgramSpec, tasks_of
+from deadbeat.kinds.program.results import tasks_of
+from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.model.errors import DataError
 from deadbeat.targets.marks import HEAD_BYTES, Writer, create, read
 

@@ -19,8 +19,9 @@ from helpers.answers import answer_of
 import deadbeat
 from deadbeat.build.native import native_root
 from deadbeat.cli.main import main
-from deadbeat.kinds.program.results import ProgramSpec, tasks_of
-from deadbeat.targets.guarded import Program
+from deadbeat.kinds.program.results import tasks_of
+from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.targets.guarded import GuardedProgram
 from deadbeat.targets.marks import FIELDS, MarkedTask, Marks
 
 PAGE = Path(__file__).parents[2] / "docs/howto/measure-your-own-program.md"
@@ -149,7 +150,7 @@ def test_a_program_that_fails_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_the_whole_group_ends(tmp_path: Path) -> None:
-    program = Program(("sh", "-c", "sleep 100 & echo $! > child; wait"))
+    program = GuardedProgram(("sh", "-c", "sleep 100 & echo $! > child; wait"))
     until(lambda: Path("child").is_file() and Path("child").read_text())
     child = int(Path("child").read_text())
     assert program.running()

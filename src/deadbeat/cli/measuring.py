@@ -328,6 +328,7 @@ COMMANDS = {
     ),
     "run": Measuring(
         kind="program",
+        spec="program.spec:ProgramSpec",
         text="""Measure a periodic program of your own: response times, missed deadlines, lateness,
     and releases without a job, of each task and CPU.
 

@@ -39,7 +39,7 @@ def ended_words(status: int) -> str:
     return f"by signal {-status}"
 
 
-class Program:
+class GuardedProgram:
     """Starts ``command``; `close` ends its whole group.
 
     Args:

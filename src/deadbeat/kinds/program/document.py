@@ -164,7 +164,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     )
 
 
-def rows(found: ProgramSummary) -> list[dict[str, Any]]:
+def rows(found: ProgramSummary) -> list[dict[str, object]]:
     """A mapping for each task and CPU: COLUMNS that files hold, and the maxima of the runs."""
     return [
         {"task": cell.task, **{c.key: c.of(cell) for c in COLUMNS if c.raw}}

@@ -20,13 +20,13 @@ from deadbeat.kinds.program.document import (
 )
 from deadbeat.kinds.program.results import (
     FOLDERS,
-    ProgramSpec,
     ProgramStore,
     ProgramSummary,
     plan,
     summarise,
 )
 from deadbeat.kinds.program.runner import ProgramExperiment
+from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.model.examples import example_platform
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of, read

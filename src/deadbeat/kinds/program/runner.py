@@ -13,15 +13,15 @@ from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.kinds.program.results import (
     ProgramKey,
     ProgramRun,
-    ProgramSpec,
     ProgramStore,
     tasks_of,
 )
+from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.model.errors import DeadbeatError
-from deadbeat.model.finding import Finding, Severity
+from deadbeat.model.finding import Finding
 from deadbeat.store.files import read_bytes
 from deadbeat.targets import marks
-from deadbeat.targets.guarded import Program, ended_words, shared_path
+from deadbeat.targets.guarded import GuardedProgram, ended_words, shared_path
 
 #: What a program that marks nothing lacks.
 ADD = (
@@ -61,7 +61,9 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         started, began = datetime.now(UTC).isoformat(), time.monotonic()
         stopped: KeyboardInterrupt | None = None
         try:
-            program = Program(self._spec.command, more={marks.VARIABLE: str(path)}, file=str(path))
+            program = GuardedProgram(
+                self._spec.command, more={marks.VARIABLE: str(path)}, file=str(path)
+            )
             ended = False
             try:
                 ended = program.wait(self._spec.duration)
@@ -85,13 +87,17 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             )
         problems = []
         if stopped is not None:
-            problems.append(_doubt("ended-early", "info", f"interrupted after {seconds:.1f} s"))
+            problems.append(
+                Finding(
+                    id="ended-early", severity="info", message=f"interrupted after {seconds:.1f} s"
+                )
+            )
         elif ended and (status or self._spec.duration):
             text = f"the program ended by itself after {seconds:.1f} s {ended_words(status)}"
-            problems.append(_doubt("program-ended", "warning", text))
+            problems.append(Finding(id="program-ended", severity="warning", message=text))
         if found.dropped:
             text = f"{found.dropped:,} jobs after the first {len(found.records):,} are not recorded"
-            problems.append(_doubt("marks-dropped", "warning", text))
+            problems.append(Finding(id="marks-dropped", severity="warning", message=text))
         yield ProgramRun(
             key=key,
             started=started,
@@ -116,7 +122,3 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         return ProgramRun(
             key=key, started="", seconds=2.0, status=None, tasks=tasks_of(found, self._spec)
         )
-
-
-def _doubt(name: str, severity: Severity, text: str) -> Finding:
-    return Finding(id=name, severity=severity, message=text)
