@@ -10,6 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deadbeat.cli.call import (
+        ask,
+        breakdown,
+        compare,
+        doctor,
+        latency,
+        load,
+        profile,
+        stress,
+        study,
+    )
     from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
     from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION
     from deadbeat.kinds.latency.observe import WORDS as LATENCY_WORDS
@@ -101,20 +112,29 @@ __all__ = [
     "UsageError",
     "__version__",
     "all_hold",
+    "ask",
+    "breakdown",
     "caveats",
+    "compare",
     "compare_tables",
     "cpu_panels",
     "difference_row",
     "differing_platforms",
+    "doctor",
     "how",
     "interval_text",
     "judge",
+    "latency",
+    "load",
     "load_words",
     "mark",
     "open",
     "overlay_panel",
+    "profile",
     "seconds_text",
     "sides_panel",
+    "stress",
+    "study",
     "study_curves",
     "study_means",
     "study_migrations",
@@ -128,6 +148,10 @@ __all__ = [
 
 #: Module -> the names that it has; with a colon what a name is called there.
 _PUBLIC = {
+    "cli.call": (
+        *("ask", "breakdown", "compare", "doctor", "latency", "load", "profile", "stress"),
+        "study",
+    ),
     "compare.engine": ("FALSE_ALARMS", "CompareOptions", "compare_tables"),
     "kinds.latency.words": ("interval_text", "load_words"),
     "kinds.latency.histograms": ("HISTOGRAM_CAPTION",),

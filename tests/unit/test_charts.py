@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
+from importlib import resources
 from itertools import pairwise
 
 import numpy as np
@@ -29,6 +32,8 @@ from deadbeat.report.charts import (
     stacked,
 )
 from deadbeat.report.paper import FORMATS, Words, draw_charts
+
+ASSETS = resources.files("deadbeat.report") / "assets"
 
 
 def one_of_each() -> Chart:
@@ -161,3 +166,13 @@ def test_lines_have_ticks_where_something_was_run_only():
     assert panel.x_ticks == (2.0, 5.0)
     steps = Curve(label="a", x=(2.0, 5.0), y=(1.0, 2.0), kind="steps")
     assert Panel(title="", x_label="", y_label="", curves=(steps,)).x_ticks == ()
+
+
+def test_the_part_of_plotly_in_pages_is_of_the_installed_version() -> None:
+    """tools/plotly renews it."""
+    part = gzip.decompress((ASSETS / "plotly-cartesian.min.js.gz").read_bytes()).decode()
+    whole = (resources.files("plotly") / "package_data/plotly.min.js").read_text("utf-8")
+    version = re.search(r"plotly\.js v([\d.]+)", whole)
+    assert version is not None and f"v{version[1]}" in part[:400]
+    assert "MIT" in part[:400] and "\r" not in part
+    assert "Permission is hereby granted" in (ASSETS / "plotly-LICENSE.txt").read_text("utf-8")

@@ -83,7 +83,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("doctor", "--rt-cpus", "0-99999999999"), 2, "is too long a range (at most 4096 numbers)"),
         (("latency", "--engine", "foo"), 2, '"foo" is not a choice (one of cyclictest, prober)'),
         (("load", "--remedies", "pin,pin"), 2, "names a remedy twice (name each once)"),
-        (("tune", "apply", "bad.toml"), 2, "(docs/howto/tune-a-machine.md shows one)"),
+        (("tune", "apply", "bad.toml"), 2, "(deadbeat tune list shows the profiles)"),
         (("calibrate", "--simulated", "--pool", "ful"), 2, '--pool: "ful" is not a choice (did'),
         (
             ("calibrate", "--simulated", "--duration", "0"),

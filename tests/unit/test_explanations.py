@@ -57,3 +57,17 @@ def test_the_generated_pages_are_those_of_the_code() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_explanations_are_in_plain_words() -> None:
+    """Words that a native reader stumbled over do not come back."""
+    stumbling = re.compile(
+        r"\bbeside\b|\btells\b|\btold of\b|so many\b|counts? nowhere|surely|lacking|set beside"
+    )
+    found = [
+        (each.id, match[0])
+        for each in explanations().values()
+        for text in (each.title, each.wrong, each.check)
+        for match in stumbling.finditer(text)
+    ]
+    assert found == []

@@ -126,7 +126,7 @@ def test_one_repeat_says_how_little_it_tells_of_a_cell() -> None:
     random = np.random.default_rng(6)
     a, b, again = (session(name, random, (0.02,) * 5) for name in "abr")
     (metric,) = compare_sides(a, b, [again], options=MEDIAN).metrics
-    assert metric.gate_basis.endswith("one repeat hardly tells the scatter of a single cell")
+    assert metric.gate_basis.endswith("one repeat hardly shows the scatter of a single cell")
 
 
 def test_bounds_by_hand() -> None:

@@ -348,7 +348,7 @@ def test_a_runner_of_unknown_priority_is_not_said_to_be_lower() -> None:
         latency_ns=91_000,
     )
     assert said.startswith(
-        "88.5 us ready without its CPU: thing (40) ran for 88.5 us; no event tells"
+        "88.5 us ready without its CPU: thing (40) ran for 88.5 us; no event says"
     )
 
 

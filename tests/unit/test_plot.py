@@ -127,20 +127,21 @@ def test_maxima_of_runs_of_different_lengths_have_no_interval(fast):
     long = side("standard", scale=3.0, seconds=0.5)
     drawn = preset_of("two-kernels").draw(question([long, fast]))
     assert "runs of different lengths" in words(drawn)
-    assert "Measured for different times (standard 2 s, rt 1 s beside mixed 100 %)" in words(drawn)
+    told = "Measured for different times (standard 2 s, rt 1 s under load mixed 100 %)"
+    assert told in words(drawn)
 
 
 def test_one_run_a_side_says_that_it_cannot_be_sure(slow):
     once = side("rt", repeats=1)
     drawn = preset_of("hardening").draw(question([once, slow]))
     assert "is not known: fewer than 3 pairs of runs" in words(drawn)
-    assert "rt: a single run beside a load has no interval" in words(drawn)
+    assert "rt: a single run under a load has no interval" in words(drawn)
 
 
 def test_the_lowest_kernel_is_named_and_whether_it_is_so_for_sure(fast):
     slower = [side(name, scale=200.0, seed=k) for k, name in enumerate(("standard", "other"), 5)]
     drawn = preset_of("preemption").draw(question([*slower, fast]))
-    assert "rt has the lowest maximum of one run beside every load" in words(drawn)
+    assert "rt has the lowest maximum of one run under every load" in words(drawn)
     assert (
         "by more than chance between these sessions is shown (5 % for all loads together)"
         in words(drawn)
@@ -159,9 +160,9 @@ def test_hardening_that_costs_nothing_is_not_called_a_cost(fast):
     drawn = preset_of("hardening-average").draw(question([fast, side("hardened", seed=8)]))
     assert "the source of this figure took 6 h" in words(drawn)
     average = next(text for text in drawn.sentences if text.startswith("Average"))
-    assert "no difference" in average or "beside 1 of 3" in average
+    assert "no difference" in average or "under 1 of 3" in average
     costly = preset_of("hardening-average").draw(question([fast, side("hard", scale=1.5)]))
-    assert "hard is larger beside 3 of 3 loads" in words(costly)
+    assert "hard is larger under 3 of 3 loads" in words(costly)
 
 
 def made_up(draw: np.random.Generator, runs: int) -> SimpleNamespace:
@@ -254,7 +255,7 @@ def test_inventories_stand_side_by_side_or_are_asked_for(slow, fast):
 def test_the_cpus_of_the_nearest_load_are_drawn_and_that_is_said(fast):
     quarter = side("q", loads=(IDLE, LoadPoint("cpu", 75)))
     drawn = preset_of("per-cpu").draw(question([quarter]))
-    assert "beside cpu 75 %" in drawn.charts[0].title
+    assert "under cpu 75 %" in drawn.charts[0].title
     assert "cpu 50 % was not measured" in words(drawn)
     asked = question([fast], load=MIXED)
     drawn = preset_of("per-cpu").draw(asked)

@@ -261,7 +261,7 @@ def test_a_measured_campaign_has_nothing_for_the_simulator(tmp_path: Path) -> No
     assert caught.value.message == (
         "tiny was measured on bench: its executables do not run on elsewhere, which is simulated"
     )
-    assert "deadbeat sched predict tiny shows predicted beside measured" in caught.value.hint
+    assert "deadbeat sched predict tiny compares predicted with measured" in caught.value.hint
 
 
 @pytest.mark.parametrize("mode", ["profile", "stress"])

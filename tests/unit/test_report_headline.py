@@ -224,11 +224,12 @@ def test_several_deadlines_are_answered_at_the_shortest():
 
 
 def test_the_smallest_effect_in_words():
-    assert noise_floor(demo_summary()).text == "smallest effect visible here: 1.2 %"
+    assert noise_floor(demo_summary()).text == "only slowdowns of 1.2 % or more could be seen here"
     unknown = evolve(demo_summary(), noise_floor={"smallest_effect": None, "basis": "too few"})
-    assert noise_floor(unknown).text == "smallest effect visible here: not known"
+    assert noise_floor(unknown).text == "how small a slowdown could be seen here is unknown"
     assert (
-        noise_floor(demo_summary(floor=None)).text == "smallest effect visible here: not measured"
+        noise_floor(demo_summary(floor=None)).text
+        == "how small a slowdown could be seen here was not measured"
     )
 
 

@@ -64,7 +64,7 @@ def test_every_distribution_is_drawn_with_its_labels_and_units(svgs):
     for content in svgs.values():
         words = svg_words(content)
         assert "SIMULATED, policy other" in words
-        assert "Smallest effect visible here: 1.2 %." in words
+        assert "Only slowdowns of 1.2 % or more could be seen here." in words
     words = svg_words(svgs["distribution-slowdown.svg"])
     for text in (
         "slowdown of a task set (together / alone)", "task sets per bin (%)",

@@ -27,28 +27,42 @@ OPTIONS = {
     "Begin with": "quick preset campaign study simulated | import executor",
     "What to vary": (
         "cores sync-share contended-ratio loads engine normal remedies processors tasks"
-        " tasks-per-core utilisation deadline-factor critical-cores sets form policies"
-        " | step priorities fill-utilisation per-task"
+        " tasks-per-core utilisation deadline-factor critical-cores sets count form"
+        " | step fill-utilisation per-task"
     ),
     "Task sets": (
-        "wcet-min wcet-max programs-from"
+        "wcet-min wcet-max programs-from utilisations deadlines offsets"
         " | distribution fragments segments-max classes-min classes-max utilisation-method"
-        " utilisation-min utilisation-max periods period-min period-max pool seed"
+        " utilisation-min utilisation-max mean heavy-share heavy-from periods period-min"
+        " period-max granularity lcm-limit deadline-min deadline-max tolerance attempts pool"
+        " seed first"
     ),
     "Real-time work": "interval round period deadline limits",
     "Length": (
         "duration repeats remedy-repeats precision time-budget warmup fresh retry"
-        " | precision-metric sets-min sets-max sets-mean max-steps miss-share search-from search-to"
-        " steps"
+        " | precision-metric sets-min sets-max sets-mean miss-share search-from search-to steps"
     ),
     "Machine": (
-        "cpus rt-cpus policy priority"
-        " | layout dma-latency calibration calibration-seconds cost-basis slot-periods"
+        "cpus rt-cpus | layout dma-latency calibration calibration-seconds cost-basis slot-periods"
         " warmup-jobs overrun"
     ),
+    "Scheduling": (
+        "policy priority scheduler test ties partition order admission unplaced balance"
+        " cluster-size threshold cost-context-switch cost-migration cost-cache-reload blocking"
+        " | priorities"
+    ),
+    "Simulation": "simulate model method horizon max-steps run-on metrics workers dask",
+    "Checks": "only workload all hardening-cost trials",
+    "Comparison": "aa metric minimum-effect minimum-miss ungated per-cpu allow-mixed partial",
     "Recording": "causes trace keep-above beside | worst split counters",
-    "Output": "name runs out html figures junit annotations openmetrics perfetto fail-on json",
+    "Output": (
+        "name names load from inventory runs out html report gantt perfetto show-from show-to"
+        " format figures junit annotations openmetrics fail-on force list json"
+    ),
 }
+
+#: A command with no more options than this shows the rare ones, too.
+FEW = 28
 
 #: What options were called before, by command: they are still accepted, with a note.
 RENAMED = {
@@ -128,7 +142,7 @@ class Titled(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         found = super().get_params(ctx)
-        if any(place(each)[1] for each in found):
+        if len(found) > FEW and any(place(each)[1] for each in found):
             everything = click.Option(
                 ["--help-all"],
                 is_flag=True,
@@ -146,11 +160,12 @@ class Titled(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         titles = [*OPTIONS, "Other"]
         rows: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
-        options = sorted(self.get_params(ctx), key=_order)
-        for option in options:
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        everything = ctx.meta.get(_ALL) or len(options) <= FEW
+        for option in sorted(options, key=_order):
             title, rare = place(option)
             record = option.get_help_record(ctx)
-            if record is not None and (ctx.meta.get(_ALL) or not rare):
+            if record is not None and (everything or not rare):
                 rows[title].append(record)
         shown = {title: records for title, records in rows.items() if records}
         # A handful of options needs no titles.

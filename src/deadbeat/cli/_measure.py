@@ -31,6 +31,7 @@ from deadbeat.kinds.registry import kind_of
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.specification import names_in_file
 from deadbeat.model.words import duration
+from deadbeat.report.machines import Verdicted
 from deadbeat.store.files import read_toml
 from deadbeat.store.place import point_latest
 
@@ -59,6 +60,8 @@ def measure(
     simulated: bool = False,
     quick: bool | None = None,
     fail_on: str | None = None,
+    junit: Path | None = None,
+    annotations: bool = False,
     **_others: object,
 ) -> int:
     """Measures what a command asks for; returns the exit status.
@@ -112,13 +115,26 @@ def measure(
     if as_json:
         for note in notes:
             say(note)
-    answer = evolve(shown, lines=(*notes, *shown.lines))
-    print_shown(answer, as_json=as_json, command=command)
+    answer = evolve(shown, lines=(*notes, *shown.lines), cases=_cases(shown, fail_on))
+    print_shown(answer, as_json=as_json, command=command, junit=junit, annotations=annotations)
     if not outcome.complete and time_budget is not None and not as_json:
         click.echo(
             f"the time is over, {outcome.done} {experiment.unit} are kept; continue with: {again}"
         )
     return DeadbeatError.exit_status if shown.empty else int(fail_on in shown.fails)
+
+
+def _cases(shown: Shown, fail_on: str | None) -> list[Verdicted]:
+    """Whether anything counts, and whether what it is to fail on is so."""
+    doubts = shown.document.findings if shown.document else ()
+    told = " ".join([shown.headline, *(f"{each.severity}: {each.message}" for each in doubts)])
+    asked = {"something-counts": shown.empty}
+    if fail_on is not None:
+        asked[f"no-{fail_on}"] = fail_on in shown.fails
+    return [
+        Verdicted(name=name, verdict="failed" if failed else "passed", message=told)
+        for name, failed in asked.items()
+    ]
 
 
 def carried_out(

@@ -114,6 +114,14 @@ class CpuList(Ruled):
 
 
 JSON = opt("--json", "Print JSON and nothing else on stdout.", to="as_json")
+OPENMETRICS = opt("--openmetrics", "Print the figures as OpenMetrics text and nothing else.")
+#: Options that say how an answer is told, not what is asked.
+HOW = ("as_json", "openmetrics", "junit", "annotations")
+#: Of commands with a verdict.
+CI = (
+    opt("--junit FILE", "Write what passed and failed as JUnit XML.", type=PATH),
+    opt("--annotations", "Print what failed on stderr as annotations of GitHub."),
+)
 RUNS = opt(
     "--runs FOLDER",
     "Folder of results; also DEADBEAT_RUNS.  [./runs]",
@@ -197,12 +205,12 @@ class Declared(Titled):
         return found
 
     def _do(self, **options: Any) -> int:
-        as_json = {"as_json": options.pop("as_json")} if "as_json" in options else {}
+        how = {name: options.pop(name) for name in HOW if name in options}
         found = self.function()(**options)
         if found is None or isinstance(found, int):
             return int(found or 0)
         command = click.get_current_context().command_path.partition(" ")[2]
-        import_module(f"{__package__}._output").print_shown(found, command=command, **as_json)
+        import_module(f"{__package__}._output").print_shown(found, command=command, **how)
         return int(found.status)
 
 

@@ -6,13 +6,15 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version as version_of
+from pathlib import Path
 from typing import Any
 
 import click
 from attrs import asdict
 
 from deadbeat.kinds.base import Shown
-from deadbeat.report import terminal
+from deadbeat.report import machines, terminal
+from deadbeat.store.files import atomic_write, storing
 
 #: Of an answer: a line, or what prints a part of it.
 Part = str | Callable[[], None]
@@ -60,15 +62,34 @@ def envelope(shown: Shown, command: str = "") -> dict[str, object]:
     }
 
 
-def print_shown(shown: Shown, *, as_json: bool = False, command: str = "") -> None:
+def print_shown(
+    shown: Shown,
+    *,
+    as_json: bool = False,
+    command: str = "",
+    junit: Path | None = None,
+    annotations: bool = False,
+    openmetrics: bool = False,
+) -> None:
     """What a command answers.
 
     Args:
         command: As for `envelope`.
+        junit: Where what passed and failed is written. ``annotations``: said on stderr too.
+        openmetrics: The figures alone.
 
     Raises:
         UsageError: There is nothing to read.
     """
+    if junit is not None:
+        about = {"headline": shown.headline, "deadbeat": version_of("deadbeat")}
+        with storing(junit):
+            atomic_write(junit, machines.junit(command, shown.cases, about))
+    for line in machines.annotated(shown.cases) if annotations else ():
+        click.echo(line, err=True)
+    if openmetrics and shown.metrics is not None:
+        click.echo(shown.metrics(), nl=False)
+        return
     if as_json:
         print_json(envelope(shown, command))
         return

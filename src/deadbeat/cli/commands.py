@@ -11,11 +11,13 @@ import click
 
 from deadbeat.cli._options import (
     CALIBRATION,
+    CI,
     CPUS,
     FIGURES,
     JSON,
     MACHINE,
     MEASURING,
+    OPENMETRICS,
     PATH,
     POLICY,
     RT_CPUS,
@@ -166,6 +168,7 @@ add(
     FIGURES,
     RUNS,
     JSON,
+    *CI,
 )
 add(
     root,
@@ -210,6 +213,8 @@ add(
     ),
     RUNS,
     JSON,
+    OPENMETRICS,
+    *CI,
 )
 add(
     root,
@@ -246,12 +251,12 @@ add(
     Exit status 2 where --from gives nothing that any of them could be judged from.
 
     Each names its criterion and the numbers it rests on. Without --from the campaigns that are
-    lacking are run: one profile serves 1 to 4, a stress campaign with critical cores 5, a random
+    missing are run: one profile serves 1 to 4, a stress campaign with critical cores 5, a random
     one 6. A campaign that was finished here before, with the same parameters and on the same
     kernel, is not run again.
 
     \b
-    deadbeat observe 1 2              run what is lacking, judge
+    deadbeat observe 1 2              run what is missing, judge
     deadbeat observe 1..4 --from paper
     deadbeat observe 7 8 --from A B   B ran the programs of A: --programs-from""",
     arg("what", "[1..9|all]...", nargs=-1),
@@ -371,13 +376,14 @@ add(
     RUN,
     RUNS,
     JSON,
+    OPENMETRICS,
 )
 add(
     root,
     "version",
     "results:version",
     "Show the version.",
-    """Show the version of deadbeat, and of what it stands on.""",
+    """Show the version of deadbeat and of its dependencies.""",
     JSON,
 )
 add(
@@ -394,6 +400,11 @@ add(
     is part of deadbeat show.""",
     RUN,
     opt("--worst K", "Number of jobs to show.  [20]", type=whole(1, 1000), default=20),
+    opt(
+        "--perfetto FILE.json",
+        "Write the events around a campaign's worst jobs for ui.perfetto.dev.",
+        type=PATH,
+    ),
     RUNS,
     JSON,
 )

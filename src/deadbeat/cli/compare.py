@@ -20,6 +20,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Metric
 from deadbeat.model.words import nearest, shown
 from deadbeat.report.document import Document
+from deadbeat.report.machines import Verdicted
 from deadbeat.report.paper import FORMATS
 from deadbeat.report.terminal import finding_line, print_parts
 from deadbeat.store.campaign import free_bytes
@@ -89,6 +90,7 @@ def compare(
         kind="compare",
         headline=" ".join(map(_verdict, result.comparisons)),
         doubts=result.findings,
+        cases=list(_cases(result, failing or FAIL_ON["worse"])),
         plain={**result.plain(), "report": str(page)},
         parts=[*_parts(result, document), f"report: {page}"],
         status=1 if reasons else 0,
@@ -115,6 +117,19 @@ def asked_metrics(
         for metric in kind.metrics
         if not names or metric.name in names
     )
+
+
+def _cases(result: ComparisonResult, failing: set[str]) -> Iterator[Verdicted]:
+    """A case for each metric of each comparison."""
+    for comparison in result.comparisons:
+        for each in comparison.metrics:
+            failed, open_ = each.verdict in failing, each.verdict == "undecided"
+            yield Verdicted(
+                name=each.metric.name,
+                group=f"compare.{comparison.baseline}.{comparison.other}",
+                verdict="failed" if failed else "skipped" if open_ else "passed",
+                message=f"{each.metric.words}: {each.verdict}; {comparison.reason}",
+            )
 
 
 def _failures(result: ComparisonResult, failing: set[str]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.model.errors import UsageError
 from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
 from deadbeat.report.doctor_page import write_doctor
+from deadbeat.report.machines import CaseVerdict, Verdicted, openmetrics
 from deadbeat.report.terminal import finding_line, print_part
 from deadbeat.settings import doctor_summary as summary
 from deadbeat.settings.doctor import DoctorReport, examine, of_families
@@ -71,6 +72,8 @@ def doctor(
     return Shown(
         kind="doctor",
         headline=summary.sentence(report),
+        cases=list(_cases(report, fail_on)),
+        metrics=lambda: _metrics(report),
         plain={**summary.as_json(report), "page": str(page) if page else None},
         parts=[*_parts(report, every=show_all), *([f"report: {page}"] if page else [])],
         status=_status(report, fail_on),
@@ -96,6 +99,29 @@ def _require_online(target: Target, asked: Sequence[int] | None) -> None:
             f"--rt-cpus: CPU {cpus_text(strange)} is not online here",
             f"online: {cpus_text(online)}",
         )
+
+
+def _cases(report: DoctorReport, least: Severity | None) -> Iterator[Verdicted]:
+    """A case for each check; what is less grave than asked for does not fail."""
+    failing = report.failing(least or "info")
+    for result in report.results:
+        passed: CaseVerdict = "skipped" if result.status == "unknown" else "passed"
+        yield Verdicted(
+            name=result.id,
+            group=f"doctor.{result.id.partition('.')[0]}",
+            verdict="failed" if result in failing else passed,
+            message=f"{result.severity}: {summary.told(result)} {summary.cure(result)}".strip(),
+        )
+
+
+def _metrics(report: DoctorReport) -> str:
+    """Which checks fail; what is not known has no sample."""
+    rows = [
+        {"id": each.id, "severity": each.severity, "failed": int(each.status == "fail")}
+        for each in report.results
+        if each.status != "unknown"
+    ]
+    return openmetrics("check", rows, ("id", "severity"), {})
 
 
 def _status(report: DoctorReport, least: Severity | None) -> int:

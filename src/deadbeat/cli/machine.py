@@ -218,8 +218,8 @@ def _trials(outcomes: list[TrialOutcome]) -> Iterator[str]:
         yield f"no scheduling events: {reason}"
         if undecided:
             yield (
-                f"undecided without them: {undecided}; allow tracing (root, tracefs:"
-                " docs/howto/find-out-why.md) and try again"
+                f"undecided without them: {undecided}; allow tracing (as root, with tracefs"
+                " mounted) and try again"
             )
     elif undecided:
         yield (

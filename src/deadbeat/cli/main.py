@@ -96,7 +96,7 @@ def _run(words: list[str]) -> int:
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except click.ClickException as error:
-        return _fail(*_explain(error), status=error.exit_code)
+        return _fail(*explain_usage(error), status=error.exit_code)
     except DeadbeatError as error:
         return _fail(error.message, error.hint, error.details, status=error.exit_status)
 
@@ -120,7 +120,7 @@ def _line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _explain(error: click.ClickException) -> tuple[str, str]:
+def explain_usage(error: click.ClickException) -> tuple[str, str]:
     """Message and hint of what click refused, with the nearest right word."""
     context = getattr(error, "ctx", None)
     name = context.command_path if context else "deadbeat"

@@ -13,6 +13,7 @@ from attrs import field, frozen
 from deadbeat.cli._help import Titled
 from deadbeat.cli._options import (
     CALIBRATION,
+    CI,
     FIGURES,
     JSON,
     MACHINE,
@@ -123,7 +124,7 @@ def command(name: str) -> click.Command:
             own.file,
             *value_options(values),
             *own.own,
-            *([failing] if own.fail_on else []),
+            *([failing, *CI] if own.fail_on else []),
             *own.machine,
             opt("--fresh", "Begin anew instead of continuing."),
             opt(
@@ -319,7 +320,7 @@ COMMANDS = {
     lost a run, and begins a new one (NAME-2, NAME-3, ...) once all are finished; --fresh begins a
     new one at once. No measurement is ever overwritten; --retry repeats the runs that failed.
 
-    Every option is a key of a campaign file, too: docs/reference/campaign-file.md.""",
+    Every option is a key of a campaign file, too (--campaign).""",
         quick=_QUICK,
         presets="Preset to start from: default, quick or paper.  [default]",
         own=(opt("--step X", "Step of both axes of the grid, rho and alpha: 0.1."), *_OWN),

@@ -9,21 +9,33 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import attrs
+from attrs import evolve
 
 from deadbeat.cli._output import say, table
-from deadbeat.kinds.base import Shown
+from deadbeat.kinds.base import ExperimentKind, Shown
+from deadbeat.kinds.contention.late import late_of
+from deadbeat.kinds.contention.perfetto import perfetto as events_of
 from deadbeat.kinds.contention.place import LATEST, find_campaign
 from deadbeat.kinds.registry import all_kinds, find
 from deadbeat.kinds.study.preset import presets
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import explanations
 from deadbeat.model.words import nearest, shown
+from deadbeat.report.machines import openmetrics
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.place import FolderState, beheaded
 
 
 def show(run: str, runs: Path) -> Shown:
     kind, path = find(runs, run)
-    return kind.show(path)
+    return evolve(kind.show(path), metrics=lambda: _metrics(kind, path))
+
+
+def _metrics(kind: ExperimentKind, path: Path) -> str:
+    found = kind.open(path)
+    labels = {"run": path.name, "simulated": str(found.simulated).lower()}
+    return openmetrics(found.shown.kind or kind.name, found.rows, kind.keys, labels)
 
 
 def report(run: str, runs: Path, figures: bool) -> Shown:
@@ -31,8 +43,13 @@ def report(run: str, runs: Path, figures: bool) -> Shown:
     return kind.report(path, figures)
 
 
-def why(run: str, runs: Path, worst: int) -> Shown:
+def why(run: str, runs: Path, worst: int, perfetto: Path | None) -> Shown:
     kind, path = find(runs, run)
+    if perfetto is not None:
+        store = CampaignStore.open(find_campaign(runs, run))
+        text = events_of(store, late_of(store, count=worst).jobs)
+        with storing(perfetto):
+            atomic_write(perfetto, text)
     if kind.why is None:
         find_campaign(runs, run)
         raise UsageError(f"{path.name} is a {kind.folder.noun}", f"deadbeat show {path.name}")
@@ -56,7 +73,7 @@ def runs(runs: Path) -> Shown:
             plain=plain,
             parts=[partial(say, f"nothing in {runs} yet: deadbeat latency --quick")],
         )
-    columns = ["name", "state", "preset", "runs", "failed", "note"]
+    columns = ["name", "state", "asked for", "runs", "failed", "note"]
     return Shown(plain=plain, parts=[table(columns, rows, numeric=columns[3:])])
 
 

@@ -100,7 +100,7 @@ def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> S
     store = LatencyStore.open(path)
     runs = tuple(store.runs())
     if not runs:
-        raise UsageError(f"{path} holds no run", "repeat its command: it measures what is lacking")
+        raise UsageError(f"{path} holds no run", "repeat its command: it measures what is missing")
     kept = path / DOCTOR_FILE
     source = inventory or (kept if kept.is_file() else None)
     return Side(

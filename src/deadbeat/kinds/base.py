@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
@@ -18,6 +20,9 @@ from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.words import duration, size
 from deadbeat.report.document import Document, Table
+from deadbeat.report.machines import Verdicted
+from deadbeat.report.notebook import Drawing, glance
+from deadbeat.report.paper import Words
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.place import FolderKind, FolderState, Place
 
@@ -44,6 +49,8 @@ class Shown:
         empty: Nothing counts: the question of a measurement has no answer.
         invalid: Runs that count nowhere.
         fails: What ``--fail-on`` may name that is so.
+        cases: What passed or failed, for a CI's own format.
+        metrics: The figures as OpenMetrics text.
     """
 
     plain: Any
@@ -63,6 +70,8 @@ class Shown:
     empty: bool = False
     invalid: int = 0
     fails: frozenset[str] = frozenset()
+    cases: Sequence[Verdicted] = ()
+    metrics: Callable[[], str] | None = None
 
 
 @frozen(kw_only=True)
@@ -162,7 +171,8 @@ class ExperimentKind:
         state_of: How far one is; damage is a state, not an error.
         show: Its results. ``report``: writes everything derived (with figures or without), and
             says where. ``why``: explains the worst so many; None: `show` does.
-        open: Its results for whoever analyses them in Python.
+        open: Its results for whoever analyses them in Python; ``keys``: the columns of its table
+            that say which row it is.
         begin: Makes or continues a folder; whatever can be refused is refused before.
         spec: Of a kind whose command is made of this alone: the class of its specification, whose
             fields have options.
@@ -175,28 +185,81 @@ class ExperimentKind:
     report: Callable[[Path, bool], Shown]
     why: Callable[[Path, int], Shown] | None = None
     open: Callable[[Path], Any]
+    keys: tuple[str, ...] = ()
     begin: Callable[[Begin], Begun]
     spec: type[Any] | None = None
 
 
-@frozen(kw_only=True)
-class Stored(Generic[S, T]):
-    """What `deadbeat.open` gives of a folder.
+#: A row of a result's table for Python: column -> number, text or None.
+TableRow: TypeAlias = Mapping[str, Any]
 
-    Attributes:
-        store: The folder, with its single runs.
-        summary: What they say, typed.
-        rows: The same as a table: one mapping for each cell.
-    """
 
-    store: S
-    summary: T
-    rows: Sequence[Mapping[str, Any]]
+class OpenedResult(ABC):
+    """What `deadbeat.open` gives of every folder; a notebook shows its answer."""
+
+    #: Says what there is, for whoever reads it.
+    show: Callable[[Path], Shown]
+
+    @property
+    @abstractmethod
+    def path(self) -> Path:
+        """The folder."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> Sequence[TableRow]:
+        """The results as a table: one mapping for each cell, point or group."""
+
+    @cached_property
+    def shown(self) -> Shown:
+        """What ``deadbeat show`` answers: ``kind``, ``state``, ``headline``, ``plain``."""
+        return self.show(self.path)
+
+    @property
+    def document(self) -> Document:
+        """The page as sections, tables and figures.
+
+        Raises:
+            DeadbeatError: Nothing is stored yet.
+        """
+        if self.shown.document is None:
+            raise DeadbeatError(f"{self.path} holds no result yet", "measure first")
+        return self.shown.document
+
+    @property
+    def headline(self) -> str:
+        """The answer in a sentence or two."""
+        return self.shown.headline
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What makes the result doubtful."""
+        return self.document.findings
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """What must show on every figure: ``SIMULATED`` ...."""
+        return self.document.labels
+
+    @property
+    def figures(self) -> dict[str, Drawing]:
+        """The figures by name: a notebook shows them, ``save`` writes them."""
+        document = self.document
+        words = Words(labels=", ".join(document.labels), caption=document.title)
+        return {chart.name: Drawing(chart, words) for chart in document.charts}
+
+    def _repr_html_(self) -> str:
+        return glance(self.document)
 
     @property
     def columns(self) -> Columns:
         """The table as numpy columns by name."""
         return Columns.of(self.rows)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether a simulator made it: then nothing in it was measured."""
+        return any(label.lower().startswith("simulated") for label in self.labels)
 
     def to_pandas(self) -> Any:
         """The table as a pandas DataFrame.
@@ -205,3 +268,26 @@ class Stored(Generic[S, T]):
             DeadbeatError: pandas is not installed.
         """
         return self.columns.to_pandas()
+
+
+@frozen(kw_only=True, repr=False)
+class Stored(OpenedResult, Generic[S, T]):
+    """A folder with its results.
+
+    Attributes:
+        store: The folder, with its single runs.
+        summary: What they say, typed.
+        rows, show: As of every `OpenedResult`.
+    """
+
+    store: S
+    summary: T
+    rows: Sequence[TableRow]
+    show: Callable[[Path], Shown]
+
+    @property
+    def path(self) -> Path:
+        return Path(getattr(self.store, "path"))  # noqa: B009  every store has a folder
+
+    def __repr__(self) -> str:
+        return f"<{self.path}: {self.headline}>"

@@ -54,12 +54,11 @@ def asset(name: str) -> str:
 
 
 def content_policy(*scripts: str) -> str:
-    """Nothing from outside; of scripts only these, and the library that one of them unpacks.
+    """Nothing from outside; of scripts only these, one of which may be unpacked by another.
     Plotly sets styles and draws to blobs."""
-    unpacked = [_library() for text in scripts if text.startswith(_UNPACK)]
     hashes = " ".join(
         "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
-        for text in (*scripts, *unpacked)
+        for text in scripts
     )
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
@@ -67,11 +66,19 @@ def content_policy(*scripts: str) -> str:
     )
 
 
+#: What draws everything but surfaces; `tools/plotly` renews it.
+_FLAT = "plotly-cartesian.min.js.gz"
+
+
 @cache
-def _library() -> str:
-    """The plotting library of the installed plotly package, in one line-ending convention."""
-    text = resources.files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+def _library(surfaces: bool) -> bytes:
+    """The plotting library, compressed: a part of it comes with deadbeat; the whole of it, with
+    surfaces and four times as large, is that of the installed plotly package."""
+    if surfaces and can_draw(PAGES):
+        whole = resources.files("plotly").joinpath("package_data/plotly.min.js").read_bytes()
+        # Level 6: the highest takes half as long again and saves 4 KB.
+        return gzip.compress(whole.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), 6, mtime=0)
+    return resources.files("deadbeat.report").joinpath(f"assets/{_FLAT}").read_bytes()
 
 
 #: How every page of figures begins to load the library; charts.js waits for the promise.
@@ -79,13 +86,9 @@ _UNPACK = "const plotlyReady ="
 
 
 @cache
-def plotly() -> str:
-    """A script that unpacks the plotting library: compressed it is 2 MB instead of 5."""
-    if not can_draw(PAGES):
-        why = "plotly is not installed where this page was made"
-        return f'var plotlyReady = Promise.reject(new Error("{why}"));'
-    # Level 6: the highest takes half as long again and saves 4 KB.
-    packed = base64.b64encode(gzip.compress(_library().encode(), 6, mtime=0)).decode()
+def plotly(*, surfaces: bool) -> str:
+    """A script that unpacks the plotting library."""
+    packed = base64.b64encode(_library(surfaces)).decode()
     return f"""{_UNPACK} (async () => {{
   const packed = Uint8Array.from(atob("{packed}"), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -129,11 +132,13 @@ def page(document: Document) -> str:
     draws = document.draws or bool(charts)
     scripts = (*([_DRAWING] if draws else []), *document.scripts)
     script = "".join(map(asset, scripts))
-    library = plotly() if draws else ""
+    surfaces = any(panel.surface for chart in charts for panel in chart.panels)
+    library = plotly(surfaces=surfaces) if draws else ""
+    unpacked = gzip.decompress(_library(surfaces)).decode() if draws else ""
     sections = "\n".join(_sections(document, warn=draws))
     links = [section for section in document.sections if section.link != ""]
     head = Template(asset("head.html")).substitute(
-        policy=content_policy(*filter(None, (library, script))),
+        policy=content_policy(*filter(None, (library, script, unpacked))),
         title=text(f"{document.title} – deadbeat {document.kind}", spaces=False),
         style="".join(map(asset, ("page.css", "charts.css", *document.styles))),
     )

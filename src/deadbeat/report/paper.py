@@ -65,18 +65,18 @@ _METADATA: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-#: What draws, an extra of the installation: on paper, and in pages.
+#: What draws, an extra of the installation: figures on paper, and surfaces in pages.
 PAPER, PAGES = "matplotlib", "plotly"
+_DRAWN_BY = {PAPER: "figures", PAGES: "surfaces"}
 
 
 def can_draw(package: str) -> bool:
-    """Whether ``package`` is installed; if not, one warning names all that are lacking."""
-    lacking = [name for name in (PAPER, PAGES) if find_spec(name) is None]
-    if lacking:
-        names = " and ".join(lacking)
-        told = f"pictures are not drawn without {names}: pip install {' '.join(lacking)}"
+    """Whether ``package`` is installed; if not, a warning says what is not drawn."""
+    found = find_spec(package) is not None
+    if not found:
+        told = f"{_DRAWN_BY[package]} are not drawn without {package}: pip install {package}"
         warnings.warn(NotDrawnWarning(told), stacklevel=1)
-    return package not in lacking
+    return found
 
 
 def _printable(text: str) -> str:

@@ -17,7 +17,7 @@ from deadbeat.sched.arrays import TaskBatch
 TOLERANCE_PER_PROCESSOR = 0.02
 
 _SEEDS = 1 << 64
-_HINT = "see docs/reference/generators.md"
+_HINT = "deadbeat sched generate --list"
 
 
 @frozen(kw_only=True)

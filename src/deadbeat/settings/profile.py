@@ -86,7 +86,7 @@ def _read(path: Path) -> dict[str, object]:
         return tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         text = " ".join(f"{path}: not TOML: {error}".split())
-        raise UsageError(text, "docs/howto/tune-a-machine.md shows one") from None
+        raise UsageError(text, "deadbeat tune list shows the profiles") from None
 
 
 def _profile(name: str, table: Mapping[str, object]) -> Profile:

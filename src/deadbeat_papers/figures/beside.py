@@ -195,18 +195,18 @@ def _effect_sentence(
     load, worst = max(known.items(), key=lambda item: item[1].high or 0)
     of = f"of {len(known)} {'load' if len(known) == 1 else 'loads'}"
     told = [
-        f"{word} beside {count} {of}"
+        f"{word} under {count} {of}"
         for word, count in (("larger", larger), ("smaller", smaller))
         if count
     ]
     first = (
         f"{other.name} is {' and '.join(told)} than {base.name}"
         if told
-        else f"no difference of {other.name} from {base.name} shows beside any {of}"
+        else f"no difference of {other.name} from {base.name} shows under any {of}"
     )
     return (
         f"{name}, between these two sessions: {first} (5 % for all that is said here together). It"
-        f" may be {worst.high:.3g} times as large (the largest interval of 95 %, beside"
+        f" may be {worst.high:.3g} times as large (the largest interval of 95 %, under"
         f" {load_words(load)}). {SESSIONS}"
     )
 

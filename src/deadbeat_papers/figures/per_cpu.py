@@ -31,7 +31,7 @@ def draw(asked: Question) -> DrawnPlot:
     shown = [(side, cell) for side in asked.sides if (cell := side.cell(load, asked.engine))]
     chart = Chart(
         name="per-cpu",
-        title=f"Latency of every CPU beside {load_words(load)}",
+        title=f"Latency of every CPU under {load_words(load)}",
         caption=f"{how(asked)}. {HISTOGRAM_CAPTION}",
         panels=cpu_panels(asked, load),
     )

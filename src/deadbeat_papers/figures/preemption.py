@@ -77,12 +77,12 @@ def _sentences(asked: Question) -> tuple[str, ...]:
         own = [load for load, least in best.items() if least is side]
         if own:
             where = (
-                "beside every load" if len(own) == len(asked.loads)
-                else f"beside {', '.join(map(load_words, own))}"
+                "under every load" if len(own) == len(asked.loads)
+                else f"under {', '.join(map(load_words, own))}"
             )  # fmt: skip
             sure = sum(load in certain for load in own)
             shown = {0: "is not shown", len(own): "is shown"}.get(
-                sure, f"is shown beside {sure} of these {len(own)} loads"
+                sure, f"is shown under {sure} of these {len(own)} loads"
             )
             found.append(
                 f"{side.name} has the lowest maximum of one run {where}; that it is lower than that"
@@ -96,7 +96,7 @@ def _sentences(asked: Question) -> tuple[str, ...]:
     owner = next(side for side in asked.sides if worst in asked.cells(side))
     found.append(
         f"The latest wake-up of all: {time_text(worst.whole.honest['max'].value_ns)}, on"
-        f" {owner.name} beside {load_words(worst.load)}."
+        f" {owner.name} under {load_words(worst.load)}."
     )
     return tuple(found)
 

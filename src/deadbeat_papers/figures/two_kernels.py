@@ -30,7 +30,7 @@ def draw(asked: Question) -> DrawnPlot:
     load = asked.load or _heaviest(asked)
     chart = Chart(
         name="two-kernels",
-        title=f"Latency of two kernels beside {load_words(load)}",
+        title=f"Latency of two kernels under {load_words(load)}",
         caption=f"{how(asked)}; all CPUs together. {HISTOGRAM_CAPTION}",
         panels=(overlay_panel(asked, load),),
     )

@@ -69,7 +69,7 @@ def _short(asked: Question) -> tuple[str, ...]:
     if min(hours) >= _LONG_H:
         return ()
     return (
-        f"Measured for {seconds_text(3600 * min(hours))} beside a load; the source of this figure"
+        f"Measured for {seconds_text(3600 * min(hours))} under a load; the source of this figure"
         f" took {_LONG_H:g} h: deadbeat latency --duration 6h.",
     )
 
@@ -118,8 +118,8 @@ TWO_SIDES = (
     ),
     PlotPreset(
         name="hardening-average",
-        title="Maximum beside average latency with and without hardening, over long runs",
-        about="As hardening, with the average beside the maximum. Meant for runs of hours; says so"
+        title="Maximum and average latency with and without hardening, over long runs",
+        about="As hardening, with the average and the maximum. Meant for runs of hours; says so"
         " where they are shorter.",
         source=f"{SAVOIR_FAIRE} 5",
         takes="PLAIN HARDENED",

@@ -124,7 +124,7 @@ def _report(path: Path, figures: bool) -> Shown:
 def _open(path: Path) -> Stored[BreakdownStore, Breakdown]:
     store = BreakdownStore.open(path)
     found = summarise(store)
-    return Stored(store=store, summary=found, rows=[row(cell) for cell in found.cells])
+    return Stored(show=_show, store=store, summary=found, rows=[row(cell) for cell in found.cells])
 
 
 KIND = ExperimentKind(
@@ -134,5 +134,6 @@ KIND = ExperimentKind(
     show=_show,
     report=_report,
     open=_open,
+    keys=("cores", "sync_share", "contended_ratio", "tasks_per_core", "priorities"),
     begin=begin,
 )

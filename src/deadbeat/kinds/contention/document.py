@@ -129,7 +129,7 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             "figures",
             "Figures",
             (
-                Note("Drag a surface to turn it; click on a cell of a heat map to see its sets."),
+                Note("Click on a cell of a heat map to see its sets."),
                 Figures([*grid_charts(own)], _NOTHING),
                 Figures(profile_charts(own)),
             ),

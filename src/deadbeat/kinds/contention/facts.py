@@ -140,11 +140,17 @@ def noise_floor(summary: Summary) -> NoiseFloor:
     share = number(summary.noise_floor.get("smallest_effect"))
     if share is not None:
         return NoiseFloor(
-            share=share, text=f"smallest effect visible here: {percent(share)}", basis=basis
+            share=share,
+            text=f"only slowdowns of {percent(share)} or more could be seen here",
+            basis=basis,
         )
     if summary.noise_floor:
-        return NoiseFloor(share=None, text="smallest effect visible here: not known", basis=basis)
-    return NoiseFloor(share=None, text="smallest effect visible here: not measured", basis="")
+        return NoiseFloor(
+            share=None, text="how small a slowdown could be seen here is unknown", basis=basis
+        )
+    return NoiseFloor(
+        share=None, text="how small a slowdown could be seen here was not measured", basis=""
+    )
 
 
 def campaign_name(summary: Summary) -> str:

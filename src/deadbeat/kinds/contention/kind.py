@@ -16,7 +16,7 @@ from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.late import WORST, late_of
 from deadbeat.kinds.contention.place import state_of
 from deadbeat.kinds.contention.summarise import summarise
-from deadbeat.kinds.contention.view import open_campaign
+from deadbeat.kinds.contention.view import CampaignView, open_campaign
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import counts_text
 from deadbeat.model.results import Summary
@@ -143,6 +143,10 @@ KIND = ExperimentKind(
     show=_show,
     report=_report,
     why=_why,
-    open=open_campaign,
+    open=lambda path: CampaignView(CampaignStore.open(path), _show),
+    keys=(
+        *("group", "cores", "critical_cores", "sync_share", "contended_ratio"),
+        *("deadline_factor", "tasks_per_core"),
+    ),
     begin=partial(begin, write=written),
 )

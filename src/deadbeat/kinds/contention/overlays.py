@@ -104,8 +104,8 @@ def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list
     chart = Chart(
         name="deadline-factor",
         title=f"Deadline misses over the deadline factor{where}",
-        caption="Bands: 95 % of each campaign alone, over task sets; whether campaigns differ"
-        " is said by the verdicts, which compare program by program.",
+        caption="Bands: 95 % of each campaign alone, over task sets. Whether campaigns"
+        " differ is for the verdicts, which compare program by program.",
         panels=tuple(panels[:12]),
     )
     return [chart if len(panels) <= 12 else evolve(chart, title=f"{chart.title} (first 12)")]

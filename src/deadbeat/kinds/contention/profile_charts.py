@@ -67,12 +67,21 @@ def _of_factor(factor: float | None) -> str:
     return "" if factor is None else f"D/C = {factor:g}"
 
 
+#: Fewest values of rho and of alpha of which a surface is drawn.
+SURFACE_POINTS = 5
+
+
 def grid_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
-    """Surface and heat map of every metric at every M, most cores first.
+    """Heat map of every metric at every M, most cores first; beside it a surface, where there are
+    points enough for it to show more.
 
     Args:
         levels: At most so many deadline factors have figures of their own; None: all.
     """
+    raise_it = all(
+        len(axis_of(summary, column)) >= SURFACE_POINTS
+        for column in ("sync_share", "contended_ratio")
+    )
     for metric in METRICS:
         range_of = scale(summary, metric, noise_floor(summary))
         for m in reversed(cores_of(summary)):
@@ -87,16 +96,16 @@ def grid_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
                     option=OPTION.join((metric.name, *place)),
                     family="grid",
                     caption=_grid_caption(summary, metric, range_of),
-                    panels=(raised, flat),
+                    panels=(raised, flat) if raise_it else (flat,),
                 )
 
 
 def _grid_caption(summary: Summary, metric: GridMetric, range_of: Scale) -> str:
     origin = "simulated" if "SIMULATED" in labels(summary) else "measured"
     text = (
-        f"Numbers and dots are {origin} points; hatched: n.m. is not measured, ? is undecided. The"
-        " surface is straight between points, with holes where one is missing; colours and height"
-        " have the same scale at every M."
+        f"Numbers and dots are {origin} points; hatched: n.m. is not measured, ? is undecided."
+        " Colours have the same scale at every M; a surface is straight between points, with holes"
+        " where one is missing."
     )
     if range_of.levels:
         unit = " %" if metric.scale == 100 else ""

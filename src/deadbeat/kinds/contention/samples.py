@@ -167,7 +167,7 @@ def _miss_chart(made_of: Sequence[SetSample]) -> Chart:
         name="distribution-misses",
         title="Deadline miss ratio over task sets",
         caption=(
-            "Sets without a miss have their own bar: zero does not stand on a logarithmic axis."
+            "Sets without a miss have their own bar: a logarithmic axis has no zero."
             " A curve of the cumulative distribution begins at their share, one of the percentiles"
             " where they end."
         ),

@@ -86,8 +86,8 @@ def factor_charts(
             name=name,
             title=title or "Deadline misses over the deadline factor",
             caption="The same task sets with other periods T = D = factor x C; every level was run."
-            " Bands: 95 %, over task sets. An arrow where none was missed: at most that much"
-            " may still hide, and the fewer the sets, the more.",
+            " Bands: 95 %, over task sets. An arrow is an upper bound where nothing was"
+            " missed: the fewer the sets, the higher.",
             panels=tuple(panels),
         )
     ]

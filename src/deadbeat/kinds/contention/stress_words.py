@@ -144,7 +144,7 @@ def _beyond(row: Row) -> str:
     """Whether the host alone may be to blame; "" where that was not measured."""
     if number(row.get("miss_excess")) is None:
         return ""
-    more = "surely" if misses(row) else "not surely"
+    more = "certainly" if misses(row) else "not certainly"
     return f" ({more} more jobs than miss alone)"
 
 

@@ -22,9 +22,9 @@ Row = Mapping[str, Any]
 #: What stands below the points of a profile, and the groups of a stress campaign.
 NOTE = (
     "deadline needed: by all but 1 in 1000 jobs, as a multiple of C;\n"
-    "+ after a miss %: surely more than the same tasks miss alone"
+    "+ after a miss %: certainly more than the same tasks miss alone"
 )
-STRESS_NOTE = "+ after a miss %: surely more than the same tasks miss alone"
+STRESS_NOTE = "+ after a miss %: certainly more than the same tasks miss alone"
 _SLOWDOWN, _NEEDED, _MISS, _ = METRICS
 
 

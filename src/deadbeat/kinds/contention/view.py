@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import JobColumns, job_columns
 from deadbeat.experiment.columns import Columns, pandas
+from deadbeat.kinds.base import OpenedResult, Shown, TableRow
 from deadbeat.kinds.contention.evidence import where_it_ran
 from deadbeat.kinds.contention.plan import group_of
 from deadbeat.kinds.contention.predict import TaskPrediction, predict_tasks, why_not
@@ -40,15 +42,26 @@ _SPLIT_COLUMNS = (
 )
 
 
-class CampaignView:
+class CampaignView(OpenedResult):
     """A campaign, read only.
 
     Attributes:
         store: Its directory, for what is not offered here.
     """
 
-    def __init__(self, store: CampaignStore) -> None:
+    def __init__(self, store: CampaignStore, show: Callable[[Path], Shown] | None = None) -> None:
         self.store = store
+        if show is not None:
+            self.show = show
+
+    @property
+    def path(self) -> Path:
+        return self.store.path
+
+    @property
+    def rows(self) -> Sequence[TableRow]:
+        """A row per point (or group), with the columns of summary.csv."""
+        return self.summary.rows
 
     def __repr__(self) -> str:
         return f"CampaignView({str(self.store.path)!r}, {len(self.keys)} runs)"
@@ -79,14 +92,6 @@ class CampaignView:
     @cached_property
     def _calibration(self) -> Calibration | None:
         return self.store.load_calibration()
-
-    def to_pandas(self) -> Any:
-        """A pandas DataFrame with a row per point (or group) and the columns of summary.csv.
-
-        Raises:
-            DeadbeatError: pandas is not installed.
-        """
-        return pandas().DataFrame(list(self.summary.rows))
 
     def sets_to_pandas(self) -> Any:
         """A pandas DataFrame with a row per task set and the columns of sets.csv.

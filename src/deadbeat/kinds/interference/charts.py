@@ -100,8 +100,8 @@ def load_charts(summary: LoadSummary) -> list[Chart]:
         Chart(
             name="load-work",
             title="What the ordinary threads lose",
-            caption="Their work in all, against runs without the real-time thread; pairs of runs of"
-            " one repeat. Bands: 95 %.",
+            caption="Work of all ordinary threads, compared with runs without the real-time thread,"
+            " in pairs of runs of one repeat. Bands: 95 %.",
             panels=(_work(sides),),
         ),
     ]
@@ -208,8 +208,8 @@ def overlay_charts(summaries: Sequence[LoadSummary]) -> list[Chart]:
     along = Chart(
         name="load-sides",
         title="Missed deadlines and lost work over each other",
-        caption="Without a remedy. Bands: 95 % of each load test alone, over runs; arrows: as many"
-        f" occasions of failure may hide where none was seen. {_SIDES}",
+        caption="Without a remedy. Bands: 95 % of each load test alone, over runs; arrows: upper"
+        f" bounds where no failure was seen. {_SIDES}",
         panels=(_failures(sides), _work(sides)),
     )
     responses = _responses_beside(sides, summaries[0].deadline_ns)
@@ -285,8 +285,8 @@ def _remedies_beside(summaries: Sequence[LoadSummary]) -> Iterator[Chart]:
     yield Chart(
         name="load-remedies-sides",
         title=f"What remedies change on each side, at {most} ordinary threads",
-        caption="Each against runs of its own load test without it; below 0 is better. Bars:"
-        " 95 %, left out where there is no interval. No verdict compares the sides here.",
+        caption="Each remedy against runs without it in the same load test; below 0 is better."
+        " Bars: 95 %, left out where there is no interval. No verdict compares the sides here.",
         panels=(
             panel("Failures", "difference, per second", curves(lambda each: each.failures, 1.0)),
             panel(

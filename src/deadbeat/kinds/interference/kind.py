@@ -29,6 +29,7 @@ from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.load import PLAIN, LoadCell, LoadSummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
+from deadbeat.report.document import records
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import LOAD_TEST, REPORT_FILE, Place
@@ -174,9 +175,8 @@ def fails(summary: LoadSummary, *, failed: int = 0) -> frozenset[str]:
 def _open(path: Path) -> Stored[LoadStore, LoadSummary]:
     store = LoadStore.open(path)
     summary = summary_of(store)
-    columns = [column for column in COLUMNS if column.raw]
-    rows = [{column.key: column.of(cell) for column in columns} for cell in summary.cells]
-    return Stored(store=store, summary=summary, rows=rows)
+    rows = list(records(COLUMNS, summary.cells))
+    return Stored(show=_show, store=store, summary=summary, rows=rows)
 
 
 KIND = ExperimentKind(
@@ -186,5 +186,6 @@ KIND = ExperimentKind(
     show=_show,
     report=_report,
     open=_open,
+    keys=("condition", "normal"),
     begin=begin,
 )

@@ -59,7 +59,7 @@ WORDS = Vocabulary(
     lost="of the releases were skipped",
     more="runs (--repeats)",
     rare="more --repeats, or longer runs (--duration), would show more",
-    finish="repeat the commands that began them: they measure what is lacking",
+    finish="repeat the commands that began them: they measure what is missing",
 )
 #: A round's work that differs by more is another round.
 _ROUNDS_DIFFER = 0.02

@@ -201,9 +201,9 @@ def machine_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
         Chart(
             name="latency-machine",
             title="What the machine did",
-            caption="Of valid runs, without the measuring threads. Points: mean over runs; bars:"
-            " from the least to the greatest that was read, over runs and CPUs. Only what could be"
-            " read is drawn.",
+            caption="Valid runs, without the measuring threads. Points: mean over runs; bars: from"
+            " the lowest to the highest reading over runs and CPUs. What could not be read is not"
+            " drawn.",
             panels=tuple(panels),
         )
     ]
@@ -284,9 +284,9 @@ def timeline_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
             option=load_words(load),
             family="latency-timeline",
             caption="Points: the latest wake-ups of every run and CPU; lines, where the engine"
-            " keeps them: the latest of each stretch of time. Runs stand one after another as if"
-            " nothing lay between them. Points at even distances have a timer behind them; points"
-            " of several CPUs at one moment, something that holds them all.",
+            " keeps them: the latest of each stretch of time. Runs are drawn one after another,"
+            " without the time between them. Evenly spaced points suggest a timer; points of"
+            " several CPUs at one time suggest something that stops them all.",
             panels=tuple(_timeline(*each) for each in sorted(found[load].items())),
         )
         for load in sorted(found, key=load_order)

@@ -38,7 +38,7 @@ _TAIL = tuple(float(f"{f}e{e}") for e in range(1, 10) for f in (1, 2, 5))
 
 HISTOGRAM_CAPTION = (
     "Both axes are logarithmic; bins are evenly wide on theirs, so they widen with the latency."
-    " A line on the floor is no wake-up at all; the last step to the right is the latest one."
+    " Empty bins lie on the axis. The rightmost step is the latest wake-up."
 )
 
 
@@ -230,8 +230,8 @@ def tail_charts(summary: LatencySummary) -> list[Chart]:
                     title="One wake-up in N is later",
                     option=load_words(load),
                     family="latency-tail",
-                    caption="Corrected: a wake-up that was late by several periods stands for those"
-                    " periods too, as tasks released then would have seen it.",
+                    caption="Corrected: a wake-up that was late by several periods also counts for"
+                    " those periods, as tasks released then would have seen it.",
                     panels=tuple(_tail_panel(cell) for cell in own),
                 )
             )
@@ -312,9 +312,9 @@ def _overlay(named: Sequence[Named], *, name: str, option: str) -> Chart:
         title="Latencies laid over each other",
         option=option,
         family="latencies",
-        caption="All CPUs and valid runs pooled, missed periods put in where the engine can tell."
+        caption="All CPUs and valid runs pooled; missed periods are added where they are known."
         f" {HISTOGRAM_CAPTION} The end of a tail is the maximum, which is one sample. Whether sides"
-        " differ is said by the verdicts, which compare run by run.",
+        " differ is for the verdicts, which compare run by run.",
         panels=(overlaid(named, title="Histograms", per_million=True), tails),
     )
 

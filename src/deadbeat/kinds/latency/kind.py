@@ -140,7 +140,9 @@ def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, object]]:
 
 def _open(path: Path) -> Stored[LatencyStore, LatencySummary]:
     summary = read(path)
-    return Stored(store=LatencyStore.open(path), summary=summary, rows=latency_rows(summary))
+    return Stored(
+        show=_show, store=LatencyStore.open(path), summary=summary, rows=latency_rows(summary)
+    )
 
 
 KIND = ExperimentKind(
@@ -151,5 +153,6 @@ KIND = ExperimentKind(
     report=_report,
     why=_why,
     open=_open,
+    keys=("load", "engine", "cpu"),
     begin=begin,
 )

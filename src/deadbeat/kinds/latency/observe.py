@@ -58,7 +58,7 @@ WORDS = Vocabulary(
     lost="of the periods had no wake-up",
     more="runs (--repeats)",
     rare="more --repeats, or longer runs, would show more",
-    finish="repeat the commands that began them: they measure what is lacking",
+    finish="repeat the commands that began them: they measure what is missing",
 )
 #: Settings under which the same load is another measurement.
 _SETTINGS = ("interval", "priority", "policy", "dma_latency", "trace", "seconds")

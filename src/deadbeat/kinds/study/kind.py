@@ -105,7 +105,7 @@ def _open(path: Path) -> Stored[StudyStore, StudyResults]:
     spec = read_spec(store.spec)
     results = StudyResults(spec, load(spec, store))
     rows = list(records(columns_of(spec), answered(results)))
-    return Stored(store=store, summary=results, rows=rows)
+    return Stored(show=_show, store=store, summary=results, rows=rows)
 
 
 KIND = ExperimentKind(
@@ -115,5 +115,6 @@ KIND = ExperimentKind(
     show=_show,
     report=_report,
     open=_open,
+    keys=("processors", "tasks", "utilisation_per_processor", "source", "kind", "label"),
     begin=begin,
 )

@@ -1,0 +1,80 @@
+"""A result at a glance, and its figures, for a notebook. Every text is escaped."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from html import escape
+from pathlib import Path
+
+from attrs import frozen
+
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.report.charts import Chart
+from deadbeat.report.document import CellMap, Document, Table
+from deadbeat.report.html import table
+from deadbeat.report.paper import FORMATS, Words, draw_charts
+from deadbeat.store.files import atomic_write, storing
+
+
+@frozen
+class Drawing:
+    """A figure: a notebook shows it, ``chart`` holds its numbers."""
+
+    chart: Chart
+    words: Words
+
+    def content(self, kind: str = "svg") -> bytes:
+        """The file's bytes; ``kind``: svg, png or pdf.
+
+        Raises:
+            UsageError: It is none of these. DeadbeatError: matplotlib is not installed.
+        """
+        if kind not in FORMATS:
+            raise UsageError(f"{kind or 'no ending'} is no format of a figure", ", ".join(FORMATS))
+        for _, found in draw_charts([self.chart], self.words, [kind]):
+            return found
+        raise DeadbeatError("matplotlib is not installed", "pip install matplotlib")
+
+    def save(self, path: Path | str) -> Path:
+        """Writes it; the ending of ``path`` says as what.
+
+        Raises:
+            UsageError: The ending is of no format. DeadbeatError: It cannot be drawn or written.
+        """
+        path = Path(path)
+        drawn = self.content(path.suffix.removeprefix(".").lower())
+        with storing(path):
+            atomic_write(path, drawn)
+        return path
+
+    def _repr_html_(self) -> str:
+        # as an image: whatever the figure says is not part of the notebook's page
+        data = b64encode(self.content("svg")).decode()
+        return f'<img alt="{escape(self.chart.title)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def glance(document: Document) -> str:
+    """Name, labels, answer and picture of a result."""
+    labels = "".join(f" <strong>{escape(label)}</strong>" for label in document.labels)
+    lines = "".join(f"<p>{escape(line)}</p>" for line in document.answer)
+    picture = ""
+    if isinstance(document.picture, Table):
+        picture = table(document.picture)
+    elif document.picture is not None:
+        picture = _map(document.picture)
+    return f"<div><b>{escape(document.title)}</b>{labels}{lines}{picture}</div>"
+
+
+def _map(found: CellMap) -> str:
+    """Its cells as a table; what lies beyond the noise is bold."""
+    heads = "".join(f"<th>{escape(text)}</th>" for text in (found.corner, *found.columns))
+    rows = "".join(
+        f"<tr><th>{escape(name)}</th>"
+        + "".join(
+            f"<td>{f'<b>{escape(text)}</b>' if strong else escape(text)}</td>"
+            for text, strong in zip(cells, strength, strict=True)
+        )
+        + "</tr>"
+        for name, cells, strength in zip(found.rows, found.cells, found.strength, strict=True)
+    )
+    return f"<table><caption>{escape(found.title)}</caption><tr>{heads}</tr>{rows}</table>"

@@ -1,0 +1,131 @@
+"""Truth: docs/howto/use-in-ci.md; OpenMetrics as the Prometheus client reads them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from xml.etree import ElementTree
+
+import click
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+import deadbeat
+from deadbeat.cli.commands import root
+from deadbeat.cli.main import main
+from deadbeat.report.machines import Verdicted, annotated, junit, openmetrics
+
+HOWTO = Path(__file__).parents[2] / "docs/howto/use-in-ci.md"
+LOAD = (
+    "load",
+    "--simulated",
+    "--no-figures",
+    "--normal",
+    "0,4",
+    "--repeats",
+    "1",
+    "--duration",
+    "0.5",
+)
+MADE = {
+    "latency": ("latency", "--simulated", "--no-figures", "--loads", "idle", "--duration", "0.2s"),
+    "load": LOAD,
+    "profile": ("profile", "--quick", "--simulated", "--no-figures", "--sets", "1"),
+    "stress": ("stress", "--quick", "--simulated", "--no-figures", "--sets", "3"),
+    "breakdown": ("breakdown", "--quick", "--simulated", "--no-figures", "--sets", "1"),
+    "study": (
+        *("sched", "study", "--processors", "2", "--tasks", "4,6", "--utilisation", "0.6"),
+        *("--policy", "g-edf,p-edf", "--sets", "3", "--no-figures"),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+
+
+def counts(path: Path) -> dict[str, int]:
+    """What a JUnit file says of itself, which must be what it holds."""
+    (suite,) = ElementTree.parse(path).getroot().findall("testsuite")
+    tags = {"tests": "testcase", "failures": "failure", "skipped": "skipped"}
+    found = {name: len(suite.findall(f".//{tag}")) for name, tag in tags.items()}
+    assert {name: int(suite.attrib[name]) for name in found} == found
+    return found
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_the_figures_of_every_kind_are_open_metrics(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main((*MADE[kind], "--name", "tiny")) == 0
+    capsys.readouterr()
+    assert main(("show", "tiny", "--openmetrics")) == 0
+    families = list(text_string_to_metric_families(capsys.readouterr().out))
+    samples = [sample for family in families for sample in family.samples]
+    assert {sample.labels["run"] for sample in samples} == {"tiny"}
+    assert {sample.labels["simulated"] for sample in samples} == {"true"}
+    rows = deadbeat.open("runs/tiny").rows
+    assert max(len(family.samples) for family in families) == len(rows), "a sample for each row"
+
+
+def test_times_are_seconds_and_names_and_labels_are_escaped() -> None:
+    evil = 'a"b\\\n'
+    rows = [{"load": evil, "p99.9_ns": 1_500_000, "left": None, "nan": float("nan")}]
+    (family,) = text_string_to_metric_families(openmetrics("latency", rows, ("load",), {}))
+    (sample,) = family.samples
+    assert (family.name, family.unit) == ("deadbeat_latency_p99_9_seconds", "seconds")
+    assert sample.labels == {"load": evil} and sample.value == 0.0015
+
+
+def test_what_xml_cannot_hold_is_replaced(tmp_path: Path) -> None:
+    case = Verdicted(name="a\x1b[31m<b>", verdict="failed", message="\x00 & ]]>")
+    (tmp_path / "j.xml").write_text(junit("s", [case], {"p": "\x07"}), encoding="utf-8")
+    assert counts(tmp_path / "j.xml") == {"tests": 1, "failures": 1, "skipped": 0}
+
+
+def test_an_annotation_is_one_line_whatever_it_says() -> None:
+    cases = [
+        Verdicted(name="a,b:c", verdict="failed", message="50 % worse\n::error::injected"),
+        Verdicted(name="fine", verdict="passed"),
+    ]
+    (line,) = annotated(cases)
+    assert line == "::error title=deadbeat%3A a%2Cb%3Ac::50 %25 worse%0A::error::injected"
+
+
+def test_the_doctor_fails_what_is_as_grave_as_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("doctor", "--only", "kernel", "--junit", "d.xml")
+    status = main((*words, "--fail-on", "info"))
+    every = counts(tmp_path / "d.xml")
+    capsys.readouterr()
+    assert (status == 1) == (every["failures"] > 0)
+    fatal = main((*words, "--fail-on", "fatal", "--annotations"))
+    few = counts(tmp_path / "d.xml")
+    assert few["failures"] <= every["failures"] and (fatal == 1) == (few["failures"] > 0)
+    assert capsys.readouterr().err.count("::error ") == few["failures"]
+    assert main(("doctor", "--only", "kernel", "--openmetrics")) == 0
+    (family,) = text_string_to_metric_families(capsys.readouterr().out)
+    assert family.name == "deadbeat_check_failed"
+
+
+def test_measuring_verbs_and_compare_write_their_cases(tmp_path: Path) -> None:
+    assert main((*LOAD, "--name", "a", "--fail-on", "misses", "--junit", "l.xml")) == 1
+    assert counts(tmp_path / "l.xml") == {"tests": 2, "failures": 1, "skipped": 0}
+    assert main((*LOAD, "--name", "b")) == 0
+    assert main(("compare", "a", "b", "--no-figures", "--junit", "c.xml")) == 0
+    assert counts(tmp_path / "c.xml")["tests"] >= 3
+
+
+def test_the_workflow_of_the_guide_asks_for_what_there_is() -> None:
+    lines = re.findall(r"^\s+(?:- run: )?deadbeat (.+)$", HOWTO.read_text(encoding="utf-8"), re.M)
+    assert len(lines) == 6
+    for line in lines:
+        words = shlex.split(line.partition(" > ")[0])
+        with click.Context(root) as context:
+            command = root.get_command(context, words[0])
+            assert command is not None, line
+            command.make_context(words[0], words[1:], parent=context)

@@ -1,0 +1,50 @@
+"""Truth: the trace event format as Perfetto reads it: named tracks, spans that do not cross."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.goldens import unpack
+
+from deadbeat.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack(tmp_path_factory.mktemp("stored"))
+
+
+def test_the_events_of_a_measured_campaign_are_a_trace(runs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    assert main(("why", "m-profile", "--runs", str(runs), "--perfetto", str(file))) == 0
+    records: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["traceEvents"]
+    kinds = {"M": {"args"}, "X": {"ts", "dur", "args", "cat"}, "i": {"ts", "s"}}
+    for each in records:
+        assert set(each) == {"ph", "pid", "tid", "name"} | kinds[each["ph"]]
+    named = {(e["pid"], e["tid"]) for e in records if e["name"] == "thread_name"}
+    spans = defaultdict(list)
+    for each in records:
+        if each["ph"] == "X":
+            spans[each["pid"], each["tid"]].append((each["ts"], each["ts"] + each["dur"]))
+    assert named == set(spans)
+    for track in spans.values():
+        for (_, end), (begin, _) in zip(sorted(track), sorted(track)[1:], strict=False):
+            assert begin >= end - 1e-6
+    jobs = [e for e in records if e["ph"] == "X" and e["name"].startswith("job ")]
+    assert jobs and all(e["args"]["evidence"] for e in jobs)
+    assert {e["args"]["name"] for e in records if e["name"] == "process_name"} <= {
+        f"run {path.stem}" for path in (runs / "m-profile/traces").iterdir()
+    }
+
+
+def test_without_events_nothing_is_written(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "p.json"
+    assert main(("why", "profile", "--runs", str(runs), "--perfetto", str(file))) == 2
+    assert "no events of the worst jobs of profile are kept" in capsys.readouterr().err
+    assert not file.exists()
