@@ -113,7 +113,7 @@ def _report(path: Path, figures: bool) -> Shown:
 def _open(path: Path) -> Stored[ProgramStore, ProgramSummary]:
     store = ProgramStore.open(path)
     found = summarise(store)
-    return Stored(store=store, summary=found, rows=rows(found))
+    return Stored(show=_show, store=store, summary=found, rows=rows(found))
 
 
 KIND = ExperimentKind(
