@@ -388,6 +388,20 @@ add(
 )
 add(
     root,
+    "watch",
+    "watch:watch",
+    "Follow a result in a browser while it is measured.",
+    """Serve the page of RUN on this machine alone, and follow it while another deadbeat measures.
+
+    The address holds a secret word; nothing else is served. It works at idle priority, and only
+    where a browser asks. Ctrl-C ends it and leaves the measurement alone.""",
+    RUN,
+    opt("--port N", "Port to serve on; 0 takes a free one.  [0]", type=whole(0, 65535), default=0),
+    opt("--open", "Open the page in a browser.", to="show"),
+    RUNS,
+)
+add(
+    root,
     "why",
     "results:why",
     "Explain why the worst jobs or wake-ups were late.",

@@ -53,7 +53,7 @@ def asset(name: str) -> str:
     return resources.files("deadbeat.report").joinpath(f"assets/{name}").read_text("utf-8")
 
 
-def content_policy(*scripts: str) -> str:
+def content_policy(*scripts: str, connects: bool = False) -> str:
     """Nothing from outside; of scripts only these, one of which may be unpacked by another.
     Plotly sets styles and draws to blobs."""
     hashes = " ".join(
@@ -62,7 +62,8 @@ def content_policy(*scripts: str) -> str:
     )
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        + ("connect-src 'self'; " if connects else "")
+        + "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -126,8 +127,12 @@ _DRAWING = "charts.js"
 _SHORT = 8
 
 
-def page(document: Document) -> str:
-    """The page as text; the same document gives the same page."""
+def page(document: Document, *, connects: bool = False) -> str:
+    """The page as text; the same document gives the same page.
+
+    Args:
+        connects: Its scripts may ask whoever serves it.
+    """
     charts = document.charts
     draws = document.draws or bool(charts)
     scripts = (*([_DRAWING] if draws else []), *document.scripts)
@@ -138,7 +143,7 @@ def page(document: Document) -> str:
     sections = "\n".join(_sections(document, warn=draws))
     links = [section for section in document.sections if section.link != ""]
     head = Template(asset("head.html")).substitute(
-        policy=content_policy(*filter(None, (library, script, unpacked))),
+        policy=content_policy(*filter(None, (library, script, unpacked)), connects=connects),
         title=text(f"{document.title} – deadbeat {document.kind}", spaces=False),
         style="".join(map(asset, ("page.css", "charts.css", *document.styles))),
     )
