@@ -86,8 +86,7 @@ static inline uint64_t deadbeat_now_(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static inline void DEADBEAT_TASK(unsigned id, const char *name, uint64_t period_ns,
-                                 uint64_t deadline_ns)
+static inline void DEADBEAT_TASK(unsigned id, const char *name, uint64_t period_ns, uint64_t deadline_ns)
 {
     if (deadbeat_marks_ == NULL || id >= DEADBEAT_TASKS)
         return;
