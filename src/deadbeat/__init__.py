@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from deadbeat.report.charts import Chart, Curve, Heat, HeatCell, Panel
     from deadbeat.sched import Scheduler
     from deadbeat.stats.proportions import Count, Mean
+    from deadbeat.targets.marking import mark
 
     __version__: str
 
@@ -126,6 +127,7 @@ __all__ = [
     "latency",
     "load",
     "load_words",
+    "mark",
     "open",
     "overlay_panel",
     "profile",
@@ -158,6 +160,7 @@ _PUBLIC = {
         *("DrawnPlot", "PlotPreset", "Question", "Side", "SidesTable", "caveats", "cpu_panels"),
         *("how", "overlay_panel", "sides_panel", "systems_table"),
     ),
+    "targets.marking": ("mark",),
     "model.latency": ("LoadPoint",),
     "model.latency_summary": ("CellSummary",),
     "model.observations": ("Cell", "Metric", "Observation", "Observations"),

@@ -61,7 +61,7 @@ def commands(group: click.Group, *words: str) -> Iterator[tuple[str, ...]]:
 
 
 #: Help of a command that measures needs its specification; nothing draws or computes.
-MEASURING = ("breakdown", "latency", "load", "profile", "stress", "sched study")
+MEASURING = ("breakdown", "latency", "load", "profile", "run", "stress", "sched study")
 
 
 @pytest.mark.parametrize("words", sorted(commands(root)), ids=" ".join)

@@ -37,6 +37,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("load", *_MADE_UP, "--normal", "0,4", "--repeats", "1", "--duration", "0.5"),
         ("--priority", "50"),
     ),
+    "run": (("run", "control", *_MADE_UP, "--repeats", "5"), ("--period", "2ms")),
 }
 
 
@@ -67,7 +68,9 @@ def test_a_folder_is_listed_shown_and_made_again(
     assert "SIMULATED" in out
     (row,) = answer(capsys, "runs")
     assert (row["name"], row["state"], row["latest"]) == ("tiny", "finished", True)
-    assert row["kind"] == {"profile": "campaign", "stress": "campaign"}.get(kind, kind)
+    assert row["kind"] == {"profile": "campaign", "stress": "campaign", "run": "program"}.get(
+        kind, kind
+    )
     assert row["done"] == row["planned"]
     before = derived(Path("runs/tiny"))
     assert len(before) >= 2
@@ -146,6 +149,7 @@ def test_a_damaged_head_is_a_state_and_one_line(
     folder = Path("runs/tiny")
     folder.mkdir(parents=True)
     heads = {"breakdown": "breakdown.json", "latency": "latency.json", "load": "load.json"}
+    heads["run"] = "program.json"
     (folder / heads.get(kind, "campaign.json")).write_text(text)
     assert answer(capsys, "runs")[0]["state"] == "damaged"
     for command in (words, ("show", "tiny"), ("report", "tiny")):
@@ -204,7 +208,8 @@ def test_the_answer_and_its_picture_fit_a_screen(
             assert main(("report", "tiny", "--no-figures")) == 0
         words = set(" ".join(wide.screen(300, 60)).translate(_FRAMES).split())
         assert set(told.translate(_FRAMES).replace(",", "").split()) - {"room", "here", "for:"} <= {
-            *words, *(word.rstrip(",") for word in words), "no"
+            *words, *(word.rstrip(",") for word in words),
+            *(word.replace(",", "") for word in words), "no"
         }  # fmt: skip
 
 

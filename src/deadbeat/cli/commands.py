@@ -40,6 +40,7 @@ root = Verbs(
         "latency": (MEASURING, "Measure how late tasks wake up, under background loads."),
         "load": (MEASURING, "Count deadlines missed among ordinary threads."),
         "profile": (MEASURING, "Map slowdown and misses over cores and contention."),
+        "run": (MEASURING, "Measure a periodic program of your own."),
         "stress": (MEASURING, "Measure slowdown and misses of random task sets."),
         "sched": (
             "sched_commands:group",

@@ -206,6 +206,18 @@ def _study(layer: Layer, options: Mapping[str, object]) -> None:
         layer.names.setdefault(path, option)
 
 
+def _program(layer: Layer, options: Mapping[str, object]) -> None:
+    if options["header"]:
+        root = import_module("deadbeat.build.native").native_root()
+        click.echo(root / "runtime" / "include")
+        raise click.exceptions.Exit(0)
+    words = options["command"]
+    if isinstance(words, tuple) and words:
+        layer.put("command", words, "CMD")
+    elif options["file"] is None:
+        raise UsageError("no program is named", "deadbeat run -- ./program ARGUMENT")
+
+
 _OWN = (
     opt("--worst K", "Number of worst jobs to explain.  [20]", type=whole(1, 1000), default=20),
     CALIBRATION,
@@ -314,6 +326,26 @@ COMMANDS = {
         own=(opt("--step X", "Step of both axes of the grid, rho and alpha: 0.1."), *_OWN),
         machine=MACHINE,
         adjust=_both_axes,
+    ),
+    "run": Measuring(
+        kind="program",
+        spec="program.spec:ProgramSpec",
+        text="""Measure a periodic program of your own: response times, missed deadlines, lateness,
+    and releases without a job, of each task and CPU.
+
+    The program marks release and finish of its jobs. In C: #include <deadbeat.h>, compiled with
+    -I"$(deadbeat run --header)"; in Python: with deadbeat.mark(0, period_ns=1000000). Started
+    without deadbeat, it runs as before.
+
+    It runs until it ends, until --duration is over, or until Ctrl-C, which ends it and all it
+    started and keeps what was measured. What it prints goes to standard error; it has no input.""",
+        own=(
+            arg("command", "[CMD]...", nargs=-1, required=False, type=click.UNPROCESSED),
+            opt("--header", "Print the folder of deadbeat.h and do nothing else."),
+            RETRY,
+        ),
+        fail_on={"misses": "a deadline was missed"},
+        adjust=_program,
     ),
     "stress": Measuring(
         kind="campaign",

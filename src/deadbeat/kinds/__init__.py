@@ -9,5 +9,6 @@ KINDS: dict[str, tuple[str, str]] = {
     "latency": ("deadbeat.kinds.latency.kind", ""),
     "load": ("deadbeat.kinds.interference.kind", ""),
     "breakdown": ("deadbeat.kinds.breakdown.kind", ""),
+    "program": ("deadbeat.kinds.program.kind", ""),
     "study": ("deadbeat.kinds.study.kind", ""),
 }

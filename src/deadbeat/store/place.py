@@ -105,8 +105,9 @@ MATRIX = FolderKind(LATENCY_FILE, "latency matrix")
 LOAD_TEST = FolderKind(LOAD_FILE, "load test")
 STUDY = FolderKind(STUDY_FILE, "study")
 BREAKDOWN = FolderKind(BreakdownStore.HEAD, "breakdown search")
+PROGRAM = FolderKind("program.json", "measured program")
 _HEADS = (
-    *(kind.file for kind in (CAMPAIGN, MATRIX, LOAD_TEST, STUDY, BREAKDOWN)),
+    *(kind.file for kind in (CAMPAIGN, MATRIX, LOAD_TEST, STUDY, BREAKDOWN, PROGRAM)),
     EXPERIMENT_FILE,
 )
 

@@ -21,6 +21,7 @@ from deadbeat.store.place import (
     LIST_HINT,
     LOAD_TEST,
     MATRIX,
+    PROGRAM,
     FolderState,
     Place,
     choose_place,
@@ -157,7 +158,7 @@ def find_campaign(runs: Path, text: str) -> Path:
     """
     if (found := CAMPAIGN.find(runs, text)) is not None:
         return found
-    others = (MATRIX, LOAD_TEST, BREAKDOWN)
+    others = (MATRIX, LOAD_TEST, BREAKDOWN, PROGRAM)
     for kind in others:
         if (other := kind.find(runs, text)) is not None:
             name = other.resolve().name

@@ -1,0 +1,1 @@
+"""A periodic program of the user's, which marks its jobs by deadbeat.h or `deadbeat.mark`."""

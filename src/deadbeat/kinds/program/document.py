@@ -1,0 +1,188 @@
+"""A measured program in words, as a picture, and as files."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import attrs
+import numpy as np
+
+from deadbeat.kinds.program.results import ProgramCell, ProgramStore, ProgramSummary
+from deadbeat.model.platform import Platform
+from deadbeat.model.specification import plain_of
+from deadbeat.model.words import count_of, time_text
+from deadbeat.report.charts import Chart, Curve, Panel, log_edges
+from deadbeat.report.document import (
+    Column,
+    Document,
+    FactList,
+    Figures,
+    Findings,
+    Section,
+    Sentence,
+    Table,
+    flatten,
+    machine_facts,
+    percent,
+)
+from deadbeat.store.place import REPORT_FILE
+
+UNTRACED = (
+    "Why a job was late is not traced for programs of your own; deadbeat latency and deadbeat load"
+    " show who takes the CPU on this machine."
+)
+
+
+def _maxima(cell: ProgramCell) -> str:
+    low, high = min(cell.maxima_ns), max(cell.maxima_ns)
+    return time_text(high) if low == high else f"{time_text(low)} to {time_text(high)}"
+
+
+def _time(key: str, heading: str, **more: Any) -> Column:
+    return Column(key=key, heading=heading, format=time_text, **more)
+
+
+COLUMNS = (
+    Column(key="name", heading="task", words=True),
+    Column(key="cpu", heading="CPU"),
+    _time("period_ns", "period", value=lambda cell: cell.period_ns or None, spare=True),
+    _time("deadline_ns", "deadline", value=lambda cell: cell.deadline_ns or None),
+    Column(key="runs", heading="runs", spare=True),
+    Column(key="jobs", heading="jobs"),
+    Column(
+        key="misses",
+        heading="misses",
+        value=lambda cell: cell.misses if cell.deadline_ns else None,
+    ),
+    Column(
+        key="skipped",
+        heading="skipped",
+        value=lambda cell: cell.skipped if cell.period_ns else None,
+        help="releases of which no job is marked",
+        spare=True,
+    ),
+    _time("p50_ns", "median"),
+    _time("p99_ns", "99 %"),
+    _time("max_ns", "max"),
+    Column(key="maxima", heading="max of each run", value=_maxima, raw=False, terminal=False),
+    _time("lateness_ns", "max lateness", terminal=False),
+    _time("wait_max_ns", "latest start", help="from release to the first mark", terminal=False),
+)
+
+
+def answer(found: ProgramSummary) -> tuple[str, ...]:
+    """How many jobs missed their deadlines, and the longest response time."""
+    if not found.cells:
+        return ("No run with a marked job counts yet.",)
+    worst = max(found.cells, key=lambda cell: cell.max_ns)
+    jobs = sum(cell.jobs for cell in found.cells if cell.deadline_ns)
+    misses = sum(cell.misses for cell in found.cells)
+    skipped = sum(cell.skipped for cell in found.cells)
+    simulated = "Simulated: " * bool(found.labels)
+    said = []
+    if jobs:
+        many = f"{misses:,} of {jobs:,} jobs missed their deadline"
+        many += f" ({percent(misses / jobs)})" if misses else ""
+        more = f"; {count_of(skipped, 'release')} had no job" if skipped else ""
+        said.append(f"{simulated}{many}{more}.")
+    else:
+        said.append(f"{simulated}The program tells no deadline: --deadline TIME counts misses.")
+    said.append(
+        f"The longest response time is {time_text(worst.max_ns)} ({worst.name} on CPU {worst.cpu}),"
+        f" a typical one {time_text(worst.p50_ns)}."
+    )
+    return tuple(said)
+
+
+def _table(found: ProgramSummary) -> Table:
+    note = "Response time: from release to finish; where a program marks no release, from start."
+    return Table(
+        name="program", columns=COLUMNS, rows=found.cells, terminal=True, title=note, hint=note
+    )
+
+
+def _charts(found: ProgramSummary) -> list[Chart]:
+    if not found.cells:
+        return []
+    known = [cell.response.lows_ns() / 1e3 for cell in found.cells]
+    edges = np.asarray(log_edges([*np.concatenate(known).tolist(), found.cells[0].max_ns / 1e3]))
+    curves = []
+    for look, (cell, values) in enumerate(zip(found.cells, known, strict=True)):
+        counts, _ = np.histogram(values, bins=edges, weights=cell.response.counts)
+        share = 100 * counts / cell.jobs
+        curves.append(
+            Curve(
+                label=f"{cell.name}, CPU {cell.cpu}",
+                x=tuple(map(float, edges)),
+                y=(*map(float, share), 0.0),
+                kind="steps",
+                look=look,
+            )
+        )
+    panel = Panel(
+        title="Response times",
+        x_label="response time, µs",
+        y_label="jobs, %",
+        curves=tuple(curves),
+        x_log=True,
+    )
+    jobs = sum(cell.jobs for cell in found.cells)
+    caption = f"{count_of(jobs, 'job')} in {count_of(found.done, 'run')}."
+    return [Chart(name="response", title="Response times", caption=caption, panels=(panel,))]
+
+
+def document(found: ProgramSummary, platform: Platform) -> Document:
+    """The result for people."""
+    said = answer(found)
+    command = shlex.join(found.spec.command)
+    again = f"deadbeat run --repeats 5 -- {command}"
+    plain = attrs.asdict(platform)
+    return Document(
+        title=found.name,
+        kind="program",
+        product="deadbeat report · your program",
+        source="the stored runs",
+        labels=found.labels,
+        about=f"Program: {command}",
+        head=machine_facts(plain),
+        answer=said,
+        picture=_table(found),
+        steps=((again, "how much this moves between runs"),),
+        sections=(
+            Section(
+                "answer",
+                "Response times and misses",
+                (Sentence(" ".join(said), answer=True, terminal=True), _table(found)),
+                "Answer",
+            ),
+            Section("figures", "Figures", (Figures(_charts(found)),)),
+            Section("findings", "What makes this doubtful", (Findings(found.findings),)),
+            Section("causes", "Causes", (Sentence(UNTRACED),)),
+            Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
+        ),
+    )
+
+
+def rows(found: ProgramSummary) -> list[dict[str, object]]:
+    """A mapping for each task and CPU: COLUMNS that files hold, and the maxima of the runs."""
+    return [
+        {"task": cell.task, **{c.key: c.of(cell) for c in COLUMNS if c.raw}}
+        | {"maxima_ns": list(cell.maxima_ns)}
+        for cell in found.cells
+    ]
+
+
+def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, object]:
+    """JSON values."""
+    return {
+        "name": found.name,
+        "path": str(store.path),
+        "command": list(found.spec.command),
+        "planned": found.spec.repeats,
+        "done": found.done,
+        "seconds": found.seconds,
+        "labels": list(found.labels),
+        "rows": rows(found),
+        "report": str(store.path / REPORT_FILE),
+    }

@@ -1,0 +1,129 @@
+"""What commands do with the folder of a measured program."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from attrs import evolve
+
+from deadbeat.host.environment import environment_of, platform_from_environment
+from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
+from deadbeat.kinds.program.document import (
+    COLUMNS,
+    UNTRACED,
+    answer,
+    document,
+    rows,
+    summary_dict,
+)
+from deadbeat.kinds.program.results import (
+    FOLDERS,
+    ProgramStore,
+    ProgramSummary,
+    plan,
+    summarise,
+)
+from deadbeat.kinds.program.runner import ProgramExperiment
+from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.model.examples import example_platform
+from deadbeat.model.platform import Platform
+from deadbeat.model.specification import plain_of, read
+from deadbeat.report.document import csv_of
+from deadbeat.report.html import write_result
+from deadbeat.report.paper import Words
+from deadbeat.settings.tune import with_tuning
+from deadbeat.store.place import REPORT_FILE
+from deadbeat.targets.local import LocalTarget
+
+
+def begin(asked: Begin) -> Begun:
+    """Makes the folder of a measured program, or finds the one to continue."""
+    spec = read(ProgramSpec, asked.written, asked.typed, names=asked.names)
+    platform = example_platform() if asked.simulated else _here()
+    again = asked.retry_invalid
+    place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
+    runs = plan(spec)
+    store = ProgramStore.open(place.path) if place.resumed else None
+    left = len(store.lacking(runs, retry_invalid=again)) if store else len(runs)
+    asked.announce(
+        place,
+        total=len(runs),
+        left=left,
+        made_up=asked.simulated,
+        seconds=left * spec.duration if spec.duration else None,
+        details="" if spec.duration else "each until the program ends",
+    )
+    if store is None:
+        ProgramStore.create(place.path, plain_of(spec), platform)
+        store = ProgramStore.open(place.path)
+    experiment = ProgramExperiment(spec, store, runs, simulated=asked.simulated, retry=again)
+    return Begun(experiment=experiment)
+
+
+def _here() -> Platform:
+    with closing(LocalTarget()) as target:
+        environment = environment_of(target, now=datetime.now(UTC), more={})
+        online = environment["cpus_online"]
+        cpus = online if isinstance(online, list) else []
+        made = platform_from_environment(
+            environment, cpus=cpus, toolchain="", flags="", kind=target.kind, name=target.name
+        )
+        return with_tuning(made, target)
+
+
+def _answer(store: ProgramStore, found: ProgramSummary) -> Shown:
+    page = store.path / REPORT_FILE
+    return Shown(
+        kind="program",
+        state=FOLDERS.state_of(store.path).state,
+        headline=" ".join(answer(found)),
+        plain=summary_dict(found, store),
+        document=document(found, store.platform),
+        page=page if page.is_file() else None,
+        empty=not found.cells,
+        fails=frozenset({"misses"} if any(cell.misses for cell in found.cells) else ()),
+    )
+
+
+def _show(path: Path) -> Shown:
+    store = ProgramStore.open(path)
+    return evolve(_answer(store, summarise(store)), whole=True)
+
+
+def _why(path: Path, worst: int) -> Shown:
+    return evolve(_show(path), lines=(UNTRACED,))
+
+
+def _report(path: Path, figures: bool) -> Shown:
+    store = ProgramStore.open(path)
+    found = summarise(store)
+    made = document(found, store.platform)
+    write_result(
+        store,
+        made,
+        {"summary.csv": csv_of(COLUMNS, found.cells), "summary.json": summary_dict(found, store)},
+        words=Words(labels=" · ".join(found.labels), caption=""),
+        charts=made.charts if figures else (),
+    )
+    return _answer(store, found)
+
+
+def _open(path: Path) -> Stored[ProgramStore, ProgramSummary]:
+    store = ProgramStore.open(path)
+    found = summarise(store)
+    return Stored(show=_show, store=store, summary=found, rows=rows(found))
+
+
+KIND = ExperimentKind(
+    name="program",
+    folder=FOLDERS.kind,
+    state_of=FOLDERS.state_of,
+    show=_show,
+    report=_report,
+    why=_why,
+    open=_open,
+    spec=ProgramSpec,
+    begin=begin,
+)

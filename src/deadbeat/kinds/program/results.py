@@ -1,0 +1,225 @@
+"""What is asked of a program, what its runs showed, and where that is stored."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from attrs import frozen
+
+from deadbeat.experiment.folders import RunFolders
+from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.model import histogram
+from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import Finding
+from deadbeat.model.histogram import Histogram, pool
+from deadbeat.model.latency import Replaced
+from deadbeat.model.specification import read
+from deadbeat.model.words import shown
+from deadbeat.store.place import PROGRAM
+from deadbeat.store.runfolder import RunFolder, run_converter
+from deadbeat.targets.marks import Marks
+
+#: A release that comes this much later than a period after the last one skipped some.
+_SKIPS = 1.5
+
+
+@frozen(order=True)
+class ProgramKey:
+    """Which repeat."""
+
+    repeat: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.repeat:04d}"
+
+    @classmethod
+    def parse(cls, text: str) -> ProgramKey:
+        if not (text.isascii() and text.isdigit()):
+            raise UsageError(f"{shown(text)} names no run", "a run is called 0001")
+        return cls(int(text))
+
+
+@frozen(kw_only=True)
+class TaskRun:
+    """Jobs of a task on a CPU in one run.
+
+    Attributes:
+        period_ns, deadline_ns: 0: not known, and then nothing is missed or skipped.
+        response: From release to finish. ``wait``: from release to the mark that it has begun.
+        misses: Jobs that finished after their deadline.
+        skipped: Releases of which no job is marked, before a job here.
+    """
+
+    task: int
+    name: str
+    cpu: int
+    period_ns: int
+    deadline_ns: int
+    response: Histogram
+    wait: Histogram
+    misses: int
+    skipped: int
+
+
+@frozen(kw_only=True)
+class ProgramRun:
+    """What one run of the program showed."""
+
+    key: ProgramKey
+    started: str
+    seconds: float
+    status: int | None
+    tasks: tuple[TaskRun, ...]
+    problems: tuple[Finding, ...] = ()
+    replaced: tuple[Replaced, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        return not any(each.severity == "invalid" for each in self.problems)
+
+
+class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
+    """The folder."""
+
+    KIND, NOUN, HEAD = "program", PROGRAM.noun, PROGRAM.file
+    RUN = ProgramRun
+    CONVERTER = run_converter(ProgramKey, ProgramKey.parse)
+
+    def parse_key(self, text: str) -> ProgramKey:
+        return ProgramKey.parse(text)
+
+
+ProgramStore.CONVERTER.register_unstructure_hook(Histogram, histogram.to_json)
+ProgramStore.CONVERTER.register_structure_hook(
+    Histogram, lambda plain, _: histogram.from_json(plain)
+)
+
+
+def plan(spec: ProgramSpec) -> list[ProgramKey]:
+    """Every run."""
+    return [ProgramKey(repeat) for repeat in range(1, spec.repeats + 1)]
+
+
+FOLDERS = RunFolders(
+    kind=PROGRAM,
+    store=ProgramStore,
+    read=partial(read, ProgramSpec),
+    planned=lambda store: plan(read(ProgramSpec, store.spec)),
+)
+
+
+def tasks_of(marks: Marks, spec: ProgramSpec) -> tuple[TaskRun, ...]:
+    """What the jobs that a program marked took."""
+    found = []
+    for task in marks.tasks:
+        jobs = marks.records[marks.records["task"] == task.number]
+        jobs = jobs[np.argsort(jobs["release"], kind="stable")]
+        period = task.period_ns if spec.period is None else spec.period
+        deadline = (task.deadline_ns if spec.deadline is None else spec.deadline) or period
+        release, start, finish = (
+            jobs[name].astype(np.int64) for name in ("release", "start", "finish")
+        )
+        response, wait = finish - release, np.maximum(start - release, 0)
+        gap = np.diff(release, prepend=release[:1])
+        late = gap > _SKIPS * period
+        skipped = np.where(late, np.round(gap / period) - 1, 0) if period else np.zeros(len(jobs))
+        missed = response > deadline if deadline else np.zeros(len(jobs), bool)
+        for cpu in np.unique(jobs["cpu"]).tolist():
+            here = jobs["cpu"] == cpu
+            found.append(
+                TaskRun(
+                    task=task.number,
+                    name=task.name,
+                    cpu=cpu,
+                    period_ns=period,
+                    deadline_ns=deadline,
+                    response=Histogram.of(response[here]),
+                    wait=Histogram.of(wait[here]),
+                    misses=int(missed[here].sum()),
+                    skipped=int(skipped[here].sum()),
+                )
+            )
+    return tuple(found)
+
+
+@frozen(kw_only=True)
+class ProgramCell:
+    """A task on a CPU, all runs pooled; ``maxima_ns``: of each run."""
+
+    task: int
+    name: str
+    cpu: int
+    period_ns: int
+    deadline_ns: int
+    runs: int
+    jobs: int
+    misses: int
+    skipped: int
+    p50_ns: int
+    p99_ns: int
+    max_ns: int
+    wait_max_ns: int
+    maxima_ns: tuple[int, ...]
+    response: Histogram
+
+    @property
+    def lateness_ns(self) -> int | None:
+        """The greatest; negative: the closest job still met its deadline."""
+        return self.max_ns - self.deadline_ns if self.deadline_ns else None
+
+
+@frozen(kw_only=True)
+class ProgramSummary:
+    """What is known of a program."""
+
+    name: str
+    spec: ProgramSpec
+    done: int
+    seconds: float
+    labels: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    cells: tuple[ProgramCell, ...]
+
+
+def summarise(store: ProgramStore) -> ProgramSummary:
+    """All stored runs that count, pooled by task and CPU."""
+    runs = list(store.runs())
+    groups: dict[tuple[int, str, int, int, int], list[TaskRun]] = {}
+    for run in runs:
+        for each in run.tasks if run.valid else ():
+            place = (each.task, each.name, each.cpu, each.period_ns, each.deadline_ns)
+            if each.response.total:
+                groups.setdefault(place, []).append(each)
+    cells = []
+    for (task, name, cpu, period, deadline), group in sorted(groups.items()):
+        response = pool([each.response for each in group])
+        cells.append(
+            ProgramCell(
+                task=task,
+                name=name,
+                cpu=cpu,
+                period_ns=period,
+                deadline_ns=deadline,
+                runs=len(group),
+                jobs=response.total,
+                misses=sum(each.misses for each in group),
+                skipped=sum(each.skipped for each in group),
+                p50_ns=response.quantile(500_000) or 0,
+                p99_ns=response.quantile(990_000) or 0,
+                max_ns=response.max_ns or 0,
+                wait_max_ns=max(each.wait.max_ns or 0 for each in group),
+                maxima_ns=tuple(each.response.max_ns or 0 for each in group),
+                response=response,
+            )
+        )
+    return ProgramSummary(
+        name=store.path.name,
+        spec=read(ProgramSpec, store.spec),
+        done=len(runs),
+        seconds=sum(run.seconds for run in runs),
+        labels=("SIMULATED",) if store.platform.kind == "simulated" else (),
+        findings=tuple(each for run in runs for each in run.problems),
+        cells=tuple(cells),
+    )

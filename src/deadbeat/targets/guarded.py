@@ -1,0 +1,119 @@
+"""A program of the user's in a process group of its own, which ends with deadbeat in any case."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from deadbeat.model.errors import UsageError
+from deadbeat.targets.keeper import DONE, keeper
+
+#: Starts only once its keeper watches: whoever dies before leaves nothing behind.
+_GATE = 'read -r go && exec "$@" </dev/null'
+#: Run where deadbeat was killed: the group, and the file.
+_AFTER = 'kill -KILL "-$0" 2>/dev/null; [ -z "$1" ] || rm -f -- "$1"'
+#: What a program has to end by itself.
+GRACE_S = 1.0
+
+
+def shared_path(stem: str) -> Path:
+    """A path for a file in memory that does not exist yet."""
+    shared = Path("/dev/shm")
+    folder = shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
+    return folder / f"{stem}-{os.getpid()}-{os.urandom(6).hex()}"
+
+
+def ended_words(status: int) -> str:
+    """How a program ended: ``with status 3``, ``by signal SIGSEGV``."""
+    if status >= 0:
+        return f"with status {status}"
+    with suppress(ValueError):
+        return f"by signal {signal.Signals(-status).name}"
+    return f"by signal {-status}"
+
+
+class GuardedProgram:
+    """Starts ``command``; `close` ends its whole group.
+
+    Args:
+        more: Added to its environment.
+        file: Removed if deadbeat is killed.
+
+    Raises:
+        UsageError: There is no such program.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, more: Mapping[str, str] | None = None, file: str = ""
+    ) -> None:
+        if shutil.which(command[0]) is None:
+            raise UsageError(
+                f"no program {command[0]} here", "check the path, or is it executable?"
+            )
+        self._process = subprocess.Popen(
+            ("sh", "-c", _GATE, "deadbeat-gate", *command),
+            stdin=subprocess.PIPE,
+            stdout=2,  # stdout is for answers
+            env={**os.environ, **(more or {})},
+            process_group=0,
+        )
+        self.status: int | None = None
+        self._keeper: subprocess.Popen[bytes] | None = None
+        try:
+            self._keeper = subprocess.Popen(
+                keeper(_AFTER, str(self._process.pid), file),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            assert self._process.stdin is not None
+            self._process.stdin.write(b"go\n")
+            self._process.stdin.close()
+        except BaseException:
+            self.close()
+            raise
+
+    def running(self) -> bool:
+        """Whether it has not ended; it stays unreaped, so that its group keeps its number."""
+        return not self.wait(0)
+
+    def wait(self, seconds: float | None) -> bool:
+        """Whether it ended within so many seconds; None: however long it takes. Wakes nobody."""
+        if self.status is not None:
+            return True
+        try:
+            file = os.pidfd_open(self._process.pid)
+        except ProcessLookupError:
+            return True
+        try:
+            poll = select.poll()
+            poll.register(file, select.POLLIN)
+            return bool(poll.poll(None if seconds is None else max(0, seconds) * 1000))
+        finally:
+            os.close(file)
+
+    def close(self) -> int:
+        """Ends its group: SIGTERM, a second later SIGKILL. Returns its exit status."""
+        if self.status is None:
+            group = self._process.pid
+            if not self.wait(0):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(group, signal.SIGTERM)
+                self.wait(GRACE_S)
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+            self.status = self._process.wait()
+            if self._process.stdin is not None and not self._process.stdin.closed:
+                self._process.stdin.close()
+        if self._keeper is not None:
+            with suppress(BrokenPipeError):
+                self._keeper.communicate(f"{DONE}\n".encode())
+            self._keeper = None
+        return self.status

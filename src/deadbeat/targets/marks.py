@@ -1,0 +1,155 @@
+"""The file in shared memory into which a program marks its jobs (runtime/include/deadbeat.h).
+
+Head: magic, capacity, records asked for; 63 tasks of 64 bytes (period, deadline, name, known); then
+records of 32 bytes: release, start, task and CPU, finish. A record whose finish is 0 is unfinished.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import threading
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from deadbeat.model.errors import DataError
+
+#: Where a program finds its file.
+VARIABLE = "DEADBEAT_MARKS"
+MAGIC = 0x31534B52414D4244
+TASKS = 63
+#: Two minutes of eight tasks of 1 kHz: 32 MiB.
+CAPACITY = 1 << 20
+HEAD_BYTES = 64 + TASKS * 64
+_HEAD, _TASK, _RECORD = struct.Struct("=QQQ"), struct.Struct("=QQ47sB"), struct.Struct("=QQIIQ")
+FIELDS = np.dtype(
+    [("release", "u8"), ("start", "u8"), ("task", "u4"), ("cpu", "u4"), ("finish", "u8")]
+)
+#: No clock that began with the machine is beyond: 36 years.
+_LATEST_NS = 1 << 60
+_CPUS = 1 << 16
+
+
+@frozen(kw_only=True)
+class MarkedTask:
+    """What a program told of a task; 0: nothing."""
+
+    number: int
+    name: str
+    period_ns: int
+    deadline_ns: int
+
+
+@frozen(kw_only=True)
+class Marks:
+    """What a program marked.
+
+    Attributes:
+        records: Finished jobs, in the order of their finishing (release, start, task, cpu, finish).
+        dropped: Jobs for which the file had no room.
+    """
+
+    tasks: tuple[MarkedTask, ...]
+    records: NDArray[np.void]
+    dropped: int
+
+
+def create(path: Path, capacity: int = CAPACITY) -> None:
+    """An empty file with room for so many jobs, for the user alone."""
+    made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.truncate(made, HEAD_BYTES + capacity * _RECORD.size)
+        os.write(made, _HEAD.pack(MAGIC, capacity, 0))
+    finally:
+        os.close(made)
+
+
+def read(data: bytes, name: str) -> Marks:
+    """What the file ``name`` holds.
+
+    Raises:
+        DataError: It is damaged, or no such file.
+    """
+
+    def damaged(why: str) -> DataError:
+        return DataError(
+            f"the marks in {name} are damaged: {why}",
+            "does the program write beyond its own memory, or with another version of deadbeat.h?",
+        )
+
+    if len(data) < HEAD_BYTES:
+        raise damaged(f"{len(data)} bytes are less than its head")
+    magic, capacity, wanted = _HEAD.unpack_from(data)
+    if magic != MAGIC:
+        raise damaged("it begins with another word")
+    if capacity * _RECORD.size != len(data) - HEAD_BYTES:
+        raise damaged(f"{len(data)} bytes do not hold {capacity} jobs")
+    if wanted > _LATEST_NS:
+        raise damaged(f"{wanted} jobs cannot be")
+    count = min(wanted, capacity)
+    found = np.frombuffer(data, FIELDS, count, HEAD_BYTES)
+    records = found[found["finish"] != 0]
+    bad = (records["release"] == 0) | (records["start"] == 0) | (records["finish"] > _LATEST_NS)
+    bad |= (records["start"] > records["finish"]) | (records["release"] > records["finish"])
+    bad |= (records["task"] >= TASKS) | (records["cpu"] >= _CPUS)
+    if bad.any():
+        raise damaged(f"job {int(np.argmax(bad)) + 1} ends before it began, or is of no task")
+    used = set(records["task"].tolist())
+    tasks = []
+    for number in range(TASKS):
+        period, deadline, text, known = _TASK.unpack_from(data, 64 + number * _TASK.size)
+        if not known and number not in used:
+            continue
+        if max(period, deadline) > _LATEST_NS:
+            raise damaged(f"task {number} has a period or a deadline of more than 36 years")
+        said = text.split(b"\0")[0].decode("utf-8", errors="replace")
+        clean = "".join(each if each.isprintable() else "?" for each in said)
+        tasks.append(
+            MarkedTask(
+                number=number,
+                name=clean or f"task {number}",
+                period_ns=period,
+                deadline_ns=deadline,
+            )
+        )
+    return Marks(tasks=tuple(tasks), records=records, dropped=wanted - count)
+
+
+class Writer:
+    """Marks jobs from Python. Threads share one; processes that both mark need C."""
+
+    def __init__(self, path: str) -> None:
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            self._map = mmap.mmap(file, 0)
+        finally:
+            os.close(file)
+        self._lock = threading.Lock()
+        magic, self._capacity, _ = _HEAD.unpack_from(self._map)
+        if magic != MAGIC or HEAD_BYTES + self._capacity * _RECORD.size > len(self._map):
+            raise DataError(f"{path} is no file for marks", f"unset {VARIABLE}")
+
+    @classmethod
+    def found(cls) -> Self | None:
+        """The one that deadbeat offers; None: this program was not started by it."""
+        path = os.environ.get(VARIABLE)
+        return cls(path) if path else None
+
+    def declare(self, number: int, name: str, period_ns: int, deadline_ns: int) -> None:
+        """What is known of a task."""
+        text = name.encode()[:46]
+        _TASK.pack_into(self._map, 64 + number * 64, period_ns, deadline_ns, text, 1)
+
+    def add(self, number: int, release_ns: int, start_ns: int, finish_ns: int, cpu: int) -> None:
+        """A finished job."""
+        with self._lock:
+            (place,) = struct.unpack_from("=Q", self._map, 16)
+            struct.pack_into("=Q", self._map, 16, place + 1)
+        if place < self._capacity:
+            at = HEAD_BYTES + place * _RECORD.size
+            _RECORD.pack_into(self._map, at, release_ns, start_ns, number, cpu, finish_ns)

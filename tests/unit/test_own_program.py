@@ -1,0 +1,185 @@
+"""Truth: docs/howto/measure-your-own-program.md: its programs run as they stand there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.answers import answer_of
+
+import deadbeat
+from deadbeat.build.native import native_root
+from deadbeat.cli.main import main
+from deadbeat.kinds.program.results import tasks_of
+from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.targets.guarded import GuardedProgram
+from deadbeat.targets.marks import FIELDS, MarkedTask, Marks
+
+PAGE = Path(__file__).parents[2] / "docs/howto/measure-your-own-program.md"
+MS = 10**6
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+
+
+def example(language: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found
+    return found[1]
+
+
+def compiled(tmp_path: Path, text: str, name: str = "control") -> str:
+    source = tmp_path / f"{name}.c"
+    source.write_text(text)
+    include = native_root() / "runtime/include"
+    strict = ("-O2", "-Wall", "-Wextra", "-Wshadow", "-Wmissing-prototypes", "-Werror")
+    subprocess.run(["cc", *strict, f"-I{include}", source, "-o", tmp_path / name], check=True)
+    return str(tmp_path / name)
+
+
+def until(true: Callable[[], object]) -> None:
+    ends = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+def gone(process: int) -> bool:
+    """Whether it runs no more; a zombie waits for whoever adopted it."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_example_in_c_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    control = compiled(tmp_path, example("c"))
+    assert main(("run", "--no-figures", "--json", "--", control)) == 0
+    answer = answer_of(capsys.readouterr().out)
+    assert answer["kind"] == "program" and not answer["findings"]
+    assert sum(row["jobs"] for row in answer["rows"]) == 500
+    assert {(row["name"], row["period_ns"]) for row in answer["rows"]} == {("control", MS)}
+    assert all(row["p50_ns"] <= row["p99_ns"] <= row["max_ns"] for row in answer["rows"])
+    found = deadbeat.open("runs/program")
+    assert found.columns["jobs"].sum() == 500
+    assert main(("why", "program")) == 0
+    assert "not traced for programs of your own" in capsys.readouterr().out
+
+
+def test_the_example_in_python_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("loop.py").write_text(example("python"))
+    assert main(("run", "--no-figures", "--json", "--", sys.executable, "loop.py")) == 0
+    rows = answer_of(capsys.readouterr().out)["rows"]
+    assert sum(row["jobs"] for row in rows) == 100
+    assert {(row["name"], row["deadline_ns"]) for row in rows} == {("loop", 2 * MS)}
+
+
+def test_marks_do_nothing_without_deadbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DEADBEAT_MARKS", raising=False)
+
+    @deadbeat.mark(3, period_ns=MS)
+    def job() -> int:
+        return 7
+
+    assert job() == 7
+    with pytest.raises(ValueError, match="0 to 62"):
+        deadbeat.mark(63)
+
+
+def made(*jobs: tuple[int, int, int], deadline_ns: int = 0) -> Marks:
+    """Jobs as release, response time and CPU, in ms, of a task of 10 ms."""
+    records = np.zeros(len(jobs), FIELDS)
+    for record, (release, response, cpu) in zip(records, jobs, strict=True):
+        record["release"] = record["start"] = release * MS
+        record["finish"], record["cpu"] = (release + response) * MS, cpu
+    task = MarkedTask(number=0, name="t", period_ns=10 * MS, deadline_ns=deadline_ns)
+    return Marks(tasks=(task,), records=records, dropped=0)
+
+
+def test_misses_and_skipped_releases_are_counted_by_hand() -> None:
+    marks = made((10, 3, 0), (20, 11, 0), (50, 10, 1), (60, 4, 1))
+    first, second = tasks_of(marks, ProgramSpec(command=("x",)))
+    assert (first.cpu, first.response.total, first.misses, first.skipped) == (0, 2, 1, 0)
+    assert (second.cpu, second.response.total, second.misses, second.skipped) == (1, 2, 0, 2)
+    (first, _) = tasks_of(marks, ProgramSpec(command=("x",), deadline=2 * MS))
+    assert (first.deadline_ns, first.misses) == (2 * MS, 2)
+    (first, second) = tasks_of(marks, ProgramSpec(command=("x",), period=30 * MS))
+    assert (first.misses, second.skipped) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("run",), 2, "no program is named"),
+        (("run", "--", "no-such-program"), 2, "no program no-such-program here"),
+        (("run", "--", "false"), 3, "false ended with status 1 and marked no job"),
+        (("run", "--duration", "0.1", "--", "sleep", "30"), 3, "DEADBEAT_RELEASE(0, 0)"),
+        (("run", "--deadline", "0s", "--", "true"), 2, "--deadline"),
+        (("run", "--", "sh", "-c", 'echo x > "$DEADBEAT_MARKS"'), 3, "marks in"),
+        (("run", "--", "sh", "-c", 'rm "$DEADBEAT_MARKS"'), 3, "did the program remove it?"),
+    ],
+)
+def test_what_cannot_be_measured_is_said_in_a_line(
+    words: tuple[str, ...], status: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == status
+    err = capsys.readouterr().err
+    assert said in err and "unexpected" not in err
+
+
+def test_a_program_that_fails_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("loop.py").write_text(example("python") + "raise SystemExit(5)\n")
+    assert main(("run", "--no-figures", "--json", "--", sys.executable, "loop.py")) == 0
+    (found,) = answer_of(capsys.readouterr().out)["findings"]
+    assert found["id"] == "program-ended" and "with status 5" in found["message"]
+
+
+def test_the_whole_group_ends(tmp_path: Path) -> None:
+    program = GuardedProgram(("sh", "-c", "sleep 100 & echo $! > child; wait"))
+    until(lambda: Path("child").is_file() and Path("child").read_text())
+    child = int(Path("child").read_text())
+    assert program.running()
+    assert program.close() == -signal.SIGTERM
+    until(lambda: gone(child))
+
+
+def test_a_killed_deadbeat_leaves_nothing_behind(tmp_path: Path) -> None:
+    script = "trap '' TERM INT HUP; echo $$ $DEADBEAT_MARKS > told; while :; do sleep 0.1; done"
+    words = [sys.executable, "-m", "deadbeat", "run", "--", "sh", "-c", script]
+    running = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: Path("told").is_file() and Path("told").read_text().endswith("\n"))
+    finally:
+        running.kill()
+        running.wait()
+    process, marks = Path("told").read_text().split()
+    until(lambda: gone(int(process)) and not Path(marks).exists())
+
+
+def test_an_interrupt_keeps_what_was_marked(tmp_path: Path) -> None:
+    endless = example("python").replace("range(100)", "iter(int, 1)")
+    Path("loop.py").write_text(endless + "\n")
+    script = f"{sys.executable} loop.py & sleep 1; echo > told; wait"
+    words = [sys.executable, "-m", "deadbeat", "run", "--", "sh", "-c", script]
+    running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    until(lambda: Path("told").is_file())
+    os.kill(running.pid, signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 128 + signal.SIGINT
+    assert "1 of 1 runs are kept" in err
+    assert deadbeat.open("runs/program").columns["jobs"].sum() > 0
