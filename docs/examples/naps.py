@@ -204,7 +204,8 @@ def report(path: Path, figures: bool) -> Shown:
 def stored(path: Path) -> Stored[NapStore, list[Cell]]:
     store = NapStore.open(path)
     found = cells(store)
-    return Stored(store=store, summary=found, rows=[attrs.asdict(cell) for cell in found])
+    rows = [attrs.asdict(cell) for cell in found]
+    return Stored(show=show, store=store, summary=found, rows=rows)
 
 
 KIND = ExperimentKind(

@@ -63,7 +63,7 @@ def test_measured_values_are_in_their_cells_and_missing_ones_are_named():
 def test_a_png_shows_colours_on_white():
     (content,) = figures(demo_summary(cores=(4,)), "png", "slowdown-m004").values()
     image = imread(io.BytesIO(content))[..., :3]
-    assert image.shape[:2] == (744, 1365)
+    assert image.shape[1] == 1365
     np.testing.assert_allclose(image[2, 2], 1.0)
     # Ends of viridis: dark violet and yellow.
     for colour in ((0.267, 0.005, 0.329), (0.993, 0.906, 0.144)):

@@ -41,13 +41,13 @@ class ProgramSpec:
     duration: float | None = keyed(
         rules.Seconds("0.1", str(30 * 86400)),
         "--duration TIME",
-        "End the program after 10s or 5min.  [when it ends by itself]",
+        "Measuring time, 10s or 5min; the program is ended then.  [when it ends by itself]",
         default=None,
     )
     period: int | None = keyed(
         _TIME,
         "--period TIME",
-        "Period of every task, 1ms.  [what the program tells]",
+        "Time between releases of every task, 1ms.  [what the program tells]",
         default=None,
     )
     deadline: int | None = keyed(
