@@ -23,8 +23,12 @@ T = TypeVar("T")
 #: Okabe and Ito's colours, which the colour-blind tell apart; black last, yellow left out.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
-#: States of a cell. Only in a SHOWN cell the colour counts; a FAINT one is greyed.
-SHOWN, FAINT, UNDECIDED, ABSENT = "shown", "faint", "undecided", "absent"
+#: States of a cell. The colour counts in a SHOWN one and in one that is AT_LEAST that, which is
+#: hatched too; a FAINT one is grey, one that is AT_MOST that is hatched and has no colour.
+SHOWN, FAINT, AT_LEAST, AT_MOST = "shown", "faint", "at-least", "at-most"
+UNDECIDED, ABSENT = "undecided", "absent"
+#: A cell of them has a value.
+MEASURED = (SHOWN, FAINT, AT_LEAST, AT_MOST)
 
 #: Points of a curve on a page or on paper: more cannot be told apart.
 _CURVE_POINTS = 240
@@ -95,8 +99,9 @@ class HeatCell:
     """A cell of a heat map.
 
     Attributes:
-        state: SHOWN, FAINT (a value that says nothing: greyed), UNDECIDED or ABSENT.
-        text: Written into it. ``hover``: what the pointer shows.
+        state: SHOWN, FAINT (within the noise: grey), AT_LEAST, AT_MOST, UNDECIDED or ABSENT.
+        text: Written into it. ``note``: below that, in small print, where there is room.
+            ``hover``: what the pointer shows.
         key: What a click tells the page; "": nothing.
     """
 
@@ -105,6 +110,7 @@ class HeatCell:
     text: str = ""
     hover: str = ""
     key: str = ""
+    note: str = ""
 
 
 def _rows(rows: Iterable[Iterable[HeatCell]]) -> tuple[tuple[HeatCell, ...], ...]:

@@ -195,8 +195,9 @@ def _intro(document: Document) -> str:
         )
     if document.about:
         made.append(f'<p class="sentence">{text(document.about)}</p>')
-    made += [f'<p class="sentence">{text(line)}</p>' for line in document.answer]
-    made.append(picture(document))
+    told = "".join(f'<p class="sentence">{text(line)}</p>' for line in document.answer)
+    seen = picture(document)
+    made.append(f'<div class="first"><div>{told}</div>{seen}</div>' if seen else told)
     if document.head:
         told = " · ".join(value for name, value in document.head[:3] if value != UNKNOWN)
         made.append(
@@ -219,19 +220,19 @@ def picture(document: Document) -> str:
 
 
 def _map(found: CellMap) -> str:
-    """Its cells as a table; what lies beyond the noise is bold."""
+    """Its cells as a table; the further beyond the noise, the darker."""
     heads = "".join(f"<th>{escape(text)}</th>" for text in (found.corner, *found.columns))
     rows = "".join(
         f"<tr><th>{escape(name)}</th>"
         + "".join(
-            f"<td>{f'<b>{escape(text)}</b>' if strong else escape(text)}</td>"
+            f'<td class="strength-{strong}">{escape(text)}</td>'
             for text, strong in zip(cells, strength, strict=True)
         )
         + "</tr>"
         for name, cells, strength in zip(found.rows, found.cells, found.strength, strict=True)
     )
     return (
-        '<div class="scroll"><table class="glance">'
+        '<div class="scroll"><table class="glance cells">'
         f"<caption>{escape(found.title)}</caption><tr>{heads}</tr>{rows}</table></div>"
     )
 

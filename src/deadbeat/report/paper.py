@@ -19,9 +19,12 @@ from attrs import evolve, field, frozen
 from deadbeat.model.errors import NotDrawnWarning
 from deadbeat.report.charts import (
     ABSENT,
+    AT_LEAST,
+    AT_MOST,
     BOUND,
     COLOURS,
     FAINT,
+    MEASURED,
     SHOWN,
     Bars,
     Chart,
@@ -44,6 +47,8 @@ _DPI = 150
 
 #: Colour map of every figure: ordered in lightness, so it survives colour blindness and grey print.
 SEQUENTIAL = "viridis"
+#: Most columns or rows of a heat map whose cells have room for small print.
+_NOTED = 5
 
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -447,9 +452,9 @@ def _mark(axis: Axes, mark: Mark) -> None:
 
 def _heat(axis: Axes, heat: Heat) -> Any:
     """Cells with their texts, contour lines between them, hatching where there is no value."""
-    values = _shown(heat)
-    colours = _colours(heat)
+    values, colours = _shown(heat, (SHOWN, AT_LEAST)), _colours(heat)
     # Cells are some 215 / columns points wide; a character takes 0.65 of its size.
+    noted = len(heat.x) <= _NOTED and len(heat.y) <= _NOTED
     longest = max((len(cell.text) for row in heat.cells for cell in row), default=1)
     fit = 215 / max(1, len(heat.x)) / (0.65 * longest + 0.8)
     size = max(4.0, min(8.0, fit, 100 / max(1, len(heat.y))))
@@ -457,14 +462,14 @@ def _heat(axis: Axes, heat: Heat) -> Any:
         heat.x_edges, heat.y_edges, values, cmap=colours, vmin=heat.low, vmax=heat.high,
         edgecolors="white", linewidth=0.4,
     )  # fmt: skip
-    _contours(axis, heat, values)
+    _contours(axis, heat, _shown(heat, MEASURED))
     for row, column in np.ndindex(values.shape):
         cell = heat.cells[row][column]
         patch: dict[str, Any] | None = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
         ink = "#404040"
         if cell.state != SHOWN:
             _hatch(axis, heat, row, column)
-        else:
+        if cell.state in (SHOWN, AT_LEAST):
             share = (values[row, column] - heat.low) / (heat.high - heat.low)
             colour = np.asarray(colours(share)[:3])
             ink = "#101010" if colour @ (0.3, 0.59, 0.11) > 0.5 else "white"
@@ -474,14 +479,21 @@ def _heat(axis: Axes, heat: Heat) -> Any:
             heat.x_places[column], heat.y_places[row], cell.text, ha="center", va="center",
             fontsize=size, color=ink, bbox=None if cell.state == FAINT else patch, zorder=4,
         )  # fmt: skip
+        if noted and cell.note:
+            axis.annotate(
+                cell.note, (heat.x_places[column], heat.y_places[row]), (0, -0.8 * size),
+                ha="center", va="top", textcoords="offset points", fontsize=0.7 * size,
+                color=ink, zorder=4,
+                bbox=patch if cell.state in (AT_LEAST, AT_MOST) else None,
+            )  # fmt: skip
     _cells(axis.set_xticks, heat.x, heat.x_places)
     _cells(axis.set_yticks, heat.y, heat.y_places)
     return image
 
 
-def _shown(heat: Heat) -> Any:
-    """Values of shown cells, the others masked."""
-    shown = [[c.value if c.state == SHOWN else None for c in row] for row in heat.cells]
+def _shown(heat: Heat, states: Sequence[str]) -> Any:
+    """Values of cells in ``states``, the others masked."""
+    shown = [[c.value if c.state in states else None for c in row] for row in heat.cells]
     values = np.array(shown, dtype=np.float64)
     return np.ma.masked_invalid(values.reshape(len(heat.y), len(heat.x)))
 
@@ -501,8 +513,8 @@ def _hatch(axis: Axes, heat: Heat, row: int, column: int) -> None:
     axis.add_patch(
         Rectangle(
             (left, low), right - left, high - low, edgecolor="#a5abb3", linewidth=0.4, zorder=2.2,
-            facecolor="#ececec" if state == FAINT else "white",
-            hatch={FAINT: "", ABSENT: "////"}.get(state, "xxxx"),
+            facecolor={FAINT: "#ececec", AT_LEAST: "none"}.get(state, "white"),
+            hatch={FAINT: "", ABSENT: "////", AT_MOST: "..", AT_LEAST: "\\\\"}.get(state, "xxxx"),
         )
     )  # fmt: skip
 
@@ -529,7 +541,7 @@ def _surface(axis: Any, heat: Heat) -> None:
     Between four known corners it is bilinear, in pieces so small that each has the colour of its
     height.
     """
-    values = _shown(heat).filled(np.nan)
+    values = _shown(heat, MEASURED).filled(np.nan)
     x, y = np.meshgrid(heat.x_places, heat.y_places)
     steps = np.linspace(0.0, 1.0, math.ceil(_FACETS / max(1, *(n - 1 for n in values.shape))) + 1)
     weights = np.stack((1 - steps, steps))

@@ -34,7 +34,15 @@ SET_COLUMNS: tuple[str, ...] = (
     *("alone_released", "alone_misses", "miss_episodes", "overruns", "skipped", "unfinished"),
     *("left_out", "solo_jobs", "tasks_without_solo", "solo_cost_ratio_p50"),
     *("wake_up_p50_ns", "wake_up_max_ns", "sync_share_real", "contended_ratio_real"),
-    *("overlap_real", "starved_tasks", "witness_ps", "began_ns", "realtime", "file"),
+    *(
+        "overlap_real",
+        "shared_objects",
+        "starved_tasks",
+        "witness_ps",
+        "began_ns",
+        "realtime",
+        "file",
+    ),
     *PART_COLUMNS,
     *COUNTER_COLUMNS,
 )

@@ -15,12 +15,15 @@ from deadbeat.kinds.contention import facts, predicted
 from deadbeat.kinds.contention.cause_charts import split_charts, worst_jobs
 from deadbeat.kinds.contention.counter_charts import counter_charts, counters_note
 from deadbeat.kinds.contention.headline import headline
+from deadbeat.kinds.contention.object_charts import speed_charts
 from deadbeat.kinds.contention.page_data import page_data
 from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.profile_charts import (
+    core_charts,
     grid_charts,
     predicted_charts,
     profile_charts,
+    shared_charts,
 )
 from deadbeat.kinds.contention.screen import next_steps, short_answer, slowdown_map
 from deadbeat.kinds.contention.stress_charts import stress_charts
@@ -99,7 +102,7 @@ def _noise(summary: Summary) -> Sentence:
 
 
 def _profile(summary: Summary) -> tuple[Section, ...]:
-    answer, own = headline(summary), facts.grid_of(summary)
+    answer, own, first = headline(summary), facts.grid_of(summary), short_answer(summary)
     each = Lines(
         [item.lines for item in answer.per_cores],
         heads=[f"M = {item.cores}" for item in answer.per_cores],
@@ -116,7 +119,10 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             "answer",
             "Where it starts to miss",
             (
-                *(Sentence(line, answer=True, terminal=True) for line in answer.lines),
+                *(
+                    Sentence(line, answer=True, terminal=True, page=line not in first)
+                    for line in answer.lines
+                ),
                 _noise(summary),
                 *((Subsection("For each M", (each,), folded=True),) if answer.per_cores else ()),
                 *_told(summary),
@@ -131,7 +137,7 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             (
                 Note("Click on a cell of a heat map to see its sets."),
                 Figures([*grid_charts(own)], _NOTHING),
-                Figures(profile_charts(own)),
+                Figures([*core_charts(own), *profile_charts(own), *shared_charts(own)]),
             ),
         ),
         *(
@@ -208,6 +214,7 @@ def _circumstances(summary: Summary) -> tuple[Part, ...]:
     sessions = tuple(part for each in facts.sessions(summary) for part in _session(each))
     failed = FactList(facts.failed_runs(summary), empty="None.")
     return (
+        Figures(speed_charts(summary.sets)),
         Subsection("Calibration", (FactList(facts.calibration(summary)),)),
         Subsection("Environment before and after", sessions or (FactList(()),)),
         Subsection("Failed runs", (failed,)),

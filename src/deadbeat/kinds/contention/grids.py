@@ -13,7 +13,18 @@ from attrs import frozen
 
 from deadbeat.kinds.contention.facts import NoiseFloor, factor_of, factors, multiple, number
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import ABSENT, SHOWN, UNDECIDED, Heat, HeatCell, nice_step
+from deadbeat.report.charts import (
+    ABSENT,
+    AT_LEAST,
+    AT_MOST,
+    FAINT,
+    SHOWN,
+    UNDECIDED,
+    CurvePoint,
+    Heat,
+    HeatCell,
+    nice_step,
+)
 from deadbeat.report.document import percent
 
 Row = Mapping[str, Any]
@@ -84,11 +95,16 @@ METRICS: tuple[GridMetric, ...] = (
 
 @frozen(kw_only=True)
 class Scale:
-    """Colour range and contour levels of a metric, common to every M so that M can be compared."""
+    """Colour range and contour levels of a metric, common to every M so that M can be compared.
+
+    Attributes:
+        noise: The smallest effect that could be seen, as a share; 0: of another quantity.
+    """
 
     low: float
     high: float
     levels: tuple[float, ...]
+    noise: float = 0.0
 
     @property
     def digits(self) -> int:
@@ -118,11 +134,24 @@ def point_words(row: Row, *, several: bool) -> str:
     return words + (f", D/C = {factor_of(row):g}" if several else "")
 
 
-def state_of(row: Row | None, metric: GridMetric) -> str:
-    """How far a cell is known; a point without a run, or without a value, is undecided."""
+def state_of(row: Row | None, metric: GridMetric, noise: float = 0.0) -> str:
+    """How far a cell is known; a point without a run, or without a value, is undecided.
+
+    Args:
+        noise: As of `Scale`: a ratio whose interval comes that close to 1, or has none, is faint.
+    """
     if row is None:
         return ABSENT
-    return UNDECIDED if _value(row, metric) is None else SHOWN
+    value = _value(row, metric)
+    if value is None:
+        return UNDECIDED
+    low, high = number(row.get(metric.low)), number(row.get(metric.high))
+    if metric.from_below:
+        return SHOWN if _ended(row, metric) else AT_LEAST
+    if metric.of_noise:
+        clear = low is not None and high is not None and (low > 1 + noise or high < 1 - noise)
+        return SHOWN if clear else FAINT
+    return AT_MOST if value == 0 and high else SHOWN
 
 
 def grid(
@@ -147,14 +176,16 @@ def grid(
             "cores": cores, "sync_share": rho, "contended_ratio": alpha,
             "deadline_factor": factor if factor is not None else factor_of(summary.rows[0]),
         }  # fmt: skip
-        state = state_of(row, metric)
+        state = state_of(row, metric, scale.noise)
         text = {ABSENT: "n.m.", UNDECIDED: "?"}.get(state) or cell_text(row, metric, scale.digits)
         hover = {ABSENT: "not measured", UNDECIDED: "undecided"}.get(state)
+        note = ""
         if hover is None and row is not None:
             hover = f"{metric.name} {metric_words(row, metric)}\n{_rests_on(row)}"
+            note = "\n".join(filter(None, (_ends(row, metric, scale), f"n = {row['task_sets']}")))
         where = point_words(place, several=several)
         value = None if row is None else _value(row, metric)
-        return HeatCell(value, state, text, f"{where}\n{hover}", point_key(place))
+        return HeatCell(value, state, text, f"{where}\n{hover}", point_key(place), note)
 
     return Heat(
         cells=[[cell(rho, alpha) for alpha in ratios] for rho in shares],
@@ -167,6 +198,18 @@ def grid(
         levels=scale.levels,
         unit=metric.axis,
     )
+
+
+def _ends(row: Row, metric: GridMetric, scale: Scale) -> str:
+    """The interval, as short as a cell needs it."""
+    low, high = number(row.get(metric.low)), number(row.get(metric.high))
+    if low is None or high is None or state_of(row, metric) in (AT_MOST, AT_LEAST):
+        return ""
+    if metric.from_below:
+        return f"[{multiple(low)}, {multiple(high)}]"
+    if metric.neutral:
+        return f"[{low:.{scale.digits}f}, {high:.{scale.digits}f}]"
+    return f"[{short(low * metric.scale)}, {short(high * metric.scale)}]"
 
 
 def _rests_on(row: Row) -> str:
@@ -238,14 +281,14 @@ def scale(summary: Summary, metric: GridMetric, floor: NoiseFloor) -> Scale:
     if min(len(axis_of(summary, axis)) for axis in ("sync_share", "contended_ratio")) < (
         CONTOUR_POINTS
     ):
-        return Scale(low=low, high=high, levels=())
+        return Scale(low=low, high=high, levels=(), noise=floor_span)
     step = nice_step(max((high - low) / _CONTOUR_LINES, floor_span))
     levels = tuple(
         round(index * step, 9)
         for index in range(math.floor(low / step) + 1, math.ceil(high / step))
         if abs(index * step - metric.neutral) > 1.001 * max(floor_span, step / 2)
     )
-    return Scale(low=low, high=high, levels=levels)
+    return Scale(low=low, high=high, levels=levels, noise=floor_span)
 
 
 def _value(row: Row, metric: GridMetric) -> float | None:
@@ -259,6 +302,23 @@ def _value(row: Row, metric: GridMetric) -> float | None:
 
 def _ended(row: Row, metric: GridMetric) -> bool:
     return None not in (number(row.get(metric.column)), number(row.get(metric.high)))
+
+
+def metric_point(row: Row, metric: GridMetric) -> CurvePoint | None:
+    """A metric of a point over its number of cores, in the axis' unit; None: no value."""
+    value = _value(row, metric)
+    if value is None:
+        return None
+    low, high = (number(row.get(name)) for name in (metric.low, metric.high))
+    return CurvePoint(
+        x=float(row["cores"]),
+        y=value,
+        low=None if low is None else low * metric.scale,
+        high=None if high is None else high * metric.scale,
+        bounded=state_of(row, metric) == AT_MOST,
+        n=int(row["task_sets"]),
+        text=f"M = {row['cores']}: {metric_words(row, metric)}",
+    )
 
 
 def milli(value: Any) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from deadbeat.kinds.contention import facts, grids
 from deadbeat.model.results import SUMMARY_COLUMNS, JobHistogram, Summary
-from deadbeat.report.charts import SHOWN
+from deadbeat.report.charts import MEASURED
 from deadbeat.report.html import plain
 
 #: Version of the embedded data.
@@ -27,6 +27,7 @@ _SET_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("ρ real", ("sync_share_real",), "share"),
     ("α real", ("contended_ratio_real",), "share"),
     ("overlap", ("overlap_real",), "percent"),
+    ("shared objects", ("shared_objects",), "text"),
     ("file", ("file", "key"), "text"),
 )
 
@@ -63,7 +64,7 @@ def _rows(rows: Iterable[Mapping[str, object]]) -> list[list[Any]]:
 
 def _said(row: Mapping[str, object]) -> str:
     """Every metric of a point in words."""
-    if grids.state_of(row, grids.METRICS[0]) != SHOWN:
+    if grids.state_of(row, grids.METRICS[0]) not in MEASURED:
         return "undecided, no run"
     known = ((metric.name.lower(), grids.metric_words(row, metric)) for metric in grids.METRICS)
     return "; ".join(f"{name} {words}" for name, words in known)

@@ -45,6 +45,8 @@ def _charts(summary: Summary) -> Iterator[Chart]:
         drawn += stress_charts(summary, levels=_LEVELS)
     else:
         drawn += profile.profile_charts(summary)
+        drawn += profile.core_charts(summary, _LEVELS)
+        drawn += profile.shared_charts(summary)
         drawn += profile.overview_charts(summary, _LEVELS)
         drawn += profile.distribution_charts(summary, _LEVELS)
         drawn += profile.predicted_charts(summary)

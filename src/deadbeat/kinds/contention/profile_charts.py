@@ -11,14 +11,17 @@ from deadbeat.kinds.contention.facts import factor_of, factors, labels, noise_fl
 from deadbeat.kinds.contention.grids import (
     METRICS,
     GridMetric,
+    Row,
     Scale,
     axis_of,
     cores_of,
     grid,
+    metric_point,
     milli,
     scale,
 )
-from deadbeat.kinds.contention.samples import thinned
+from deadbeat.kinds.contention.object_charts import object_charts
+from deadbeat.kinds.contention.samples import samples, thinned
 from deadbeat.kinds.contention.stress_charts import factor_charts
 from deadbeat.model.results import JobHistogram, Summary
 from deadbeat.report.charts import (
@@ -95,18 +98,20 @@ def grid_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
                     title="Grid of points",
                     option=OPTION.join((metric.name, *place)),
                     family="grid",
-                    caption=_grid_caption(summary, metric, range_of),
+                    caption=_grid_caption(summary, metric, range_of, raised=raise_it),
                     panels=(raised, flat) if raise_it else (flat,),
                 )
 
 
-def _grid_caption(summary: Summary, metric: GridMetric, range_of: Scale) -> str:
+def _grid_caption(summary: Summary, metric: GridMetric, range_of: Scale, *, raised: bool) -> str:
     origin = "simulated" if "SIMULATED" in labels(summary) else "measured"
     text = (
-        f"Numbers and dots are {origin} points; hatched: n.m. is not measured, ? is undecided."
-        " Colours have the same scale at every M; a surface is straight between points, with holes"
-        " where one is missing."
+        f"A cell: the {origin} value, its 95 % interval, the number of task sets. Grey: within the"
+        " noise. Hatched: a bound (<, ≥), n.m. not measured, ? undecided. Every M has the same"
+        " colours."
     )
+    if raised:
+        text += " A surface is straight between points, with holes where one is missing."
     if range_of.levels:
         unit = " %" if metric.scale == 100 else ""
         first, *more = range_of.levels
@@ -118,6 +123,79 @@ def _grid_caption(summary: Summary, metric: GridMetric, range_of: Scale) -> str:
     if metric.from_below:
         return text + " ≥ means: at least that, the end was not seen."
     return text + (" < means: none seen, at most that." if metric.scale == 100 else "")
+
+
+#: Metrics that are drawn over the number of cores.
+_OVER_CORES = ("slowdown", "deadline_needed", "deadline_miss_ratio")
+
+
+def core_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
+    """Slowdown, deadline needed and misses over the number of cores, each with its 95 % interval:
+    a curve without synchronisation, and a curve per alpha at the largest rho."""
+    if len(cores_of(summary)) < 2:
+        return
+    shares, ratios = axis_of(summary, "sync_share"), axis_of(summary, "contended_ratio")
+    places = [(shares[0], ratios[0])] if len(shares) > 1 else []
+    places += [(shares[-1], alpha) for alpha in spread(ratios, _ALPHAS)]
+    floor = noise_floor(summary).share
+    for factor in _levels(summary, levels):
+        rows = [row for row in summary.rows if factor in (None, factor_of(row))]
+        yield Chart(
+            name=f"cores{suffix_of(factor)}",
+            title="Over the number of cores",
+            option=_of_factor(factor),
+            family="cores" if factor else "",
+            caption="Bands: 95 % intervals. A deadline needed that starts at its band's lower end"
+            " was not seen to its end.",
+            panels=tuple(
+                Panel(
+                    title=metric.name,
+                    x_label="cores M",
+                    y_label=metric.axis,
+                    y_limits=_above_one(rows, metric) if metric.neutral else None,
+                    curves=tuple(
+                        _over_cores(metric, rows, place, look) for look, place in enumerate(places)
+                    ),
+                    marks=(Mark(axis="y", at=1.0, to=1 + floor, label="too small to see"),)
+                    if metric.of_noise and floor
+                    else (),
+                )
+                for metric in METRICS
+                if metric.id in _OVER_CORES
+            ),
+        )
+
+
+def _above_one(rows: Sequence[Row], metric: GridMetric) -> tuple[float, float]:
+    """Ends of the axis of a ratio: 1 and all values, at least 10 % of them."""
+    points = [point for row in rows if (point := metric_point(row, metric))]
+    ends = [v for p in points for v in (p.y, p.low, p.high) if v is not None]
+    low, high = min([1.0, *ends]), max([1.1, *ends])
+    return low - 0.05 * (high - low), high + 0.05 * (high - low)
+
+
+def _over_cores(
+    metric: GridMetric, rows: Sequence[Row], place: tuple[float, float], look: int
+) -> Curve:
+    rho, alpha = place
+    own = sorted(
+        (
+            row
+            for row in rows
+            if milli(row["sync_share"]) == milli(rho)
+            and milli(row["contended_ratio"]) == milli(alpha)
+        ),
+        key=lambda row: int(row["cores"]),
+    )
+    label = f"ρ = {rho:g}, α = {alpha:g}"
+    return curve(label, (metric_point(row, metric) for row in own), look=look)
+
+
+def shared_charts(summary: Summary) -> list[Chart]:
+    """Slowdown of the sets by the object that they share, by M."""
+    sharing = [s for s in summary.sets if s["sync_share"] and s["contended_ratio"]]
+    names = [f"M = {m}" for m in cores_of(summary) if m > 1]
+    return object_charts(samples(sharing, names, lambda item: f"M = {item['cores']}"))
 
 
 def overview_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:

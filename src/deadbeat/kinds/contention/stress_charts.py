@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from attrs import evolve
+
 from deadbeat.kinds.contention.configurations import configuration_samples, factor_rows, groups
 from deadbeat.kinds.contention.facts import factor_of, factors, noise_floor, number
+from deadbeat.kinds.contention.object_charts import object_charts
 from deadbeat.kinds.contention.samples import Row, SetSample, distribution_charts, samples, thinned
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve, spread
@@ -33,6 +36,11 @@ def stress_charts(summary: Summary, *, levels: int | None = None) -> list[Chart]
         suffix = f"-d{round(factor * 1000):06d}" if several else ""
         charts += distribution_charts(own, floor, suffix=suffix, option=option)
         charts += _drivers(own, suffix, option)
+        family = "objects" if option else ""
+        charts += [
+            evolve(chart, name=f"objects{suffix}", family=family, option=option)
+            for chart in object_charts(own)
+        ]
         charts += _critical(summary, factor, suffix, option)
     charts += factor_charts(
         factor_rows(summary), label=lambda row: str(row.get("group")), name="deadline-factor"
@@ -48,6 +56,7 @@ _ORDER = (
     "deadline-factor",
     "critical",
     "drivers",
+    "objects",
 )
 
 

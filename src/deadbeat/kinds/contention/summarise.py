@@ -18,6 +18,7 @@ from deadbeat.kinds.contention.evidence import CampaignEvidence, where_it_ran
 from deadbeat.kinds.contention.figures import RunFigures, run_figures
 from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.kinds.contention.late import WORST, Worst, late_facts
+from deadbeat.kinds.contention.object_charts import shared_objects
 from deadbeat.kinds.contention.overlap import contended_plan, overlap_share
 from deadbeat.kinds.contention.plan import group_of, group_text
 from deadbeat.kinds.contention.point import Pooled, noise_floor, point_row
@@ -319,9 +320,7 @@ class RunReader:
             return np.asarray(table.tasks["core"] < group.critical_cores)
         return np.array([task.critical for task in planned.task_set.tasks])
 
-    def _plan_figures(
-        self, key: RunKey, table: JobTable, columns: JobColumns
-    ) -> dict[str, float | None]:
+    def _plan_figures(self, key: RunKey, table: JobTable, columns: JobColumns) -> dict[str, object]:
         """What needs the task set: its seed, the realised axes, the overlap."""
         planned = self._store.programs.planned(key)
         if planned is None:
@@ -343,7 +342,7 @@ class RunReader:
 
     def _cost_figures(
         self, key: RunKey, table: JobTable, columns: JobColumns, task_set: TaskSet
-    ) -> dict[str, float | None]:
+    ) -> dict[str, object]:
         """What also needs the calibration."""
         if self._calibration is None:
             return {}
@@ -359,7 +358,11 @@ class RunReader:
                 "put the calibration back with which the campaign was generated",
             ) from error
         overlap = overlap_share(columns, table.tasks, plan)
-        return {"cost_half_width": float(np.mean(costs)), "overlap_real": overlap}
+        return {
+            "cost_half_width": float(np.mean(costs)),
+            "overlap_real": overlap,
+            "shared_objects": shared_objects(task_set, plan),
+        }
 
 
 def bin_counts(values: Floats) -> NDArray[np.int64]:

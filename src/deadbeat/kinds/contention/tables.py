@@ -13,7 +13,7 @@ from deadbeat.kinds.contention.headline import load_words, needed_text, place
 from deadbeat.kinds.contention.stress_charts import group_samples
 from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import SHOWN
+from deadbeat.report.charts import MEASURED
 from deadbeat.report.document import Column, Table, said
 from deadbeat.report.html import plain
 
@@ -49,7 +49,7 @@ def _percent(value: float) -> str:
 
 
 def _or_dash(row: Row, metric: GridMetric) -> str:
-    return cell_text(row, metric) if state_of(row, metric) == SHOWN else "-"
+    return cell_text(row, metric) if state_of(row, metric) in MEASURED else "-"
 
 
 def _miss(row: Row) -> str:
@@ -259,6 +259,7 @@ _FIELDS: tuple[tuple[str, str, str], ...] = (
     ("sync_share_real", "ρ real", "share"),
     ("contended_ratio_real", "α real", "share"),
     ("overlap_real", "overlap", "percent"),
+    ("shared_objects", "shared objects", "text"),
     ("file", "file", "text"),
 )
 

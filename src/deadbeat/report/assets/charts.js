@@ -45,7 +45,7 @@ const deadbeatCharts = (function () {
   const charts = element ? JSON.parse(element.textContent).charts : [];
   charts.flatMap((chart) => chart.panels).map((panel) => panel.heat).filter(Boolean).forEach((heat) => {
     const each = (name) => heat.cells.map((line) => line.map((cell) => cell[name]));
-    Object.assign(heat, {values: each("value"), states: each("state"), texts: each("text"), hover: each("hover"), keys: each("key")});
+    Object.assign(heat, {values: each("value"), states: each("state"), texts: each("text"), notes: each("note"), hover: each("hover"), keys: each("key")});
     if (!heat.keys.flat().some(Boolean)) heat.keys = [];
   });
   const WEBGL = Boolean(document.createElement("canvas").getContext("webgl"));
@@ -130,9 +130,10 @@ const deadbeatCharts = (function () {
     }));
   }
 
-  const shown = (heat) => heat.values.map((line, r) => line.map((value, k) => heat.states[r][k] === "shown" ? value : null));
+  const COLOURED = ["shown", "at-least"], MEASURED = [...COLOURED, "faint", "at-most"];
+  const valued = (heat, states) => heat.values.map((line, r) => line.map((value, k) => states.includes(heat.states[r][k]) ? value : null));
 
-  /* Unshown cells as closed outlines, one hatched trace a state. */
+  /* Cells of a state as closed outlines, hatched. */
   function outlines(heat, state, look) {
     const x = [], y = [], c = colours(), xe = heat.x_edges, ye = heat.y_edges;
     heat.states.forEach((line, r) => line.forEach((cell, k) => {
@@ -143,7 +144,7 @@ const deadbeatCharts = (function () {
     return Object.assign({
       type: "scatter", mode: "lines", x, y, fill: "toself", hoverinfo: "skip", showlegend: false,
       line: {color: c.grid, width: 1}, fillcolor: state === "faint" ? c.grid : c.paper,
-    }, look ? {fillpattern: {shape: look, fgcolor: c.soft, bgcolor: c.paper, size: 8, solidity: 0.2}} : {});
+    }, look ? {fillpattern: {shape: look, fgcolor: c.soft, bgcolor: state === "at-least" ? "rgba(0,0,0,0)" : c.paper, size: 8, solidity: 0.2}} : {});
   }
 
   /* Lines that join cells of equal value: a dark line below, as white alone is lost on light cells. */
@@ -158,12 +159,13 @@ const deadbeatCharts = (function () {
 
   /* What is written into the cells: dark on light ones, light on dark ones, with a halo against the lines. */
   function cellTexts(heat, width) {
-    const size = Math.min(12, (width - 130) / heat.x.length / 3.4), x = [], y = [], text = [], ink = [], shadow = [], c = colours();
+    const wide = (width - 130) / heat.x.length, size = Math.min(12, wide / 3.4), x = [], y = [], text = [], ink = [], shadow = [], c = colours();
+    const noted = wide > 78 && heat.keys.length && BIG / heat.y.length > 52; // Room for an interval, and for three lines.
     heat.texts.forEach((line, r) => line.forEach((words, k) => {
-      const value = heat.values[r][k], plainCell = heat.states[r][k] !== "shown";
+      const value = heat.values[r][k], plainCell = !COLOURED.includes(heat.states[r][k]);
       const dark = heat.diverging ? Math.abs(value) > 0.6 * heat.high : (value - heat.low) / (heat.high - heat.low) < 0.6;
       const back = dark ? "#000000c0" : "#ffffffc0";
-      x.push(heat.x_places[k]); y.push(heat.y_places[r]); text.push(plain(words));
+      x.push(heat.x_places[k]); y.push(heat.y_places[r]); text.push(plain(words) + (noted && heat.notes[r][k] ? `<br><span style="font-size:10px">${wrapped(heat.notes[r][k])}</span>` : ""));
       ink.push(plainCell ? c.ink : dark ? "#ffffff" : "#101010");
       shadow.push(plainCell ? `0 0 3px ${c.paper}, 0 0 2px ${c.paper}` : heat.levels.length ? `0 0 5px ${back}, 0 0 3px ${back}, 0 0 2px ${back}` : "none");
     }));
@@ -171,14 +173,15 @@ const deadbeatCharts = (function () {
   }
 
   function heatTraces(panel, width) {
-    const heat = panel.heat, z = shown(heat), scale = heat.diverging ? DIVERGING : "Viridis";
+    const heat = panel.heat, z = valued(heat, COLOURED), scale = heat.diverging ? DIVERGING : "Viridis";
     return [
       {
         type: "heatmap", x: heat.x_edges, y: heat.y_edges, z, zmin: heat.low, zmax: heat.high, colorscale: scale, xgap: 1, ygap: 1, hoverinfo: "skip",
         colorbar: {title: {text: plain(heat.unit), side: "right", font: {size: 11}}, thickness: width < 480 ? 10 : 12, outlinewidth: 0},
       },
-      ...contours(heat, z),
-      outlines(heat, "faint", ""), outlines(heat, "undecided", "x"), outlines(heat, "absent", "/"), cellTexts(heat, width),
+      ...contours(heat, valued(heat, MEASURED)),
+      outlines(heat, "faint", ""), outlines(heat, "at-least", "\\"), outlines(heat, "at-most", "."),
+      outlines(heat, "undecided", "x"), outlines(heat, "absent", "/"), cellTexts(heat, width),
       // Last, and over every cell: what the pointer finds, whatever lies below.
       {
         type: "heatmap", x: heat.x_edges, y: heat.y_edges, z: heat.values.map((line) => line.map(() => 0)), hovertext: heat.hover.map((line) => line.map(wrapped)),
@@ -198,7 +201,7 @@ const deadbeatCharts = (function () {
 
   /* The heat map in space: straight between neighbours, with holes; dots are the cells. */
   function surfaceTraces(panel) {
-    const heat = panel.heat, z = shown(heat), wires = [[], [], []], dots = [[], [], []], hovertext = [];
+    const heat = panel.heat, z = valued(heat, MEASURED), wires = [[], [], []], dots = [[], [], []], hovertext = [];
     const put = (into, r, k) => [heat.x_places[k], heat.y_places[r], z[r][k]].forEach((value, at) => into[at].push(value));
     const cut = () => wires.forEach((list) => list.push(null));
     z.forEach((line, r) => { line.forEach((_, k) => put(wires, r, k)); cut(); });
