@@ -115,9 +115,8 @@ def test_names_stay_text_in_every_part(part: object) -> None:
 def test_a_finding_leads_to_its_explanation_and_lesser_ones_are_folded() -> None:
     light = Finding(id="few-sets", severity="info", message="few")
     grave = Finding(id="steal", severity="serious", message="much")
-    text = page(document(Findings([light, grave])))
-    assert 'href="#why-steal"' in text
-    assert 'id="why-steal"' in text
+    text = page(document(Findings([light, grave, grave])))
+    assert text.count('id="why-steal"') == 1
     assert "1 finding more, none serious" in text
     assert text.index("much") < text.index("<details>") < text.index("</span> few")
     assert ordered([light, grave]) == [grave, light]

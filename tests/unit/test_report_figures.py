@@ -34,7 +34,7 @@ def test_a_surface_and_heat_map_for_every_quantity_and_core_count(svgs):
     wanted = {f"{metric}-m{m:03d}.svg" for metric in metrics for m in (1, 2)}
     wanted |= {f"overview-{metric}.svg" for metric in metrics}
     wanted |= {f"{name}-m{m:03d}.svg" for m in (1, 2) for name in ("distributions", "split")}
-    wanted.add("predicted.svg")
+    wanted |= {"predicted.svg", "cores.svg"}
     assert set(svgs) == wanted
 
 

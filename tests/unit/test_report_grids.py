@@ -61,12 +61,35 @@ def test_the_pointer_shows_a_value_with_its_interval_and_that_alone(metric, word
 
 
 @pytest.mark.parametrize(
+    ("ends", "state"),
+    [
+        ((1.021, 1.08), "shown"),
+        ((1.019, 1.08), "faint"),
+        ((0.95, 0.981), "faint"),
+        ((0.95, 0.979), "shown"),
+        ((None, None), "faint"),  # One set says nothing of others.
+    ],
+)
+def test_only_what_lies_beyond_the_noise_has_a_colour(ends, state):
+    row = {"slowdown_mean": 1.03, "slowdown_ci_low": ends[0], "slowdown_ci_high": ends[1]}
+    assert state_of(row, SLOWDOWN, 0.02) == state
+
+
+def test_a_bound_is_no_value():
+    none_seen = {"deadline_miss_ratio": 0.0, "deadline_miss_ci_high": 0.95}
+    assert state_of(none_seen, MISS) == "at-most"
+    assert state_of(none_seen | {"deadline_miss_ratio": 0.01}, MISS) == "shown"
+    beyond = {"deadline_needed_p999": 3.0, "deadline_needed_p999_low": 2.5}
+    assert state_of(beyond, NEEDED) == "at-least"
+    assert state_of(beyond | {"deadline_needed_p999_high": 3.5}, NEEDED) == "shown"
+
+
+@pytest.mark.parametrize(
     ("row", "state"),
     [
         (None, "absent"),
         ({"slowdown_mean": None, "task_sets": 0}, "undecided"),
         ({"slowdown_mean": math.nan, "task_sets": 2}, "undecided"),
-        ({"slowdown_mean": 1.0, "task_sets": 2}, "shown"),
     ],
 )
 def test_how_far_a_cell_is_known(row, state):

@@ -207,16 +207,21 @@ def _intro(document: Document) -> str:
     return "\n".join(filter(None, made))
 
 
-#: Rows of the picture beside the answer.
-_GLANCE = 6
+#: Rows and columns of the table beside the answer.
+_GLANCE, _GLANCED = 6, 7
 
 
 def picture(document: Document) -> str:
     """The small table or map that belongs to the answer."""
     found = document.picture
-    if isinstance(found, Table):
-        return table(evolve(found, name="glance", rows=found.rows[:_GLANCE])) if found.rows else ""
-    return "" if found is None else _map(found)
+    if isinstance(found, CellMap):
+        return _map(found)
+    if found is None or not found.rows:
+        return ""
+    kept = [each for each in found.shown(terminal=True) if each.page and not each.spare]
+    order = [each.key for each in kept[:_GLANCED]]
+    small = evolve(found, name="glance", rows=found.rows[:_GLANCE], order=order, note="", hint="")
+    return table(evolve(small, dense=True))
 
 
 def _map(found: CellMap) -> str:
@@ -267,6 +272,8 @@ def _part(part: Part, document: Document) -> str:  # noqa: PLR0911  one line per
     match part:
         case Sentence(page=False) | Lines(page=False) | Table(page=False):
             return ""
+        case Sentence() if part.text in document.answer:
+            return ""  # Told at the top.
         case Sentence():
             return f"<p{' class=sentence' if part.answer else ''}>{text(part.text)}</p>"
         case Note():
@@ -452,16 +459,14 @@ def findings_list(findings: Sequence[Finding], labels: Iterable[str] = ()) -> st
         return "<p>Nothing was found that makes these results doubtful.</p>"
     grave = [item for item in found if item.severity not in ("warning", "info")]
     others = found[len(grave) :]
-    shown = f"{_remarks(map(_remark, grave))}{_explanations(grave)}" if grave else ""
+    told: set[str] = set()
+    shown = _remarks(map(_remark, grave), told) if grave else ""
     if not others:
         return shown
-    known = {item.id for item in grave}
-    rest = _explanations(item for item in others if item.id not in known)
     noun = "finding" if len(others) == 1 else "findings"
     head = f"{len(others)} {noun}{' more' if grave else ''}, none serious"
-    return (
-        f"{shown}<details><summary>{head}</summary>{_remarks(map(_remark, others))}{rest}</details>"
-    )
+    rest = _remarks(map(_remark, others), told)
+    return f"{shown}<details><summary>{head}</summary>{rest}</details>"
 
 
 def _remark(finding: Finding) -> Remark:
@@ -471,36 +476,32 @@ def _remark(finding: Finding) -> Remark:
         text=finding.message,
         detail=f"Where: {finding.where}" if finding.where else "",
         cure=finding.cure,
-        id=finding.id if explained(finding.id) else "",
+        id=finding.id,
     )
 
 
-def _remarks(remarks: Iterable[Remark]) -> str:
-    return f'<ul class="findings">{"".join(map(_item, remarks))}</ul>'
+def _remarks(remarks: Iterable[Remark], told: set[str] | None = None) -> str:
+    """A list; the first of each identifier has its explanation, ``told`` are those that had."""
+    told = set() if told is None else told
+    items = []
+    for remark in remarks:
+        items.append(_item(remark, explain=remark.id not in told))
+        told.add(remark.id)
+    return f'<ul class="findings">{"".join(items)}</ul>'
 
 
-def _item(remark: Remark) -> str:
+def _item(remark: Remark, *, explain: bool) -> str:
     more = f' <span class="where">{text(remark.detail)}</span>' if remark.detail else ""
     if remark.cure:
         more += f' <span class="cure">What to do: {text(remark.cure)}</span>'
-    if remark.id:
-        more += f' <a class="why" href="#why-{escape(remark.id)}">what this does to the numbers</a>'
+    why = explained(remark.id) if remark.id and explain else None
+    if why is not None:
+        more += (
+            f'<details class="why" id="why-{escape(why.id)}"><summary>{escape(why.title)}</summary>'
+            f"<p>{text(why.wrong)} <em>What to do:</em> {text(why.check)}</p></details>"
+        )
     label = f'<span class="severity">{escape(remark.label)}:</span> ' if remark.label else ""
     return f'<li class="{escape(remark.kind)}">{label}{text(remark.text)}{more}</li>'
-
-
-def _explanations(findings: Iterable[Finding]) -> str:
-    """The explanation of every finding, once each, in the order of the findings."""
-    found = [explained(name) for name in dict.fromkeys(finding.id for finding in findings)]
-    paragraphs = "".join(
-        f'<div><dt id="why-{escape(each.id)}">{escape(each.title)}</dt>'
-        f"<dd>{text(each.wrong)} <em>What to do:</em> {text(each.check)}</dd></div>"
-        for each in found
-        if each is not None
-    )
-    if not paragraphs:
-        return ""
-    return f'<h3>Why these numbers may be wrong</h3><dl class="terms">{paragraphs}</dl>'
 
 
 Terms = tuple[tuple[str, str], ...]

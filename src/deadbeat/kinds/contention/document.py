@@ -102,7 +102,7 @@ def _noise(summary: Summary) -> Sentence:
 
 
 def _profile(summary: Summary) -> tuple[Section, ...]:
-    answer, own, first = headline(summary), facts.grid_of(summary), short_answer(summary)
+    answer, own = headline(summary), facts.grid_of(summary)
     each = Lines(
         [item.lines for item in answer.per_cores],
         heads=[f"M = {item.cores}" for item in answer.per_cores],
@@ -119,10 +119,7 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             "answer",
             "Where it starts to miss",
             (
-                *(
-                    Sentence(line, answer=True, terminal=True, page=line not in first)
-                    for line in answer.lines
-                ),
+                *(Sentence(line, answer=True, terminal=True) for line in answer.lines),
                 _noise(summary),
                 *((Subsection("For each M", (each,), folded=True),) if answer.per_cores else ()),
                 *_told(summary),

@@ -18,6 +18,9 @@ from deadbeat.model.results import Summary
 from deadbeat.model.words import loud
 from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
 
+#: Failed runs that are named with a reason.
+_RUNS = 4
+
 
 @frozen(kw_only=True)
 class NoiseFloor:
@@ -255,10 +258,19 @@ def calibration(summary: Summary) -> tuple[tuple[str, str], ...]:
 
 
 def failed_runs(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """Run and reason of every failed run, in the order of the runs."""
+    """Every reason for which runs failed, and how many and which, the most frequent first."""
     failed = _mapping(summary.meta.get("failed"))
+    by_reason: dict[str, list[str]] = {}
+    for key in sorted(failed):
+        reason = str(_mapping(failed[key]).get("reason") or UNKNOWN)
+        by_reason.setdefault(reason, []).append(str(key))
+    ordered = sorted(by_reason.items(), key=lambda item: -len(item[1]))
     return tuple(
-        (str(key), str(_mapping(failed[key]).get("reason") or UNKNOWN)) for key in sorted(failed)
+        (
+            f"{counted(len(keys), 'run')}: {', '.join(keys[:_RUNS])}{', …' * (len(keys) > _RUNS)}",
+            why,
+        )
+        for why, keys in ordered
     )
 
 

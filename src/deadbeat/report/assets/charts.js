@@ -411,6 +411,57 @@ const deadbeatCharts = (function () {
     draw();
   });
 
+  /* ---------- to keep ---------- */
+
+  /* What a panel shows, a line each, for a spreadsheet. */
+  function numbers(panel) {
+    const lines = [];
+    if (panel.heat) {
+      lines.push([panel.y_label, panel.x_label, panel.heat.unit, "text", "interval and n"]);
+      panel.heat.values.forEach((line, r) => line.forEach((value, k) => lines.push([panel.heat.y[r], panel.heat.x[k], value, panel.heat.texts[r][k], panel.heat.notes[r][k]])));
+    } else if (panel.bars.length) {
+      lines.push(["layer", panel.x_label, panel.y_label]);
+      panel.bars.forEach((layer) => layer.y.forEach((value, k) => lines.push([layer.label, panel.categories[k], value])));
+    } else {
+      lines.push(["curve", panel.x_label, panel.y_label, "low", "high", "n"]);
+      panel.curves.forEach((curve) => curve.x.forEach((x, k) => lines.push([curve.label, x, curve.y[k], curve.low[k], curve.high[k], curve.n[k]])));
+    }
+    const cell = (value) => value === null || value === undefined ? "" : String(value).replace(/[\t\r\n]+/g, " ").replace(/^[=+@-](?![\d.])/, "'$&");
+    return [[panel.title], ...lines].map((line) => line.map(cell).join("\t")).join("\n");
+  }
+
+  async function copy(text, button) {
+    const label = button.textContent;
+    try { await navigator.clipboard.writeText(text); } catch (error) { // An older browser, or no right to ask.
+      const area = document.body.appendChild(Object.assign(document.createElement("textarea"), {value: text}));
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    button.textContent = "copied";
+    setTimeout(() => { button.textContent = label; }, 1500);
+  }
+
+  async function save(chart, format) {
+    for (const [k, panel] of chart.panels.entries()) {
+      const node = byId(`${chart.name}-${k}`);
+      if (!panel.surface || WEBGL) await Plotly.downloadImage(node, {format, filename: `deadbeat-${chart.name}${chart.panels.length > 1 ? `-${k + 1}` : ""}`, width: node.clientWidth, height: node.clientHeight, scale: format === "png" ? 2 : 1});
+    }
+  }
+
+  charts.forEach((chart) => {
+    const keep = Object.assign(document.createElement("div"), {className: "keep"});
+    const button = (label, act) => {
+      const made = Object.assign(document.createElement("button"), {type: "button", textContent: label});
+      made.addEventListener("click", () => act(made));
+      keep.append(made);
+    };
+    button("save SVG", () => save(chart, "svg"));
+    button("save PNG", () => save(chart, "png"));
+    button("copy numbers", (made) => copy(chart.panels.filter((panel) => !panel.surface).map(numbers).join("\n\n"), made));
+    figure(chart).append(keep);
+  });
+
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
   matchMedia("print").addEventListener("change", () => draw());
   charts.forEach((chart) => chart.panels.forEach((panel) => { if (panel.surface) panel.heat = keyed(chart); }));

@@ -1,0 +1,91 @@
+"""Truth: shares of contended time and marks of the chart, worked out by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers.demo_summary import demo_summary
+
+from deadbeat.kinds.contention.object_charts import object_charts, shared_objects, speed_charts
+from deadbeat.kinds.contention.overlap import ContendedUses
+from deadbeat.kinds.contention.profile_charts import core_charts
+from deadbeat.kinds.contention.samples import SetSample
+from deadbeat.model.tasks import Resource, Task, TaskSet
+
+
+def _task(wcet_ns: int) -> Task:
+    return Task(
+        name="t",
+        core=0,
+        wcet_ns=wcet_ns,
+        period_ns=1000,
+        deadline_ns=1000,
+        offset_ns=0,
+        priority=1,
+        segments=(),
+        seed=1,
+    )
+
+
+def _uses(task: int, *intervals: tuple[float, float]) -> ContendedUses:
+    return ContendedUses(task, *(np.array(ends) for ends in zip(*intervals, strict=True)))
+
+
+def test_an_object_has_its_share_of_the_contended_time() -> None:
+    """0.5 x 100 + 0.5 x 300 of pipe, 0.25 x 300 + 0.25 x 100 of futex, by utilisation."""
+    task_set = TaskSet(
+        cores=2,
+        seed=1,
+        generator="2",
+        sync_share=Fraction(1, 2),
+        contended_ratio=Fraction(1),
+        sync_share_real=0.5,
+        contended_ratio_real=1.0,
+        tasks=(_task(100), _task(300)),
+        resources=(Resource("futex", None), Resource("pipe", None), Resource("futex", None)),
+    )
+    plan = {
+        0: [_uses(1, (0.0, 0.25))],
+        1: [_uses(0, (0.0, 0.25), (0.5, 0.75)), _uses(1, (0.5, 1.0))],
+        2: [_uses(0, (0.25, 0.5))],
+    }
+    assert shared_objects(task_set, plan) == "pipe=0.67 futex=0.33"
+    assert shared_objects(task_set, {}) == ""
+
+
+def test_a_set_stands_at_the_objects_it_spends_a_quarter_of_the_time_in() -> None:
+    sets = (
+        {"slowdown_mean": 2.0, "shared_objects": "pipe=0.8 futex=0.2"},
+        {"slowdown_mean": 1.2, "shared_objects": "futex=0.75 pipe=0.25"},
+        {"slowdown_mean": None, "shared_objects": "spin=1"},
+        {"slowdown_mean": 1.5, "shared_objects": None},
+    )
+    (chart,) = object_charts([SetSample(label="M = 2", look=0, sets=sets)])
+    (panel,) = chart.panels
+    assert panel.categories == ("pipe (2)", "futex (1)")
+    assert panel.curves[0].y == (2.0, 1.2, 1.2)
+    assert object_charts([SetSample(label="M = 2", look=0, sets=sets[:1])]) == []
+
+
+def test_the_speed_of_the_host_is_against_the_median_set() -> None:
+    minute = 60_000_000_000
+    sets = [
+        {"began_ns": at * minute, "witness_ps": pace}
+        for at, pace in ((7, 200.0), (5, 100.0), (6, 100.0))
+    ]
+    (chart,) = speed_charts([*sets, {"began_ns": None, "witness_ps": 1.0}])
+    assert chart.panels[0].curves[0].x == (0.0, 1.0, 2.0)
+    assert chart.panels[0].curves[0].y == (0.0, 0.0, -50.0)
+    assert speed_charts(sets[:2]) == []
+
+
+def test_misses_over_the_number_of_cores_rise_from_a_bound() -> None:
+    (chart,) = core_charts(demo_summary(cores=(1, 2, 4)))
+    slowdown, _, misses = chart.panels
+    worst = slowdown.curves[-1]
+    assert worst.x == (1.0, 2.0, 4.0)
+    assert worst.y == pytest.approx(sorted(worst.y))
+    assert misses.curves[0].bounded == (True, True, True)
+    assert [*core_charts(demo_summary(cores=(4,)))] == []
