@@ -208,7 +208,7 @@ def _intro(document: Document) -> str:
 
 
 #: Rows and columns of the table beside the answer.
-_GLANCE, _GLANCED = 6, 7
+_GLANCE, _GLANCED = 8, 7
 
 
 def picture(document: Document) -> str:
