@@ -16,8 +16,10 @@ from deadbeat.cli.main import main
 
 pytestmark = pytest.mark.browser
 
-STUDY = ("sched", "study", "--sets", "2", "--tasks", "4", "--processors", "2",
-         "--utilisation", "0.5,0.9", "--policy", "g-edf", "--no-figures", "--name", "tiny")  # fmt: skip
+STUDY = (
+    *("sched", "study", "--sets", "2", "--tasks", "4", "--processors", "2", "--policy", "g-edf"),
+    *("--utilisation", "0.5,0.9", "--no-figures", "--name", "tiny"),
+)
 COMMANDS = {name: command for name, (command, _) in KINDS.items()} | {"study": STUDY}
 
 #: Elements of the answer; those that leave the window, or are wider than their place.
