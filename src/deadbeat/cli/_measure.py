@@ -152,7 +152,7 @@ def carried_out(
         path = experiment.store.path
         point_latest(path.parent, path.name)
         with Watch(path.name, unit=experiment.unit) as watch:
-            return begun, run(experiment, on_event=watch, budget_s=budget_s)
+            return begun, run(experiment, on_event=watch, beside=begun.beside, budget_s=budget_s)
     except KeyboardInterrupt:
         _say_kept(experiment, begin.words)
         raise Told from None

@@ -182,6 +182,7 @@ def name_precision(layer: Layer) -> None:
 
 
 def _both_axes(layer: Layer, options: Mapping[str, object]) -> None:
+    _beside(layer, options)
     for axis in ("grid.sync_share", "grid.contended_ratio") if options["step"] is not None else ():
         if axis not in layer.names:
             layer.put(axis, {"step": options["step"]}, "--step")
@@ -190,6 +191,7 @@ def _both_axes(layer: Layer, options: Mapping[str, object]) -> None:
 
 
 def _mode(layer: Layer, options: Mapping[str, object]) -> None:
+    _beside(layer, options)
     layer.values["mode"] = "stress"
     name_precision(layer)
 
@@ -218,7 +220,26 @@ def _program(layer: Layer, options: Mapping[str, object]) -> None:
         raise UsageError("no program is named", "deadbeat run -- ./program ARGUMENT")
 
 
+def _beside(layer: Layer, options: Mapping[str, object]) -> None:
+    """The program behind ``--``, which runs beside all runs."""
+    words = options["command"]
+    assert isinstance(words, tuple)
+    if options["beside"] != bool(words):
+        found = "--beside names no program" if not words else f"{words[0]} is not expected here"
+        raise UsageError(found, "deadbeat latency --beside -- ./program WORD")
+    if words and options["simulated"]:
+        raise UsageError("--simulated and --beside exclude each other", "drop one")
+    if words:
+        import_module("deadbeat.targets.guarded").found(words[0])
+        layer.put("beside", words, "--beside")
+
+
+_BESIDE = (
+    opt("--beside", "Run the program behind -- while it measures, again when it ends."),
+    arg("command", "[-- CMD]...", nargs=-1, required=False, type=click.UNPROCESSED),
+)
 _OWN = (
+    *_BESIDE,
     opt("--worst K", "Number of worst jobs to explain.  [20]", type=whole(1, 1000), default=20),
     CALIBRATION,
     opt(
@@ -277,8 +298,10 @@ COMMANDS = {
                 multiple=True,
             ),
             RETRY,
+            *_BESIDE,
         ),
         fail_on={"invalid": "a run is invalid"},
+        adjust=_beside,
     ),
     "load": Measuring(
         kind="load",
@@ -302,11 +325,12 @@ COMMANDS = {
         quick="Measure for less than two minutes: fewer counts and repeats.",
         presets="Preset to start from: quick; or paper, with rounds of 900 million additions and a"
         " limit of 2 s.",
-        own=(RETRY,),
+        own=(RETRY, *_BESIDE),
         fail_on={
             "misses": "a deadline was missed without a remedy",
             "invalid": "a run is invalid or has no result",
         },
+        adjust=_beside,
     ),
     "profile": Measuring(
         kind="campaign",

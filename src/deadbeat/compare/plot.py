@@ -105,7 +105,7 @@ def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> S
     source = inventory or (kept if kept.is_file() else None)
     return Side(
         name=name or path.name,
-        summary=summarise_latency(runs, name=path.name),
+        summary=summarise_latency(runs, name=path.name, beside=store.spec.get("beside")),
         platform=asdict(store.platform),
         dma_latency=str(store.spec.get("dma_latency") or ""),
         lacking=_lacking(store, len(runs)),

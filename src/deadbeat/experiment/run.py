@@ -5,8 +5,9 @@ Every run is stored as soon as it ends, so that the same call continues after an
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Generic, TypeVar
 
@@ -22,6 +23,8 @@ from deadbeat.experiment.base import (
     Todo,
     Watcher,
 )
+from deadbeat.model.errors import DeadbeatError
+from deadbeat.targets.guarded import GuardedProgram, ended_words, found
 
 K = TypeVar("K")
 R = TypeVar("R")
@@ -32,6 +35,7 @@ def run(
     experiment: Experiment[K, R],
     *,
     on_event: Watcher,
+    beside: Sequence[str] = (),
     budget_s: float | None = None,
     clock: Clock = time.monotonic,
 ) -> Outcome[K]:
@@ -39,25 +43,62 @@ def run(
 
     Args:
         on_event: Called between runs only.
+        beside: A program of the user's that runs from before the first run until after the last;
+            where it ends with status 0 it is started again.
         budget_s: No run begins later than this after the call; what is left stays for another.
         clock: Seconds; for the budget, and the estimate of what is left.
 
     Raises:
-        DeadbeatError: Whatever forbids every further run; what is stored stays.
+        DeadbeatError: Whatever forbids every further run; what is stored stays. Also where the
+            program ``beside`` failed: the run beside which it did is not stored.
         KeyboardInterrupt: Passed on, after everything that was started is gone; nothing is lost.
     """
     ends = None if budget_s is None else clock() + budget_s
     with experiment.store.lock(), experiment.prepared(on_event):
         work = _Work(experiment, experiment.todo(), on_event, clock)
         work.start()
-        with closing(experiment.measure(on_event)) as results:
+        with (
+            closing(_Beside(beside if work.todo.left else ())) as program,
+            closing(experiment.measure(on_event)) as results,
+        ):
             while ends is None or clock() < ends:
                 result = next(results, None)
                 if result is None:
                     work.exhausted = True
                     break
+                program.check()
                 work.take(result)
         return experiment.outcome(work.outcome())
+
+
+#: Starts a program again and again until it fails.
+_AGAIN = 'while :; do "$@" || exit; done'
+
+
+class _Beside:
+    """A program that runs beside runs; of no words: none."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._name = shlex.join(command)
+        if command:
+            found(command[0])
+        again = ("sh", "-c", _AGAIN, "beside", *command)
+        self._program = GuardedProgram(again) if command else None
+
+    def check(self) -> None:
+        """Raises DeadbeatError where it has failed."""
+        if self._program is not None and not self._program.running():
+            status = self._program.close()
+            # A shell says of a signal that it is 128 and its number.
+            ended = ended_words(128 - status if status > 128 else status)
+            raise DeadbeatError(
+                f"{self._name} ended {ended} while it ran beside a run, which is not kept",
+                "mend it, then repeat the command: what was measured before stays",
+            )
+
+    def close(self) -> None:
+        if self._program is not None:
+            self._program.close()
 
 
 @define

@@ -154,10 +154,12 @@ class Begun:
     """An experiment that can be carried out.
 
     Attributes:
+        beside: A program that runs beside all runs; empty: none.
         report: Writes everything derived (with figures or without); None: as of any folder.
     """
 
     experiment: Experiment[Any, Any]
+    beside: Sequence[str] = ()
     report: Callable[[bool], Shown] | None = None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -237,6 +237,24 @@ class Flag:
         if isinstance(value, bool):
             return value
         raise refuse(f"{shown(value)} is neither true nor false", "write true or false")
+
+
+@frozen
+class CommandLine:
+    """A program and its arguments; ``optional``: or none."""
+
+    optional: bool = False
+
+    def parse(self, value: Any) -> tuple[str, ...]:
+        words: list[Any] = list(value) if isinstance(value, list | tuple) else [None]
+        right = all(isinstance(each, str) and "\0" not in each for each in words)
+        if not right or not (words or self.optional):
+            raise refuse(f"{shown(value)} is no command", "write it behind --: -- ./program WORD")
+        return tuple(words)
+
+    @staticmethod
+    def plain(words: Sequence[str]) -> list[str]:
+        return list(words)
 
 
 @frozen

@@ -27,6 +27,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]}?" if close else "one of " + ", ".join(words)
 
 
+def beside_label(command: object) -> tuple[str, ...]:
+    """What a result says of the program that ran beside it; nothing without one."""
+    words = command if isinstance(command, list | tuple) else ()
+    return (f"beside {shortened(' '.join(map(str, words)))}",) if words else ()
+
+
 def loud(labels: Iterable[str]) -> tuple[str, ...]:
     """Labels as they stand on figures: where something ran is in capitals unless a real machine."""
     return tuple(each.upper() if each in ("simulated", "emulated") else each for each in labels)

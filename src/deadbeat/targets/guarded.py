@@ -39,6 +39,12 @@ def ended_words(status: int) -> str:
     return f"by signal {-status}"
 
 
+def found(program: str) -> None:
+    """Raises UsageError where there is no such program."""
+    if shutil.which(program) is None:
+        raise UsageError(f"no program {program} here", "check the path, or is it executable?")
+
+
 class GuardedProgram:
     """Starts ``command``; `close` ends its whole group.
 
@@ -53,10 +59,7 @@ class GuardedProgram:
     def __init__(
         self, command: Sequence[str], *, more: Mapping[str, str] | None = None, file: str = ""
     ) -> None:
-        if shutil.which(command[0]) is None:
-            raise UsageError(
-                f"no program {command[0]} here", "check the path, or is it executable?"
-            )
+        found(command[0])
         self._process = subprocess.Popen(
             ("sh", "-c", _GATE, "deadbeat-gate", *command),
             stdin=subprocess.PIPE,

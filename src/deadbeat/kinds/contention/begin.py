@@ -100,7 +100,7 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         shown = write(store, figures=figures, worst=asked.given.get("worst"))
         return attrs.evolve(shown, plain={**shown.plain, "missing_cores": list(missing)})
 
-    return Begun(experiment=experiment, report=report)
+    return Begun(experiment=experiment, beside=spec.beside, report=report)
 
 
 def finished(asked: Begin) -> Path | None:

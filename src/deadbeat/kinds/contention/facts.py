@@ -15,7 +15,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from deadbeat.model.results import Summary
-from deadbeat.model.words import loud
+from deadbeat.model.words import beside_label, loud
 from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
 
 #: Failed runs that are named with a reason.
@@ -217,7 +217,8 @@ def labels(summary: Summary) -> tuple[str, ...]:
     own = list(summary.labels)
     if kind and kind != "hardware" and kind.lower() not in {label.lower() for label in own}:
         own.insert(0, kind)
-    return loud(filter(None, own))
+    asked = _mapping(summary.meta.get("parameters"))
+    return (*loud(filter(None, own)), *beside_label(asked.get("beside")))
 
 
 def sessions(summary: Summary) -> tuple[SessionFacts, ...]:

@@ -150,6 +150,9 @@ class CampaignSpec(TaskSetSpec):
     loaded: LoadedSpec | None = None
     stress: StressSpec | None = None
     precision: PrecisionSpec | None = None
+    beside: tuple[str, ...] = keyed(
+        rules.CommandLine(optional=True), "CMD", "Program that runs beside all runs.", default=()
+    )
 
     @property
     def core_counts(self) -> tuple[int, ...]:

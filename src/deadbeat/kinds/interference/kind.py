@@ -100,7 +100,8 @@ def begin(asked: Begin) -> Begun:
         )
         store = LoadStore.open(place.path)
     return Begun(
-        experiment=LoadExperiment(spec, engine, store, possible.changes, retry_invalid=again)
+        experiment=LoadExperiment(spec, engine, store, possible.changes, retry_invalid=again),
+        beside=spec.beside,
     )
 
 

@@ -13,6 +13,7 @@ from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.load import FORMS
 from deadbeat.model.rules import (
     Choice,
+    CommandLine,
     Cpus,
     DurationNs,
     Flag,
@@ -200,6 +201,9 @@ class LoadSpec:
         "--trace/--no-trace",
         "Record kernel events in one extra run, to name who had the CPU.  [yes]",
         default=True,
+    )
+    beside: tuple[str, ...] = keyed(
+        CommandLine(optional=True), "CMD", "Program that runs beside all runs.", default=()
     )
 
     @property

@@ -6,6 +6,7 @@ import re
 
 from deadbeat.kinds.interference.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadSummary
+from deadbeat.model.words import beside_label
 
 _NAMES = {PLAIN: "as it is", ALL: "all remedies", REFERENCE: "no real-time thread"}
 
@@ -34,7 +35,7 @@ def labels(summary: LoadSummary) -> tuple[str, ...]:
         found.append(f"{summary.kind}: no figure is a real one")
     if summary.spec["policy"] != "fifo":
         found.append("not real-time: SCHED_OTHER")
-    return tuple(found)
+    return (*found, *beside_label(summary.spec.get("beside")))
 
 
 def milliseconds(ns: float) -> str:

@@ -98,7 +98,8 @@ def begin(asked: Begin) -> Begun:
         store = LatencyStore.open(place.path)
         if not asked.simulated:
             _examine(asked, target, spec, store)
-    return Begun(experiment=MatrixExperiment(spec, store, machine, retry_invalid=retry_invalid))
+    experiment = MatrixExperiment(spec, store, machine, retry_invalid=retry_invalid)
+    return Begun(experiment=experiment, beside=spec.beside)
 
 
 def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Platform]:

@@ -552,7 +552,9 @@ def write_latency(
 ) -> LatencySummary:
     """``latency.csv``, the figures, and the page, last: everything that derives from the runs."""
     runs = tuple(store.runs())
-    summary = summarise_latency(runs, name=store.path.name, deadlines_ns=deadlines_ns)
+    summary = summarise_latency(
+        runs, name=store.path.name, deadlines_ns=deadlines_ns, beside=store.spec.get("beside")
+    )
     write_result(
         store,
         latency_document(summary, runs, platform=asdict(store.platform), parameters=store.spec),

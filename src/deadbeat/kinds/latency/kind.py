@@ -30,7 +30,9 @@ def read(path: Path) -> LatencySummary:
     """The summary of the matrix in ``path``."""
     store = LatencyStore.open(path)
     deadlines = read_spec(store.spec).deadlines
-    return summarise_latency(store.runs(), name=path.name, deadlines_ns=deadlines)
+    return summarise_latency(
+        store.runs(), name=path.name, deadlines_ns=deadlines, beside=store.spec.get("beside")
+    )
 
 
 def plain(store: LatencyStore, summary: LatencySummary) -> dict[str, object]:
@@ -100,7 +102,7 @@ def _report(path: Path, figures: bool) -> Shown:
 def _why(path: Path, count: int) -> Shown:
     """The split of its path, and its worst wake-ups."""
     store = LatencyStore.open(path)
-    summary = summarise_latency(store.runs(), name=path.name)
+    summary = summarise_latency(store.runs(), name=path.name, beside=store.spec.get("beside"))
     causes, reasons = causes_of(summary.cells), list(unavailable(summary.cells))
     answer = {"causes": causes[:count], "unavailable": "; ".join(reasons), "notes": []}
     if not causes:

@@ -219,6 +219,9 @@ class LatencySpec:
         "Report how often latency exceeds each limit: 100us,1ms.",
         default=(),
     )
+    beside: tuple[str, ...] = keyed(
+        rules.CommandLine(optional=True), "CMD", "Program that runs beside all runs.", default=()
+    )
     imported: tuple[str, ...] = keyed(
         rules.Names(), "LIST", "Runs read from files of other tools.", default=()
     )

@@ -35,6 +35,7 @@ from deadbeat.model.latency_summary import (
     LatencySummary,
     MatrixFacts,
 )
+from deadbeat.model.words import beside_label
 from deadbeat.report.document import Column, records
 from deadbeat.stats.seeds import seed_of
 
@@ -46,6 +47,7 @@ def summarise_latency(
     runs: Iterable[LatencyRun],
     *,
     name: str = "",
+    beside: object = (),
     deadlines_ns: Sequence[int] = (),
     seed: int = 1,
 ) -> LatencySummary:
@@ -53,6 +55,7 @@ def summarise_latency(
 
     Args:
         name: Of the matrix.
+        beside: The program that ran beside all runs, as stored.
         deadlines_ns: Deadlines of which the tail statements are to speak beside the maximum.
         seed: Of the resampling of runs.
     """
@@ -67,7 +70,7 @@ def summarise_latency(
     summary = LatencySummary(
         name=name,
         cells=cells,
-        labels=_labels(ordered),
+        labels=(*_labels(ordered), *beside_label(beside)),
         deadlines_ns=tuple(deadlines_ns),
         runs=len(ordered),
         invalid_runs=sum(not run.valid for run in ordered),
