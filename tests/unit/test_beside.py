@@ -113,8 +113,8 @@ def test_what_cannot_run_beside_is_refused_before_anything_is_made(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for words, told in (
-        (("--beside",), "--beside names no program"),
-        (("--", "ls"), "ls is not expected here"),
+        (("--beside",), "--beside: no program"),
+        (("--", "ls"), "got unexpected extra argument (ls)"),
         (("--beside", "--", "no-such-program"), "no program no-such-program here"),
         (("--simulated", "--beside", "--", "ls"), "--simulated and --beside exclude each other"),
     ):

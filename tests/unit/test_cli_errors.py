@@ -62,7 +62,11 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ((*RUN, "--calibration", "no.json"), 2, "--calibration: there is no file no.json ("),
         ((*RUN, "--calibration", "bad.toml"), 3, "calibration bad.toml is damaged: "),
         ((*RUN, "--runs", "bad.toml"), 3, "cannot read bad.toml: Not a directory (choose another"),
-        ((*RUN, "extra"), 2, "got unexpected extra argument (extra) (see deadbeat profile --help)"),
+        (
+            (*RUN, "extra"),
+            2,
+            "got unexpected extra argument (extra) (to run a program beside: --beside",
+        ),
         (("profile", "--executor", "hardwrae"), 2, "is unknown (did you mean hardware?)"),
         (("profile", "--executor", "fake:coers=2"), 2, "'coers=2' is unknown (for example fake:c"),
         (("show",), 2, "there is no campaign latest, nor a latency matrix or load test ("),

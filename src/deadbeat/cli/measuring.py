@@ -225,8 +225,8 @@ def _beside(layer: Layer, options: Mapping[str, object]) -> None:
     words = options["command"]
     assert isinstance(words, tuple)
     if options["beside"] != bool(words):
-        found = "--beside names no program" if not words else f"{words[0]} is not expected here"
-        raise UsageError(found, "deadbeat latency --beside -- ./program WORD")
+        found = f"got unexpected extra argument ({words[0]})" if words else "--beside: no program"
+        raise UsageError(found, "to run a program beside: --beside -- ./program WORD")
     if words and options["simulated"]:
         raise UsageError("--simulated and --beside exclude each other", "drop one")
     if words:
