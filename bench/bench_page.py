@@ -18,6 +18,7 @@ from helpers.chromium import chromium, resize
 TIMES = 5
 COMMANDS = {
     "profile": ("profile", "--quick"),
+    "profile with surfaces": ("profile", "--sets", "2"),
     "stress": ("stress", "--quick"),
     "breakdown": ("breakdown", "--quick"),
     "latency": ("latency", "--quick"),
@@ -40,14 +41,22 @@ def main() -> None:
             driver.set_script_timeout(60)
             resize(driver, 1280, 800)
             for kind, words in COMMANDS.items():
-                command = (*words, "--simulated", "--no-figures", "--runs", folder, "--name", kind)
+                command = (
+                    *words,
+                    "--simulated",
+                    "--no-figures",
+                    "--runs",
+                    folder,
+                    "--name",
+                    kind.replace(" ", "-"),
+                )
                 subprocess.run(
                     (Path(sys.executable).with_name("deadbeat"), *command),
                     check=True,
                     capture_output=True,
                     env={**os.environ, "PYTHONWARNINGS": "ignore"},
                 )
-                page = place / kind / "report.html"
+                page = place / kind.replace(" ", "-") / "report.html"
                 driver.get("about:blank")
                 taken = []
                 for _ in range(TIMES):

@@ -168,11 +168,12 @@ def test_lines_have_ticks_where_something_was_run_only():
     assert Panel(title="", x_label="", y_label="", curves=(steps,)).x_ticks == ()
 
 
-def test_the_part_of_plotly_in_pages_is_of_the_installed_version() -> None:
-    """tools/plotly renews it."""
-    part = gzip.decompress((ASSETS / "plotly-cartesian.min.js.gz").read_bytes()).decode()
-    whole = (resources.files("plotly") / "package_data/plotly.min.js").read_text("utf-8")
-    version = re.search(r"plotly\.js v([\d.]+)", whole)
-    assert version is not None and f"v{version[1]}" in part[:400]
-    assert "MIT" in part[:400] and "\r" not in part
+def test_the_parts_of_plotly_in_pages_are_of_one_version() -> None:
+    """tools/plotly renews them."""
+    versions = set()
+    for name in ("cartesian", "gl3d"):
+        part = gzip.decompress((ASSETS / f"plotly-{name}.min.js.gz").read_bytes()).decode()
+        versions.add(re.search(rf"plotly\.js \({name} - minified\) v([\d.]+)", part)[1])
+        assert "MIT" in part[:400] and "\r" not in part
+    assert len(versions) == 1
     assert "Permission is hereby granted" in (ASSETS / "plotly-LICENSE.txt").read_text("utf-8")

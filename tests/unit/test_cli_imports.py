@@ -19,7 +19,7 @@ from deadbeat.cli._options import HOW, Declared
 from deadbeat.cli.main import root
 
 HEAVY = (
-    *("numpy", "matplotlib", "plotly", "rich", "attrs", "attr", "cattrs", "pandas"),
+    *("numpy", "matplotlib", "rich", "attrs", "attr", "cattrs", "pandas"),
     *("importlib.metadata", "deadbeat.kinds.contention", "deadbeat.store", "deadbeat.executors"),
     *("deadbeat.report", "deadbeat.analysis", "deadbeat.build", "deadbeat.catalog"),
 )

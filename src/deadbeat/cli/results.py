@@ -117,7 +117,7 @@ def explain(finding: str | None) -> Shown:
 
 
 def version() -> Shown:
-    packages = ("attrs", "cattrs", "click", "matplotlib", "numpy", "plotly", "rich")
+    packages = ("attrs", "cattrs", "click", "matplotlib", "numpy", "rich")
     plain = {
         "deadbeat": version_of("deadbeat"),
         "python": platform.python_version(),

@@ -41,7 +41,7 @@ from deadbeat.report.document import (
     Table,
     inside,
 )
-from deadbeat.report.paper import PAGES, Words, can_draw, write_charts
+from deadbeat.report.paper import Words, write_charts
 from deadbeat.store.files import atomic_write, storing, write_json
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.place import REPORT_FILE
@@ -71,35 +71,35 @@ def content_policy(*scripts: str, connects: bool = False) -> str:
     )
 
 
-#: What draws everything but surfaces; `tools/plotly` renews it.
-_FLAT = "plotly-cartesian.min.js.gz"
-
-
-@cache
-def _library(surfaces: bool) -> bytes:
-    """The plotting library, compressed: a part of it comes with deadbeat; the whole of it, with
-    surfaces and four times as large, is that of the installed plotly package."""
-    if surfaces and can_draw(PAGES):
-        whole = resources.files("plotly").joinpath("package_data/plotly.min.js").read_bytes()
-        # Level 6: the highest takes half as long again and saves 4 KB.
-        return gzip.compress(whole.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), 6, mtime=0)
-    return resources.files("deadbeat.report").joinpath(f"assets/{_FLAT}").read_bytes()
-
-
+#: What draws everything but surfaces, and what draws those; `tools/plotly` renews them.
+_FLAT, _RAISED = "plotly-cartesian.min.js.gz", "plotly-gl3d.min.js.gz"
 #: How every page of figures begins to load the library; charts.js waits for the promise.
 _UNPACK = "const plotlyReady ="
 
 
 @cache
+def _library(name: str) -> tuple[str, str]:
+    """Part of the plotting library: packed, for a page, and as it is."""
+    packed = resources.files("deadbeat.report").joinpath(f"assets/{name}").read_bytes()
+    return base64.b64encode(packed).decode(), gzip.decompress(packed).decode()
+
+
+@cache
 def plotly(*, surfaces: bool) -> str:
-    """A script that unpacks the plotting library."""
-    packed = base64.b64encode(_library(surfaces)).decode()
+    """A script that unpacks the plotting library; its part for surfaces once one is looked at."""
+    raised = _library(_RAISED)[0] if surfaces else ""
     return f"""{_UNPACK} (async () => {{
-  const packed = Uint8Array.from(atob("{packed}"), (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const script = document.createElement("script");
-  script.textContent = await new Response(stream).text();
-  document.head.append(script);
+  const run = async (text) => {{
+    const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(stream).text();
+    document.head.append(script);
+    return Plotly;
+  }};
+  const flat = await run("{_library(_FLAT)[0]}");
+  let raised = null;
+  flat.raised = () => raised ??= run("{raised}").finally(() => {{ window.Plotly = flat; }});
 }})();"""
 
 
@@ -143,11 +143,11 @@ def page(document: Document, *, connects: bool = False) -> str:
     script = "".join(map(asset, scripts))
     surfaces = any(panel.surface for chart in charts for panel in chart.panels)
     library = plotly(surfaces=surfaces) if draws else ""
-    unpacked = gzip.decompress(_library(surfaces)).decode() if draws else ""
+    unpacked = [_library(name)[1] for name in (_FLAT, *([_RAISED] if surfaces else ())) if draws]
     sections = "\n".join(_sections(document, warn=draws))
     links = [section for section in document.sections if section.link != ""]
     head = Template(asset("head.html")).substitute(
-        policy=content_policy(*filter(None, (library, script, unpacked)), connects=connects),
+        policy=content_policy(*filter(None, (library, script, *unpacked)), connects=connects),
         title=text(f"{document.title} – deadbeat {document.kind}", spaces=False),
         style="".join(map(asset, ("page.css", "charts.css", *document.styles))),
     )
@@ -427,12 +427,7 @@ def _choice(family: Sequence[Chart]) -> str:
 def _figure(chart: Chart, document: Document, *, hidden: bool = False) -> str:
     title = chart.whole_title
     marked = f"{title} — {', '.join(document.labels)}" if document.labels else title
-    plots = "".join(
-        f'<div><h4 id="{chart.name}-{k}-title">{escape(panel.title)}</h4>'
-        f'<div class="plot" id="{chart.name}-{k}" role="img"'
-        f' aria-labelledby="chart-{chart.name}-title {chart.name}-{k}-title"></div></div>'
-        for k, panel in enumerate(chart.panels)
-    )
+    plots = "".join(_panel(chart, k) for k in range(len(chart.panels)))
     family = (
         f' data-family="{escape(chart.family)}" data-option="{escape(chart.option)}"'
         if chart.family
@@ -445,6 +440,19 @@ def _figure(chart: Chart, document: Document, *, hidden: bool = False) -> str:
         f'<div class="panels of-{len(chart.panels)}">{plots}</div>'
         f"<figcaption>{escape(noise)}{escape(chart.caption)}</figcaption></figure>"
     )
+
+
+def _panel(chart: Chart, place: int) -> str:
+    """A surface says no more than its map: it is folded, and drawn once somebody looks."""
+    panel, name = chart.panels[place], f"{chart.name}-{place}"
+    title = f'id="{name}-title">{escape(panel.title)}'
+    plot = (
+        f'<div class="plot" id="{name}" role="img"'
+        f' aria-labelledby="chart-{chart.name}-title {name}-title"></div>'
+    )
+    if panel.surface:
+        return f'<details class="raised"><summary {title}</summary>{plot}</details>'
+    return f"<div><h4 {title}</h4>{plot}</div>"
 
 
 # ---------- what was found ----------

@@ -70,16 +70,11 @@ _METADATA: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-#: What draws, an extra of the installation: figures on paper, and surfaces in pages.
-PAPER, PAGES = "matplotlib", "plotly"
-_DRAWN_BY = {PAPER: "figures", PAGES: "surfaces"}
-
-
-def can_draw(package: str) -> bool:
-    """Whether ``package`` is installed; if not, a warning says what is not drawn."""
-    found = find_spec(package) is not None
+def can_draw() -> bool:
+    """Whether matplotlib is installed, an extra; if not, a warning says what is not drawn."""
+    found = find_spec("matplotlib") is not None
     if not found:
-        told = f"{_DRAWN_BY[package]} are not drawn without {package}: pip install {package}"
+        told = "figures are not drawn without matplotlib: pip install matplotlib"
         warnings.warn(NotDrawnWarning(told), stacklevel=1)
     return found
 
@@ -166,7 +161,7 @@ def draw_charts(
     Args:
         words: Labels on every figure, and what follows each chart's own caption.
     """
-    if not can_draw(PAPER):
+    if not can_draw():
         return
     import matplotlib as mpl  # noqa: PLC0415 - takes 0.3 s; only who draws pays for it
 

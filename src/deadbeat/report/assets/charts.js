@@ -325,7 +325,8 @@ const deadbeatCharts = (function () {
       const traces = panel.surface ? surfaceTraces(panel) : panel.heat ? heatTraces(panel, width) : panel.bars.length ? barTraces(panel) : panel.curves.flatMap(curveTraces).concat(boundEntry(panel, bound));
       const made = panel.surface ? surfaceLayout(panel) : layout(panel, width, legend);
       node.style.height = `${made.height}px`; // The drawing does not stretch its place: what follows would lie below it.
-      await Plotly.react(node, traces, made, config(id));
+      const library = panel.surface ? await Plotly.raised() : Plotly;
+      await library.react(node, traces, made, config(id));
       if (panel.heat && panel.heat.keys.length) listen(node, panel.heat);
       node.dataset.drawn = panel.name || id;
     } catch (error) {
@@ -350,7 +351,7 @@ const deadbeatCharts = (function () {
   const places = () => [...others].map(([id, panel]) => ({id, panel, legend: true, bound: ""})).concat(
     charts.filter((chart) => !figure(chart).hidden).flatMap((chart) => chart.panels.map((panel, k) => ({
       id: `${chart.name}-${k}`, panel, legend: chart.panels.length <= 4 || k === 0, bound: chart.bound,
-    }))));
+    }))).filter((place) => !byId(place.id).closest("details.raised:not([open])")));
 
   // One drawing at a time; what was asked for meanwhile is drawn after it. Plotly is not safe against more.
   const waiting = new Set();
@@ -394,6 +395,7 @@ const deadbeatCharts = (function () {
     if (r >= 0) tell(now.keys[r][old.keys[r].indexOf(chosen)]);
     draw();
   }
+  document.querySelectorAll("details.raised").forEach((fold) => fold.addEventListener("toggle", () => fold.open && draw(fold.querySelector(".plot").id)));
   document.querySelectorAll("select[data-family]").forEach((box) => box.addEventListener("change", () => change(box.dataset.family)));
 
   /* Heat maps that lack the chosen cell give way to one of the same quantity that has it. */
@@ -445,7 +447,9 @@ const deadbeatCharts = (function () {
   async function save(chart, format) {
     for (const [k, panel] of chart.panels.entries()) {
       const node = byId(`${chart.name}-${k}`);
-      if (!panel.surface || WEBGL) await Plotly.downloadImage(node, {format, filename: `deadbeat-${chart.name}${chart.panels.length > 1 ? `-${k + 1}` : ""}`, width: node.clientWidth, height: node.clientHeight, scale: format === "png" ? 2 : 1});
+      if (panel.surface && !node.dataset.drawn) continue;
+      const library = panel.surface ? await Plotly.raised() : Plotly;
+      await library.downloadImage(node, {format, filename: `deadbeat-${chart.name}${chart.panels.length > 1 ? `-${k + 1}` : ""}`, width: node.clientWidth, height: node.clientHeight, scale: format === "png" ? 2 : 1});
     }
   }
 
