@@ -194,7 +194,7 @@ add(
         type=one_of("settings.doctor:families"),
         multiple=True,
     ),
-    opt("--all", "Print what passes, too.", to="show_all"),
+    opt("--all", "Print every check with its cause and cure, and the inventory.", to="show_all"),
     opt(
         "--fail-on SEVERITY",
         "Exit with status 1 when a check this grave fails: fatal, high, medium, low or info.",

@@ -198,6 +198,21 @@ def tuning(report: DoctorReport) -> tuple[str, str] | None:
     )
 
 
+def failing(report: DoctorReport) -> list[CheckResult]:
+    """What fails, the gravest first."""
+    return sorted((r for r in report.results if r.status == "fail"), key=_order)
+
+
+def steps(report: DoctorReport) -> list[tuple[str, str]]:
+    """What to do next: a command or words, and what for."""
+    grave = [result for result in report.failing("high") if cure(result)]
+    worst = min(grave, key=_order, default=None)
+    first = [] if worst is None else [(cure(worst), f"cures {worst.id}")]
+    profile = tuning(report)
+    measure = ("deadbeat latency --quick", "how late threads wake up here, in a minute")
+    return [*first, *([profile] if profile else []), measure]
+
+
 def inventory_rows(report: DoctorReport) -> list[tuple[str, str, str]]:
     return [(item.title, item.text, item.basis) for item in report.inventory]
 
