@@ -131,3 +131,26 @@ def test_a_result_says_what_ran_beside_it() -> None:
         rows=(), sets=(), distributions=(), findings=(), labels=(), meta={"parameters": spec}
     )
     assert labels(summary) == ("beside ./control a b",)
+
+
+def test_the_end_is_planned_until_the_pace_is_known() -> None:
+    """Planned: 4 s a run; they take 2 s, and the first waits 7 s for a build."""
+    times = iter([0.0, 9.0, 11.0, 13.0, 15.0, *[20.0] * 20])
+    now = [0.0]
+
+    def run_ends() -> bool:
+        now[0] = next(times)
+        return True
+
+    class Planned(Waits):
+        def seconds(self, runs: int) -> float:
+            return 4.0 * runs
+
+    next(times)
+    found: list[float] = []
+    run(
+        Planned(*[run_ends] * 5),
+        on_event=lambda event: found.append(getattr(event, "eta_s")),  # noqa: B009
+        clock=lambda: now[0],
+    )
+    assert found == [20.0, 16.0, 12.0, 4.0, 2.0, 0.0]

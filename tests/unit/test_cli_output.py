@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import signal
 import threading
+from collections.abc import Sequence
 
+import pyte
 import pytest
 from rich.console import Console
 
@@ -14,6 +16,7 @@ from deadbeat.cli._signals import interruptible
 from deadbeat.experiment.base import Phase, RunDone, RunFailed, Started
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.words import duration, size
+from deadbeat.report.document import CellMap
 from deadbeat.report.terminal import print_table
 
 KEY = RunKey(Point(2, 500, 1000), 3)
@@ -59,8 +62,46 @@ def test_without_a_terminal_there_is_a_line_at_every_twentieth(
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "deadbeat: quick: calibration"
     assert sum(" of 100 runs" in line for line in lines) == 21
-    assert lines[-1] == "deadbeat: quick: 100 of 100 runs"
+    assert lines[-1] == "deadbeat: quick: 100 of 100 runs, 1 without a result"
     assert all(line.isprintable() for line in lines)
+
+
+def test_a_terminal_shows_what_was_measured_so_far_and_then_gives_way() -> None:
+    """At 80 x 24: a bar, and a picture that reads every run once; nothing of it stays."""
+    text, times, read = io.StringIO(), iter(range(10_000)), []
+
+    def so_far(keys: Sequence[RunKey]) -> CellMap:
+        read.extend(keys)
+        return CellMap(
+            title="latest", corner="load", columns=("runs",), rows=("idle",),
+            cells=((f"{len(read)}",),), strength=((0,),),
+        )  # fmt: skip
+
+    console = Console(file=text, force_terminal=True, width=80, height=24)
+    screen = pyte.Screen(80, 24)
+    with Watch("quick", so_far=so_far, console=console, clock=lambda: 0.2 * next(times)) as watch:
+        for event in events():
+            watch(event)
+            if isinstance(event, RunDone) and event.done == 60:
+                pyte.Stream(screen).feed(text.getvalue().replace("\n", "\r\n"))
+    shown = [line.rstrip() for line in screen.display if line.strip()]
+    assert "60 of 100 runs, 1 without a result, 40 s left" in shown[-4].replace("  ", " ")
+    assert shown[-3:-1] == ["latest", "load runs"]
+    assert read == [KEY] * 100
+    pyte.Stream(screen := pyte.Screen(80, 24)).feed(text.getvalue().replace("\n", "\r\n"))
+    assert not any("latest" in line or "quick" in line for line in screen.display)
+
+
+def test_a_later_end_than_promised_is_explained_once() -> None:
+    text, now = io.StringIO(), 0.0
+    console = Console(file=text, force_terminal=True, highlight=False, width=120)
+    with Watch("quick", console=console, clock=lambda: now) as watch:
+        watch(Started(total=4, done=0, failed=0, eta_s=40))
+        for done in range(1, 5):
+            now += 20
+            watch(RunDone(key=KEY, done=done, total=4, eta_s=20 * (4 - done)))
+    told = "runs take longer than planned: about 1 min 20 s in all, not 40 s"
+    assert text.getvalue().count(told) == 1
 
 
 def test_tables_have_no_colour_and_are_never_cut_off(capsys: pytest.CaptureFixture[str]) -> None:

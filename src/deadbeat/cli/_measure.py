@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import click
 from attrs import define, evolve, field
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.text import Text
 
 from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import print_shown, say
@@ -31,7 +35,9 @@ from deadbeat.kinds.registry import kind_of
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.specification import names_in_file
 from deadbeat.model.words import duration
+from deadbeat.report.document import CellMap
 from deadbeat.report.machines import Verdicted
+from deadbeat.report.terminal import clean, map_lines
 from deadbeat.store.files import read_toml
 from deadbeat.store.place import point_latest
 
@@ -151,7 +157,7 @@ def carried_out(
         experiment = begun.experiment
         path = experiment.store.path
         point_latest(path.parent, path.name)
-        with Watch(path.name, unit=experiment.unit) as watch:
+        with Watch(path.name, unit=experiment.unit, so_far=begun.so_far) as watch:
             return begun, run(experiment, on_event=watch, beside=begun.beside, budget_s=budget_s)
     except KeyboardInterrupt:
         _say_kept(experiment, begin.words)
@@ -206,39 +212,52 @@ def _stderr() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+#: Seconds between two pictures of what was measured so far.
+_PICTURE_S = 0.5
+#: An end later than promised by this factor, and by so many seconds, is explained.
+_LATER, _LATER_S = 1.25, 5.0
+
+
 @define
 class Watch:
     """Draws an experiment's progress on stderr when told of an event, never by itself.
 
-    A bar with ETA on a terminal; elsewhere a line at every twentieth of the runs.
+    A bar with ETA on a terminal, and below it what was measured so far; elsewhere a line at every
+    twentieth of the runs.
     """
 
     label: str
     unit: str = field(default="runs", kw_only=True)
+    so_far: Callable[[Sequence[Any]], CellMap] | None = field(default=None, kw_only=True)
     _console: Console = field(factory=_stderr)
+    _clock: Callable[[], float] = field(default=time.monotonic, kw_only=True)
+    _live: Live | None = None
     _progress: Progress | None = None
     _bar: TaskID | None = None
+    _picture: Text = field(factory=Text)
+    _fresh: list[Any] = field(factory=list)
+    _pictured: float = -math.inf
     _told: tuple[int, int] = (-1, 0)
     _failures: int = 0
+    _promise: tuple[float, float] | None = None
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
-            # No refresh thread: it would run on a core that is being measured.
             self._progress = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
                 TextColumn("{task.percentage:3.0f} %  {task.fields[left]}"),
                 console=self._console,
-                auto_refresh=False,
-                transient=True,
             )
-            self._progress.start()
             self._bar = self._progress.add_task(self.label, total=1.0, left="")
+            # No refresh thread: it would run on a core that is being measured.
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
+            self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        if self._live is not None:
+            self._live.stop()
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -248,6 +267,11 @@ class Watch:
                 Started(total=total, done=done, eta_s=eta, decided=decided)
                 | RunDone(total=total, done=done, eta_s=eta, decided=decided)
             ):
+                if isinstance(event, RunDone):
+                    self._look(event.key, last=done == total)
+                    self._explain(eta)
+                else:
+                    self._promise = (self._clock(), eta)
                 self._count(done, total, eta, decided)
                 if isinstance(event, RunDone) and event.doubt:
                     self.note(f"run {event.key.text} is invalid: {event.doubt}")
@@ -257,6 +281,31 @@ class Watch:
                     self.note(f"run {key.text} has no result: {reason}")
                 if self._failures == FAILURES_TOLD:
                     self.note("further runs without a result are counted at the end")
+
+    def _look(self, key: Any, *, last: bool) -> None:
+        """The picture with the runs that were stored; nothing is read where nobody looks."""
+        if self.so_far is None or self._live is None:
+            return
+        self._fresh.append(key)
+        now = self._clock()
+        if last or now - self._pictured >= _PICTURE_S:
+            found = self.so_far(self._fresh)
+            lines = [clean(found.title), *map_lines(found, self._console.width)]
+            self._picture = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+            self._fresh, self._pictured = [], now
+
+    def _explain(self, eta_s: float) -> None:
+        """Says once why the end is later than was promised."""
+        if self._promise is None:
+            return
+        began, promised = self._promise
+        whole = self._clock() - began + eta_s
+        if promised and whole > max(_LATER * promised, promised + _LATER_S):
+            self.note(
+                f"runs take longer than planned: about {duration(whole)} in all,"
+                f" not {duration(promised)}"
+            )
+            self._promise = None
 
     def share(self, done: float) -> None:
         """Progress of something that is no experiment."""
@@ -275,21 +324,22 @@ class Watch:
             )
             time = f"about {time}"
         # Before the first is done nobody knows how long they take.
+        left += f", {self._failures} without a result" if self._failures else ""
         left += f", {time} left" if 0 < done < total else ""
         self._draw(self.label, share, left, tell=step != self._told)
         self._told = step
 
     def _draw(self, text: str, share: float, left: str, *, tell: bool) -> None:
-        if self._progress is None or self._bar is None:
+        if self._live is None or self._progress is None or self._bar is None:
             if tell:
                 say(f"{text}: {left}" if left else text)
             return
         self._progress.update(self._bar, description=text, completed=share, left=left)
-        self._progress.refresh()
+        self._live.update(Group(self._progress, self._picture), refresh=True)
 
     def note(self, text: str) -> None:
         """One line beside the progress."""
-        if self._progress is not None:
-            self._progress.console.print(f"deadbeat: {text}", markup=False)
+        if self._live is not None:
+            self._console.print(f"deadbeat: {text}", markup=False)
         else:
             say(text)

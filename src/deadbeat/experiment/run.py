@@ -101,6 +101,10 @@ class _Beside:
             self._program.close()
 
 
+#: Runs of this call from which on their pace tells the end.
+_PACED = 3
+
+
 @define
 class _Work(Generic[K, R]):
     """One call's way through what is lacking."""
@@ -109,7 +113,8 @@ class _Work(Generic[K, R]):
     todo: Todo
     tell: Watcher
     clock: Clock
-    began: float = 0.0
+    first_ended: float = 0.0
+    at_first: int = 0
     ended: int = 0
     stored: int = 0
     invalid: int = 0
@@ -117,7 +122,6 @@ class _Work(Generic[K, R]):
     failed: dict[K, str] = field(factory=dict)
 
     def start(self) -> None:
-        self.began = self.clock()
         self.tell(
             Started(
                 total=self.todo.total,
@@ -134,7 +138,7 @@ class _Work(Generic[K, R]):
         if isinstance(kept, Lost):
             self._lose(kept.key, str(kept.error))
             return
-        self.ended += kept.size
+        self._end(kept.size)
         self.stored += kept.size
         self.invalid += bool(kept.doubt)
         decided = self.experiment.decided()
@@ -165,7 +169,7 @@ class _Work(Generic[K, R]):
     def _lose(self, key: K, reason: str) -> None:
         self.experiment.lose(key, reason)
         self.failed[key] = reason
-        self.ended += 1
+        self._end(1)
         self.tell(
             RunFailed(
                 key=key,
@@ -176,12 +180,18 @@ class _Work(Generic[K, R]):
             )
         )
 
-    def _eta_s(self) -> float:
-        """Seconds left: by the pace of this call, before its first run by the plan alone."""
-        left = self._left()
+    def _end(self, size: int) -> None:
         if not self.ended:
+            self.first_ended, self.at_first = self.clock(), size
+        self.ended += size
+
+    def _eta_s(self) -> float:
+        """Seconds left: by the plan, from a few runs on by the pace since the first ended, which
+        may have waited for a build."""
+        left = self._left()
+        if self.ended < _PACED or self.ended == self.at_first:
             return self.experiment.seconds(left)
-        return left * (self.clock() - self.began) / self.ended
+        return left * (self.clock() - self.first_ended) / (self.ended - self.at_first)
 
     def _left(self) -> int:
         if self.experiment.decided() is None:

@@ -19,7 +19,7 @@ from deadbeat.experiment.columns import Columns
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.words import duration, size
-from deadbeat.report.document import Document, Table
+from deadbeat.report.document import CellMap, Document, Table
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.notebook import Drawing, glance
 from deadbeat.report.paper import Words
@@ -155,11 +155,14 @@ class Begun:
 
     Attributes:
         beside: A program that runs beside all runs; empty: none.
+        so_far: The picture with the runs of these keys, which were stored since it was last asked;
+            the first time it also reads those stored before. None: the kind has none.
         report: Writes everything derived (with figures or without); None: as of any folder.
     """
 
     experiment: Experiment[Any, Any]
     beside: Sequence[str] = ()
+    so_far: Callable[[Sequence[Any]], CellMap] | None = None
     report: Callable[[bool], Shown] | None = None
 
 

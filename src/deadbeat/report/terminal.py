@@ -102,9 +102,15 @@ def echo(text: str, indent: str = "") -> None:
 
 
 def _print_map(heat: CellMap) -> None:
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _PLAIN_WIDTH
+    echo(heat.title)
+    for line in map_lines(heat, width):
+        click.echo(line)
+
+
+def map_lines(heat: CellMap, width: int) -> list[str]:
     """Every cell as its text and a block as strong as it is; columns are left out evenly where
     there is no room."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _PLAIN_WIDTH
     head = max(map(len, [heat.corner, *heat.rows]))
     cell = max(len(text) for text in [*heat.columns, *(t for row in heat.cells for t in row)]) + 1
     most = max(2, (width - head) // (cell + 1))
@@ -112,12 +118,12 @@ def _print_map(heat: CellMap) -> None:
     if len(places) > most:  # the first and the last stay
         last = len(places) - 1
         places = sorted({round(k * last / (most - 1)) for k in range(most)})
-    echo(heat.title)
     texts = (f"{heat.columns[n]:>{cell - 1}} " for n in places)
-    click.echo(clean(f"{heat.corner:<{head}} " + " ".join(texts)).rstrip())
+    lines = [f"{heat.corner:<{head}} " + " ".join(texts)]
     for name, row, strength in zip(heat.rows, heat.cells, heat.strength, strict=True):
         texts = (f"{row[n]:>{cell - 1}}{_BLOCKS[strength[n]]}" for n in places)
-        click.echo(clean(f"{name:>{head}} " + " ".join(texts)).rstrip())
+        lines.append(f"{name:>{head}} " + " ".join(texts))
+    return [clean(line).rstrip() for line in lines]
 
 
 def print_parts(parts: Iterable[Part], heading: str = "") -> None:

@@ -18,6 +18,7 @@ from deadbeat.kinds.contention.place import LATEST, choose, find_campaign, finis
 from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
 from deadbeat.kinds.contention.programs import origin_of
 from deadbeat.kinds.contention.runner import CampaignExperiment, standing
+from deadbeat.kinds.contention.so_far import CampaignSoFar
 from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Cpus, Name, RefusedError
@@ -100,7 +101,9 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         shown = write(store, figures=figures, worst=asked.given.get("worst"))
         return attrs.evolve(shown, plain={**shown.plain, "missing_cores": list(missing)})
 
-    return Begun(experiment=experiment, beside=spec.beside, report=report)
+    return Begun(
+        experiment=experiment, beside=spec.beside, so_far=CampaignSoFar(store, spec), report=report
+    )
 
 
 def finished(asked: Begin) -> Path | None:

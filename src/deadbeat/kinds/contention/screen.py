@@ -67,7 +67,12 @@ def _text(row: Row | None) -> str:
 def _strength(row: Row | None, floor: float | None) -> int:
     if row is None or not slows(row, floor):
         return 0
-    return 1 + sum(float(row["slowdown_mean"]) >= step for step in _STEPS)
+    return strength_of(float(row["slowdown_mean"]))
+
+
+def strength_of(slowdown: float) -> int:
+    """How strong the cell of a slowdown beyond the noise is drawn, 1 to 4."""
+    return 1 + sum(slowdown >= step for step in _STEPS)
 
 
 def next_steps(summary: Summary) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from deadbeat.kinds.interference.hardware import HardwareLoad
 from deadbeat.kinds.interference.plan import plan, planned_keys, seconds_of
 from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import SimulatedLoad
+from deadbeat.kinds.interference.so_far import LoadSoFar
 from deadbeat.kinds.interference.spec import (
     LoadSpec,
     preset,
@@ -102,6 +103,7 @@ def begin(asked: Begin) -> Begun:
     return Begun(
         experiment=LoadExperiment(spec, engine, store, possible.changes, retry_invalid=again),
         beside=spec.beside,
+        so_far=LoadSoFar(store, spec),
     )
 
 

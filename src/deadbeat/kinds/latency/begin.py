@@ -20,6 +20,7 @@ from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
 from deadbeat.kinds.latency.importers import Foreign, as_run, read_foreign
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
+from deadbeat.kinds.latency.so_far import LatencySoFar
 from deadbeat.kinds.latency.spec import (
     LatencySpec,
     LoadsRule,
@@ -99,7 +100,7 @@ def begin(asked: Begin) -> Begun:
         if not asked.simulated:
             _examine(asked, target, spec, store)
     experiment = MatrixExperiment(spec, store, machine, retry_invalid=retry_invalid)
-    return Begun(experiment=experiment, beside=spec.beside)
+    return Begun(experiment=experiment, beside=spec.beside, so_far=LatencySoFar(store))
 
 
 def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Platform]:
