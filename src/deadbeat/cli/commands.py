@@ -165,6 +165,7 @@ add(
     opt("--allow-mixed", "Allow comparing simulated with measured results; labelled."),
     opt("--partial", "Allow unfinished results, as far as they are; labelled."),
     opt("--out FOLDER", "Folder for page and figures.  [RUNS/compare-A-B]", type=PATH),
+    opt("--all", "Print every table, and what each verdict rests on.", to="show_all"),
     FIGURES,
     RUNS,
     JSON,

@@ -69,7 +69,7 @@ def print_screen(document: Document, page: Path | None, *, whole: bool = False) 
     lengths = (len(command) for command, _ in steps)
     wide = max((length for length in lengths if length <= _COMMAND), default=0)
     for command, what in steps:
-        echo(f"next: {command:<{wide}}   {what}", "      ")
+        echo(f"next: {command:<{wide}}   {what}".rstrip(), "      ")
     if rest:
         echo("; ".join(rest))
     if page is not None:
