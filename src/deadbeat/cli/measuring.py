@@ -227,10 +227,7 @@ def _beside(layer: Layer, options: Mapping[str, object]) -> None:
     if options["beside"] != bool(words):
         found = f"got unexpected extra argument ({words[0]})" if words else "--beside: no program"
         raise UsageError(found, "to run a program beside: --beside -- ./program WORD")
-    if words and options["simulated"]:
-        raise UsageError("--simulated and --beside exclude each other", "drop one")
     if words:
-        import_module("deadbeat.targets.guarded").found(words[0])
         layer.put("beside", words, "--beside")
 
 
