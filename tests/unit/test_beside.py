@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from deadbeat.kinds.latency.spec import spec_dict, specify
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.results import Summary
 from deadbeat.store.folder import OwnedFolder
+from deadbeat.store.latency import LatencyStore
 
 
 class Waits(Experiment[str, str]):
@@ -228,3 +230,19 @@ def test_the_end_is_planned_until_the_pace_is_known() -> None:
         clock=lambda: now[0],
     )
     assert found == [20.0, 16.0, 12.0, 4.0, 2.0, 0.0]
+
+
+def test_a_comparison_says_what_ran_beside_which_side(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("alone", "other", "crowded"):
+        assert main(("latency", "--simulated", "--quick", "--name", name, "--no-figures")) == 0
+    head = Path("runs/crowded", LatencyStore.HEAD)
+    head.write_text(head.read_text().replace('"beside": []', '"beside": ["./control", "a b"]'))
+    capsys.readouterr()
+    main(("compare", "alone", "crowded", "--json", "--no-figures"))
+    found = json.loads(capsys.readouterr().out)["results"]
+    assert "beside ./control a b (crowded)" in found["labels"]
+    assert "beside: none | ./control 'a b'" in found["differences"]
+    assert main(("compare", "alone", "other", "--aa", "crowded")) == 2
+    assert "another program beside" in capsys.readouterr().err
