@@ -11,10 +11,10 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-import pyte
 import pytest
 from helpers.answers import answer_of
 from helpers.kinds import KINDS
+from helpers.terminal import Terminal
 from rich.console import Console
 
 from deadbeat.cli._measure import Watch
@@ -155,21 +155,6 @@ def test_a_folder_that_holds_no_files_is_refused_at_once(
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1)
     assert "/proc holds no files (choose another --runs)" in err
-
-
-class Terminal(io.StringIO):
-    """A terminal in place of stdout."""
-
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
-
-    def screen(self, columns: int, rows: int) -> list[str]:
-        """What a terminal of this size shows in the end."""
-        screen = pyte.Screen(columns, rows)
-        pyte.Stream(screen).feed(self.getvalue().replace("\n", "\r\n"))
-        return [line.rstrip() for line in screen.display]
 
 
 @pytest.mark.parametrize("kind", KINDS)
