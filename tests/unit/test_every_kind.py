@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from rich.console import Console
 from deadbeat.cli._measure import Watch
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import Event, RunDone
+
+OTHERS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @pytest.fixture(autouse=True)
@@ -80,8 +83,14 @@ def test_a_finished_one_is_followed_by_the_next(
     assert all(both[0][name] == both[1][name] for name in both[0] if name.endswith(".csv"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        (kind, number)
+        for kind, other in zip(KINDS, cycle(OTHERS))
+        for number in (signal.SIGINT, other)
+    ],
+)
 def test_a_signal_keeps_what_is_done_and_the_same_command_continues(
     kind: str,
     number: signal.Signals,

@@ -161,7 +161,7 @@ def _parts(report: DoctorReport, *, every: bool) -> Iterator[Part]:
             ("hardening that is on", "cost lands on", "expected"),
             [(option.title, option.lands, option.expected) for option in on],
         )
-        yield "What it does cost here: deadbeat doctor --hardening-cost WITHOUT WITH"
+        yield "To measure what it costs here: deadbeat doctor --hardening-cost WITHOUT WITH"
     yield summary.sentence(report)
 
 

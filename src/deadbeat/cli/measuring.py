@@ -232,7 +232,7 @@ def _beside(layer: Layer, options: Mapping[str, object]) -> None:
 
 
 _BESIDE = (
-    opt("--beside", "Run the program behind -- while it measures, again when it ends."),
+    opt("--beside", "Run the program after -- while measuring; start it again when it ends."),
     arg("command", "[-- CMD]...", nargs=-1, required=False, type=click.UNPROCESSED),
 )
 _OWN = (

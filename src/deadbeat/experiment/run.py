@@ -109,8 +109,8 @@ class _Beside:
             ended = f"{ended_words(128 - status if signalled else status)} after {after:.1f} s"
             self._note(f"ended {ended}", failures=int(status > 0))
             raise DeadbeatError(
-                f"{self._name} ended {ended}, while it ran beside a run, which is not kept",
-                "mend it, then repeat the command: what was measured before stays",
+                f"{self._name} ended {ended}, during a run; that run is not kept",
+                "fix it, then repeat the command: earlier runs are kept",
             )
 
     def close(self) -> str:

@@ -85,7 +85,7 @@ def sentence(report: DoctorReport) -> str:
     """The answer; of some checks alone it is never that the machine is ready."""
     grave = report.failing("high")
     unknown = len(report.unknown("high"))
-    open_ = f"; {unknown} more of that weight could not be read" if unknown else ""
+    open_ = f"; {unknown} others as grave could not be read" if unknown else ""
     if grave:
         return f"Not ready for real-time work: {severities(grave)} checks fail{open_}."
     only = "In these families nothing" if report.partial else "Nothing"
