@@ -28,7 +28,7 @@ from deadbeat.experiment.base import (
 )
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.words import count_of
-from deadbeat.store.files import storing
+from deadbeat.store.files import atomic_write, read_bytes, storing
 from deadbeat.targets.guarded import GuardedProgram, ended_words, found, shared_path
 
 K = TypeVar("K")
@@ -128,8 +128,11 @@ class _Beside:
         starts = self._starts.stat().st_size - failures if self._starts.exists() else 0
         self._starts.unlink(missing_ok=True)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        with storing(self._log), self._log.open("a", encoding="utf-8") as file:
-            file.write(f"{now} {self._name}: {count_of(starts, 'start')}, {how}\n")
+        line = f"{now} {self._name}: {count_of(starts, 'start')}, {how}\n"
+        known = self._log.is_file()
+        before = read_bytes(self._log, what="log", hint="remove it") if known else b""
+        with storing(self._log):
+            atomic_write(self._log, before + line.encode(errors="replace"))
         return starts
 
 
