@@ -99,7 +99,7 @@ def test_the_run_beside_which_it_failed_is_not_kept(tmp_path: Path, end: str, wo
         return gone(lines(parent)[0])
 
     experiment = Waits(lambda: lines(parent), failed, lambda: True)
-    with pytest.raises(DeadbeatError, match=f"ended {words} while it ran beside a run"):
+    with pytest.raises(DeadbeatError, match=f"ended {words} during a run"):
         run(experiment, on_event=lambda event: None, beside=started(file, then=wait))
     assert experiment.stored == ["0"]
 

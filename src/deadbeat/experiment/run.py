@@ -92,8 +92,8 @@ class _Beside:
             # A shell says of a signal that it is 128 and its number.
             ended = ended_words(128 - status if status > 128 else status)
             raise DeadbeatError(
-                f"{self._name} ended {ended} while it ran beside a run, which is not kept",
-                "mend it, then repeat the command: what was measured before stays",
+                f"{self._name} ended {ended} during a run; that run is not kept",
+                "fix it, then repeat the command: earlier runs are kept",
             )
 
     def close(self) -> None:
