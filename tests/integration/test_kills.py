@@ -62,8 +62,9 @@ def check(arguments: tuple[str, ...], number: signal.Signals, after_s: float, fo
         assert "interrupted" in ended.errors, where
 
 
-#: In ``make test``; every kind ended by a signal of its own in its own process: test_every_kind.
-_QUICK = (("latency", signal.SIGQUIT), ("study", signal.SIGKILL))
+#: In ``make test``; every kind ended by a signal: test_every_kind; killed: test_cli_process,
+#: test_study_resume.
+_QUICK = (("latency", signal.SIGQUIT),)
 _PAIRS = [
     pytest.param(
         *(kind, number),
