@@ -48,9 +48,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return _chunks(runs)
 
 
-# An interrupt in every kind of run: test_kills.
+# What is said after a signal: test_every_kind, and an interrupt in every kind of run: test_kills.
 @pytest.mark.parametrize(
-    "how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM, signal.SIGKILL]
+    "how",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        signal.SIGKILL,
+    ],
 )
 def test_what_was_stored_is_kept_and_the_same_command_continues(
     tmp_path: Path, whole: dict[str, bytes], how: signal.Signals

@@ -81,23 +81,24 @@ SUMS = (
 def test_batches_answer_and_count_as_the_twin(policy: str, run_on: bool) -> None:
     """Systems without offsets, as studies have them: what of it the lanes take, they get right."""
     draw = Draw(6, POLICIES.index(policy), run_on)
-    systems = []
+    systems, decisions = [], []
     _, scheduler = draw.case(policy)
     scheduler = evolve(scheduler, unplaced="least-loaded", cluster_size=1)
     while len(systems) < 64:
         system, _ = draw.case(policy)
         system = without_homes_and_offsets(system)
-        if reference.decide(system, scheduler).schedulable != "undecided":
+        decided = reference.decide(system, scheduler)
+        if decided.schedulable != "undecided":
             systems.append(system)
+            decisions.append(decided)
     # A backlog that grows never repeats: run on only so far.
     budget = 300 if run_on else 1_000_000
     rows = simulate_batch(
         TaskBatch.of(systems), scheduler, budget=budget, run_on=run_on, metrics=True
     )
-    for index, system in enumerate(systems):
+    for index, (system, decided) in enumerate(zip(systems, decisions, strict=True)):
         row = {name: column[index].item() for name, column in rows.items()}
         case = (system, scheduler, row)
-        decided = reference.decide(system, scheduler)
         miss = decided.first_miss
         if row["answer"] != UNDECIDED:
             assert row["answer"] == ("no", "yes").index(decided.schedulable), case

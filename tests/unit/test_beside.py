@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -9,14 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import Experiment, Kept, Lost, Todo, Watcher
 from deadbeat.experiment.run import run
 from deadbeat.kinds.contention.facts import labels
+from deadbeat.kinds.latency.begin import idle_only
 from deadbeat.kinds.latency.spec import spec_dict, specify
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.results import Summary
 from deadbeat.store.folder import OwnedFolder
+from deadbeat.store.latency import LatencyStore
 
 
 class Waits(Experiment[str, str]):
@@ -28,13 +36,14 @@ class Waits(Experiment[str, str]):
     @property
     def store(self) -> OwnedFolder:
         class Unlocked(OwnedFolder):
-            def __init__(self) -> None: ...
+            def __init__(self, path: Path) -> None:
+                self.path = path
 
             @contextmanager
             def lock(self) -> Iterator[None]:
                 yield
 
-        return Unlocked()
+        return Unlocked(Path())
 
     def todo(self) -> Todo:
         return Todo(total=len(self.conditions), done=0, left=len(self.conditions))
@@ -55,8 +64,20 @@ class Waits(Experiment[str, str]):
         return Kept(result)
 
 
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def lines(path: Path) -> list[str]:
     return path.read_text().split() if path.exists() else []
+
+
+def until(true: Callable[[], object]) -> None:
+    ends = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
 
 
 def gone(process: str) -> bool:
@@ -83,12 +104,24 @@ def test_a_program_runs_from_the_first_run_to_the_last(tmp_path: Path) -> None:
 def test_it_is_started_again_when_it_is_done(tmp_path: Path) -> None:
     file = tmp_path / "started"
     experiment = Waits(lambda: len(lines(file)) > 2)
-    run(experiment, on_event=lambda event: None, beside=started(file, then="sleep 0.01"))
+    command = started(file, then="sleep 0.01")
+    outcome = run(experiment, on_event=lambda event: None, beside=command)
     assert experiment.stored == ["0"]
+    starts = len(lines(file))
+    assert starts > 2
+    told = re.search(r" was started ([0-9]+) times in ", outcome.beside)
+    # One that was ended before it did anything was started, too.
+    assert told and int(told[1]) - starts in (0, 1)
+    assert f"{told[1]} starts, was ended with the measurement" in Path("beside.log").read_text()
 
 
 @pytest.mark.parametrize(
-    ("end", "words"), [("exit 3", "with status 3"), ("kill -SEGV $$", "by signal SIGSEGV")]
+    ("end", "words"),
+    [
+        ("exit 3", "with status 3"),
+        ("exit 255", "with status 255"),
+        ("kill -SEGV $$", "by signal SIGSEGV"),
+    ],
 )
 def test_the_run_beside_which_it_failed_is_not_kept(tmp_path: Path, end: str, words: str) -> None:
     file, gate, parent = (tmp_path / name for name in ("started", "gate", "parent"))
@@ -99,28 +132,71 @@ def test_the_run_beside_which_it_failed_is_not_kept(tmp_path: Path, end: str, wo
         return gone(lines(parent)[0])
 
     experiment = Waits(lambda: lines(parent), failed, lambda: True)
-    with pytest.raises(DeadbeatError, match=f"ended {words} while it ran beside a run"):
+    with pytest.raises(DeadbeatError, match=f"ended {words} after [0-9.]+ s, during a run"):
         run(experiment, on_event=lambda event: None, beside=started(file, then=wait))
     assert experiment.stored == ["0"]
+    assert f": 1 start, ended {words} after " in Path("beside.log").read_text()
 
 
 @pytest.mark.parametrize("verb", ["latency", "load", "stress", "profile"])
 def test_what_cannot_run_beside_is_refused_before_anything_is_made(
-    verb: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     for words, told in (
         (("--beside",), "--beside: no program"),
         (("--", "ls"), "got unexpected extra argument (ls)"),
+        (("--beside", "--", ""), "no program '' here"),
+        (("--beside", "--", "."), "no program . here"),
         (("--beside", "--", "no-such-program"), "no program no-such-program here"),
         (("--simulated", "--beside", "--", "ls"), "--simulated and --beside exclude each other"),
     ):
         assert main((verb, "--quick", *words)) == 2
         assert told in capsys.readouterr().err
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("latency", "--simulated"),
+        ("load", "--simulated"),
+        ("stress", "--simulated"),
+        ("stress", "--executor", "sim:cores=2"),
+    ],
+)
+def test_nothing_runs_beside_a_simulation(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("asked.toml").write_text('beside = ["touch", "ran"]\n')
+    assert main((*words, "--quick", "--campaign", "asked.toml")) == 2
+    assert f"{' '.join(words[1:])} and --beside exclude" in capsys.readouterr().err
+    assert [*Path().iterdir()] == [Path("asked.toml")]
+
+
+def test_a_command_to_repeat_leaves_the_program_alone() -> None:
+    words = ["latency", "--fresh", "--loads", "cpu:50", "--beside", "--", "./c", "--fresh"]
+    again = "deadbeat latency --loads cpu:50 --beside --retry -- ./c --fresh"
+    assert to_repeat(words, "--retry") == again
+    assert " ".join(idle_only(words)).endswith("--beside --loads idle -- ./c --fresh")
+
+
+@pytest.mark.hardware
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda each: each.name)
+def test_it_ends_with_deadbeat(number: signal.Signals, tmp_path: Path) -> None:
+    script = "trap '' TERM INT HUP; echo $$; echo $$ >started; while :; do sleep 0.1; done"
+    asked = "--loads idle --engine prober --policy other --duration 60 --repeats 1 --no-figures"
+    words = ("-m", "deadbeat", "latency", *asked.split(), "--beside", "--", "sh", "-c", script)
+    running = subprocess.Popen(
+        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        until(lambda: lines(Path("started")))
+    finally:
+        running.send_signal(number)
+        out, err = running.communicate(timeout=30)
+    (process,) = lines(Path("started"))
+    assert process not in out and process in err
+    until(lambda: gone(process))
 
 
 def test_a_result_says_what_ran_beside_it() -> None:
@@ -154,3 +230,19 @@ def test_the_end_is_planned_until_the_pace_is_known() -> None:
         clock=lambda: now[0],
     )
     assert found == [20.0, 16.0, 12.0, 4.0, 2.0, 0.0]
+
+
+def test_a_comparison_says_what_ran_beside_which_side(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("alone", "other", "crowded"):
+        assert main(("latency", "--simulated", "--quick", "--name", name, "--no-figures")) == 0
+    head = Path("runs/crowded", LatencyStore.HEAD)
+    head.write_text(head.read_text().replace('"beside": []', '"beside": ["./control", "a b"]'))
+    capsys.readouterr()
+    main(("compare", "alone", "crowded", "--json", "--no-figures"))
+    found = json.loads(capsys.readouterr().out)["results"]
+    assert "beside ./control a b (crowded)" in found["labels"]
+    assert "beside: none | ./control 'a b'" in found["differences"]
+    assert main(("compare", "alone", "other", "--aa", "crowded")) == 2
+    assert "another program beside" in capsys.readouterr().err

@@ -40,7 +40,7 @@ CASES: Cases = {
         "pass arm": case({**clocks("arch_sys_counter"), **ARM}, outputs=LOG),
         "pass guest": case({**clocks("kvm-clock"), **TSC}, outputs=LOG),
         "fail": case({**clocks("hpet"), **TSC}, outputs={"dmesg": UNSTABLE}, says="Marking"),
-        "fail gone": case({**clocks("hpet"), **TSC}, says="gave the CPU's counter up"),
+        "fail gone": case({**clocks("hpet"), **TSC}, says="no longer trusts the CPU's counter"),
         "unknown": case(),
         "unknown arm": case({**clocks("arch_sys_counter"), **ARM}, says="dmesg"),
         "unknown gone": case(

@@ -56,7 +56,7 @@ CASES: Cases = {
     "kernel.high-res-timers": {
         "pass": case(outputs={"timer-resolution": "  .resolution: 1 nsecs\n"}),
         "pass built": case(
-            BOOTED, outputs=config("HIGH_RES_TIMERS=y"), says="/proc/timer_list does not tell"
+            BOOTED, outputs=config("HIGH_RES_TIMERS=y"), says="/proc/timer_list does not say"
         ),
         "fail": case(outputs={"timer-resolution": "  .resolution: 4000000 nsecs\n"}),
         "fail off": case({"/proc/cmdline": "highres=off"}, outputs=config("HIGH_RES_TIMERS=y")),

@@ -162,7 +162,7 @@ CASES: Cases = {
         "fail off": case(limits(-1), says="admission is off", outputs={
             **window(DEADLINE), "deadline-tasks": "pid 920's runtime: 9/9/6\n"}),
         "unknown": case(limits(950_000), outputs={**window(DEADLINE), "deadline-tasks": "\n"},
-                        says="chrt does not tell"),
+                        says="chrt does not say"),
         "unknown hidden": case(limits(950_000), outputs=window(visible=False), says="hidepid"),
     },
     "scheduler.deadline-partition": {

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from inspect import signature
 
 import click
-import pytest
 
 from deadbeat.cli import sched_commands, tune_commands
 from deadbeat.cli._options import HOW, Declared
@@ -25,28 +24,34 @@ HEAVY = (
 )
 MODULES_MAX = 160
 
+#: Each line of stdin is a command; a fork of its own runs it, with nothing but the words imported.
 CODE = """
-import json, sys
+import json, os, sys
 from deadbeat.cli.main import main
-status = main(sys.argv[1:])
-print(json.dumps([status, sorted(sys.modules)]))
+for line in sys.stdin.read().splitlines():
+    if not os.fork():
+        status = main(line.split())
+        print(json.dumps([line, status, sorted(sys.modules)]), flush=True)
+        os._exit(0)
+    os.wait()
 """
 
 
-def imported(*arguments: str) -> list[str]:
+def imported(*lines: str) -> dict[str, list[str]]:
+    """Command -> the modules that are imported once it has run."""
     done = subprocess.run(
-        [sys.executable, "-c", CODE, *arguments], capture_output=True, text=True, check=True
-    )
-    status, modules = json.loads(done.stdout.splitlines()[-1])
-    assert status == 0
-    return list(modules)
+        [sys.executable, "-c", CODE],
+        input="\n".join(lines) + "\n", capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('["')]
+    assert [(line, status) for line, status, _ in told] == [(line, 0) for line in lines]
+    return {line: modules for line, _, modules in told}
 
 
-@pytest.mark.parametrize("arguments", [("--help",), (), ("sched", "--help"), ("tune",)])
-def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
-    modules = imported(*arguments)
-    assert [name for name in HEAVY if name in modules] == []
-    assert len(modules) <= MODULES_MAX
+def test_help_imports_nothing_heavy() -> None:
+    for line, modules in imported("--help", "", "sched --help", "tune").items():
+        assert [name for name in HEAVY if name in modules] == [], line
+        assert len(modules) <= MODULES_MAX, line
 
 
 def commands(group: click.Group, *words: str) -> Iterator[tuple[str, ...]]:
@@ -64,13 +69,13 @@ def commands(group: click.Group, *words: str) -> Iterator[tuple[str, ...]]:
 MEASURING = ("breakdown", "latency", "load", "profile", "run", "stress", "sched study")
 
 
-@pytest.mark.parametrize("words", sorted(commands(root)), ids=" ".join)
-def test_help_of_a_command_imports_what_its_options_need(words: tuple[str, ...]) -> None:
-    modules = imported(*words, "--help")
+def test_help_of_a_command_imports_what_its_options_need() -> None:
     unwanted = ("numpy", "rich", "matplotlib", "scipy", "deadbeat.report", "deadbeat.kinds.base")
-    assert [name for name in unwanted if name in modules] == []
-    if " ".join(words) not in MEASURING:
-        assert [name for name in HEAVY if name in modules] == []
+    names = [" ".join(words) for words in sorted(commands(root))]
+    found = imported(*(f"{name} --help" for name in names))
+    for name, modules in zip(names, found.values(), strict=True):
+        refused = unwanted if name in MEASURING else (*unwanted, *HEAVY)
+        assert [each for each in refused if each in modules] == [], name
 
 
 def test_every_command_does_something_that_takes_its_options() -> None:
@@ -83,9 +88,10 @@ def test_every_command_does_something_that_takes_its_options() -> None:
 
 
 def test_the_count_sees_what_is_heavy() -> None:
-    modules = imported("runs", "--json")
+    modules = imported("runs --json")["runs --json"]
     assert "attrs" in modules and "numpy" in modules
 
 
 def test_answers_for_programs_draw_no_tables() -> None:
-    assert "rich" not in imported("doctor", "--only", "hardening", "--json")
+    line = "doctor --only hardening --json"
+    assert "rich" not in imported(line)[line]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from helpers.answers import answer_of
 from helpers.campaigns import begin, run, tiny_spec
+from helpers.terminal import Terminal
 
 from deadbeat.cli.main import main
 from deadbeat.compare.results import compare_results
@@ -260,10 +262,10 @@ def test_ungated_is_on_the_command_line(
 ) -> None:
     as_measured(runs, tmp_path, "a", "worse")
     assert answer(tmp_path, "a", "worse", "--fail-on", "worse") == 0
-    assert capsys.readouterr().out.startswith("UNDECIDED: worse against a: no A/A repeats")
+    assert "\nUNDECIDED: worse against a: no A/A repeats" in capsys.readouterr().out
     assert answer(tmp_path, "a", "worse", "--fail-on", "worse", "--ungated") == 1
-    first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("WORSE: ") and "UNGATED: no A/A repeats" in first
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert second.startswith("WORSE: ") and "UNGATED: no A/A repeats" in first
     (page,) = tmp_path.glob("compare-a-worse-2/compare.html")
     assert "ungated: no A/A repeats" in page.read_text(encoding="utf-8")
 
@@ -336,7 +338,7 @@ def test_the_page_is_never_written_over(
     assert "/proc holds no files (choose another --out)" in capsys.readouterr().err
     for folder in ("compare-a-better", "compare-a-better-2"):
         assert answer(runs, "a", "better") == 0
-        assert f"report: {runs / folder / 'compare.html'}" in capsys.readouterr().out
+        assert f"page: {runs / folder / 'compare.html'}" in capsys.readouterr().out
 
 
 def test_stored_programs_run_again_are_compared(
@@ -347,7 +349,7 @@ def test_stored_programs_run_again_are_compared(
     assert main([*again, "--runs", str(tmp_path), "--executor", "fake:salt=3,contention=0.8"]) == 0
     capsys.readouterr()
     assert answer(tmp_path, "a", "b", "--fail-on", "worse") == 1
-    assert capsys.readouterr().out.startswith("WORSE: b against a: ")
+    assert "\nWORSE: b against a: " in capsys.readouterr().out
 
 
 def test_levels_of_the_deadline_factor_are_cells(
@@ -358,7 +360,7 @@ def test_levels_of_the_deadline_factor_are_cells(
     made(tmp_path, "b", FakeExecutor(contention=1.5), several)
     cells = compared(tmp_path, "a", "b").comparisons[0].metrics[0].cells
     assert [cell.deadline_factor for cell in cells] == [2.0, 5.0, 2.0, 5.0]
-    assert answer(tmp_path, "a", "b") == 0
+    assert answer(tmp_path, "a", "b", "--all") == 0
     assert "alpha = 1, D/C = 5 │ Slowdown" in capsys.readouterr().out
 
 
@@ -386,11 +388,30 @@ def answer(runs: Path, *words: str) -> int:
 
 
 def test_the_verdict_comes_first(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert answer(runs, "a", "worse") == 0
+    assert answer(runs, "a", "worse", "--all") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("WORSE: worse against a: ")
     assert lines[0].endswith("SIMULATED")
     assert any(line.startswith("│ M = 2, rho = 1, alpha = 1") for line in lines)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 48)])
+@pytest.mark.parametrize("others", [("worse",), ("worse", "better")])
+def test_the_first_screen_is_verdict_table_and_steps(
+    runs: Path, columns: int, rows: int, others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    with monkeypatch.context() as patch:
+        patch.setenv("COLUMNS", str(columns))
+        patch.setenv("TERM", "xterm")
+        patch.setattr(sys, "stdout", terminal)
+        assert answer(runs, "a", *others, "--ungated") == 0
+    shown = terminal.screen(columns, rows)
+    told = " ".join(" ".join(shown).split())
+    assert told.startswith(f"{', '.join(others)} against a ")
+    assert "WORSE: worse against a: slowdown worse: " in told
+    assert "slowdown worse +" in told and "delay ratio" in told
+    assert "page: " in told and "the same command with --all" in told and "…" not in told
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 from helpers.answers import answer_of
 from helpers.checks import Thread, config, window
+from helpers.terminal import Terminal
 
 from deadbeat.cli.main import main
 from deadbeat.model.readiness import SEVERITIES
 from deadbeat.report import html
 from deadbeat.report.doctor_page import doctor_document, write_doctor
+from deadbeat.report.terminal import print_screen
 from deadbeat.settings import doctor_summary as words
 from deadbeat.settings.check import all_checks
 from deadbeat.settings.doctor import DoctorReport, examine, families, of_families
@@ -180,7 +182,7 @@ def test_fail_on_sets_the_exit_status(capsys, tmp_path: Path) -> None:
     failing = [check for check in plain["checks"] if check["status"] == "fail"]
     assert grave[0] == (1 if failing else 0)
     assert ("--fail-on info" in grave[2]) == bool(grave[0])
-    assert f"report: {page}" in grave[1] and page.is_file()
+    assert f"page: {page}" in grave[1] and page.is_file()
 
 
 @pytest.mark.parametrize(
@@ -200,3 +202,38 @@ def test_bad_input_is_one_line_and_says_how_to_mend_it(capsys, words, told) -> N
     assert (status, out) == (2, "")
     assert err.startswith("deadbeat: error: ") and err.count("\n") == 1
     assert told in err
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 60)])
+def test_the_first_screen_is_the_answer(columns: int, rows: int, monkeypatch) -> None:
+    found = diagnose()
+    terminal = Terminal()
+    with monkeypatch.context() as patch:
+        patch.setenv("COLUMNS", str(columns))
+        patch.setenv("TERM", "xterm")
+        patch.setattr(sys, "stdout", terminal)
+        print_screen(doctor_document(found), Path("doctor.html"))
+    shown = terminal.screen(columns, rows)
+    assert shown[1].startswith("Not ready for real-time work: 1 fatal")
+    told = " ".join(" ".join(shown).split())
+    failing = words.failing(found)
+    listed = [result for result in failing if result.id in told]
+    assert listed == failing[: len(listed)] and 5 <= len(listed) <= 10
+    assert f"{len(failing) - len(listed)} more: deadbeat doctor --all" in told
+    assert 1 <= told.count("next: ") <= 3 and "next: deadbeat tune apply realtime" in told
+    assert "page: doctor.html" in told and "…" not in told
+
+
+def test_a_machine_without_a_failure_is_told_to_measure(capsys) -> None:
+    print_screen(doctor_document(examine(FakeTarget())), None)
+    out = capsys.readouterr().out
+    assert "next: deadbeat latency --quick" in out and "gravity" not in out
+
+
+def test_the_command_ends_with_the_screen_and_lists_more_on_request(capsys) -> None:
+    short, family, every = (
+        run(capsys, *more)[1] for more in ((), ("--only", "kernel"), ("--all",))
+    )
+    assert len(short.splitlines()) < 24 and "do:" not in short
+    assert "How the kernel was built (kernel)" in family and "Inventory" not in family
+    assert "Inventory" in every and every.count("next: ") == short.count("next: ")

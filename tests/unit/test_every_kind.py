@@ -7,18 +7,21 @@ import re
 import signal
 import sys
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-import pyte
 import pytest
 from helpers.answers import answer_of
 from helpers.kinds import KINDS
+from helpers.terminal import Terminal
 from rich.console import Console
 
 from deadbeat.cli._measure import Watch
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import Event, RunDone
+
+OTHERS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @pytest.fixture(autouse=True)
@@ -80,8 +83,14 @@ def test_a_finished_one_is_followed_by_the_next(
     assert all(both[0][name] == both[1][name] for name in both[0] if name.endswith(".csv"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        (kind, number)
+        for kind, other in zip(KINDS, cycle(OTHERS))
+        for number in (signal.SIGINT, other)
+    ],
+)
 def test_a_signal_keeps_what_is_done_and_the_same_command_continues(
     kind: str,
     number: signal.Signals,
@@ -146,21 +155,6 @@ def test_a_folder_that_holds_no_files_is_refused_at_once(
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1)
     assert "/proc holds no files (choose another --runs)" in err
-
-
-class Terminal(io.StringIO):
-    """A terminal in place of stdout."""
-
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
-
-    def screen(self, columns: int, rows: int) -> list[str]:
-        """What a terminal of this size shows in the end."""
-        screen = pyte.Screen(columns, rows)
-        pyte.Stream(screen).feed(self.getvalue().replace("\n", "\r\n"))
-        return [line.rstrip() for line in screen.display]
 
 
 @pytest.mark.parametrize("kind", KINDS)

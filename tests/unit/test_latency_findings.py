@@ -166,7 +166,7 @@ def test_the_reasons_of_invalid_runs_are_counted() -> None:
 def test_missed_periods_that_were_corrected_show_both_figures() -> None:
     text = found(missed(corrected=True))["latency-missed"]
     assert "without them" in text and "800 of 80,000" in text
-    assert "does not tell" in found(missed(corrected=False))["latency-missed"]
+    assert "does not say" in found(missed(corrected=False))["latency-missed"]
 
 
 def test_missed_periods_of_which_nobody_knows_how_many_there_were_to_be() -> None:

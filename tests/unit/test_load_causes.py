@@ -109,7 +109,7 @@ def test_a_part_that_is_within_what_runs_differ_by_is_not_shared_out() -> None:
     ]
     (cause,) = causes([*limited, *free], SceneMachine(kernel=(6, 18)))
     assert cause.name == "fair-server"
-    assert "45.0 [32.6, 57.4] ms stay" in cause.evidence
+    assert "45.0 [32.6, 57.4] ms remain" in cause.evidence
 
 
 def crowds(condition: str, waits_ms: Sequence[int], machine: dict[str, Any]) -> list[LoadRun]:

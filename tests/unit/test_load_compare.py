@@ -309,7 +309,7 @@ def test_the_terminal_has_verdict_metrics_and_remedies(
     folders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    words = ["--runs", str(folders), "--no-figures", "--partial"]
+    words = ["--runs", str(folders), "--no-figures", "--partial", "--all"]
     assert main(["compare", "a", "half", *words]) == 0
     told = capsys.readouterr().out
     assert "PARTIAL: half unfinished" in told and "SIMULATED" in told

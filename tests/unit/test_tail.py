@@ -185,7 +185,7 @@ def test_of_one_run_alikeness_is_a_condition_in_the_sentence() -> None:
 
 def test_no_order_and_no_runs_to_compare_is_said() -> None:
     found = dependence([part_of(cpu_of([5_000] * 100, ring=0))], 5_000)
-    assert found.factor is None and "does not tell when" in found.text
+    assert found.factor is None and "does not record when" in found.text
     assert found.condition.startswith("if wake-ups are independent and all runs")
 
 

@@ -1,10 +1,11 @@
-"""What works without matplotlib: everything but figures as files, and one line says so.
+"""What works without the packages that draw: everything but pictures, and one line says so.
 
-It is blocked in a process of its own: nothing that was imported before is found there.
+The packages are blocked in a process of its own: nothing that was imported before is found there.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,20 +14,29 @@ import pytest
 from helpers.answers import answer_of
 
 BLOCKED = """
-import sys
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
 sys.modules.update(matplotlib=None)
 from deadbeat.cli.main import main
-sys.exit(main(sys.argv[1:]))
+for line in sys.stdin.read().splitlines():
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        status = main(line.split())
+    print(json.dumps([status, out.getvalue(), err.getvalue()]))
 """
-SMALL = ("--simulated", "--loads", "idle", "--duration", "1s", "--repeats", "2")
+SMALL = "--simulated --loads idle --duration 1s --repeats 2"
 
 
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-c", BLOCKED, *words]
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1), done.stderr
-    assert "error" not in done.stderr
-    return done
+def run(folder: Path, *commands: str) -> list[tuple[str, str]]:
+    """What each of ``commands`` wrote to stdout and stderr, one after the other in one process."""
+    argv = [sys.executable, "-c", BLOCKED]
+    done = subprocess.run(
+        argv, cwd=folder, input="\n".join(commands), capture_output=True, text=True, check=True
+    )
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(told) == len(commands)
+    assert all(status in (0, 1) and "error" not in err for status, _, err in told), told
+    return [(out, err) for _, out, err in told]
 
 
 @pytest.fixture(scope="module")
@@ -35,30 +45,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_latency_is_measured_and_told_and_one_line_says_what_is_lacking(folder: Path) -> None:
-    for place in ("latency", "latency-2"):
-        done = run(folder, "latency", *SMALL, "--fresh")
-        lines = [line for line in done.stderr.splitlines() if "not drawn" in line]
+    latency = f"latency {SMALL} --fresh"
+    last = "plot preemption latency latency-2"
+    *both, shown, compared, plotted = run(
+        folder, latency, latency, "show latency", "compare latency latency-2", last
+    )
+    for place, (out, err) in zip(("latency", "latency-2"), both, strict=True):
+        lines = [line for line in err.splitlines() if "not drawn" in line]
         assert lines == [
             "deadbeat: figures are not drawn without matplotlib: pip install matplotlib"
         ]
-        assert done.stdout
+        assert out
         page = (folder / "runs" / place / "report.html").read_text()
         assert "const plotlyReady" in page and len(page) < 1_000_000
         assert not (folder / "runs" / place / "figures").exists()
-    assert run(folder, "show", "latency").stdout
-    assert run(folder, "compare", "latency", "latency-2").stdout
-    assert "picture:" not in run(folder, "plot", "preemption", "latency", "latency-2").stdout
+    assert shown[0] and compared[0]
+    assert "picture:" not in plotted[0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", ["profile --quick", "load --quick", "breakdown --quick"])
 def test_other_kinds_are_measured(folder: Path, words: str) -> None:
-    done = run(folder, *words.split(), "--simulated")
-    assert done.stdout
-    assert done.stderr.count("not drawn") == 1
+    ((out, err),) = run(folder, f"{words} --simulated")
+    assert out
+    assert err.count("not drawn") == 1
 
 
 def test_the_machine_and_the_lab_need_no_pictures(folder: Path) -> None:
-    done = run(folder, "doctor", "--json")
-    assert answer_of(done.stdout)["checks"]
-    assert "not drawn" not in done.stderr
+    checks, lines, version = run(folder, "doctor --json", "doctor", "version --json")
+    assert answer_of(checks[0])["checks"]
+    assert "not drawn" not in lines[1]
+    assert "matplotlib" not in answer_of(version[0])["packages"]

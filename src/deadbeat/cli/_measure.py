@@ -40,6 +40,7 @@ from deadbeat.report.machines import Verdicted
 from deadbeat.report.terminal import clean, map_lines
 from deadbeat.store.files import read_toml
 from deadbeat.store.place import point_latest
+from deadbeat.targets.guarded import found
 
 #: What a file of a campaign that does not say its mode has a section of.
 _SECTIONS = {"grid": "profile", "stress": "stress"}
@@ -93,6 +94,7 @@ def measure(
         words=words,
         say=say,
     )
+    _check_beside(begin)
     with begin.held:
         try:
             begun, outcome = carried_out(
@@ -107,17 +109,17 @@ def measure(
             _say_kept(begun.experiment, words)
             return INTERRUPTED
     again, experiment = to_repeat(words), begun.experiment
-    notes = []
+    notes = [outcome.beside] if outcome.beside else []
     if outcome.failed:
         first, reason = min((key.text, reason) for key, reason in outcome.failed.items())
         lacking = f"{len(outcome.failed)} of {outcome.planned} runs have no result"
-        option = "" if retry is None else " --retry"
+        option = () if retry is None else ("--retry",)
         notes += [
             f"{lacking}, for example {first}: {reason}",
-            f"measure them again: {again}{option}",
+            f"measure them again: {to_repeat(words, *option)}",
         ]
     if shown.invalid and retry is not None:
-        notes.append(f"measure the invalid ones again: {again} --retry")
+        notes.append(f"measure the invalid ones again: {to_repeat(words, '--retry')}")
     if as_json:
         for note in notes:
             say(note)
@@ -128,6 +130,18 @@ def measure(
             f"the time is over, {outcome.done} {experiment.unit} are kept; continue with: {again}"
         )
     return DeadbeatError.exit_status if shown.empty else int(fail_on in shown.fails)
+
+
+def _check_beside(begin: Begin) -> None:
+    """Raises UsageError where a program beside is not here, or nothing real is beside it."""
+    words = begin.typed.get("beside", begin.written.get("beside"))
+    if not isinstance(words, list | tuple) or not words or not isinstance(words[0], str):
+        return  # what is wrong with it is said with all the others
+    executor = str(begin.given.get("executor") or "hardware")
+    if begin.simulated or executor.partition(":")[0] != "hardware":
+        made_up = "--simulated" if begin.simulated else f"--executor {executor}"
+        raise UsageError(f"{made_up} and --beside exclude each other", "drop one")
+    found(words[0])
 
 
 def _cases(shown: Shown, fail_on: str | None) -> list[Verdicted]:
@@ -189,8 +203,8 @@ def _written(file: Path | None, verb: str) -> Layer:
     if file is None:
         return Layer()
     values = read_toml(file)
-    found = [mode for section, mode in _SECTIONS.items() if section in values]
-    guessed = found[0] if len(found) == 1 and verb in _SECTIONS.values() else verb
+    modes = [mode for section, mode in _SECTIONS.items() if section in values]
+    guessed = modes[0] if len(modes) == 1 and verb in _SECTIONS.values() else verb
     mode = values.pop("mode", guessed)
     if mode != verb:
         hint = f"deadbeat {mode} --campaign {shlex.quote(str(file))}"

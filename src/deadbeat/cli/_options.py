@@ -297,14 +297,17 @@ def budget_seconds(text: str) -> float:
 
 
 #: Words of a command that must not be repeated when what it did is to be continued or repeated.
-_ONCE = ("--fresh", "--retry", "--retry", "--retry")
+_ONCE = ("--fresh", "--retry")
 
 
-def to_repeat(words: Sequence[str], *, retrying: bool = False) -> str:
-    """The command as typed, to continue with.
+def to_repeat(words: Sequence[str], *more: str, retrying: bool = False) -> str:
+    """The command as typed, to continue with; behind ``--`` stands somebody else's.
 
     Args:
+        more: Options to add.
         retrying: With what it measures again: without, nothing may be lacking.
     """
     left_out = _ONCE[:1] if retrying else _ONCE
-    return shlex.join(["deadbeat", *(word for word in words if word not in left_out)])
+    end = words.index("--") if "--" in words else len(words)
+    own = (word for word in words[:end] if word not in left_out)
+    return shlex.join(["deadbeat", *own, *more, *words[end:]])

@@ -165,6 +165,7 @@ add(
     opt("--allow-mixed", "Allow comparing simulated with measured results; labelled."),
     opt("--partial", "Allow unfinished results, as far as they are; labelled."),
     opt("--out FOLDER", "Folder for page and figures.  [RUNS/compare-A-B]", type=PATH),
+    opt("--all", "Print every table, and what each verdict rests on.", to="show_all"),
     FIGURES,
     RUNS,
     JSON,
@@ -194,7 +195,7 @@ add(
         type=one_of("settings.doctor:families"),
         multiple=True,
     ),
-    opt("--all", "Print what passes, too.", to="show_all"),
+    opt("--all", "Print every check with its cause and cure, and the inventory.", to="show_all"),
     opt(
         "--fail-on SEVERITY",
         "Exit with status 1 when a check this grave fails: fatal, high, medium, low or info.",

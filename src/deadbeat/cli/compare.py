@@ -13,9 +13,9 @@ from attrs import evolve
 from deadbeat.cli._output import Part, say
 from deadbeat.compare.page import write_comparison
 from deadbeat.compare.results import all_found, compare_results
-from deadbeat.compare.words import words_list
+from deadbeat.compare.words import verdict_line, words_list
 from deadbeat.kinds.base import Shown
-from deadbeat.model.comparison import Comparable, Comparison, ComparisonResult, Lineup
+from deadbeat.model.comparison import Comparable, ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Metric
 from deadbeat.model.words import nearest, shown
@@ -50,6 +50,7 @@ def compare(
     partial: bool,
     out: Path | None,
     figures: bool,
+    show_all: bool,
     runs: Path,
 ) -> Shown:
     kind, paths = all_found(runs, [*campaigns, *aa])
@@ -88,11 +89,13 @@ def compare(
         say(f"--fail-on: {reason}")
     return Shown(
         kind="compare",
-        headline=" ".join(map(_verdict, result.comparisons)),
+        headline=" ".join(map(verdict_line, result.comparisons)),
         doubts=result.findings,
         cases=list(_cases(result, failing or FAIL_ON["worse"])),
         plain={**result.plain(), "report": str(page)},
-        parts=[*_parts(result, document), f"report: {page}"],
+        document=None if show_all else evolve(document, labels=tuple(map(_mark, result.labels))),
+        page=page,
+        parts=[*_parts(result, document), f"page: {page}"] if show_all else [],
         status=1 if reasons else 0,
     )
 
@@ -165,19 +168,12 @@ def _parts(result: ComparisonResult, document: Document) -> Iterator[Part]:
     """Verdict first, then what it rests on."""
     marks = "   ".join(map(_mark, result.labels))
     for comparison in result.comparisons:
-        yield f"{_verdict(comparison)}{'   ' + marks if marks else ''}"
+        yield f"{verdict_line(comparison)}{'   ' + marks if marks else ''}"
     for section in document.sections:
         yield functools.partial(print_parts, section.parts)
     for finding in result.findings:
         if finding.id != "gate-above-minimum":  # told above, with what would decide it
             yield finding_line(finding)
-
-
-def _verdict(comparison: Comparison) -> str:
-    return (
-        f"{comparison.verdict.upper()}: {comparison.other} against {comparison.baseline}:"
-        f" {comparison.reason}"
-    )
 
 
 def _mark(label: str) -> str:

@@ -19,7 +19,7 @@ from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.model.errors import UsageError
 from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
-from deadbeat.report.doctor_page import write_doctor
+from deadbeat.report.doctor_page import doctor_document, write_doctor
 from deadbeat.report.machines import CaseVerdict, Verdicted, openmetrics
 from deadbeat.report.terminal import finding_line, print_part
 from deadbeat.settings import doctor_summary as summary
@@ -69,13 +69,17 @@ def doctor(
         _require_online(target, rt_cpus)
         report = examine(target, workload=workload or "mixed", rt_cpus=rt_cpus, checks=checks)
     page = write_doctor(report, out or Path("doctor.html")) if html or out else None
+    whole = show_all or bool(only)
     return Shown(
         kind="doctor",
         headline=summary.sentence(report),
         cases=list(_cases(report, fail_on)),
         metrics=lambda: _metrics(report),
         plain={**summary.as_json(report), "page": str(page) if page else None},
-        parts=[*_parts(report, every=show_all), *([f"report: {page}"] if page else [])],
+        document=doctor_document(report),
+        page=page,
+        whole=whole,
+        parts=list(_parts(report, every=show_all)) if whole else [],
         status=_status(report, fail_on),
     )
 
@@ -157,10 +161,8 @@ def _parts(report: DoctorReport, *, every: bool) -> Iterator[Part]:
             ("hardening that is on", "cost lands on", "expected"),
             [(option.title, option.lands, option.expected) for option in on],
         )
-        yield "What it does cost here: deadbeat doctor --hardening-cost WITHOUT WITH"
+        yield "To measure what it costs here: deadbeat doctor --hardening-cost WITHOUT WITH"
     yield summary.sentence(report)
-    if tuning := summary.tuning(report):
-        yield " ".join(tuning)
 
 
 def _lines(result: CheckResult) -> Iterator[str]:

@@ -130,6 +130,7 @@ def selftest(
             progress=watch.share,
         )
     return Shown(
+        headline=_verdict(outcome),
         plain={**attrs.asdict(outcome), "passed": outcome.passed, "platform": kind},
         parts=[_checks(outcome), *_cores(outcome), _verdict(outcome)],
         status=0 if outcome.passed else 1,
@@ -148,7 +149,7 @@ def _checks(outcome: SelftestResult) -> Part:
         ]
         for check in outcome.checks
     ]
-    columns = ["check", "kind", "result", "value", "accepted", "what it says"]
+    columns = ["check", "kind", "result", "value", "expected", "what it says"]
     return table(columns, rows, numeric=["value"])
 
 
@@ -162,7 +163,13 @@ def _cores(outcome: SelftestResult) -> Iterator[str]:
 
 def _verdict(outcome: SelftestResult) -> str:
     if not outcome.passed:
-        return "FAILED"
+        failed = "; ".join(
+            f"{each.name} measured {_number(each.value)},"
+            f" expected {_number(each.low)} to {_number(each.high)} {each.unit}".rstrip()
+            for each in outcome.checks
+            if each.passed is False
+        )
+        return f"FAILED: {failed}. Effects of this size may not be real here."
     undecided = [check.name for check in outcome.checks if check.passed is None]
     if len(undecided) == len(outcome.checks):
         return "undecided: not one check could be decided"

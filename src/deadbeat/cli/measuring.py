@@ -227,15 +227,12 @@ def _beside(layer: Layer, options: Mapping[str, object]) -> None:
     if options["beside"] != bool(words):
         found = f"got unexpected extra argument ({words[0]})" if words else "--beside: no program"
         raise UsageError(found, "to run a program beside: --beside -- ./program WORD")
-    if words and options["simulated"]:
-        raise UsageError("--simulated and --beside exclude each other", "drop one")
     if words:
-        import_module("deadbeat.targets.guarded").found(words[0])
         layer.put("beside", words, "--beside")
 
 
 _BESIDE = (
-    opt("--beside", "Run the program behind -- while it measures, again when it ends."),
+    opt("--beside", "Run the program after -- while measuring; start it again when it ends."),
     arg("command", "[-- CMD]...", nargs=-1, required=False, type=click.UNPROCESSED),
 )
 _OWN = (

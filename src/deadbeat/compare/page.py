@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from html import escape
 from operator import itemgetter
 from pathlib import Path
 
@@ -15,12 +14,12 @@ from deadbeat.compare.words import (
     interval_text,
     p_text,
     value_text,
+    verdict_line,
     verdict_text,
     words_list,
 )
 from deadbeat.kinds.interference.document import remedies_beside
 from deadbeat.model.comparison import (
-    VERDICTS,
     CellComparison,
     Comparison,
     ComparisonResult,
@@ -35,7 +34,6 @@ from deadbeat.report.document import (
     Figures,
     Findings,
     Lines,
-    Markup,
     Note,
     Part,
     Section,
@@ -46,7 +44,7 @@ from deadbeat.report.document import (
     said,
     texts_table,
 )
-from deadbeat.report.html import terms, text, write_page
+from deadbeat.report.html import terms, write_page
 from deadbeat.report.paper import FORMATS, Words, write_charts
 
 COMPARE_FILE = "compare.html"
@@ -149,6 +147,10 @@ def comparison_document(
         source="the stored results of what is compared",
         labels=loud(result.labels),
         noise=_NOISE,
+        answer=[f"{verdict_line(each)}." for each in result.comparisons],
+        picture=_glance(result),
+        steps=_steps(result),
+        details="the same command with --all",
         sections=(
             Section("verdict", "Verdict", _verdict(result)),
             Section("findings", "Findings", [Findings(result.findings, result.labels)]),
@@ -166,6 +168,30 @@ def comparison_document(
             Section("reading", "How to read this", [FactList(words, terms=True)]),
         ),
     )
+
+
+def _glance(result: ComparisonResult) -> Table:
+    """What the first screen has of every metric."""
+    several = len(result.comparisons) > 1
+    rows = [(each.other, metric) for each in result.comparisons for metric in each.metrics]
+    columns = (
+        *([said("result", itemgetter(0), words=True)] if several else []),
+        said("metric", lambda row: row[1].metric.words, words=True),
+        said("verdict", lambda row: verdict_text(row[1]), words=True),
+        said("effect [95 %]", lambda row: interval_text(row[1])),
+        said("minimum", lambda row: bound_text(row[1].metric, row[1].minimum), spare=True),
+    )
+    return Table(name="metrics-glance", columns=columns, rows=rows, plain=True)
+
+
+def _steps(result: ComparisonResult) -> list[tuple[str, str]]:
+    """What would decide what is undecided."""
+    several = len(result.comparisons) > 1
+    return [
+        (f"{each.other}: {line}" if several else line, "")
+        for each in result.comparisons
+        for line in each.needs
+    ]
 
 
 def title(result: ComparisonResult) -> str:
@@ -201,7 +227,6 @@ def _verdict(result: ComparisonResult) -> list[Part]:
     ]
     decide = Subsection("What would decide it", [Lines(needs, terminal=True)])
     return [
-        Markup("".join(map(_sentence, result.comparisons))),
         *_each(result, lambda number, each: [metrics_table(each, number)]),
         Sentence(_COLUMNS, page=False, terminal=True),
         Sentence(_minimums(result.comparisons[0]), page=False, terminal=True),
@@ -232,15 +257,6 @@ def _minimums(comparison: Comparison) -> str:
         for size, names in found.items()
     )
     return f"minimum effect: {'; '.join(told)}"
-
-
-def _sentence(comparison: Comparison) -> str:
-    kind = comparison.verdict if comparison.verdict in VERDICTS else "undecided"
-    return (
-        f'<p class="sentence"><span class="verdict {kind}">{escape(comparison.verdict)}</span> '
-        f"{escape(comparison.other)} against {escape(comparison.baseline)}:"
-        f" {text(comparison.reason)}.</p>"
-    )
 
 
 def _gates(result: ComparisonResult) -> list[Part]:

@@ -6,6 +6,7 @@ from the refusals to the findings, is the same for all kinds.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.observations import Metric, Observations
 from deadbeat.model.platform import differing_platforms
+from deadbeat.model.words import beside_label, shortened
 from deadbeat.settings.hardening import Differences, differences
 from deadbeat.settings.reading import few
 from deadbeat.store.place import FolderKind
@@ -228,8 +230,9 @@ def _labels(lineup: Lineup, *, ungated: bool) -> Iterator[str]:
     open_ = [each.name for each in every if each.left]
     if open_:
         yield f"partial: {words_list(open_)} unfinished"
-    for label in dict.fromkeys(label for each in every for label in each.labels):
-        own = [each.name for each in every if label in each.labels]
+    known = [(each.name, (*each.labels, *beside_label(each.beside))) for each in every]
+    for label in dict.fromkeys(label for _, labels in known for label in labels):
+        own = [name for name, labels in known if label in labels]
         yield label if len(own) == len(every) else f"{label} ({', '.join(own)})"
 
 
@@ -237,6 +240,9 @@ def _differences(baseline: Subject, others: Sequence[Subject]) -> Iterator[str]:
     for subject in others:
         prefix = f"{subject.name}: " if len(others) > 1 else ""
         lines = differing_platforms(baseline.platform, subject.platform)
+        if subject.beside != baseline.beside:
+            sides = (shlex.join(each.beside).replace(" | ", "|") for each in (baseline, subject))
+            lines.append(f"beside: {' | '.join(shortened(side) or 'none' for side in sides)}")
         yield from (prefix + line for line in lines)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from deadbeat.model.comparison import CellComparison, MetricComparison, Vocabulary
+from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison, Vocabulary
 from deadbeat.model.observations import Cell, Metric
 
 #: From here on an effect is told as a factor; beyond the second only that it is more.
@@ -126,6 +126,12 @@ def _decided(metric: MetricComparison, verdict: str) -> str:
 
 
 # -- numbers and places
+
+
+def verdict_line(comparison: Comparison) -> str:
+    """``WORSE: B against A: slowdown worse: +4.1 % over all cells``."""
+    names = f"{comparison.other} against {comparison.baseline}"
+    return f"{comparison.verdict.upper()}: {names}: {comparison.reason}"
 
 
 def verdict_text(metric: MetricComparison) -> str:

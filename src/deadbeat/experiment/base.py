@@ -111,6 +111,7 @@ class Outcome(Generic[K]):
         done: Those stored. ``invalid``: of those stored by this call, the invalid ones.
         failed: Runs without a result -> why.
         complete: Nothing is left to run; False where the time was over first.
+        beside: How often the program beside the runs was started, where more than once.
     """
 
     planned: int
@@ -118,6 +119,7 @@ class Outcome(Generic[K]):
     invalid: int = 0
     failed: Mapping[K, str] = field(factory=dict)
     complete: bool = True
+    beside: str = ""
 
 
 @frozen(kw_only=True)

@@ -6,12 +6,15 @@ Every run is stored as soon as it ends, so that the same call continues after an
 from __future__ import annotations
 
 import shlex
+import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Generic, TypeVar
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from deadbeat.experiment.base import (
     Experiment,
@@ -24,11 +27,15 @@ from deadbeat.experiment.base import (
     Watcher,
 )
 from deadbeat.model.errors import DeadbeatError
-from deadbeat.targets.guarded import GuardedProgram, ended_words, found
+from deadbeat.model.words import count_of
+from deadbeat.store.files import atomic_write, read_bytes, storing
+from deadbeat.targets.guarded import GuardedProgram, ended_words, found, shared_path
 
 K = TypeVar("K")
 R = TypeVar("R")
 Clock = Callable[[], float]
+#: In the folder of a result: when the program beside its runs ended, how, and its starts.
+BESIDE_LOG = "beside.log"
 
 
 def run(
@@ -53,12 +60,13 @@ def run(
             program ``beside`` failed: the run beside which it did is not stored.
         KeyboardInterrupt: Passed on, after everything that was started is gone; nothing is lost.
     """
+    log = experiment.store.path / BESIDE_LOG
     ends = None if budget_s is None else clock() + budget_s
     with experiment.store.lock(), experiment.prepared(on_event):
         work = _Work(experiment, experiment.todo(), on_event, clock)
         work.start()
         with (
-            closing(_Beside(beside if work.todo.left else ())) as program,
+            closing(_Beside(beside if work.todo.left else (), log)) as program,
             closing(experiment.measure(on_event)) as results,
         ):
             while ends is None or clock() < ends:
@@ -68,37 +76,64 @@ def run(
                     break
                 program.check()
                 work.take(result)
-        return experiment.outcome(work.outcome())
+            results.close()
+            told = program.close()
+        return evolve(experiment.outcome(work.outcome()), beside=told)
 
 
-#: Starts a program again and again until it fails.
-_AGAIN = 'while :; do "$@" || exit; done'
+#: Starts a program again and again until it fails; a dot in a file for every start and the failure.
+_AGAIN = """starts=$1; shift
+while printf . >>"$starts"; do "$@" || { status=$?; printf . >>"$starts"; exit $status; }; done"""
 
 
 class _Beside:
-    """A program that runs beside runs; of no words: none."""
+    """A program that runs beside runs; of no words: none. What became of it is added to ``log``."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._name = shlex.join(command)
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        self._name, self._log, self._began = shlex.join(command), log, time.time()
+        self._program: GuardedProgram | None = None
         if command:
             found(command[0])
-        again = ("sh", "-c", _AGAIN, "beside", *command)
-        self._program = GuardedProgram(again) if command else None
+            self._starts = shared_path("deadbeat-beside")
+            again = ("sh", "-c", _AGAIN, "beside", str(self._starts), *command)
+            self._program = GuardedProgram(again, file=str(self._starts))
 
     def check(self) -> None:
         """Raises DeadbeatError where it has failed."""
         if self._program is not None and not self._program.running():
             status = self._program.close()
+            known = self._starts.stat() if self._starts.exists() else None
+            after = (known.st_mtime if known else time.time()) - self._began
             # A shell says of a signal that it is 128 and its number.
-            ended = ended_words(128 - status if status > 128 else status)
+            signalled = status - 128 in signal.valid_signals()
+            ended = f"{ended_words(128 - status if signalled else status)} after {after:.1f} s"
+            self._note(f"ended {ended}", failures=int(status > 0))
             raise DeadbeatError(
-                f"{self._name} ended {ended} while it ran beside a run, which is not kept",
-                "mend it, then repeat the command: what was measured before stays",
+                f"{self._name} ended {ended}, during a run; that run is not kept",
+                "fix it, then repeat the command: earlier runs are kept",
             )
 
-    def close(self) -> None:
-        if self._program is not None:
-            self._program.close()
+    def close(self) -> str:
+        """Ends it; says how often it was started where that was more than once."""
+        if self._program is None:
+            return ""
+        self._program.close()
+        seconds = time.time() - self._began
+        starts = self._note(f"was ended with the measurement after {seconds:.1f} s")
+        return f"{self._name} was started {starts} times in {seconds:.1f} s" * (starts > 1)
+
+    def _note(self, how: str, failures: int = 0) -> int:
+        """Keeps how it ended; returns how often it was started."""
+        self._program = None
+        starts = self._starts.stat().st_size - failures if self._starts.exists() else 0
+        self._starts.unlink(missing_ok=True)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        line = f"{now} {self._name}: {count_of(starts, 'start')}, {how}\n"
+        known = self._log.is_file()
+        before = read_bytes(self._log, what="log", hint="remove it") if known else b""
+        with storing(self._log):
+            atomic_write(self._log, before + line.encode(errors="replace"))
+        return starts
 
 
 #: Runs of this call from which on their pace tells the end.

@@ -48,12 +48,12 @@ class GridSpec:
     sync_share: tuple[int, ...] = keyed(
         rules.Shares(),
         "--sync-share LIST",
-        "Share of time spent synchronising (rho): 0,0.5,1.",
+        "Share of time spent synchronising (rho): 0,0.5,1.  [0 to 1, steps by preset]",
     )
     contended_ratio: tuple[int, ...] = keyed(
         rules.Shares(),
         "--contended-ratio LIST",
-        "Share of synchronisation across cores (alpha): 0,0.5,1.",
+        "Share of synchronisation across cores (alpha): 0,0.5,1.  [0 to 1, steps by preset]",
     )
     replicas: int = keyed(
         rules.Whole(1, 10_000), "--sets N", "Task sets at each point of the grid.  [10; quick: 6]"

@@ -187,6 +187,7 @@ class Subject:
         left: What is still to come, in words; "": it is finished.
         created_at: When its first run began; None: not known.
         labels: What must show on every figure.
+        beside: The program that ran beside all runs, in words; empty: none.
     """
 
     name: str
@@ -199,10 +200,12 @@ class Subject:
     left: str = ""
     created_at: str | None = None
     labels: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     def elsewhere(self, baseline: Subject) -> list[str]:
         """What forbids that it is a repeat of ``baseline``, apart from what it ran."""
-        return [key for key in _PLACE if baseline.platform.get(key) != self.platform.get(key)]
+        other = [key for key in _PLACE if baseline.platform.get(key) != self.platform.get(key)]
+        return other + ["program beside"] * (self.beside != baseline.beside)
 
 
 S = TypeVar("S", bound=Subject)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
+from itertools import accumulate
 from pathlib import Path
 
 from deadbeat.model.readiness import SEVERITIES, CheckResult
@@ -14,12 +16,27 @@ from deadbeat.report.document import (
     Section,
     Sentence,
     Table,
+    said,
     texts_table,
 )
 from deadbeat.report.html import asset, terms, text, write_page
 from deadbeat.settings import doctor_summary as summary
 from deadbeat.settings.doctor import DoctorReport
 from deadbeat.store.files import storing
+
+
+def _found(result: CheckResult) -> str:
+    """What was found; where that is nothing, what it means."""
+    return result.reason if result.found in ("", "none") else result.found
+
+
+_GRAVEST = (
+    said("gravity", lambda each: each.severity, words=True),
+    said("check", lambda each: each.id, words=True),
+    said("found", _found, words=True, long=True),
+)
+#: Most rows of the first screen, their lines together, and characters in a line of the last column.
+_ROWS, _LINES, _FOUND = 10, 11, 38
 
 
 def write_doctor(report: DoctorReport, path: Path) -> Path:
@@ -52,8 +69,14 @@ def doctor_document(report: DoctorReport) -> Document:
         *_inventory(report),
         Section("reading", "How to read this", (FactList(terms("doctor"), terms=True),)),
     )
+    failing = summary.failing(report)
     return Document(
         title=report.target.name,
+        answer=(summary.sentence(report), f"{summary.counts(report)}."),
+        picture=Table(name="gravest", columns=_GRAVEST, rows=failing, plain=True),
+        rows=_fitting(failing),
+        steps=summary.steps(report),
+        details="deadbeat doctor --all",
         kind="doctor",
         product="deadbeat doctor",
         labels=summary.labels(report),
@@ -62,6 +85,12 @@ def doctor_document(report: DoctorReport) -> Document:
         styles=("doctor.css",),
         scripts=("doctor.js",),
     )
+
+
+def _fitting(failing: Sequence[CheckResult]) -> int:
+    """How many of the rows leave room on a screen of 24 lines for what stands around them."""
+    lines = accumulate(-(-len(_found(each)) // _FOUND) for each in failing[:_ROWS])
+    return sum(line <= _LINES for line in lines)
 
 
 def _overview(report: DoctorReport) -> Table:

@@ -36,8 +36,10 @@ def print_document(document: Document) -> None:
         _print(part)
 
 
-#: What a screen shows of each: steps, serious findings, rows of its table.
-_STEPS, _SERIOUS, _ROWS = 3, 3, 8
+#: What a screen shows of each: steps, serious findings.
+_STEPS, _SERIOUS = 3, 3
+#: A longer command has its purpose right behind it.
+_COMMAND = 44
 #: How strong a cell of a map is, for who sees no colour.
 _BLOCKS = (" ", "░", "▒", "▓", "█")
 
@@ -49,13 +51,14 @@ def print_screen(document: Document, page: Path | None, *, whole: bool = False) 
     Args:
         whole: All of it stands above: what to do next is enough.
     """
-    name = shlex.quote(document.title)
-    rest = [] if whole else [f"details: deadbeat show {name}"]
+    details = document.details or f"deadbeat show {shlex.quote(document.title)}"
+    rest = [] if whole else [f"details: {details}"]
     if not whole:
         echo("   ".join([document.title, *document.labels]))
         for line in document.answer:
             echo(line)
-        _print_picture(document, name)
+        if _print_picture(document, details):
+            rest = []
         findings = ordered(document.findings)
         serious = [each for each in findings if each.severity in ("invalid", "serious")]
         for each in serious[:_SERIOUS]:
@@ -63,24 +66,28 @@ def print_screen(document: Document, page: Path | None, *, whole: bool = False) 
         if len(findings) > len(serious[:_SERIOUS]):
             rest.append(f"findings: {counts_text(findings)}")
     steps = document.steps[:_STEPS]
-    wide = max((len(command) for command, _ in steps), default=0)
+    lengths = (len(command) for command, _ in steps)
+    wide = max((length for length in lengths if length <= _COMMAND), default=0)
     for command, what in steps:
-        echo(f"next: {command:<{wide}}   {what}", "      ")
+        echo(f"next: {command:<{wide}}   {what}".rstrip(), "      ")
     if rest:
         echo("; ".join(rest))
     if page is not None:
         echo(f"page: {page}")
 
 
-def _print_picture(document: Document, name: str) -> None:
+def _print_picture(document: Document, details: str) -> bool:
+    """Whether it said where the rest of it is."""
     picture = document.picture
     if isinstance(picture, CellMap):
         _print_map(picture)
     elif picture is not None and picture.rows:
-        more = len(picture.rows) - _ROWS
-        print_part(evolve(picture, rows=picture.rows[:_ROWS]))
+        more = len(picture.rows) - document.rows
+        print_part(evolve(picture, rows=picture.rows[: document.rows]))
         if more > 0:
-            echo(f"{more} more: deadbeat show {name}")
+            echo(f"{more} more: {details}")
+            return True
+    return False
 
 
 def echo(text: str, indent: str = "") -> None:

@@ -85,7 +85,7 @@ def sentence(report: DoctorReport) -> str:
     """The answer; of some checks alone it is never that the machine is ready."""
     grave = report.failing("high")
     unknown = len(report.unknown("high"))
-    open_ = f"; {unknown} more of that weight could not be read" if unknown else ""
+    open_ = f"; {unknown} others as grave could not be read" if unknown else ""
     if grave:
         return f"Not ready for real-time work: {severities(grave)} checks fail{open_}."
     only = "In these families nothing" if report.partial else "Nothing"
@@ -196,6 +196,21 @@ def tuning(report: DoctorReport) -> tuple[str, str] | None:
         f"deadbeat tune apply {found.profile}{cpus}",
         f"cures {len(found.checks)} of what fails, and can be put back",
     )
+
+
+def failing(report: DoctorReport) -> list[CheckResult]:
+    """What fails, the gravest first."""
+    return sorted((r for r in report.results if r.status == "fail"), key=_order)
+
+
+def steps(report: DoctorReport) -> list[tuple[str, str]]:
+    """What to do next: a command or words, and what for."""
+    grave = [result for result in report.failing("high") if cure(result)]
+    worst = min(grave, key=_order, default=None)
+    first = [] if worst is None else [(cure(worst), f"cures {worst.id}")]
+    profile = tuning(report)
+    measure = ("deadbeat latency --quick", "how late threads wake up here, in a minute")
+    return [*first, *([profile] if profile else []), measure]
 
 
 def inventory_rows(report: DoctorReport) -> list[tuple[str, str, str]]:

@@ -179,7 +179,7 @@ def _boot(facts: Facts) -> Counted:
     found = re.search(r"^\[\s*([\d.]+)\] Run (\S+) as init", facts.get(DMESG) or "", re.M)
     if found:
         return float(found[1]), f"until the kernel started {found[2]}: there is no prompt"
-    raise UnreadError(f"{_why(facts, STARTUP)}, no prompt waits, and the log does not tell")
+    raise UnreadError(f"{_why(facts, STARTUP)}, no prompt waits, and the log does not say")
 
 
 def _uptime(facts: Facts) -> Counted:

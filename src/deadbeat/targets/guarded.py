@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -42,7 +43,8 @@ def ended_words(status: int) -> str:
 def found(program: str) -> None:
     """Raises UsageError where there is no such program."""
     if shutil.which(program) is None:
-        raise UsageError(f"no program {program} here", "check the path, or is it executable?")
+        hint = "check the path, or is it executable?"
+        raise UsageError(f"no program {shlex.quote(program)} here", hint)
 
 
 class GuardedProgram:

@@ -56,7 +56,7 @@ def _unknown_facts(evidence: CampaignEvidence) -> Iterator[Finding]:
             id="environment-unknown",
             severity="info",
             message=f"could not be read: {', '.join(missing)}",
-            cure="see in the environment record why each is missing; some need root",
+            cure="sessions/NNN-before.json says why each is missing; some only root can read",
         )
 
 

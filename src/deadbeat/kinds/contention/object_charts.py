@@ -107,8 +107,8 @@ def speed_charts(sets: Sequence[Row]) -> list[Chart]:
         Chart(
             name="host-speed",
             title="Speed of the host over the run",
-            caption="A mark is a task set: the median time of a fixed computation beside its jobs,"
-            " alone, against the median of all sets.",
+            caption="Each mark is a task set: the median time of a fixed computation after its"
+            " jobs, alone, against the median of all sets.",
             panels=(
                 Panel(
                     title="",

@@ -23,7 +23,7 @@ from deadbeat.kinds.contention.identity import (
 )
 from deadbeat.kinds.contention.plan import group_of
 from deadbeat.kinds.contention.spec import read_spec
-from deadbeat.kinds.contention.summarise import factor_at
+from deadbeat.kinds.contention.summarise import factor_at, spec_of
 from deadbeat.kinds.contention.view import CampaignView, open_campaign
 from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
@@ -103,6 +103,7 @@ def campaign_of(view: CampaignView) -> CampaignSubject:
         left=standing.left_text,
         created_at=view.summary.meta.get("created_at") if view.keys else None,
         labels=tuple(view.summary.labels),
+        beside=getattr(spec_of(view.store), "beside", ()),
     )
 
 

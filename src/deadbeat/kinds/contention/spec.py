@@ -67,7 +67,7 @@ class PrecisionSpec:
     target: float = keyed(
         rules.Number("0.001", "1"),
         "--precision X",
-        "Draw task sets until intervals are this narrow: 0.05.",
+        "Draw task sets until intervals are this narrow: 0.05.  [profile by default: 0.02]",
     )
     metric: str = keyed(
         rules.Choice(METRICS),
@@ -151,7 +151,7 @@ class CampaignSpec(TaskSetSpec):
     stress: StressSpec | None = None
     precision: PrecisionSpec | None = None
     beside: tuple[str, ...] = keyed(
-        rules.CommandLine(optional=True), "CMD", "Program that runs beside all runs.", default=()
+        rules.CommandLine(optional=True), "CMD", "Program that runs during all runs.", default=()
     )
 
     @property

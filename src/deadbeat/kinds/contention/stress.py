@@ -332,12 +332,13 @@ class StressSpec:
     sync_share: Drawn = keyed(
         SpreadRule(shares(), optional=False),
         "--sync-share VALUES",
-        "Share of a task's time spent synchronising (rho): 0.5 or random:0.2..0.8.",
+        "Share of a task's time spent synchronising (rho): 0.5 or random:0.2..0.8.  [random]",
     )
     contended_ratio: Drawn = keyed(
         SpreadRule(shares(), optional=False),
         "--contended-ratio VALUES",
-        "Share of synchronisation that meets other cores (alpha): 0.5 or random:0.2..0.8.",
+        "Share of synchronisation that meets other cores (alpha): 0.5 or random:0.2..0.8."
+        "  [random]",
     )
     per_task: bool = keyed(
         rules.Flag(),

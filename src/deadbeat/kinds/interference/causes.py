@@ -71,7 +71,7 @@ _TITLES = {
     "host-or-interrupt": "an interrupt, the firmware or the host stopped the CPU",
     "smt": "threads on the sibling of its core slowed it down",
     "frequency": "the CPU ran at a lower frequency",
-    "unknown": "it ran slower, and why is not known",
+    "unknown": "it ran slower, for an unknown reason",
     "migration": "it moved between CPUs",
 }
 
@@ -256,7 +256,7 @@ class _Freed:
         """Both figures."""
         before = "nothing done" if self.before == PLAIN else self.before
         return (
-            f"{self.goes.text(1000)} ms go, {self.stays.text(1000)} ms stay"
+            f"{self.goes.text(1000)} ms disappear, {self.stays.text(1000)} ms remain"
             f" ({self.after} against {before})"
         )
 

@@ -135,6 +135,7 @@ def load_test_of(
         stored=len(plain),
         created_at=min((run.started for run in plain if run.started), default=None),
         labels=tuple(labels),
+        beside=spec.beside,
         **facts,
     )
 

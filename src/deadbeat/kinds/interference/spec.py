@@ -203,7 +203,7 @@ class LoadSpec:
         default=True,
     )
     beside: tuple[str, ...] = keyed(
-        CommandLine(optional=True), "CMD", "Program that runs beside all runs.", default=()
+        CommandLine(optional=True), "CMD", "Program that runs during all runs.", default=()
     )
 
     @property

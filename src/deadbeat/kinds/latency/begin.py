@@ -138,9 +138,10 @@ def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Plat
 
 def idle_only(words: Sequence[str]) -> list[str]:
     """The same command for the idle machine alone."""
-    before = ("", *words)
+    end = words.index("--") if "--" in words else len(words)  # behind it: somebody else's
+    before = ("", *words[:end])
     kept = (w for b, w in pairwise(before) if b != "--loads" and not re.match("--loads(=|$)", w))
-    return ["deadbeat", *kept, "--loads", "idle"]
+    return ["deadbeat", *kept, "--loads", "idle", *words[end:]]
 
 
 def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:

@@ -35,7 +35,7 @@ _BEYOND = 5.0
 #: A quantity looks the same in every panel.
 _LOOKS = {name: look for look, name in enumerate((*_PERCENTILES, *reversed(_MAXIMA)))}
 CAPTION = (
-    "All CPUs together, missed periods put in where the engine can tell. Bars: 95 %; an end that"
+    "All CPUs together, missed periods added where the engine reports them. Bars: 95 %; an end that"
     " cannot be bounded, for want of wake-ups or of runs, is left out, and one far from"
     " every point is cut by the frame. The maximum is one sample, however long was measured, and"
     " has no interval; the maximum of one run has one."

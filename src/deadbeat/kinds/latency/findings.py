@@ -120,7 +120,7 @@ def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
         row = worst.whole
         share = row.missed / max(row.expected, 1)
         blind = row.corrected is None
-        told = "the engine does not tell how late these were" if blind else _both(row)
+        told = "the engine does not say how late these were" if blind else _both(row)
         yield Finding(
             id="latency-missed",
             severity="warning" if share >= _MISSED or blind else "info",

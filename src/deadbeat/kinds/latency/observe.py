@@ -95,6 +95,7 @@ def read_matrix(path: Path) -> Matrix:
         path=str(path),
         platform=to_plain(store.platform),
         settings={name: getattr(spec, name) for name in _SETTINGS},
+        beside=spec.beside,
         left=f"{left} of {len(planned)} runs are missing" if left else "",
     )
 

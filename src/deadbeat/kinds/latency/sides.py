@@ -191,7 +191,7 @@ def caveats(asked: Question, loads: Sequence[LoadPoint] = ()) -> tuple[str, ...]
     if len({(s.platform.get("name"), s.platform.get("soc")) for s in sides if s.platform}) > 1:
         found.append("The machines differ: a difference may be theirs and not the kernel's.")
     if any(cell.whole.missed for side in sides for cell in asked.cells(side, loads)):
-        found.append("Periods were missed; they are put in where the engine can tell.")
+        found.append("Periods were missed; they are added where the engine reports them.")
     return tuple(found)
 
 

@@ -220,7 +220,7 @@ class LatencySpec:
         default=(),
     )
     beside: tuple[str, ...] = keyed(
-        rules.CommandLine(optional=True), "CMD", "Program that runs beside all runs.", default=()
+        rules.CommandLine(optional=True), "CMD", "Program that runs during all runs.", default=()
     )
     imported: tuple[str, ...] = keyed(
         rules.Names(), "LIST", "Runs read from files of other tools.", default=()

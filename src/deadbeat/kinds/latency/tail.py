@@ -210,7 +210,7 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
     known, size = seen is not None, seen or 1.0
     between, told = _between(parts, limit_ns, size=size)
     together = (
-        "late wake-ups taken one by one: the engine does not tell when they were"
+        "late wake-ups counted one by one: the engine does not record when they came"
         if not known
         else f"an episode as those of the latest wake-ups: {_few(size)} wake-ups"
         if assumed

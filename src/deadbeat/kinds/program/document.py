@@ -87,7 +87,9 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
         more = f"; {count_of(skipped, 'release')} had no job" if skipped else ""
         said.append(f"{simulated}{many}{more}.")
     else:
-        said.append(f"{simulated}The program tells no deadline: --deadline TIME counts misses.")
+        said.append(
+            f"{simulated}The program states no deadline: give --deadline TIME to count misses."
+        )
     said.append(
         f"The longest response time is {time_text(worst.max_ns)} ({worst.name} on CPU {worst.cpu}),"
         f" a typical one {time_text(worst.p50_ns)}."

@@ -25,13 +25,13 @@ class ProgramSpec:
     period: int | None = keyed(
         _TIME,
         "--period TIME",
-        "Time between releases of every task, 1ms.  [what the program tells]",
+        "Time between releases of every task, 1ms.  [what the program says]",
         default=None,
     )
     deadline: int | None = keyed(
         _TIME,
         "--deadline TIME",
-        "Deadline of every task after its release.  [what the program tells, or the period]",
+        "Deadline of every task after its release.  [what the program says, or the period]",
         default=None,
     )
     repeats: int = keyed(

@@ -66,7 +66,7 @@ def stable(facts: Facts) -> CheckVerdict:
     if "tsc" in cpu_flags(facts) and current not in _VIRTUAL:
         # One that was marked is no longer listed (clocksource.c, available_clocksource_show).
         if "tsc" not in facts.text(_AVAILABLE).split():
-            return failed("tsc is not available", "the kernel gave the CPU's counter up")
+            return failed("tsc is not available", "the kernel no longer trusts the CPU's counter")
         return passed(current, "tsc is still among the clocks")
     if "clocksource" not in facts.text(DMESG):
         raise UnreadError("the log no longer holds the messages of the boot")
@@ -139,7 +139,7 @@ def steps(facts: Facts) -> CheckVerdict:
     if free:
         return failed(few(free), "it steps the clock when it is far off")
     if "chronyd" not in daemons:
-        return passed("no daemon", "nobody corrects the time of day")
+        return passed("no daemon", "nothing adjusts the clock")
     found = re.search(r"^\s*makestep\s+\S+\s+(-?\d+)", _chrony(facts), re.M)
     if found and int(found[1]) < 0:
         return failed(found[0].strip(), "chronyd may step the clock at any time")

@@ -190,7 +190,7 @@ def max_cstate(facts: Facts) -> CheckVerdict:
     if not re.fullmatch(r"[\w-]+", driver):
         raise UnreadError(f"{_IDLE_DRIVER} holds {driver[:20]!r}")
     if driver not in ("acpi_idle", "intel_idle"):
-        return passed(f"driver {driver}", "these words concern acpi_idle and intel_idle")
+        return passed(f"driver {driver}", "these options apply to acpi_idle and intel_idle")
     if facts.argument("idle") in ("poll", "halt") or facts.argument("cpuidle.off") == "1":
         return passed(
             f"idle={facts.argument('idle')}" if facts.argument("idle") else "cpuidle.off=1"
@@ -269,7 +269,7 @@ def rcu_expedited(facts: Facts) -> CheckVerdict:
     return (
         passed(found)
         if 1 in normal
-        else failed(found, "whoever asks for haste interrupts every CPU at once")
+        else failed(found, "expedited grace periods interrupt every CPU at once")
     )
 
 
@@ -309,7 +309,7 @@ def quiet(facts: Facts) -> CheckVerdict:
     if word:
         return passed(word)
     found = _said(facts, "loglevel") or "neither quiet nor loglevel="
-    return failed(found, "all messages of the kernel go to the console")
+    return failed(found, "all kernel messages go to the console")
 
 
 @check("cmdline.mitigations")

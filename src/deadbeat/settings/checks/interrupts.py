@@ -148,7 +148,7 @@ def softirq_threads(facts: Facts) -> CheckVerdict:
     names = {f"ksoftirqd/{cpu}" for cpu in facts.rt_cpus}
     there = [task for task in seen.after.tasks.values() if task.name in names]
     if not there:
-        return unknown(f"no {few(sorted(names))} is to be seen")
+        return unknown(f"no {few(sorted(names))} is visible")
     before = seen.before.tasks
     busy = {t.name: t.ticks - before[t.tid].ticks for t in there if t.tid in before}
     running = [f"{name}: {ticks} ticks" for name, ticks in busy.items() if ticks > 0]
@@ -263,7 +263,7 @@ def unhandled(facts: Facts) -> CheckVerdict:
             f"{found}, IRQ {few(off)} off", "its devices wait for a poll, ten times a second"
         )
     if "Linux version " not in log:
-        return unknown("none in the log, whose beginning is gone", found)
+        return unknown("none in the log, but its beginning is lost", found)
     return passed(found, "recorded; no line was switched off")
 
 

@@ -104,7 +104,7 @@ def high_res_timers(facts: Facts) -> CheckVerdict:
     if verdict.status != "pass":
         return verdict
     why = facts.reading(_RESOLUTION).reason
-    return passed(verdict.found, f"as built; /proc/timer_list does not tell ({why})")
+    return passed(verdict.found, f"as built; /proc/timer_list does not say ({why})")
 
 
 @check("kernel.default-governor")

@@ -214,7 +214,7 @@ def deadline_admission(facts: Facts) -> CheckVerdict:
         return passed(f"{100 * room:.0f} % of a CPU can be reserved, nothing is{off}")
     told = re.findall(r"(\d+)/\d+/(\d+)\s*$", facts.text(RESERVED), re.M)
     if len(told) < len(held):
-        raise UnreadError(f"{len(held)} deadline tasks, and chrt does not tell what they reserve")
+        raise UnreadError(f"{len(held)} deadline tasks, and chrt does not say what they reserve")
     used = sum(int(run) / int(every) for run, every in told if int(every))
     found = f"{100 * used:.0f} of {100 * room:.0f} % of a CPU is reserved{off}"
     if used <= room / 2:
