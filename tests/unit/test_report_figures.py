@@ -14,9 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from deadbeat.kinds.contention.cause_charts import split_charts
+from deadbeat.kinds.contention.document import campaign_document
 from deadbeat.kinds.contention.facts import head_facts
 from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.predicted import predicted_parts
+from deadbeat.kinds.contention.profile_charts import predicted_charts
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import PART_COLUMNS, Summary
 from deadbeat.report.paper import log_axis
@@ -34,7 +36,7 @@ def test_a_surface_and_heat_map_for_every_quantity_and_core_count(svgs):
     wanted = {f"{metric}-m{m:03d}.svg" for metric in metrics for m in (1, 2)}
     wanted |= {f"overview-{metric}.svg" for metric in metrics}
     wanted |= {f"{name}-m{m:03d}.svg" for m in (1, 2) for name in ("distributions", "split")}
-    wanted |= {"predicted.svg", "cores.svg"}
+    wanted.add("cores.svg")
     assert set(svgs) == wanted
 
 
@@ -71,7 +73,7 @@ def test_a_png_shows_colours_on_white():
 
 
 def test_the_same_summary_gives_the_same_bytes(svgs):
-    again = figures(demo_summary(**SMALL), "svg", "slowdown-m002", "predicted")
+    again = figures(demo_summary(**SMALL), "svg", "slowdown-m002", "cores")
     assert len(again) == 2
     assert again.items() <= svgs.items()
 
@@ -173,7 +175,22 @@ def test_the_whole_origin_stands_on_narrow_figures() -> None:
         "kernel": "6.18.44-a-long-release-name #1 SMP PREEMPT_DYNAMIC", "preemption": "lazy",
     }  # fmt: skip
     told = evolve(base, meta={**base.meta, "platform": platform})
-    drawn = figures(told, "svg", "overview-slowdown", "predicted", "distributions-m002")
+    drawn = figures(told, "svg", "overview-slowdown", "cores", "distributions-m002")
     words = {name: svg_words(content) for name, content in drawn.items()}
     assert len(words) == 3
     assert all("preemption lazy" in text.replace("\n", " ") for text in words.values())
+
+
+def test_predictions_are_shown_where_they_differ():
+    """Of one task a core the simulation predicts C everywhere: no figure, no section."""
+    alike = demo_summary(**SMALL)
+    assert not predicted_charts(alike)
+    assert "predicted" not in [each.id for each in campaign_document(alike).sections]
+    sets = [
+        {**each, "response_ratio_predicted": 1 + number / 10}
+        for number, each in enumerate(alike.sets)
+    ]
+    other = evolve(alike, sets=tuple(sets))
+    (chart,) = predicted_charts(other)
+    assert [each.label for each in chart.panels[0].curves] == ["M = 1", "M = 2"]
+    assert "predicted" in [each.id for each in campaign_document(other).sections]

@@ -166,11 +166,15 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             ),
         ),
         _why(summary, own),
-        Section(
-            "predicted",
-            predicted.title(summary),
-            (Figures(predicted_charts(own)), *predicted.predicted_parts(summary)),
-            "Predicted",
+        *(
+            Section(
+                "predicted",
+                predicted.title(summary),
+                (Figures(predicted_charts(own)), *predicted.predicted_parts(summary)),
+                "Predicted",
+            )
+            for _ in [0]
+            if predicted.differ(pair.predicted for pair in predicted.pairs(summary))
         ),
     )
 

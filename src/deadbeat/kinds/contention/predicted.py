@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -53,6 +53,10 @@ def pairs(summary: Summary) -> tuple[PointPair, ...]:
     return tuple(found)
 
 
+#: Predicted ratios that differ by less are one.
+_SAME = 1e-3
+
+
 def _axes(row: Mapping[str, object]) -> tuple[Any, ...]:
     return row["cores"], row["sync_share"], row["contended_ratio"], factor_of(row)
 
@@ -66,6 +70,12 @@ def _has_both(row: Mapping[str, object]) -> bool:
 
 def _mean(sets: list[dict[str, object]], column: str) -> float:
     return sum(number(each[column]) or 0.0 for each in sets) / len(sets)
+
+
+def differ(ratios: Iterable[float]) -> bool:
+    """Whether the predictions are not all the same, as they are of one task a core."""
+    known = sorted(ratios)
+    return bool(known) and known[-1] - known[0] >= _SAME
 
 
 def title(summary: Summary) -> str:

@@ -31,7 +31,6 @@ from deadbeat.report.charts import (
     CurvePoint,
     Mark,
     Panel,
-    aside,
     curve,
     spread,
 )
@@ -42,8 +41,6 @@ _ALPHAS = 5
 _RHO, _ALPHA = "synchronisation share ρ", "contended ratio α"
 #: Marks of one panel.
 _MARKS = 1500
-#: Predicted ratios that differ by less are one.
-_SAME = 1e-3
 
 #: Metric of a distribution, heading of its panel, axis label.
 _OVER_JOBS: tuple[tuple[str, str, str], ...] = (
@@ -277,41 +274,31 @@ def _shares(item: JobHistogram, look: int) -> Curve:
         below += count
         shares.append(100 * below / sum(counts))
     edges = tuple(float(edge) for edge in item["edges"][first : last + 1])
-    label = f"α = {float(item['contended_ratio']):g}"
+    label = f"α = {float(item['contended_ratio']):g} ({sum(counts):,} jobs)"
     return Curve(label=label, kind="plain", look=look, x=edges, y=tuple(shares))
 
 
 def predicted_charts(summary: Summary) -> list[Chart]:
-    """Measured / predicted over predicted, a mark per task set, and the line where they agree.
-
-    Where a simulation predicts the same for every set (a task a core) they are side by side by M.
-    """
+    """Measured / predicted over predicted, a mark per task set, and the line where they agree;
+    nothing where the same is predicted for every set, as of one task a core."""
     ratios = predicted.set_ratios(summary)
-    every = [x for pairs in ratios.values() for x, _ in pairs]
-    if not every:
+    every = [pair for pairs in ratios.values() for pair in pairs]
+    if not predicted.differ(x for x, _ in every):
         return []
-    same = max(every) - min(every) < _SAME
 
-    def points(place: int, pairs: Sequence[tuple[float, float]]) -> Iterable[CurvePoint]:
-        marks = [
-            {"x": place + aside(k, len(pairs)) if same else x, "ratio": ratio}
-            for k, (x, ratio) in enumerate(pairs)
-        ]
+    def points(pairs: Sequence[tuple[float, float]]) -> Iterable[CurvePoint]:
+        marks = [{"x": x, "ratio": ratio} for x, ratio in pairs]
         for mark in thinned(marks, "ratio", max(20, _MARKS * len(pairs) // len(every))):
             yield CurvePoint(mark["x"], mark["ratio"])
 
-    axis = "predicted (simulated) response / C of a task set"
-    if same:
-        axis = f"task sets by ρ and α; predicted (simulated) for each: {every[0]:.3g} C"
     panel = Panel(
         title="",
-        x_label=axis,
+        x_label="predicted (simulated) response / C of a task set",
         y_label=f"{predicted.origin(summary)} / predicted",
         curves=tuple(
-            curve(f"M = {m}", points(look, pairs), look=look, kind="points")
+            curve(f"M = {m}", points(pairs), look=look, kind="points")
             for look, (m, pairs) in enumerate(ratios.items())
         ),
-        categories=tuple(f"M = {m}" for m in ratios) if same else (),
         marks=(Mark(axis="y", at=1.0, label="as predicted"),),
         y_log=True,
     )
