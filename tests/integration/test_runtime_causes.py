@@ -9,6 +9,7 @@ import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pytest
@@ -380,7 +381,9 @@ def test_causes_counters_and_injections_under_the_sanitizers() -> None:
 
 
 def test_what_instrumentation_costs_is_ordered() -> None:
+    """The medians of seven answers: what else runs here spoils one or two."""
     with executor() as machine:
-        plain, split, causes, use = cost_of_recording(machine)
+        found = zip(*(cost_of_recording(machine) for _ in range(7)), strict=True)
+        plain, split, causes, use = map(median, found)
     assert 0 < plain < split
     assert 0 < use < causes
