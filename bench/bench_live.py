@@ -1,6 +1,8 @@
 """What the live display and ``deadbeat watch`` cost what is measured: wake-up latency with and
-without, thirty runs of a second each, in blocks of ten in random order. Takes three minutes, needs
-SCHED_FIFO. Chromium polls the watched page as often as it does for a person."""
+without, thirty runs of a second each, three of each kind in turn, in random order. The host drifts:
+rounds are paired. Takes five minutes, needs SCHED_FIFO. Chromium polls the watched page as often as
+it does for a person.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,14 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from common import report
-from scipy.stats import mannwhitneyu
+from scipy.stats import wilcoxon
 
 from deadbeat.store.latency import LatencyStore
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from helpers.chromium import chromium
 
-RUNS, BLOCK, EARLY = int(sys.argv[1]) if len(sys.argv) > 1 else 30, 10, 4
+RUNS, BLOCK, EARLY = int(sys.argv[1]) if len(sys.argv) > 1 else 30, 3, 4
 DEADBEAT = Path(sys.executable).with_name("deadbeat")
 MEASURE = ("latency", "--loads", "idle", "--duration", "1s", "--engine", "prober", "--no-figures")
 
@@ -90,22 +92,24 @@ def watched(folder: str, name: str) -> Iterator[None]:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         measured(folder, "first", "plain")
-        found: dict[str, list[Figures]] = {"plain": [], "live": [], "watch": []}
+        found: dict[str, list[list[Figures]]] = {"plain": [], "live": [], "watch": []}
         for block in range(RUNS // BLOCK):
             for how in random.Random(block).sample(sorted(found), 3):
-                found[how] += measured(folder, f"{how}-{block}", how)
+                found[how].append(measured(folder, f"{how}-{block}", how))
     for how in ("live", "watch"):
         for place, what in enumerate(("median", "99 %", "maximum")):
-            own, plain = ([run[place] for run in found[name]] for name in (how, "plain"))
-            ratio = statistics.median(own) / statistics.median(plain)
+            own, plain = (
+                [statistics.median(run[place] for run in block) for block in found[name]]
+                for name in (how, "plain")
+            )
             report(
                 f"{how}: {what} of wake-up latency, with / without",
                 "none visible (p >= 0.05)",
-                ratio,
+                statistics.median(a / b for a, b in zip(own, plain, strict=True)),
                 "ratio",
                 {
-                    "p": float(mannwhitneyu(own, plain).pvalue),
-                    "runs": len(own),
+                    "p": float(wilcoxon(own, plain).pvalue),
+                    "runs": RUNS,
                     "with_us": statistics.median(own),
                     "without_us": statistics.median(plain),
                 },
