@@ -89,7 +89,7 @@ def machine(tmp_path):
     return Machine(tmp_path)
 
 
-PIP = "python -m pip install --quiet --disable-pip-version-check --no-input"
+PIP = "python -m pip install --quiet --disable-pip-version-check --no-input --no-compile"
 
 
 def install(extra: str = ".[plots]", lock: str = "requirements.lock") -> list[str]:
