@@ -156,7 +156,7 @@ class Begun:
     Attributes:
         beside: A program that runs beside all runs; empty: none.
         so_far: The picture with the runs of these keys, which were stored since it was last asked;
-            the first time it also reads those stored before. None: the kind has none.
+            its title says where it leaves out those stored before. None: the kind has none.
         report: Writes everything derived (with figures or without); None: as of any folder.
     """
 

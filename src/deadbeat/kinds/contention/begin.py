@@ -85,7 +85,7 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
     )
     if not place.resumed:
         CampaignStore.create(place.path, spec_dict(spec), spec.seed, origin=found.origin)
-    # OpenedResult also when new: what is shown of it must not depend on which command reads it.
+    # Opened also when new: what is shown of it must not depend on which command reads it.
     store = CampaignStore.open(place.path)
     experiment = CampaignExperiment(
         spec,

@@ -166,17 +166,16 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             ),
         ),
         _why(summary, own),
-        *(
-            Section(
-                "predicted",
-                predicted.title(summary),
-                (Figures(predicted_charts(own)), *predicted.predicted_parts(summary)),
-                "Predicted",
-            )
-            for _ in [0]
-            if predicted.differ(pair.predicted for pair in predicted.pairs(summary))
-        ),
+        *_predicted(summary, own),
     )
+
+
+def _predicted(summary: Summary, own: Summary) -> tuple[Section, ...]:
+    """Nothing where the same is predicted for every point."""
+    if not predicted.differ(pair.predicted for pair in predicted.pairs(summary)):
+        return ()
+    parts = (Figures(predicted_charts(own)), *predicted.predicted_parts(summary))
+    return (Section("predicted", predicted.title(summary), parts, "Predicted"),)
 
 
 def _stress(summary: Summary) -> tuple[Section, ...]:

@@ -142,8 +142,8 @@ def core_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
             title="Over the number of cores",
             option=_of_factor(factor),
             family="cores" if factor else "",
-            caption="Bands: 95 % intervals. A deadline needed that starts at its band's lower end"
-            " was not seen to its end.",
+            caption="Bands: 95 % intervals. Where nothing is drawn above a deadline needed, it is"
+            " at least that.",
             panels=tuple(
                 Panel(
                     title=metric.name,

@@ -19,8 +19,8 @@ from deadbeat.store.campaign import CampaignStore
 
 @define
 class CampaignSoFar:
-    """Remembers slowdown and missed jobs of every run; those of a campaign that goes on are not
-    read again."""
+    """Remembers slowdown and missed jobs of the runs of this call: to read those stored before
+    would take as long as the summary, and says so."""
 
     store: CampaignStore
     spec: CampaignSpec
@@ -47,7 +47,7 @@ class CampaignSoFar:
     def _groups(self) -> CellMap:
         found = self._seen or {}
         return CellMap(
-            title="slowdown so far",
+            title="slowdown so far, of the sets run now",
             corner="group",
             columns=("sets", "mean", "worst", "missed jobs"),
             rows=[name for (name,) in found],
@@ -71,7 +71,7 @@ class CampaignSoFar:
         columns = sorted({alpha for _, _, alpha in found}, key=float)
         cells = [[found.get((cores, rho, alpha)) for alpha in columns] for rho in rows]
         return CellMap(
-            title=f"mean slowdown so far, M = {cores}; ρ: synchronisation, α: how much is shared",
+            title=f"mean slowdown so far, of the sets run now, M = {cores}; ρ: sync, α: shared",
             corner="ρ \\ α",
             columns=columns,
             rows=rows,

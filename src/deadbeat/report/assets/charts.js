@@ -321,7 +321,7 @@ const deadbeatCharts = (function () {
     const node = byId(id), width = node.clientWidth;
     try {
       await plotlyReady;
-      if (panel.surface && !WEBGL) throw new Error("it needs WebGL. The heat map beside it shows the same numbers, the folder figures/ has it as a picture");
+      if (panel.surface && !WEBGL) throw new Error("it needs WebGL. The heat map above it shows the same numbers, the folder figures/ has it as a picture");
       const traces = panel.surface ? surfaceTraces(panel) : panel.heat ? heatTraces(panel, width) : panel.bars.length ? barTraces(panel) : panel.curves.flatMap(curveTraces).concat(boundEntry(panel, bound));
       const made = panel.surface ? surfaceLayout(panel) : layout(panel, width, legend);
       node.style.height = `${made.height}px`; // The drawing does not stretch its place: what follows would lie below it.
