@@ -105,6 +105,19 @@ def test_nothing_took_its_time_only_where_that_was_measured() -> None:
     assert said(run(0), run(4, invalid=True)).endswith("With 4 it is not known: no run counts.")
 
 
+def test_a_cause_is_the_main_one_where_less_is_unexplained() -> None:
+    def cause(name: str, share: float) -> Cause:
+        certainty = "unknown" if name == "unknown" else "shown"
+        return Cause(name=name, title=name, share=share, certainty=certainty, evidence="")
+
+    def answer(unknown: float) -> list[str]:
+        causes = (cause("unknown", unknown), cause("throttled", 0.16))
+        return list(load_document(attrs.evolve(summary(), causes=causes)).answer)
+
+    assert "Main cause: throttled (16 % of the lost time)." in answer(0.1)
+    assert "Cause found: throttled (16 % of the lost time); 82 % is unexplained." in answer(0.82)
+
+
 def test_where_nothing_was_missed_the_curve_is_a_bound() -> None:
     (failures,) = [chart for chart in load_charts(summary()) if chart.name == "load-failures"]
     plain, everything = failures.panels[0].curves
