@@ -35,12 +35,15 @@ from deadbeat.report.html import write_result
 from deadbeat.report.paper import Words
 from deadbeat.settings.tune import with_tuning
 from deadbeat.store.place import REPORT_FILE
+from deadbeat.targets.guarded import found
 from deadbeat.targets.local import LocalTarget
 
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a measured program, or finds the one to continue."""
     spec = read(ProgramSpec, asked.written, asked.typed, names=asked.names)
+    if not asked.simulated:
+        found(spec.command[0])
     platform = example_platform() if asked.simulated else _here()
     again = asked.retry_invalid
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
