@@ -19,7 +19,7 @@ from deadbeat.sched.simulator import Verdict, require_word
 if TYPE_CHECKING:
     from deadbeat.sched import _core
 else:
-    from deadbeat.sched.core import CORE as _core
+    from deadbeat.sched.core import lazy as _core
 
 TestAnswer = Literal["not accepted", "accepted", "refuted", "not applicable", "undecided"]
 TestKind = Literal["sufficient", "exact", "necessary", "bound"]

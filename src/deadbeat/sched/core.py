@@ -52,4 +52,4 @@ class _Core:
 
 
 #: Stands for the core.
-CORE = _Core()
+lazy = _Core()

@@ -16,7 +16,7 @@ from deadbeat.sched.arrays import TaskBatch
 if TYPE_CHECKING:
     from deadbeat.sched import _core
 else:
-    from deadbeat.sched.core import CORE as _core
+    from deadbeat.sched.core import lazy as _core
 
 #: Allowed distance of the utilisation from the one asked for, per processor, unless given.
 TOLERANCE_PER_PROCESSOR = 0.02

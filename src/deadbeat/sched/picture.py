@@ -16,7 +16,7 @@ from deadbeat.sched.simulator import Verdict, core_options
 if TYPE_CHECKING:
     from deadbeat.sched import _core
 else:
-    from deadbeat.sched.core import CORE as _core
+    from deadbeat.sched.core import lazy as _core
 
 #: Jobs that a window has unless told otherwise: what one can read, and what a viewer can hold.
 JOBS_READABLE = 120

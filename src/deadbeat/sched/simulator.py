@@ -17,7 +17,7 @@ from deadbeat.sched.arrays import TaskBatch, task_rows
 if TYPE_CHECKING:
     from deadbeat.sched import _core
 else:
-    from deadbeat.sched.core import CORE as _core
+    from deadbeat.sched.core import lazy as _core
 
 Answer = Literal["yes", "no", "undecided"]
 Model = Literal["periodic-sync", "periodic-offset", "sporadic"]
