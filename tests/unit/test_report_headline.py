@@ -127,10 +127,15 @@ def test_misses_that_the_host_may_cause_give_the_bound_on_what_is_more():
 
 
 def test_an_interval_above_one_by_less_than_the_smallest_effect_is_no_slowdown():
-    inside = row(2, 0.5, 1.0, **slow(1.025, 1.019, 1.03))
+    small = row(2, 0.5, 1.0, **slow(1.019, 1.018, 1.03))
     assert (
         "No point is certainly slowed down; only slowdowns of 2.0 % or more could be seen."
-        in line(campaign(inside), "The largest")
+        in line(campaign(small), "The largest")
+    )
+    unsure = row(2, 0.5, 1.0, **slow(12.671, 1.009, 87.89))
+    assert line(campaign(unsure), "The largest") == (
+        "The largest slowdown (time together / alone) is 12.7 (95 % interval 1.009 to 87.9), at"
+        " M = 2, ρ = 0.5, α = 1. None is certain: no interval lies wholly above 1.020."
     )
     outside = row(2, 0.5, 1.0, **slow(1.03, 1.021, 1.04))
     assert "1 of 1 points are certainly slowed down, the first is M = 2, ρ = 0.5, α = 1;" in line(

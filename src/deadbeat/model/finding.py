@@ -63,9 +63,10 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def counts_text(findings: Iterable[Finding]) -> str:
-    """``2 serious, 1 warning`` or ``none``."""
+    """``1 serious, 2 warnings`` or ``none``."""
     counts = Counter(finding.severity for finding in findings)
-    return ", ".join(f"{counts[s]} {s}" for s in SEVERITIES if counts[s]) or "none"
+    plural = {s: f"{s}s" if s == "warning" and counts[s] > 1 else s for s in SEVERITIES}
+    return ", ".join(f"{counts[s]} {plural[s]}" for s in SEVERITIES if counts[s]) or "none"
 
 
 @functools.cache

@@ -282,11 +282,13 @@ def _slowdown_words(rows: Rows, floor: float | None) -> str:
         return "Slowdown: no point has an answer."
     worst = max(known, key=lambda row: float(row["slowdown_mean"]))
     slow = [row for row in known if slows(row, floor)]
-    words = f"The largest slowdown (time together / alone) is {worst['slowdown_mean']:.3f}"
+    words = f"The largest slowdown (time together / alone) is {_ratio(worst['slowdown_mean'])}"
     words += f" ({interval(worst)}), at {_point(worst)}. "
     if slow:
         words += f"{len(slow)} of {len(known)} points are certainly slowed down, the first is"
         words += f" {_point(slow[0])}; "
+    elif floor is not None and float(worst["slowdown_mean"]) > 1 + floor:
+        return f"{words}None is certain: no interval lies wholly above {1 + floor:.3f}."
     else:
         words += "No point is certainly slowed down; "
     if floor is None:
@@ -300,7 +302,11 @@ def interval(row: Row) -> str:
     if ends[0] is None or ends[1] is None:
         return "no interval"
     of = " of one set" if row.get("slowdown_ci_basis") == "rounds" else ""
-    return f"95 % interval{of} {ends[0]:.3f} to {ends[1]:.3f}"
+    return f"95 % interval{of} {_ratio(ends[0])} to {_ratio(ends[1])}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.{3 if value < 10 else 1}f}"
 
 
 def _open_words(rows: Rows, cells: int) -> str:
