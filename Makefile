@@ -14,7 +14,8 @@ C_FILES = $(shell find runtime fragments tests core \( -name '*.[ch]' -o -name '
 help: ## list these commands
 	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-run: setup ## set up what is missing, profile this machine (three minutes), print the results
+run: ## set up what is missing, profile this machine (three minutes), print the results
+	@tools/setup run
 	.venv/bin/deadbeat profile --quick
 
 test: setup-dev ## set up what is missing, run the tests
@@ -23,8 +24,8 @@ test: setup-dev ## set up what is missing, run the tests
 test-all: setup-dev ## run every test, also the slow and statistical ones
 	$(PYTHON) -m pytest $(WORKERS)
 
-setup: ## set up what `make run` needs, no more
-	@tools/setup run
+setup: ## set up what measuring needs; the scheduling core is built when first needed
+	@tools/setup measure
 
 setup-dev: ## set up what the tests need too
 	@tools/setup dev

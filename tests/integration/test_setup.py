@@ -92,29 +92,49 @@ def machine(tmp_path):
 PIP = "python -m pip install --quiet --disable-pip-version-check --no-input --no-compile"
 
 
+def pins(*names: str, lock: str = "requirements.lock") -> str:
+    """How the lock pins these packages."""
+    lines = (ROOT / lock).read_text().splitlines()
+    return " ".join(line for name in names for line in lines if line.startswith(f"{name}=="))
+
+
 def install(extra: str = ".[plots]", lock: str = "requirements.lock") -> list[str]:
-    """The tools that build our package, as the lock pins them, then the package with them."""
-    pins = (ROOT / lock).read_text().splitlines()
-    tools = [
-        pin
-        for name in ("scikit_build_core", "nanobind", "cmake", "ninja")
-        for pin in pins
-        if pin.startswith(f"{name}==")
-    ]
-    assert len(tools) == 4
+    """What makes our package, as the lock pins it, then the package without its core."""
     return [
-        f"{PIP} -c {lock} {' '.join(tools)}",
-        f"{PIP} -c {lock} --no-build-isolation -e {extra}",
+        f"{PIP} -c {lock} {pins('scikit_build_core', lock=lock)}",
+        f"{PIP} -c {lock} --no-build-isolation -C wheel.cmake=false -e {extra}",
     ]
 
 
-FIRST_RUN = ["python3 -m venv --clear .venv", *install(), "python -m deadbeat.build"]
-REBUILD = f"{PIP} -c requirements.lock --no-build-isolation --no-deps -e ."
+def core(lock: str = "requirements.lock") -> list[str]:
+    """What builds the core, then the core."""
+    return [
+        f"{PIP} -c {lock} {pins('nanobind', 'cmake', 'ninja', lock=lock)}",
+        f"{PIP} -c {lock} --no-build-isolation --no-deps -e .",
+    ]
+
+
+VENV, NATIVE = ["python3 -m venv --clear .venv"], ["python -m deadbeat.build"]
+FIRST_RUN = [*VENV, *install(), *core(), *NATIVE]
 
 
 def test_a_fresh_clone_gets_everything_once(machine):
     assert machine.setup()[::2] == (0, FIRST_RUN)
     assert machine.setup() == (0, "", [])
+
+
+def test_measuring_is_set_up_without_the_core_which_is_built_when_it_is_needed(machine):
+    assert machine.setup("measure")[::2] == (0, [*VENV, *install(), *NATIVE])
+    assert machine.setup("measure") == (0, "", [])
+    status, said, calls = machine.setup("core")
+    assert (status, calls) == (0, core())
+    assert said == "setup: building the scheduling core, once (half a minute)\n"
+    assert [machine.setup(kind) for kind in ("core", "run", "measure")] == [(0, "", [])] * 3
+
+
+def test_run_completes_what_measuring_left_out(machine):
+    machine.setup("measure")
+    assert machine.setup()[2] == core()
 
 
 def test_run_needs_no_browser_and_no_tools_of_development(machine):
@@ -124,14 +144,16 @@ def test_run_needs_no_browser_and_no_tools_of_development(machine):
 
 def test_dev_adds_the_tools_to_the_same_environment_and_contains_run(machine):
     machine.setup()
-    assert machine.setup("dev")[2] == install(".[plots,dev]", "requirements-dev.lock")
+    lock = "requirements-dev.lock"
+    assert machine.setup("dev")[2] == [*install(".[plots,dev]", lock), *core(lock)]
     assert machine.setup("dev")[2] == []
     assert machine.setup("run")[2] == []
 
 
 def test_bench_adds_its_peers_and_contains_dev(machine):
     machine.setup("dev")
-    assert machine.setup("bench")[2] == install(".[plots,dev,bench]", "requirements-bench.lock")
+    lock = "requirements-bench.lock"
+    assert machine.setup("bench")[2] == [*install(".[plots,dev,bench]", lock), *core(lock)]
     assert [machine.setup(kind)[2] for kind in ("bench", "dev", "run")] == [[], [], []]
 
 
@@ -139,7 +161,7 @@ def test_a_changed_pin_installs_again_into_the_same_environment(machine):
     machine.setup()
     with (machine.clone / "requirements.lock").open("a") as lock:
         lock.write("new==1\n")
-    assert machine.setup()[2] == install()
+    assert machine.setup()[2] == [*install(), *core()]
 
 
 def test_a_changed_source_builds_again(machine):
@@ -152,7 +174,7 @@ def test_a_changed_source_builds_again(machine):
 def test_a_changed_core_is_built_again_and_nothing_else_is(machine):
     machine.setup()
     (machine.clone / "core/src/engine.cpp").write_text("int y;\n")
-    assert machine.setup()[2] == [REBUILD]
+    assert machine.setup()[2] == core()
     assert machine.setup()[2] == []
 
 
@@ -173,7 +195,7 @@ def test_a_moved_clone_gets_a_new_environment(machine):
     moved = machine.clone.with_name("moved")
     machine.clone.rename(moved)
     machine.clone = moved
-    assert machine.setup()[2] == FIRST_RUN[:3]
+    assert machine.setup()[2] == FIRST_RUN[:-1]
 
 
 def test_a_failed_step_is_done_again(machine):
@@ -189,7 +211,7 @@ def test_a_failed_step_is_done_again(machine):
 def test_a_failed_build_fails_the_set_up_every_time(machine):
     machine.add("venv-python", '[ "$2" != deadbeat.build ]')
     assert machine.setup()[0] == 1
-    assert machine.setup()[::2] == (1, FIRST_RUN[3:])
+    assert machine.setup()[::2] == (1, NATIVE)
 
 
 INSTALL = "apt-get -qq -o DPkg::Lock::Timeout=300 install --no-install-recommends -y"

@@ -38,6 +38,7 @@ from deadbeat.model.words import duration
 from deadbeat.report.document import CellMap
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.terminal import clean, map_lines
+from deadbeat.sched.core import core
 from deadbeat.store.files import read_toml
 from deadbeat.store.place import point_latest
 from deadbeat.targets.guarded import found
@@ -164,11 +165,14 @@ def carried_out(
 
     Raises:
         Told: It was interrupted, after it was said what is kept.
+        BuildError: What simulates is not there.
     """
     experiment: Experiment[Any, Any] | None = None
     try:
         begun = kind.begin(begin)
         experiment = begun.experiment
+        if kind.simulates:
+            core()
         path = experiment.store.path
         point_latest(path.parent, path.name)
         with Watch(path.name, unit=experiment.unit, so_far=begun.so_far) as watch:

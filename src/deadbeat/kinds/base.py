@@ -181,6 +181,8 @@ class ExperimentKind:
         begin: Makes or continues a folder; whatever can be refused is refused before.
         spec: Of a kind whose command is made of this alone: the class of its specification, whose
             fields have options.
+        simulates: What it measures is compared with simulations: the scheduling core, which may
+            have to be built, is there before.
     """
 
     name: str
@@ -193,6 +195,7 @@ class ExperimentKind:
     keys: tuple[str, ...] = ()
     begin: Callable[[Begin], Begun]
     spec: type[Any] | None = None
+    simulates: bool = False
 
 
 #: A row of a result's table for Python: column -> number, text or None.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from time import process_time
-from typing import Literal, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 from attrs import field, frozen
@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
-from deadbeat.sched import _core
 from deadbeat.sched.arrays import TaskBatch, task_rows
 from deadbeat.sched.simulator import Verdict, require_word
+
+if TYPE_CHECKING:
+    from deadbeat.sched import _core
+else:
+    from deadbeat.sched.core import lazy as _core
 
 TestAnswer = Literal["not accepted", "accepted", "refuted", "not applicable", "undecided"]
 TestKind = Literal["sufficient", "exact", "necessary", "bound"]

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import fields, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import SynthesisError, UsageError
-from deadbeat.sched import _core
 from deadbeat.sched.arrays import TaskBatch
+
+if TYPE_CHECKING:
+    from deadbeat.sched import _core
+else:
+    from deadbeat.sched.core import lazy as _core
 
 #: Allowed distance of the utilisation from the one asked for, per processor, unless given.
 TOLERANCE_PER_PROCESSOR = 0.02

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.systems import TaskSystem
-from deadbeat.sched import _core
 from deadbeat.sched.arrays import task_rows
 from deadbeat.sched.simulator import Verdict, core_options
+
+if TYPE_CHECKING:
+    from deadbeat.sched import _core
+else:
+    from deadbeat.sched.core import lazy as _core
 
 #: Jobs that a window has unless told otherwise: what one can read, and what a viewer can hold.
 JOBS_READABLE = 120

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
-from deadbeat.sched import _core
 from deadbeat.sched.arrays import TaskBatch, task_rows
+
+if TYPE_CHECKING:
+    from deadbeat.sched import _core
+else:
+    from deadbeat.sched.core import lazy as _core
 
 Answer = Literal["yes", "no", "undecided"]
 Model = Literal["periodic-sync", "periodic-offset", "sporadic"]

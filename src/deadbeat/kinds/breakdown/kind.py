@@ -136,4 +136,5 @@ KIND = ExperimentKind(
     open=_open,
     keys=("cores", "sync_share", "contended_ratio", "tasks_per_core", "priorities"),
     begin=begin,
+    simulates=True,
 )

@@ -149,4 +149,5 @@ KIND = ExperimentKind(
         *("deadline_factor", "tasks_per_core"),
     ),
     begin=partial(begin, write=written),
+    simulates=True,
 )
