@@ -462,7 +462,9 @@ def findings_list(findings: Sequence[Finding], labels: Iterable[str] = ()) -> st
     """The grave findings, the others folded; ``labels`` of what they are about."""
     found = ordered(findings)
     if not found and any(label.lower().startswith("simulated") for label in labels):
-        return "<p>No finding. But these results are simulated: they say nothing of a machine.</p>"
+        return (
+            "<p>No findings. But these results are simulated: they say nothing about a machine.</p>"
+        )
     if not found:
         return "<p>Nothing was found that makes these results doubtful.</p>"
     grave = [item for item in found if item.severity not in ("warning", "info")]

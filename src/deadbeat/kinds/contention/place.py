@@ -174,7 +174,7 @@ def find_campaign(runs: Path, text: str) -> Path:
         files = ", ".join(kind.file for kind in (CAMPAIGN, *others))
         message = f"{runs / text} holds no result: no {files} is in it"
         raise UsageError(
-            message, f"restore it from a backup if it used to be a result folder; {LIST_HINT}"
+            message, f"restore it from a backup if it was a result folder; {LIST_HINT}"
         )
     if not known:
         raise UsageError(message, f"{runs} holds none: deadbeat profile, latency or load")
