@@ -481,7 +481,7 @@ def test_one_metric_alone(runs: Path, capsys: pytest.CaptureFixture[str]) -> Non
     [
         ((), "no campaigns are named"),
         (("a",), "two campaigns are needed"),
-        (("a", "nix"), "there is no campaign nix"),
+        (("a", "nix"), "there is no result nix"),
         (("a", "worse", "--metric", "slowdwn"), "did you mean slowdown?"),
         (("a", "worse", "--minimum-effect", "2 %"), "--minimum-effect"),
         (("a", "worse", "--minimum-miss", "nan"), "--minimum-miss: "),
