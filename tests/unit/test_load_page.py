@@ -114,8 +114,8 @@ def test_a_cause_is_the_main_one_where_less_is_unexplained() -> None:
         causes = (cause("unknown", unknown), cause("throttled", 0.16))
         return list(load_document(attrs.evolve(summary(), causes=causes)).answer)
 
-    assert "Main cause: throttled (16 % of the lost time)." in answer(0.1)
-    assert "Cause found: throttled (16 % of the lost time); 82 % is unexplained." in answer(0.82)
+    assert "Main cause: throttled: 16 % of the lost time." in answer(0.1)
+    assert "Cause: throttled: 16 % of the lost time; 82 % unexplained." in answer(0.82)
 
 
 def test_where_nothing_was_missed_the_curve_is_a_bound() -> None:

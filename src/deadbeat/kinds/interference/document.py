@@ -232,11 +232,11 @@ def _main_cause(causes: Sequence[Cause]) -> list[str]:
     known = [each for each in causes if each.certainty != "unknown"]
     if not known:
         return []
-    first, part = known[0], _share(known[0], " ({})")
+    first, part = known[0], _share(known[0], ": {}")
     unknown = sum(each.share or 0 for each in causes if each.certainty == "unknown")
     if unknown <= (first.share or 0):
         return [f"Main cause: {first.title}{part}."]
-    return [f"Cause found: {first.title}{part}; {unknown * 100:.0f} % is unexplained."]
+    return [f"Cause: {first.title}{part}; {unknown * 100:.0f} % unexplained."]
 
 
 def _remedied(summary: LoadSummary) -> Table:
