@@ -52,6 +52,8 @@ def test_the_headline_is_the_first_number_that_misses_and_the_most() -> None:
 def test_what_a_failure_is_stands_beside_what_it_is_in_the_paper() -> None:
     ours = summary()
     assert threshold(ours) == "A failure is a round over 15 ms."
+    faster = threshold(attrs.evolve(ours, alone_ns=5_400_000))
+    assert faster.endswith("took 5.4 ms undisturbed, so this deadline is 2.8 rounds long.")
     spec = {**ours.spec, "additions": 900_000_000}
     theirs = attrs.evolve(ours, spec=spec, deadline_ns=2000 * MS, round_ns=270 * MS)
     assert "over 2000 ms, as in the paper" in threshold(theirs)

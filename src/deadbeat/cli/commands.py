@@ -55,6 +55,10 @@ root = Verbs(
     name="deadbeat",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     params=[
+        click.Option(
+            ["-q", "--quiet"], is_flag=True, help="Print only the answer and errors, no progress."
+        ),
+        opt("--no-color", "Print without colours; NO_COLOR does the same."),
         opt("--debug", "Show the traceback of an unexpected error."),
         opt("--version", "Show the version."),
     ],
