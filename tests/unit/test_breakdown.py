@@ -146,7 +146,7 @@ def test_a_simulated_machine_breaks_down_where_the_lab_predicts(tmp_path: Path) 
         assert each.proved is not None
         assert -0.001 <= each.predicted - each.proved < 0.03
     assert [cell.parted for cell in result.cells] == [""] * 4
-    assert "not shown to part" in sentence(result)
+    assert "not shown to differ" in sentence(result)
 
 
 def test_contention_parts_machine_and_prediction_and_inflated_costs_explain_it(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -69,17 +70,17 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (("profile", "--executor", "hardwrae"), 2, "is unknown (did you mean hardware?)"),
         (("profile", "--executor", "fake:coers=2"), 2, "'coers=2' is unknown (for example fake:c"),
-        (("show",), 2, "there is no campaign latest, nor a latency matrix or load test ("),
+        (("show",), 2, "there is no result latest ("),
         (
             ("report", "nothing"),
             2,
-            "load test (runs holds none: deadbeat profile, latency or load)",
+            "there is no result nothing (runs holds none: deadbeat profile, latency or load)",
         ),
-        (("doctor", "--hardening-cost", "a", "b"), 2, "nor a latency matrix or load test (runs ho"),
+        (("doctor", "--hardening-cost", "a", "b"), 2, "there is no result a (runs ho"),
         (
             ("show", "examples", "--runs", "."),
             2,
-            "examples is no campaign, latency matrix or load t",
+            "examples holds no result: no ",
         ),
         (("doctor", "--out", "/proc/x.html"), 3, "/proc holds no files (choose another --out)"),
         (("doctor", "--out", "no/where/x.html"), 2, "--out: there is no folder no (name one"),
@@ -255,7 +256,7 @@ def test_a_limit_of_the_process_is_named(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(_words: list[str]) -> int:
+    def fail(_words: list[str], *, quiet: bool) -> int:
         raise error
 
     monkeypatch.setattr("deadbeat.cli.main._run", fail)
@@ -263,3 +264,22 @@ def test_a_limit_of_the_process_is_named(
     line = capsys.readouterr().err
     assert line.startswith(f"deadbeat: error: {message}")
     assert option in line and "unexpected" not in line
+
+
+def test_quiet_leaves_answers_and_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
+    measure = ("latency", "--quick", "--simulated", "--runs", str(tmp_path), "--no-figures")
+    assert main([*measure, "-q", "--no-color"]) == 0
+    out, err = capsys.readouterr()
+    assert "Worst wake-up" in out and err == "" and os.environ["NO_COLOR"] == "1"
+    assert main(["--quiet", "show", "nix", "--runs", str(tmp_path)]) == 2
+    assert "there is no result nix" in capsys.readouterr().err
+
+
+def test_words_of_another_program_are_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--runs", str(tmp_path), "--", "/nowhere/program", "-q", "--debug"]) != 0
+    assert "/nowhere/program" in capsys.readouterr().err

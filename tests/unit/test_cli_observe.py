@@ -117,7 +117,7 @@ def test_each_is_judged_also_beside_one_with_foreign_costs(
         (("10",), "there is no observation 10 (1 to 9, or all)"),
         (("0..3",), "there is no observation 0..3"),
         (("nine",), '"nine" is no observation'),
-        (("1", "--from", "nowhere"), "there is no campaign nowhere"),
+        (("1", "--from", "nowhere"), "there is no result nowhere"),
         (("1", "--executor", "fake:cores=0"), "--executor"),
     ],
 )

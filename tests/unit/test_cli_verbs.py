@@ -263,7 +263,7 @@ def test_why_names_the_worst_jobs_and_says_what_is_missing(
     capsys.readouterr()
     found = answer(capsys, "why", "split", "--worst", "3")
     assert len(found["causes"]) == 3
-    assert "not asked for" in found["unavailable"]
+    assert "not recorded" in found["unavailable"]
     (run, first) = (found["causes"][0]["run"], found["causes"][0])
     assert sum(first["parts_ns"].values()) == first["response_ns"]
     assert main(("why", "split", "--worst", "2")) == 0

@@ -192,6 +192,11 @@ def test_programs_that_the_other_never_planned_are_refused(
     assert "--retry" not in told
     assert "deadbeat stress --programs-from q1" in told
 
+    profiled = ("profile", "--quick", "--executor", "fake", "--no-figures", "--name", "p")
+    assert main((*profiled, "--runs", str(tmp_path))) == 0
+    assert main(("compare", "p", "q1", "--runs", str(tmp_path))) == 2
+    assert "p is of profile, q1 of stress: they have no" in capsys.readouterr().err
+
 
 def test_nothing_in_common_is_refused(runs: Path, tmp_path: Path) -> None:
     for name in ("a", "half"):
@@ -481,7 +486,7 @@ def test_one_metric_alone(runs: Path, capsys: pytest.CaptureFixture[str]) -> Non
     [
         ((), "no campaigns are named"),
         (("a",), "two campaigns are needed"),
-        (("a", "nix"), "there is no campaign nix"),
+        (("a", "nix"), "there is no result nix"),
         (("a", "worse", "--metric", "slowdwn"), "did you mean slowdown?"),
         (("a", "worse", "--minimum-effect", "2 %"), "--minimum-effect"),
         (("a", "worse", "--minimum-miss", "nan"), "--minimum-miss: "),

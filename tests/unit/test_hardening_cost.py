@@ -41,7 +41,7 @@ def test_the_option_and_the_difference_are_those_that_were_put_in() -> None:
     mean = next(m for m in cost.comparison.metrics if m.metric.name == "mean")
     assert mean.low is not None and mean.high is not None
     assert mean.low < 0.5 < mean.high and mean.verdict == "worse"
-    assert cost.attribution == "memory is cleared when it is given back (init_on_free)"
+    assert cost.attribution == "memory is cleared when freed (init_on_free)"
 
 
 def test_what_differs_besides_is_named() -> None:

@@ -255,7 +255,7 @@ def test_the_command_compares_matrices(folders: Path, capsys: pytest.CaptureFixt
     [
         (["a"], "two matrices are needed"),
         (["a", "a"], "named twice"),
-        (["a", "nix"], "there is no campaign nix"),
+        (["a", "nix"], "there is no result nix"),
         (["a", "campaign"], "campaign is a campaign, the other is a latency matrix"),
         (["a", "b", "--metric", "slowdown"], "is not a metric"),
         (["a", "b", "--minimum-effect", "2"], "not in (0, 1]"),

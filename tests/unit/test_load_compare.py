@@ -321,7 +321,7 @@ def test_the_terminal_has_verdict_metrics_and_remedies(
     [
         (["a"], "two load tests are needed"),
         (["a", "a"], "named twice"),
-        (["a", "nix"], "there is no campaign nix"),
+        (["a", "nix"], "there is no result nix"),
         (["a", "campaign"], "campaign is a campaign, the other is a load test"),
         (["campaign", "a"], "a is a load test, the other is a campaign"),
         (["a", "half"], "half is unfinished: 7 of "),

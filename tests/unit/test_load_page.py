@@ -52,6 +52,8 @@ def test_the_headline_is_the_first_number_that_misses_and_the_most() -> None:
 def test_what_a_failure_is_stands_beside_what_it_is_in_the_paper() -> None:
     ours = summary()
     assert threshold(ours) == "A failure is a round over 15 ms."
+    faster = threshold(attrs.evolve(ours, alone_ns=5_400_000))
+    assert faster.endswith("took 5.4 ms undisturbed, so this deadline is 2.8 rounds long.")
     spec = {**ours.spec, "additions": 900_000_000}
     theirs = attrs.evolve(ours, spec=spec, deadline_ns=2000 * MS, round_ns=270 * MS)
     assert "over 2000 ms, as in the paper" in threshold(theirs)
@@ -103,6 +105,19 @@ def test_nothing_took_its_time_only_where_that_was_measured() -> None:
         "Nothing took a noticeable share of its time with 4 ordinary threads."
     )
     assert said(run(0), run(4, invalid=True)).endswith("With 4 it is not known: no run counts.")
+
+
+def test_a_cause_is_the_main_one_where_less_is_unexplained() -> None:
+    def cause(name: str, share: float) -> Cause:
+        certainty = "unknown" if name == "unknown" else "shown"
+        return Cause(name=name, title=name, share=share, certainty=certainty, evidence="")
+
+    def answer(unknown: float) -> list[str]:
+        causes = (cause("unknown", unknown), cause("throttled", 0.16))
+        return list(load_document(attrs.evolve(summary(), causes=causes)).answer)
+
+    assert "Main cause: throttled: 16 % of the lost time." in answer(0.1)
+    assert "Cause: throttled: 16 % of the lost time; 82 % unexplained." in answer(0.82)
 
 
 def test_where_nothing_was_missed_the_curve_is_a_bound() -> None:

@@ -73,9 +73,9 @@ def test_the_example_in_c_is_measured(tmp_path: Path, capsys: pytest.CaptureFixt
     assert sum(row["jobs"] for row in answer["rows"]) == 500
     assert {(row["name"], row["period_ns"]) for row in answer["rows"]} == {("control", MS)}
     assert all(row["p50_ns"] <= row["p99_ns"] <= row["max_ns"] for row in answer["rows"])
-    found = deadbeat.open("runs/program")
+    found = deadbeat.open("runs/control")
     assert found.columns["jobs"].sum() == 500
-    assert main(("why", "program")) == 0
+    assert main(("why", "control")) == 0
     assert "not traced for programs of your own" in capsys.readouterr().out
 
 
@@ -140,6 +140,18 @@ def test_what_cannot_be_measured_is_said_in_a_line(
     assert main(words) == status
     err = capsys.readouterr().err
     assert said in err and "unexpected" not in err
+    assert status != 2 or not Path("runs").exists()
+
+
+def test_a_result_is_named_after_the_program(tmp_path: Path) -> None:
+    Path("my loop.py").touch()
+    for words, name in (
+        (("chrt", "-f", "80", "my loop.py", "--fast"), "my-loop"),
+        (("control", "x"), "control"),
+        (("latest",), "program"),
+    ):
+        assert main(("run", "--simulated", "--no-figures", "--", *words)) == 0
+        assert Path("runs", name, "program.json").is_file()
 
 
 def test_a_program_that_fails_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -182,4 +194,4 @@ def test_an_interrupt_keeps_what_was_marked(tmp_path: Path) -> None:
     _, err = running.communicate(timeout=30)
     assert running.returncode == 128 + signal.SIGINT
     assert "1 of 1 runs are kept" in err
-    assert deadbeat.open("runs/program").columns["jobs"].sum() > 0
+    assert deadbeat.open("runs/sh").columns["jobs"].sum() > 0

@@ -154,7 +154,7 @@ def test_findings_are_not_called_none_without_a_word_on_simulation():
     assert "Nothing was found that makes these results doubtful." in plain
     made_up = Page(render(evolve(result, findings=()), summaries)).text
     assert "Nothing was found" not in made_up
-    assert "these results are simulated: they say nothing of a machine" in made_up
+    assert "these results are simulated: they say nothing about a machine" in made_up
 
 
 def test_an_option_is_never_cut_at_the_end_of_a_line():

@@ -28,7 +28,7 @@ IN_A_TEXT = 'exec("os.kill(os.getpid(), number)\\nfor _ in range(1000): pass")'
 def test_one_that_strikes_while_a_class_is_made_interrupts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def strike(words: list[str]) -> int:
+    def strike(words: list[str], *, quiet: bool) -> int:
         class Named:
             def __set_name__(self, owner: type, name: str) -> None:
                 signal.raise_signal(signal.SIGTERM)

@@ -185,7 +185,7 @@ def carried_out(
 def _say_kept(experiment: Experiment[Any, Any] | None, words: Sequence[str]) -> None:
     """Says what is kept of an interrupted experiment; None: it was not begun."""
     if experiment is None:
-        say("interrupted before anything was begun")
+        say("interrupted before anything was measured")
         return
     kept = f"{experiment.kept()} are kept in {experiment.store.path}"
     say(f"interrupted: {kept}; continue with: {to_repeat(words, retrying=True)}")

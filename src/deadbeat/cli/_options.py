@@ -120,7 +120,7 @@ HOW = ("as_json", "openmetrics", "junit", "annotations")
 #: Of commands with a verdict.
 CI = (
     opt("--junit FILE", "Write what passed and failed as JUnit XML.", type=PATH),
-    opt("--annotations", "Print what failed on stderr as annotations of GitHub."),
+    opt("--annotations", "Print failures on stderr as GitHub annotations."),
 )
 RUNS = opt(
     "--runs FOLDER",

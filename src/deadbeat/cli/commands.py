@@ -55,6 +55,10 @@ root = Verbs(
     name="deadbeat",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     params=[
+        click.Option(
+            ["-q", "--quiet"], is_flag=True, help="Print only the answer and errors, no progress."
+        ),
+        opt("--no-color", "Print without colours; NO_COLOR does the same."),
         opt("--debug", "Show the traceback of an unexpected error."),
         opt("--version", "Show the version."),
     ],
@@ -74,7 +78,7 @@ add(
     "calibrate",
     "machine:calibrate",
     "Measure what each fragment costs on this machine.",
-    """Measure what every entry of a pool costs on every core.
+    """Measure what every fragment of a pool costs on every core.
 
     deadbeat profile makes its own; use this to share one between campaigns (--calibration FILE). A
     calibration belongs to hardware, frequency policy and toolchain, and is refused elsewhere.""",
@@ -111,21 +115,21 @@ add(
     "Compare kernels, machines or settings.",
     """Compare campaigns of the identical programs, latency matrices, or load tests.
 
-    A is the baseline; each is a path, or a name under the folder of campaigns. B must have run A's
+    A is the baseline; each is a path, or a name under the folder of results. B must have run A's
     own programs (deadbeat profile --programs-from A, or deadbeat stress --programs-from A for a
     stress campaign): anything else is refused, with what differs. Latency matrices must have been
     measured alike (interval, priority, policy, length); a cell is a load measured by an engine.
-    Load tests must have asked the same (form, round, deadline, period, priority, policy, length,
-    numbers of ordinary threads); a cell is such a number, without a remedy.
+    Load tests must have the same settings (form, round, deadline, period, priority, policy, length,
+    numbers of ordinary threads); a cell is a number of ordinary threads, without a remedy.
 
     The verdict is better, worse, equal or undecided: of every cell, of every metric over all cells,
-    and overall. A difference is called one when chance, the smallest effect that matters, and what
-    this machine shows without a reason (--aa) are all ruled out; measured campaigns are undecided
-    without --aa.""",
+    and overall. A difference counts only if chance, effects too small to matter, and drift of the
+    machine (--aa) cannot explain it; measured campaigns are undecided without --aa.""",
     arg("campaigns", "A B [C...]", nargs=-1, shell_complete=run_names),
     opt(
         "--aa RUN",
-        "Repeat of A on its machine, to learn what differs without a reason; may be repeated.",
+        "Repeat of A on its machine: shows how far results differ without a change; may be"
+        " repeated.",
         multiple=True,
         shell_complete=run_names,
     ),
@@ -179,7 +183,7 @@ add(
     """Check whether this machine is ready for real-time work, and say what to change.
 
     Each check passes, fails, or is unknown with the reason (missing, denied, locked down): unknown
-    is never a pass. Nothing is changed; an ordinary user sees less, and is told what.
+    is never a pass. Nothing is changed. Without root less can be read; what is missing is listed.
 
     With --hardening-cost nothing is checked: two matrices of deadbeat latency are compared.""",
     opt(
@@ -222,9 +226,9 @@ add(
     "explain",
     "results:explain",
     "Explain what a finding means for the numbers.",
-    """Say what FINDING (its identifier, as in reports and JSON) does to the numbers.
+    """Explain what FINDING (its identifier, as in reports and JSON) means for the numbers.
 
-    Without FINDING: all that are known, a line each.""",
+    Without FINDING, list all findings, one per line.""",
     arg("finding", "[FINDING]", required=False),
     JSON,
 )
@@ -249,12 +253,12 @@ add(
     "Check which published observations hold here.",
     """Check the paper's observations: confirmed, not confirmed, undecided, or what they need.
 
-    Exit status 2 where --from gives nothing that any of them could be judged from.
+    Exit status 2 when nothing given by --from allows judging any of them.
 
-    Each names its criterion and the numbers it rests on. Without --from the campaigns that are
-    missing are run: one profile serves 1 to 4, a stress campaign with critical cores 5, a random
-    one 6. A campaign that was finished here before, with the same parameters and on the same
-    kernel, is not run again.
+    Each names its criterion and the numbers it rests on. Without --from, missing campaigns are run:
+    one profile serves 1 to 4, a stress campaign with critical cores 5, a random one 6. A campaign
+    that was finished here before, with the same parameters and on the same kernel, is not run
+    again.
 
     \b
     deadbeat observe 1 2              run what is missing, judge
@@ -283,7 +287,7 @@ add(
     """Draw latency results of several kernels or machines by a preset.
 
     RUN is a folder that deadbeat latency wrote, or its name under the folder of results. Without
-    PRESET: lists the presets, what each takes and what it shows.""",
+    PRESET, list the presets, what each takes and what it shows.""",
     arg("preset", "[PRESET]", default=""),
     arg("results", "[RUN...]", nargs=-1, shell_complete=run_names),
     opt(
@@ -293,11 +297,11 @@ add(
     ),
     opt("--names A,B", "Names to show for the results.  [their folders]"),
     opt("--load LOAD", "Load to draw: idle, 50, cpu:75, memory.  [the preset's]"),
-    opt("--engine NAME", "Engine whose measurements are drawn.  [prober, else what all have]"),
+    opt("--engine NAME", "Engine whose measurements are drawn.  [prober, else one that all have]"),
     opt(
         "--inventory FILE",
-        "Output of deadbeat doctor --json for each system, in the order of the"
-        " results.  [doctor.json in their folders]",
+        "Output of deadbeat doctor --json for each system, in the order of the results. "
+        " [doctor.json in their folders]",
         multiple=True,
         type=PATH,
     ),
@@ -318,10 +322,9 @@ add(
     "Rebuild tables, page and figures of a result.",
     """Rebuild summary.csv, summary.json, report.html and the figures of a campaign.
 
-    RUN is a path, or a name under the folder of campaigns; the latest by default. A campaign that
-    is not finished gives the report of what there is. Of a latency matrix: latency.csv, report.html
-    and the figures; of a load test, a search for the breakdown utilisation or a study the same
-    files as of a campaign.""",
+    RUN is a path, or a name under the folder of results; the latest by default. For an unfinished
+    campaign the report covers what has been measured. A latency matrix has latency.csv instead of
+    the summaries; load tests, breakdown searches and studies have the same files as campaigns.""",
     RUN,
     FIGURES,
     RUNS,
@@ -334,8 +337,8 @@ add(
     "List the results and their state.",
     """List campaigns, latency matrices, load tests, breakdown searches and studies.
 
-    Each is finished, measured (report missing), unfinished (resumable) or damaged; a folder that
-    holds runs, but not the file that says whose, is damaged too.""",
+    Each is finished, measured (report missing), unfinished (resumable) or damaged; a folder with
+    runs, but without the file that describes them, is damaged too.""",
     RUNS,
     JSON,
 )
@@ -369,11 +372,12 @@ add(
     "show",
     "results:show",
     "Show a result: answer, tables, findings.",
-    """Show the points of a campaign or the cells of a latency matrix, and what makes them doubtful;
-    of a load test its table, remedies and causes; of a search for the breakdown utilisation or a
-    study its answer.
+    """Show a result: its answer and tables, and what makes them doubtful.
 
-    RUN is a path, or a name under the folder of campaigns; the latest by default.""",
+    The tables are the points of a campaign, the cells of a latency matrix, or the misses, remedies
+    and causes of a load test.
+
+    RUN is a path, or a name under the folder of results; the latest by default.""",
     RUN,
     RUNS,
     JSON,
@@ -395,7 +399,7 @@ add(
     """Serve the page of RUN on this machine alone, and follow it while another deadbeat measures.
 
     The address holds a secret word; nothing else is served. It works at idle priority, and only
-    where a browser asks. Ctrl-C ends it and leaves the measurement alone.""",
+    when a browser asks. Ctrl-C ends it and leaves the measurement alone.""",
     RUN,
     opt("--port N", "Port to serve on; 0 takes a free one.  [0]", type=whole(0, 65535), default=0),
     opt("--open", "Open the page in a browser.", to="show"),
@@ -406,13 +410,12 @@ add(
     "why",
     "results:why",
     "Explain why the worst jobs or wake-ups were late.",
-    """Say where the time of a campaign's worst jobs went, and who had it; of a latency matrix the
-    same of its worst traced wake-ups.
+    """Explain where the time of a campaign's worst jobs went, and who used it; or of a latency
+    matrix's worst traced wake-ups.
 
-    RUN is a path, or a name under the folder of campaigns; the latest by default. A campaign must
-    have been run with --causes, or with --split: then there are no scheduling events, and no names.
-    A matrix must have been measured with --trace or --keep-above. What took the time in a load test
-    is part of deadbeat show.""",
+    RUN is a path, or a name under the folder of results; the latest by default. A campaign needs
+    --causes; with --split alone there are no scheduling events, so no names. A matrix needs --trace
+    or --keep-above. For a load test, deadbeat show names the causes.""",
     RUN,
     opt("--worst K", "Number of jobs to show.  [20]", type=whole(1, 1000), default=20),
     opt(

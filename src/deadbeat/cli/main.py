@@ -14,6 +14,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stderr
 from difflib import get_close_matches
 from pathlib import Path
 from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_NOFILE, RLIMIT_NPROC, getrlimit
@@ -27,7 +28,7 @@ from deadbeat.cli.commands import root
 from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
 
 TROUBLE, USAGE, BROKEN_PIPE = 3, 2, 141
-_DEBUG = "--debug"
+_DEBUG, _NO_COLOUR, _QUIET = "--debug", "--no-color", ("-q", "--quiet")
 _SHOW_WARNING = warnings.showwarning
 _COMPLETE = "_DEADBEAT_COMPLETE"
 #: What other tools call going on; here the command itself does.
@@ -37,20 +38,32 @@ _RESUMING = ("--resume", "--continue")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status and raises nothing."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = _DEBUG in words
-    words = [word for word in words if word != _DEBUG]
+    ours, rest = _ours(words)
+    debug = _DEBUG in ours
+    # Annotations are talk by the stream they use, and were asked for.
+    quiet = bool({*_QUIET} & ours) and "--annotations" not in words
+    if _NO_COLOUR in ours:
+        os.environ["NO_COLOR"] = "1"
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a letter shows a question mark instead of an error.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     with interruptible(last=arguments is None) as caught, warnings.catch_warnings():
         warnings.showwarning = _warn
-        return caught.status(_guarded(words, debug=debug))
+        return caught.status(_guarded(rest, debug=debug, quiet=quiet))
 
 
-def _guarded(words: list[str], *, debug: bool) -> int:
+def _ours(words: list[str]) -> tuple[set[str], list[str]]:
+    """The options of every command, which may stand anywhere before ``--``, and the other words."""
+    end = words.index("--") if "--" in words else len(words)
+    every = {_DEBUG, _NO_COLOUR, *_QUIET}
+    found = every.intersection(words[:end])
+    return found, [word for word in words[:end] if word not in found] + words[end:]
+
+
+def _guarded(words: list[str], *, debug: bool, quiet: bool) -> int:
     try:
-        status = _run(words)
+        status = _run(words, quiet=quiet)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -85,11 +98,12 @@ def _interrupted(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str], *, quiet: bool) -> int:
     if asked := os.environ.get(_COMPLETE):
         return _complete(asked)
     try:
-        with root.make_context("deadbeat", words) as context:
+        silence = redirect_stderr(io.StringIO()) if quiet else nullcontext()
+        with silence, root.make_context("deadbeat", words) as context:
             context.obj = words
             result = root.invoke(context)
         return result if isinstance(result, int) else 0

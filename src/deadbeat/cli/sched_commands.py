@@ -201,7 +201,7 @@ add(
     "Predict the response times of a measured campaign.",
     """Simulate the task sets of a campaign under the policy they ran with.
 
-    RUN is a path, or a name under the folder of campaigns; the latest by default. With SET (a key
+    RUN is a path, or a name under the folder of results; the latest by default. With SET (a key
     of sets.csv) every task of that set is shown; else a line per set. Predicted figures are
     simulated: partitioned SCHED_FIFO, every job taking exactly its C.""",
     RUN,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from deadbeat.cli._options import JSON, PATH, RT_CPUS, Verbs, add, arg, opt
 
 _ROOT = opt(
-    "--root FOLDER", "Read the kernel's files below FOLDER, a made-up machine, instead.", type=PATH
+    "--root FOLDER",
+    "Use the kernel's files below FOLDER, a made-up machine, instead of this machine's.",
+    type=PATH,
 )
 
 group = Verbs(
@@ -23,9 +25,9 @@ add(
     "Change settings: those of a profile, or knobs by name.",
     """Change settings of this machine: those of PROFILE, and knobs by name.
 
-    PROFILE is one of deadbeat's (deadbeat tune list) or a TOML file. Before a setting is touched,
-    what it was is written to the journal; deadbeat tune revert puts it back, also after a crash.
-    What only a boot can set is printed as words for the kernel's command line.
+    PROFILE is one of deadbeat's (deadbeat tune list) or a TOML file. Before a setting is changed,
+    its value is written to the journal; deadbeat tune revert restores it, even after a crash.
+    Settings that only a boot can change are printed as words for the kernel's command line.
 
     Exit status 3: something was refused, or a knob asked for by name is not possible here.""",
     arg("profile", "[PROFILE]", required=False),
@@ -59,10 +61,10 @@ add(
     "Put back every setting, last first.",
     """Put back every setting that deadbeat changed, last first, to exactly what it was.
 
-    What a restart has reset already is left as the restart made it; what somebody else has changed
-    since is left alone and reported. While a measurement holds settings nothing is put back.
+    Settings that a restart has reset, or that somebody else has changed since, are left alone and
+    reported. Nothing is put back while a measurement holds settings.
 
-    Exit status 3: something is not back.""",
+    Exit status 3: something was not put back.""",
     opt(
         "--force",
         "Put back settings changed by others or by a restart since, or held by a running"

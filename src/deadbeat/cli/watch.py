@@ -49,7 +49,7 @@ def watch(run: str, runs: Path, port: int, show: bool) -> None:
         with suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         url = f"http://127.0.0.1:{server.server_port}/{token}/"
-        say(f"{path} at {url} (Ctrl-C ends this, and nothing else)")
+        say(f"{path} at {url} (Ctrl-C ends this page, not the measurement)")
         if show:
             webbrowser.open(url)
         server.serve_forever(poll_interval=3600)

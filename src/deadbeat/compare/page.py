@@ -69,7 +69,7 @@ _METRICS = (
     said("cells", count_text, words=True),
 )  # fmt: skip
 _COLUMNS = (
-    "p (Holm): corrected over the metrics; A/A gate: how far results differ here without a reason;"
+    "p (Holm): corrected over the metrics; A/A gate: how far results differ here with no change;"
     " could have shown: the smallest effect that is found with 80 %"
 )
 
@@ -336,7 +336,7 @@ def _campaigns(result: ComparisonResult) -> Table:
 def _differences(result: ComparisonResult) -> list[Part]:
     """Lines ``what: A's value | B's value`` as a table for each campaign that differs."""
     if not result.differences:
-        nothing = "Nothing that was recorded of the machines and kernels differs."
+        nothing = "No recorded property of the machines and kernels differs."
         return [Sentence(nothing, terminal=True)]
     several = len(result.comparisons) > 1
     made: list[Part] = []

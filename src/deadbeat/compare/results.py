@@ -144,8 +144,8 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
     if not allow_mixed and len(set(map(_simulated, every))) > 1:
         names = ", ".join(each.name for each in every if _simulated(each))
         raise UsageError(
-            f"{names} is simulated, the other {words.one} is measured: they say nothing of each"
-            " other's machine",
+            f"{names} is simulated, the other {words.one} is measured: neither says anything"
+            " about the other's machine",
             f"{words.mixed}--allow-mixed compares the two all the same, and labels it",
         )
     open_ = [f"{each.name} is unfinished: {each.left}" for each in every if each.left]
@@ -255,8 +255,8 @@ def _no_repeat(options: CompareOptions, *, where: str) -> Finding:
     return Finding(
         id="no-aa-repeat",
         severity="serious" if options.ungated else "warning",
-        message="no repeat of the baseline was given: how far two sessions differ here without"
-        f" a reason {effect}",
+        message="no repeat of the baseline was given: how far two sessions differ here without any"
+        f" change {effect}",
         cure=options.words.once_more,
         where=where,
     )

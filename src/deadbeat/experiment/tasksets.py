@@ -183,7 +183,7 @@ class TasksSpec:
     fragments: tuple[str, ...] = keyed(
         rules.Names(),
         "--fragments LIST",
-        "Use only these fragments of their kind: matmul,futex.",
+        "Use only these fragments, of the kinds they belong to: matmul,futex.",
         default=(),
     )
     utilisation: Fraction | None = keyed(

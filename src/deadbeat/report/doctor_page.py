@@ -151,9 +151,9 @@ def _inventory(report: DoctorReport) -> tuple[Section, ...]:
         "hardening-table", summary.HARDENING_COLUMNS, summary.hardening_rows(report.hardening)
     )
     hint = Note(
-        "What is expected is expectation, from the sources. What hardening costs on this machine:"
-        " measure with deadbeat latency without it and with it, then deadbeat doctor"
-        " --hardening-cost WITHOUT WITH."
+        "The expected cost comes from the sources, not from this machine. To measure it here, run"
+        " deadbeat latency without and with the option, then deadbeat doctor --hardening-cost"
+        " WITHOUT WITH."
     )
     return (
         Section("inventory", "Inventory", (counted,)),

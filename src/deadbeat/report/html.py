@@ -197,9 +197,13 @@ def _intro(document: Document) -> str:
         made.append(f'<p class="sentence">{text(document.about)}</p>')
     told = "".join(f'<p class="sentence">{text(line)}</p>' for line in document.answer)
     seen = picture(document)
-    made.append(f'<div class="first"><div>{told}</div>{seen}</div>' if seen else told)
+    made.append(f'<div class="first"><div>{told}</div><div>{seen}</div></div>' if seen else told)
     if document.head:
-        told = " · ".join(value for name, value in document.head[:3] if value != UNKNOWN)
+        told = " · ".join(
+            f"{name.lower()} {value}" if name.startswith("Preemption") else value
+            for name, value in document.head[:3]
+            if value != UNKNOWN
+        )
         made.append(
             f'<details class="machine"><summary>{text(told) or "Machine and run"}</summary>'
             f'<dl class="facts">{_definitions(document.head)}</dl></details>'
@@ -207,20 +211,25 @@ def _intro(document: Document) -> str:
     return "\n".join(filter(None, made))
 
 
-#: Rows and columns of the table beside the answer.
-_GLANCE, _GLANCED = 8, 7
+#: Rows of the table beside the answer, and characters of a row.
+_GLANCE, _GLANCED = 8, 44
 
 
 def picture(document: Document) -> str:
-    """The small table or map that belongs to the answer."""
+    """The small table or map that belongs to the answer; spare columns where there is room."""
     found = document.picture
     if isinstance(found, CellMap):
         return _map(found)
     if found is None or not found.rows:
         return ""
-    kept = [each for each in found.shown(terminal=True) if each.page and not each.spare]
-    order = [each.key for each in kept[:_GLANCED]]
-    small = evolve(found, name="glance", rows=found.rows[:_GLANCE], order=order, note="", hint="")
+    rows = found.rows[:_GLANCE]
+    kept = [each for each in found.shown(terminal=True) if each.page]
+    wide = {each.key: max(map(len, (each.title, *map(each.text, rows)))) for each in kept}
+    for column in [each for each in reversed(kept) if each.spare]:
+        if sum(wide.values()) > _GLANCED:
+            del wide[column.key]
+    note = ". ".join(filter(None, (found.title, found.note)))
+    small = evolve(found, name="glance", rows=rows, order=list(wide), note=note, hint="")
     return table(evolve(small, dense=True))
 
 
@@ -462,7 +471,9 @@ def findings_list(findings: Sequence[Finding], labels: Iterable[str] = ()) -> st
     """The grave findings, the others folded; ``labels`` of what they are about."""
     found = ordered(findings)
     if not found and any(label.lower().startswith("simulated") for label in labels):
-        return "<p>No finding. But these results are simulated: they say nothing of a machine.</p>"
+        return (
+            "<p>No findings. But these results are simulated: they say nothing about a machine.</p>"
+        )
     if not found:
         return "<p>Nothing was found that makes these results doubtful.</p>"
     grave = [item for item in found if item.severity not in ("warning", "info")]

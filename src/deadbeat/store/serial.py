@@ -19,7 +19,7 @@ from deadbeat.model.tasks import Entry, FragmentUse, Kind, Segment
 from deadbeat.store.files import read_json, write_json
 
 T = TypeVar("T")
-#: What ``calibrate`` writes under the folder of campaigns unless told otherwise.
+#: What ``calibrate`` writes under the folder of results unless told otherwise.
 CALIBRATION_FILE = "calibration.json"
 #: No stored number is larger: seeds and hashes use all 64 bits, times in picoseconds fewer.
 NUMBER_MAX = 2**64 - 1

@@ -67,11 +67,11 @@ def sentence(found: Breakdown) -> str:
         words += f"; on {where} up to {_estimate(best)}, where it predicts {_predictions(best)}"
     parted = [each for each in found.cells if each.parted]
     if not parted:
-        return words + ". Prediction from calibrated costs and machine are not shown to part."
+        return words + ". Prediction from calibrated costs and measurement are not shown to differ."
     everywhere = len(parted) == len(found.cells)
     where = "; ".join(_place(found, each.cell) for each in parted)
-    part = "everywhere" if everywhere else f"at {where}"
-    return words + f". Prediction from calibrated costs and machine part {part}."
+    places = "everywhere" if everywhere else f"at {where}"
+    return words + f". Prediction from calibrated costs and measurement differ {places}."
 
 
 def short_answer(found: Breakdown) -> list[str]:
@@ -86,7 +86,7 @@ def short_answer(found: Breakdown) -> list[str]:
     ]
     parted = sum(bool(each.parted) for each in found.cells)
     if parted:
-        made.append(f"Prediction and machine part at {parted} of {len(found.cells)} points.")
+        made.append(f"Prediction and measurement differ at {parted} of {len(found.cells)} points.")
     return made
 
 
@@ -189,12 +189,15 @@ def doubts(found: Breakdown) -> list[str]:
             " --miss-share asks less of it; or jobs that began beside others took so long that they"
             " lasted into the slots alone."
         )
-    for end, name in (("low", "lowest"), ("high", "highest")):
+    for end, name, beyond, option in (
+        ("low", "lowest", "lower", "from"),
+        ("high", "highest", "higher", "to"),
+    ):
         sets = sum(getattr(each, f"at_{end}") for each in found.cells)
         if sets:
             texts.append(
-                f"Task sets that end at the {name} utilisation considered, so that theirs may lie"
-                f" beyond: {sets}. --{end} moves it."
+                f"{sets} task sets break down at the {name} utilisation tried: theirs may be"
+                f" {beyond} (--search-{option} moves the end)."
             )
     return texts
 

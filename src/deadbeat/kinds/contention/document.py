@@ -143,8 +143,8 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
                 "Loaded cores",
                 (
                     Sentence(
-                        "Points with more tasks a core and shorter deadlines. They are no part of"
-                        " the figures above."
+                        "Points with more tasks a core and shorter deadlines. The figures above"
+                        " do not include them."
                     ),
                     *(Subsection(table.title, (table,)) for table in loaded),
                 ),

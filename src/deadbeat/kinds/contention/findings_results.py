@@ -246,7 +246,7 @@ def _costs_disagree(evidence: CampaignEvidence) -> Iterator[Finding]:
             id="calibration",
             severity="warning",
             message=f"tasks alone took {100 * abs(off):.0f} % {'more' if off > 0 else 'less'}"
-            " than their C (median): delay ratios are off by as much",
+            " than their C (median): delay ratios are off by the same amount",
             cure="calibrate again; read the slowdown, which does not depend on calibration",
         )
 

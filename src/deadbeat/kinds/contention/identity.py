@@ -119,6 +119,10 @@ def _refusal(
     baseline: CampaignView, other: CampaignView, changed: list[RunKey], *, shared: int
 ) -> UsageError:
     one, two = name_of(baseline), name_of(other)
+    kinds = [str(view.store.spec.get("mode", "profile")) for view in (baseline, other)]
+    if kinds[0] != kinds[1]:
+        message = f"{one} is of {kinds[0]}, {two} of {kinds[1]}: they have no program in common"
+        return UsageError(message, _own_programs(baseline))
     parameters = _differing_specs(baseline, other)
     mine, theirs = standing_of(baseline).planned, standing_of(other).planned
     message = f"{one} and {two} have no program in common"

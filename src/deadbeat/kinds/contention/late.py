@@ -126,7 +126,7 @@ def _unavailable(store: CampaignStore, *, some: bool) -> str:
     """Why there are no events; ``some``: of other runs there are."""
     run = store.spec.get("run")
     if not isinstance(run, dict) or not run.get("causes"):
-        return "scheduling events were not asked for (--causes)"
+        return "scheduling events were not recorded (--causes)"
     try:
         refused = store.traces.unavailable()
     except DataError as error:

@@ -169,12 +169,12 @@ def find_campaign(runs: Path, text: str) -> Path:
         for path in sorted(entries(runs))
         if any(kind.holds(path) for kind in (CAMPAIGN, *others))
     ]
-    message = f"there is no campaign {text}, nor a latency matrix or load test"
+    message = f"there is no result {text}"
     if (runs / text).is_dir():
         files = ", ".join(kind.file for kind in (CAMPAIGN, *others))
-        message = f"{runs / text} is no campaign, latency matrix or load test: no {files} is in it"
+        message = f"{runs / text} holds no result: no {files} is in it"
         raise UsageError(
-            message, f"restore it from a backup if it used to be a result folder; {LIST_HINT}"
+            message, f"restore it from a backup if it was a result folder; {LIST_HINT}"
         )
     if not known:
         raise UsageError(message, f"{runs} holds none: deadbeat profile, latency or load")

@@ -45,11 +45,12 @@ def slowdown_map(summary: Summary) -> CellMap | None:
     }
     cells = [[places.get((share, ratio)) for ratio in ratios] for share in shares]
     every = cores_of(own)
+    missing = "; +: certainly more misses than alone" if any(map(misses, places.values())) else ""
     of = f" (the worst of M = {', '.join(map(str, every))})" if len(every) > 1 else ""
     return CellMap(
         title=(
             f"slowdown with M = {cores} cores{of}; ρ: share of synchronisation, α: of it on shared"
-            " objects"
+            f" objects{missing}"
         ),
         corner="ρ \\ α",
         columns=[f"{ratio:g}" for ratio in ratios],

@@ -84,7 +84,7 @@ class PrecisionSpec:
     sets_mean: int | None = keyed(
         rules.Whole(5, 10_000),
         "--sets-mean N",
-        "Most task sets of a point on average; what some save goes to the widest intervals.",
+        "Most task sets per point on average; points with the widest intervals get more.",
         default=None,
     )
 

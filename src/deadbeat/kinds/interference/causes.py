@@ -65,7 +65,7 @@ _TITLES = {
     "rt-bandwidth": "RT bandwidth control throttled it",
     "fair-server": "the fair server gave its CPU to ordinary threads",
     "bandwidth": "the kernel kept its CPU for ordinary threads (RT bandwidth or fair server)",
-    "fair-scheduling": "it shares its CPU with other ordinary threads, being one itself",
+    "fair-scheduling": "it is an ordinary thread and shares its CPU with others",
     "other-task": "something else had its CPU (a task of its priority or above, or the kernel)",
     "steal": "the host took the CPU",
     "host-or-interrupt": "an interrupt, the firmware or the host stopped the CPU",

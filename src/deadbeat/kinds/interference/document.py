@@ -224,9 +224,19 @@ def _answer(summary: LoadSummary) -> tuple[Part, ...]:
 
 def _short(summary: LoadSummary) -> list[str]:
     """How many deadlines are missed, and what did it."""
-    shown = [each for each in summary.causes if each.certainty != "unknown"]
-    cause = f"Main cause: {shown[0].title}{_share(shown[0], ' ({})')}." if shown else ""
-    return [headline(summary), *filter(None, [cause])]
+    return [headline(summary), *_main_cause(summary.causes)]
+
+
+def _main_cause(causes: Sequence[Cause]) -> list[str]:
+    """The first that is known; it is the main one where no more of the time is unexplained."""
+    known = [each for each in causes if each.certainty != "unknown"]
+    if not known:
+        return []
+    first, part = known[0], _share(known[0], ": {}")
+    unknown = sum(each.share or 0 for each in causes if each.certainty == "unknown")
+    if unknown <= (first.share or 0):
+        return [f"Main cause: {first.title}{part}."]
+    return [f"Cause: {first.title}{part}; {unknown * 100:.0f} % unexplained."]
 
 
 def _remedied(summary: LoadSummary) -> Table:

@@ -133,7 +133,7 @@ def parse(text: str) -> Seen:
     try:
         return _seen(rows)
     except (KeyError, IndexError, ValueError) as error:
-        hint = "the run is done again when the command is repeated"
+        hint = "repeat the command to measure this run again"
         raise DataError(f"the result of a run is damaged: {error!r}", hint) from error
 
 

@@ -163,7 +163,7 @@ def _examine(asked: Begin, target: Target, spec: LatencySpec, store: LatencyStor
     try:
         store.save_doctor(as_json(examine(target, rt_cpus=spec.cpus)))
     except TargetError as error:
-        asked.say(f"what the machine is like could not be recorded: {error}")
+        asked.say(f"the machine's properties could not be recorded: {error}")
 
 
 # -- results of other tools as a matrix of their own

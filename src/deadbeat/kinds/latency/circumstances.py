@@ -172,7 +172,7 @@ def judge(run: LatencyRun, request: Request) -> tuple[Finding, ...]:
 
 def _host(seen: Circumstances) -> Iterator[Finding]:
     if much := stolen(seen.steal_share):
-        yield problem("steal", f"the host gave the time to others: {shares_text(much)} stolen")
+        yield problem("steal", f"the host gave time to others: {shares_text(much)} stolen")
     for line in map(str.strip, seen.stalls):
         if "RT throttling activated" in line:
             yield problem("rt-throttled", f"real-time tasks were kept from their CPU: {line}")
@@ -277,5 +277,5 @@ def _others(seen: Circumstances, request: Request) -> Iterator[Finding]:
         yield problem("other-realtime-task", f"{text}: {', '.join(above[:_TOLD])}")
     held = seen.dma_latency_us
     if request.dma_latency == "system" and held is not None and held < 1_000_000:
-        text = f"/dev/cpu_dma_latency is held at {held} us by somebody: not as the system leaves it"
+        text = f"another program holds /dev/cpu_dma_latency at {held} us: not the system's setting"
         yield problem("dma-latency-held", text)

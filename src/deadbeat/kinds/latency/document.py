@@ -156,11 +156,13 @@ def _by_load(summary: LatencySummary) -> Table:
     """A row per load, the latest first: what users of cyclictest look for."""
     rows = [MatrixLine(cell, cell.whole, cell.whole.raw, corrected=False) for cell in summary.cells]
     marked = any((line.figure(name) or "").endswith("*") for line in rows for name in QUANTILES_PPM)
+    spare = {"p99", "p99.9", "max on", "wake-ups"}
+    spare |= set() if len(words.engines_of(summary.cells)) > 1 else {"engine"}
     return Table(
         name="loads-table",
         title="wake-up latency, µs, all CPUs",
         columns=[
-            evolve(column, spare=column.key in ("engine", "wake-ups"), terminal=True)
+            evolve(column, spare=column.key in spare, terminal=True)
             for column in MATRIX_COLUMNS
             if column.key in ("load", "engine", "max", "max on", "p50", "p99", "p99.9", "wake-ups")
         ],

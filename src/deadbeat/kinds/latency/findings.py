@@ -60,7 +60,7 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             severity="serious",
             message=f"no run counts in {len(empty)} of {len(summary.cells)} cells"
             f" ({_places(empty)}): {_reasons(empty)}",
-            cure="put right what is named, and repeat the command with --retry",
+            cure="fix what is named, and repeat the command with --retry",
         )
     if some := [cell for cell in summary.cells if cell.invalid and cell.whole.runs]:
         yield Finding(
@@ -68,13 +68,13 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             severity="warning",
             message=f"{sum(len(cell.invalid) for cell in some)} of {summary.runs} runs are invalid"
             f" ({_places(some)}): {_reasons(some)}",
-            cure="put right what is named; --retry measures these runs again",
+            cure="fix what is named; --retry measures these runs again",
         )
     if warnings := sum((Counter(cell.warnings) for cell in summary.cells), Counter[str]()):
         yield Finding(
             id="latency-run-warnings",
             severity="warning",
-            message=f"some runs were disturbed, and count: {_counts(warnings)}",
+            message=f"some runs were disturbed, but still count: {_counts(warnings)}",
             cure="the page has the figures of each; the intervals include what disturbed them",
         )
 
@@ -233,7 +233,7 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             id="latency-short",
             severity="info",
             message=f"a cell was measured for {least} only: its maximum is not the worst case",
-            cure="read what is said about rarer ones; measuring longer (--duration) shows more",
+            cure="see what is shown about rarer wake-ups; measuring longer (--duration) shows more",
         )
     if thin := [cell for cell in cells if _is_thin(cell.whole)]:
         yield Finding(
@@ -248,8 +248,8 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             id="latency-runs-differ",
             severity="info",
             message=f"p99 and beyond cannot be bounded from above in {len(apart)} of {len(cells)}"
-            f" cells ({_places(apart)}): runs differ, and few of them have nearly all"
-            " late wake-ups",
+            f" cells ({_places(apart)}): runs differ, and a few of them contain nearly all late"
+            " wake-ups",
             cure="measure more runs (--repeats) to learn how late the bad ones get",
         )
     if dependent := [cell for cell in cells if _dependence(cell.whole) > _DEPENDENT]:
@@ -298,8 +298,7 @@ def _of_shape(summary: LatencySummary) -> Iterator[Finding]:
             severity="warning",
             message=f"the idle machine is later than the loaded one in {len(better)} cells: p99"
             f" {_us(before)} idle, {_us(after)} at {first.text}",
-            cure="deadbeat doctor checks idle states and frequency; never take idle for the best"
-            " case",
+            cure="deadbeat doctor checks idle states and frequency; idle is not the best case here",
         )
     if uneven := [cell for cell in cells if _uneven(cell)]:
         cell = uneven[0]

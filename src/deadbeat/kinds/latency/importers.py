@@ -100,7 +100,7 @@ def read_foreign(text: str, name: str) -> Foreign:
         if importer.fits(text):
             return importer.take(text, name)
     known = ", ".join(importer.name for importer in IMPORTERS)
-    raise DataError(f"{name} is of no format that is known", f"one of: {known}")
+    raise DataError(f"{name} is in no known format", f"one of: {known}")
 
 
 def as_run(

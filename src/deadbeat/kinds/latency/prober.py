@@ -349,7 +349,7 @@ def problems_of(plain: Probed, *, traced: bool = False) -> Iterator[Finding]:
             text = f"CPU {cpu['cpu']}: {cpu['early']} wake-ups before their time, counted as 0 ns"
             yield problem("clock-behind", text)
     if traced:
-        text = "the kernel's events were recorded while it measured, which takes time of its own"
+        text = "kernel events were recorded during the measurement, which takes time itself"
         yield problem("traced", text)
     if plain.get("stopped"):
         yield problem("ended-early", "it was asked to end before its time")

@@ -204,13 +204,13 @@ class LatencySpec:
     trace: bool = keyed(
         rules.Flag(),
         "--trace",
-        "Record kernel events and split the path of wake-ups by them.",
+        "Record kernel events to show where the time of late wake-ups went.",
         default=False,
     )
     keep_above: int = keyed(
         rules.DurationNs(0, 1_000_000_000),
         "--keep-above TIME",
-        "Trace continuously; keep the trace of each run's worst wake-up above this.  [off]",
+        "Trace continuously; keep the trace of each run's worst wake-up if above this.  [off]",
         default=0,
     )
     deadlines: tuple[int, ...] = keyed(

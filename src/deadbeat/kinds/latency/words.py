@@ -152,7 +152,7 @@ def tail_sentences(summary: LatencySummary) -> tuple[str, ...]:
     if len(known) > 1:
         made.append(f"Each bound holds at 95 % on its own; this is the worst of {len(known)}.")
     if summary.invalid_runs:
-        made.append(f"{summary.invalid_runs} of {summary.runs} runs are invalid.")
+        made.append(f"Invalid runs: {summary.invalid_runs} of {summary.runs}.")
     return tuple(made)
 
 

@@ -74,7 +74,7 @@ COLUMNS = (
 def answer(found: ProgramSummary) -> tuple[str, ...]:
     """How many jobs missed their deadlines, and the longest response time."""
     if not found.cells:
-        return ("No run with a marked job counts yet.",)
+        return ("No run has a marked job yet.",)
     worst = max(found.cells, key=lambda cell: cell.max_ns)
     jobs = sum(cell.jobs for cell in found.cells if cell.deadline_ns)
     misses = sum(cell.misses for cell in found.cells)

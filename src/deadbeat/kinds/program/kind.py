@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,12 +37,17 @@ from deadbeat.report.html import write_result
 from deadbeat.report.paper import Words
 from deadbeat.settings.tune import with_tuning
 from deadbeat.store.place import REPORT_FILE
+from deadbeat.targets.guarded import found
 from deadbeat.targets.local import LocalTarget
 
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a measured program, or finds the one to continue."""
     spec = read(ProgramSpec, asked.written, asked.typed, names=asked.names)
+    if not asked.simulated:
+        found(spec.command[0])
+    if "name" not in {*asked.written, *asked.typed}:
+        spec = evolve(spec, name=_named(spec.command))
     platform = example_platform() if asked.simulated else _here()
     again = asked.retry_invalid
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
@@ -60,6 +67,14 @@ def begin(asked: Begin) -> Begun:
         store = ProgramStore.open(place.path)
     experiment = ProgramExperiment(spec, store, runs, simulated=asked.simulated, retry=again)
     return Begun(experiment=experiment)
+
+
+def _named(command: Sequence[str]) -> str:
+    """After the last word that is a file: the script, not the interpreter or ``chrt`` before it."""
+    files = [word for word in command if Path(word).is_file()]
+    name = Path((files or command)[-1 if files else 0]).stem
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:64]
+    return "program" if plain in ("", "latest") else plain
 
 
 def _here() -> Platform:

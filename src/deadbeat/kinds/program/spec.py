@@ -14,7 +14,9 @@ _TIME = rules.DurationNs(1_000, 3600 * 10**9)
 class ProgramSpec:
     """Which program, for how long, how often, and what its jobs must keep."""
 
-    name: str = keyed(rules.Name(), "--name NAME", "Name of the results.", default="program")
+    name: str = keyed(
+        rules.Name(), "--name NAME", "Name of the results.  [the program]", default="program"
+    )
     command: tuple[str, ...] = keyed(rules.CommandLine(), "CMD", "The program and its arguments.")
     duration: float | None = keyed(
         rules.Seconds("0.1", str(30 * 86400)),

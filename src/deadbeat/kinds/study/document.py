@@ -71,7 +71,11 @@ def study_document(
                 (
                     Note(_MEANS),
                     *(part for each in judgements for part in _conclusion(each)),
-                    *(() if judgements else (Sentence("This study checks no statement."),)),
+                    *(
+                        ()
+                        if judgements
+                        else (Sentence("This study tests no published statement."),)
+                    ),
                 ),
                 "Conclusions",
             ),
