@@ -9,8 +9,6 @@ namespace deadbeat::sched {
 
 namespace {
 
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
-
 class Engine {
   public:
     Engine(const System& system, const Options& options, const Extent& extent)

@@ -13,8 +13,6 @@ namespace deadbeat::sched {
 
 namespace {
 
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
-
 template <class List, class Value>
 bool contains(const List& list, const Value& value) {
     return std::ranges::find(list, value) != list.end();

@@ -14,8 +14,6 @@ namespace deadbeat::sched::fast {
 
 namespace {
 
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
-
 // Releases in [0, horizon) of some tasks.
 Wide releases(const System& system, std::span<const std::int32_t> tasks, Time horizon) {
     Wide jobs = 0;

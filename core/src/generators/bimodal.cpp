@@ -1,7 +1,7 @@
 // Light and heavy tasks, given that the sum is within the tolerance.
 #include "independent.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::bimodal {
 
 namespace {
 
@@ -36,4 +36,4 @@ const UtilisationRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::bimodal

@@ -22,7 +22,7 @@ UtilisationLaw make(const GeneratorSpec& spec, std::string& reason) {
     };
 }
 
-const UtilisationRegistrar registrar(
+const UtilisationRegistrar cfs_registrar(
     {.name = "cfs",
      .title = "ConvolutionalFixedSum: uniform over the vectors with this sum within the bounds",
      .reference = "Griffin and Davis, RTAS 2025 (the law; the method is deadbeat's own)",

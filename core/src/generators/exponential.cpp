@@ -9,7 +9,7 @@
 #include "portable.hpp"
 #include "slice.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::exponential {
 
 namespace {
 
@@ -85,4 +85,4 @@ const UtilisationRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::exponential

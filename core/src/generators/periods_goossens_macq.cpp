@@ -6,7 +6,7 @@
 
 #include "periods.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::periods_goossens_macq {
 
 namespace {
 
@@ -87,4 +87,4 @@ const PeriodRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::periods_goossens_macq

@@ -4,7 +4,7 @@
 
 #include "periods.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::periods_harmonic {
 
 namespace {
 
@@ -37,4 +37,4 @@ const PeriodRegistrar registrar({.name = "harmonic",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::periods_harmonic

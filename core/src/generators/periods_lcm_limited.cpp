@@ -10,7 +10,7 @@
 
 #include "periods.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::periods_lcm_limited {
 
 namespace {
 
@@ -121,4 +121,4 @@ const PeriodRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::periods_lcm_limited

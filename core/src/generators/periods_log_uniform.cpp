@@ -4,7 +4,7 @@
 #include "periods.hpp"
 #include "portable.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::periods_log_uniform {
 
 namespace {
 
@@ -32,4 +32,4 @@ const PeriodRegistrar registrar({.name = "log-uniform",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::periods_log_uniform

@@ -1,7 +1,7 @@
 // Periods uniform over the multiples of the granularity within the bounds.
 #include "periods.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::periods_uniform {
 
 namespace {
 
@@ -22,4 +22,4 @@ const PeriodRegistrar registrar({.name = "uniform",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::periods_uniform

@@ -13,7 +13,7 @@
 #include "portable.hpp"
 #include "slice.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::randfixedsum {
 
 namespace {
 
@@ -115,4 +115,4 @@ const UtilisationRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::randfixedsum

@@ -4,7 +4,7 @@
 #include "independent.hpp"
 #include "slice.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::uniform {
 
 namespace {
 
@@ -51,4 +51,4 @@ const UtilisationRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::uniform

@@ -18,7 +18,7 @@ void uunifast(Random& random, double sum, std::span<double> values) {
 
 namespace {
 
-UtilisationLaw make(const GeneratorSpec& spec, std::string&) {
+UtilisationLaw make_uunifast(const GeneratorSpec& spec, std::string&) {
     return [sum = spec.utilisation](Random& random, std::span<double> values,
                                     std::int64_t& attempts) -> std::string {
         attempts--;
@@ -27,12 +27,12 @@ UtilisationLaw make(const GeneratorSpec& spec, std::string&) {
     };
 }
 
-const UtilisationRegistrar registrar(
+const UtilisationRegistrar uunifast_registrar(
     {.name = "uunifast",
      .title = "UUniFast: uniform over the vectors with this sum, no upper bound",
      .reference = "Bini and Buttazzo, Real-Time Systems 30, 2005",
      .fixed_sum = true},
-    make);
+    make_uunifast);
 
 }  // namespace
 

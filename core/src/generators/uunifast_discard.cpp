@@ -5,7 +5,7 @@
 #include "text.hpp"
 #include "uunifast.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::uunifast_discard {
 
 namespace {
 
@@ -37,4 +37,4 @@ const UtilisationRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::uunifast_discard

@@ -1,7 +1,7 @@
 // Clustered EDF: every task is bound to a cluster, within which EDF is global.
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::c_edf {
 
 namespace {
 
@@ -17,4 +17,4 @@ const PolicyRegistrar registrar({.name = "c-edf",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::c_edf

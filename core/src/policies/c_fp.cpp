@@ -1,7 +1,7 @@
 // Clustered fixed priority: every task is bound to a cluster, within which priorities are global.
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::c_fp {
 
 namespace {
 
@@ -19,4 +19,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::c_fp

@@ -2,7 +2,7 @@
 // xi = m/(2m-1), for which sum of C/T <= m^2/(2m-1) suffices (implicit deadlines).
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::edf_us {
 
 namespace {
 
@@ -36,4 +36,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::edf_us

@@ -7,7 +7,7 @@
 // earlier deadline. (Where C > T there is no verdict `yes` to hold.)
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::edzl {
 
 namespace {
 
@@ -53,4 +53,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::edzl

@@ -2,7 +2,7 @@
 #include "deadbeat/sched/ties.hpp"
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::fpedf {
 
 namespace {
 
@@ -32,4 +32,4 @@ const PolicyRegistrar registrar({.name = "fpedf",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::fpedf

@@ -1,7 +1,7 @@
 // Global SCHED_DEADLINE: the m servers with the earliest deadlines run.
 #include "cbs.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::g_cbs {
 
 namespace {
 
@@ -18,4 +18,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::g_cbs

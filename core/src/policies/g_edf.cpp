@@ -1,7 +1,7 @@
 // Global EDF: the m ready jobs with the earliest absolute deadlines run.
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::g_edf {
 
 namespace {
 
@@ -15,4 +15,4 @@ const PolicyRegistrar registrar({.name = "g-edf",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::g_edf

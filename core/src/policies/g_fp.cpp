@@ -1,7 +1,7 @@
 // Global fixed priority: the m ready jobs of the most urgent tasks run.
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::g_fp {
 
 namespace {
 
@@ -18,4 +18,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::g_fp

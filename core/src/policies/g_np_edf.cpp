@@ -1,7 +1,7 @@
 // Global non-preemptive EDF: a free processor takes the waiting job with the earliest deadline.
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::g_np_edf {
 
 namespace {
 
@@ -16,4 +16,4 @@ const PolicyRegistrar registrar({.name = "g-np-edf",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::g_np_edf

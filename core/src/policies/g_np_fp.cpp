@@ -1,7 +1,7 @@
 // Global non-preemptive fixed priority: a free processor takes the most urgent waiting task.
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::g_np_fp {
 
 namespace {
 
@@ -17,4 +17,4 @@ const PolicyRegistrar registrar({.name = "g-np-fp",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::g_np_fp

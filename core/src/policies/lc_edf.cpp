@@ -35,7 +35,7 @@
 #include "deadbeat/sched/ties.hpp"
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::lc_edf {
 
 namespace {
 
@@ -331,4 +331,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::lc_edf

@@ -1,7 +1,7 @@
 // Partitioned SCHED_DEADLINE: one processor a cpuset; the servers are packed, not the tasks.
 #include "cbs.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::p_cbs {
 
 namespace {
 
@@ -19,4 +19,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::p_cbs

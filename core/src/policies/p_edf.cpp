@@ -1,7 +1,7 @@
 // Partitioned EDF: every task is bound to a processor, where the earliest deadline runs.
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::p_edf {
 
 namespace {
 
@@ -18,4 +18,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::p_edf

@@ -8,7 +8,7 @@
 // order of the tie rule. Not simulated: the real-time throttling of /proc/sys/kernel.
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::p_fifo {
 
 namespace {
 
@@ -97,4 +97,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::p_fifo

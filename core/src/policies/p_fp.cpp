@@ -1,7 +1,7 @@
 // Partitioned fixed priority: every task is bound to a processor, where the most urgent runs.
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::p_fp {
 
 namespace {
 
@@ -19,4 +19,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::p_fp

@@ -1,7 +1,7 @@
 // Partitioned non-preemptive EDF.
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::p_np_edf {
 
 namespace {
 
@@ -18,4 +18,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::p_np_edf

@@ -1,7 +1,7 @@
 // Partitioned non-preemptive fixed priority.
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::p_np_fp {
 
 namespace {
 
@@ -19,4 +19,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::p_np_fp

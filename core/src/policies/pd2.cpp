@@ -17,7 +17,7 @@
 // the earliest one slot before their predecessor's ends.
 #include "priority.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::pd2 {
 
 namespace {
 
@@ -149,4 +149,4 @@ const PolicyRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::pd2

@@ -15,8 +15,6 @@
 
 namespace deadbeat::sched {
 
-inline std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
-
 // Smaller is more urgent; the rank under the tie rule decides between equal ones.
 struct Key {
     std::int64_t major;

@@ -6,7 +6,7 @@
 // <= m (D_k - C_k) + C_k, so that every denominator is one period or deadline.
 #include "shared.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::bak {
 
 namespace {
 
@@ -94,4 +94,4 @@ const TestRegistrar registrar({.name = "bak",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::bak

@@ -16,7 +16,7 @@
 // (qT + C), and where a cap x ceases to bind. Elsewhere the difference is linear or convex in A.
 #include "shared.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::bar {
 
 namespace {
 
@@ -129,4 +129,4 @@ const TestRegistrar registrar({.name = "bar",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::bar

@@ -6,7 +6,7 @@
 // sum min(b_i, L + e) <= m L + (m - 1) e < m (L + e).
 #include "shared.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::bcl {
 
 namespace {
 
@@ -67,4 +67,4 @@ const TestRegistrar registrar({.name = "bcl",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::bcl

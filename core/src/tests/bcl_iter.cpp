@@ -6,7 +6,7 @@
 // whole instants: interference of more than D_k - C_k is then at least 1 more.
 #include "slack.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::bcl_iter {
 
 namespace {
 
@@ -77,4 +77,4 @@ const TestRegistrar registrar({.name = "bcl-iter",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::bcl_iter

@@ -14,7 +14,7 @@
 
 #include "shared.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::ff_dbf {
 
 namespace {
 
@@ -166,4 +166,4 @@ const TestRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::ff_dbf

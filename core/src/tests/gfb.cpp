@@ -30,16 +30,17 @@ TestVerdict exactly(const System& system) {
     return sum.compare(system.processors) <= 0 ? kAccepted : not_accepted("");
 }
 
-const TestRegistrar registrar({.name = "gfb",
-                               .title = "GFB / density bound",
-                               .reference = "Goossens, Funk and Baruah, Real-Time Systems 25, 2003",
-                               .scheduler = "g-edf",
-                               .model = "sporadic",
-                               .ties = "any",
-                               .deadlines = "arbitrary",
-                               .kind = TestKind::sufficient,
-                               .cost = 0},
-                              analysis::gfb);
+const TestRegistrar gfb_registrar(
+    {.name = "gfb",
+     .title = "GFB / density bound",
+     .reference = "Goossens, Funk and Baruah, Real-Time Systems 25, 2003",
+     .scheduler = "g-edf",
+     .model = "sporadic",
+     .ties = "any",
+     .deadlines = "arbitrary",
+     .kind = TestKind::sufficient,
+     .cost = 0},
+    analysis::gfb);
 
 }  // namespace
 

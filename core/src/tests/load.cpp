@@ -10,7 +10,7 @@
 // Hence mu' < load + (ceil(mu') - 1) d. Best are mu' = mu and mu' = ceil(mu) - 1.
 #include "shared.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::load {
 
 namespace {
 
@@ -98,4 +98,4 @@ const TestRegistrar registrar({.name = "load",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::load

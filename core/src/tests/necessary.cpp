@@ -3,7 +3,7 @@
 // is not schedulable for sporadic tasks, nor for periodic ones without offsets.
 #include "shared.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::necessary {
 
 namespace {
 
@@ -53,4 +53,4 @@ const TestRegistrar registrar({.name = "necessary",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::necessary

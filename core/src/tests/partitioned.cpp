@@ -6,7 +6,7 @@
 #include "deadbeat/sched/partition.hpp"
 #include "shared.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::partitioned {
 
 namespace {
 
@@ -91,4 +91,4 @@ const TestRegistrar registrar_fp(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::partitioned

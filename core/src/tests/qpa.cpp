@@ -32,17 +32,17 @@ std::optional<Time> busy_period(const System& system, Steps& steps) {
     return std::nullopt;
 }
 
-const TestRegistrar registrar({.name = "qpa",
-                               .title = "QPA, EDF on one processor",
-                               .reference = "Zhang and Burns, IEEE Transactions on Computers "
-                                            "58(9), 2009; Baruah, Mok and Rosier, RTSS 1990",
-                               .scheduler = "g-edf",
-                               .model = "sporadic",
-                               .ties = "any",
-                               .deadlines = "arbitrary",
-                               .kind = TestKind::exact,
-                               .cost = 12},
-                              analysis::qpa);
+const TestRegistrar qpa_registrar({.name = "qpa",
+                                   .title = "QPA, EDF on one processor",
+                                   .reference = "Zhang and Burns, IEEE Transactions on Computers "
+                                                "58(9), 2009; Baruah, Mok and Rosier, RTSS 1990",
+                                   .scheduler = "g-edf",
+                                   .model = "sporadic",
+                                   .ties = "any",
+                                   .deadlines = "arbitrary",
+                                   .kind = TestKind::exact,
+                                   .cost = 12},
+                                  analysis::qpa);
 
 }  // namespace
 

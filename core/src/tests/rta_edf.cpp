@@ -46,17 +46,17 @@ Response response_of(const System& system, std::size_t k, const std::vector<Time
     }
 }
 
-const TestRegistrar registrar({.name = "rta-edf",
-                               .title = "Response-time analysis of global EDF",
-                               .reference = "Bertogna and Cirinei, RTSS 2007",
-                               .scheduler = "g-edf",
-                               .model = "sporadic",
-                               .ties = "any",
-                               .deadlines = "constrained",
-                               .kind = TestKind::sufficient,
-                               .cost = 20,
-                               .whole_instants = true},
-                              analysis::rta_edf);
+const TestRegistrar rta_edf_registrar({.name = "rta-edf",
+                                       .title = "Response-time analysis of global EDF",
+                                       .reference = "Bertogna and Cirinei, RTSS 2007",
+                                       .scheduler = "g-edf",
+                                       .model = "sporadic",
+                                       .ties = "any",
+                                       .deadlines = "constrained",
+                                       .kind = TestKind::sufficient,
+                                       .cost = 20,
+                                       .whole_instants = true},
+                                      analysis::rta_edf);
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 // W_i the work of task i in any window, its slack D_i - R_i known.
 #include "slack.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::rta_fp {
 
 namespace {
 
@@ -70,4 +70,4 @@ const TestRegistrar registrar({.name = "rta-fp",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::rta_fp

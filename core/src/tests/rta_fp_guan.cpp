@@ -9,7 +9,7 @@
 // job carried in has executed for at least 1 before the window.
 #include "shared.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::rta_fp_guan {
 
 namespace {
 
@@ -118,4 +118,4 @@ const TestRegistrar registrar(
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::rta_fp_guan

@@ -7,7 +7,7 @@
 // doubles only where that cannot matter: the quotient is found by exact comparison.
 #include "shared.hpp"
 
-namespace deadbeat::sched {
+namespace deadbeat::sched::tardiness {
 
 namespace {
 
@@ -90,4 +90,4 @@ const TestRegistrar registrar({.name = "tardiness",
 
 }  // namespace
 
-}  // namespace deadbeat::sched
+}  // namespace deadbeat::sched::tardiness

@@ -51,7 +51,7 @@ Found respond(const Task& task, const std::vector<Task>& above, Time blocking, T
     }
 }
 
-const TestRegistrar registrar(
+const TestRegistrar uni_rta_registrar(
     {.name = "uni-rta",
      .title = "Response-time analysis of fixed priority on one processor",
      .reference = "Joseph and Pandya, The Computer Journal 29(5), 1986; Lehoczky, RTSS 1990",

@@ -25,6 +25,9 @@ struct Task {
 inline constexpr std::size_t kTaskFields = 9;
 static_assert(sizeof(Task) == kTaskFields * sizeof(Time));
 
+// The place of a task or processor in a vector.
+inline std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
 struct System {
     std::int32_t processors;
     std::span<const Task> tasks;
