@@ -1,4 +1,4 @@
-"""What a search shows while it runs: how many task sets met their deadlines at which utilisation."""
+"""What a search shows while it runs: task sets that met their deadlines, by utilisation."""
 
 from __future__ import annotations
 
