@@ -159,7 +159,7 @@ def _responses(title: str, cells: Iterable[tuple[str, LoadCell]], deadline_ns: i
         x_label="response time (ms)",
         y_label="rounds that take longer (%)",
         curves=tuple(
-            _exceeding(cell.response, label, look)
+            _exceeding(cell.response, f"{label} (n = {cell.response.total:,})", look)
             for look, (label, cell) in enumerate(cells)
             if cell.response is not None
         ),

@@ -104,10 +104,10 @@ def split_charts(cells: Sequence[CellSummary]) -> list[Chart]:
         _stacked("The worst traced", names, [item.split.worst.parts for item in every]),
     )
     return [
-        *_worst_chart(max(every, key=attrgetter("worst_ns"))),
         Chart(
             name="latency-split", title="Where the latency went", caption=_CAPTION, panels=panels
         ),
+        *_worst_chart(max(every, key=attrgetter("worst_ns"))),
     ]
 
 

@@ -315,7 +315,13 @@ const deadbeatCharts = (function () {
       made.margin.t = 40;
       // Each other name a line higher: finish and deadline may lie close.
       made.annotations = panel.marks.map((mark, k) => ({text: plain(mark.label), x: mark.at, y: 1, yref: "paper", yanchor: "bottom", yshift: k % 2 ? 15 : 0, showarrow: false, font: {size: 11}}));
-    } else if (!panel.y_log && !panel.y_limits && !panel.heat && !panel.categories.length) made.yaxis.rangemode = "tozero";
+    } else if (!panel.y_log && !panel.y_limits && !panel.heat && !panel.categories.length) {
+      // Room below 0, so that a mark there does not lie on the names of the axis.
+      const top = Math.max(0, ...panel.curves.flatMap((curve) => [...curve.y, ...curve.high]).filter(Number.isFinite));
+      const least = Math.min(0, ...panel.curves.flatMap((curve) => [...curve.y, ...curve.low]).filter(Number.isFinite));
+      if (panel.curves.length && least === 0 && top > 0 && panel.curves.every((curve) => curve.kind !== "steps")) made.yaxis.range = [-0.045 * top, 1.08 * top];
+      else made.yaxis.rangemode = "tozero";
+    }
     if (panel.blank) {
       made.annotations = [{text: plain(panel.empty), x: 0.5, y: 0.5, xref: "paper", yref: "paper", showarrow: false, font: {size: 14, color: colours().soft}}];
       ["xaxis", "yaxis"].forEach((name) => Object.assign(made[name], {showticklabels: false, showgrid: false}));
