@@ -6,10 +6,11 @@ from attrs import evolve
 from helpers.demo_summary import demo_summary
 
 from deadbeat.kinds.contention.facts import head_facts
-from deadbeat.kinds.contention.worst_job import plain_moment, worst_job_charts
+from deadbeat.kinds.contention.worst_job import worst_job_charts
 from deadbeat.model.moment import Moment, Stretch
 from deadbeat.report.charts import chart_data, moment_chart
 from deadbeat.report.paper import Words, draw_charts
+from deadbeat.store.serial import to_plain
 
 MOMENT = Moment(
     what="job 3",
@@ -53,9 +54,9 @@ def test_a_worst_job_that_somebody_else_wrote_is_drawn_only_where_it_is_whole() 
         summary = demo_summary(cores=(2,), steps=1, sets_per_point=1)
         return [*worst_job_charts(evolve(summary, meta=dict(summary.meta) | {"worst_job": value}))]
 
-    (chart,) = charts(plain_moment(MOMENT))
+    (chart,) = charts(to_plain(MOMENT))
     assert chart_data([chart])[0]["panels"][0]["rows"] == ["CPU 0", "CPU 1"]
-    broken = plain_moment(evolve(MOMENT, rows=("CPU 0",)))
+    broken = to_plain(evolve(MOMENT, rows=("CPU 0",)))
     for value in (None, "x", {}, {"what": 3, "rows": 7}, broken):
         assert charts(value) == []
 

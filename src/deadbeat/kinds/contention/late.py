@@ -10,7 +10,7 @@ import attrs
 from deadbeat.kinds.contention.blame import BlamedRun, blame_late
 from deadbeat.kinds.contention.causes import in_us
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
-from deadbeat.kinds.contention.worst_job import moment_of, plain_moment
+from deadbeat.kinds.contention.worst_job import moment_of
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
@@ -18,6 +18,7 @@ from deadbeat.model.moment import Moment
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import LateJob, RunTrace
 from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.serial import to_plain
 from deadbeat.store.traces import MOST
 from deadbeat.trace.jobs import JOBS_PER_RUN, Lateness, worst_jobs
 
@@ -193,7 +194,7 @@ def late_facts(store: CampaignStore, worst: Worst) -> dict[str, object]:
         DataError: A file of the campaign is damaged, other than those of events.
     """
     late, moment = worst.named(store), worst.moment(store)
-    drawn: dict[str, object] = {"worst_job": plain_moment(moment)} if moment else {}
+    drawn: dict[str, object] = {"worst_job": to_plain(moment)} if moment else {}
     if not late.jobs:
         return drawn
     return {

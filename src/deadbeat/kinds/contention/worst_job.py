@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import attrs
 import cattrs
 import numpy as np
 from cattrs.errors import BaseValidationError
@@ -26,6 +25,7 @@ _JOB, _TASKS, _OTHERS, _HANDLERS = (
     "interrupts",
 )
 _WAITS = "released, not started"
+_KINDS = (_JOB, _TASKS, _OTHERS, _HANDLERS, _WAITS)
 _TRACED = "Drawn from the kernel's events."
 _RECORDED = (
     "Drawn from the recorded starts and finishes: a started job may be waiting or preempted. With"
@@ -58,7 +58,7 @@ def moment_of(run: str, table: JobTable, late: Lateness, trace: RunTrace | None)
         what=f"Job {late.job} of task t{task}, run {run}: {ended}{time_text(response)} after its"
         f" release, deadline {time_text(deadline)}",
         rows=tuple(names),
-        stretches=tuple(sorted(stretches[:_MOST], key=lambda each: (each.kind != _JOB, each.row))),
+        stretches=tuple(sorted(stretches[:_MOST], key=lambda each: _KINDS.index(each.kind))),
         marks=dict(sorted(marks.items(), key=lambda mark: mark[1])),
         source=_TRACED if kept else _RECORDED,
     )
@@ -116,8 +116,3 @@ def worst_job_charts(summary: Summary) -> list[Chart]:
     if not moment.stretches or any(s.row not in range(len(moment.rows)) for s in moment.stretches):
         return []
     return [moment_chart(moment, name="worst-job", title="The worst job over time")]
-
-
-def plain_moment(moment: Moment) -> dict[str, object]:
-    """As values of a summary's meta."""
-    return attrs.asdict(moment)

@@ -16,7 +16,7 @@ _SOURCE = (
     "Drawn from the recorded gaps: stretches of 20 µs of work that took 100 µs longer than they"
     " should. Of a gap the waiting is drawn first. Slower execution shows in the length alone."
 )
-_ROWS = ("has a CPU", "waits for a CPU", "nothing moves")
+_ROWS = ("has a CPU", "waiting", "nothing moves")
 _RUNS, _WAITS, _STANDS = "runs", "ready, and not running", "running, and nothing moved"
 
 
