@@ -62,7 +62,7 @@ def measure(
     time_budget: str | None,
     runs: Path,
     fresh: bool,
-    figures: bool,
+    figures: bool | None,
     as_json: bool,
     retry: bool | None = None,
     simulated: bool = False,
@@ -191,11 +191,11 @@ def _say_kept(experiment: Experiment[Any, Any] | None, words: Sequence[str]) -> 
     say(f"interrupted: {kept}; continue with: {to_repeat(words, retrying=True)}")
 
 
-def report(kind: ExperimentKind, begun: Begun, figures: bool) -> Shown:
-    """Everything derived, and where it is."""
-    if begun.report is not None:
-        return begun.report(figures)
-    return kind.report(begun.experiment.store.path, figures)
+def report(kind: ExperimentKind, begun: Begun, figures: bool | None) -> Shown:
+    """Everything derived, and where it is. Figures of None: those that are there are drawn anew."""
+    path = begun.experiment.store.path
+    draw = (path / "figures").is_dir() if figures is None else figures
+    return begun.report(draw) if begun.report is not None else kind.report(path, draw)
 
 
 def _written(file: Path | None, verb: str) -> Layer:
@@ -286,9 +286,10 @@ class Watch:
                 | RunDone(total=total, done=done, eta_s=eta, decided=decided)
             ):
                 if isinstance(event, RunDone):
-                    self._look(event.key, last=done == total)
+                    self._look([event.key], last=done == total)
                     self._explain(eta)
                 else:
+                    self._look([], last=done > 0)
                     self._promise = (self._clock(), eta)
                 self._count(done, total, eta, decided)
                 if isinstance(event, RunDone) and event.doubt:
@@ -300,14 +301,18 @@ class Watch:
                 if self._failures == FAILURES_TOLD:
                     self.note("further runs without a result are counted at the end")
 
-    def _look(self, key: Any, *, last: bool) -> None:
+    def _look(self, keys: Sequence[Any], *, last: bool) -> None:
         """The picture with the runs that were stored; nothing is read where nobody looks."""
         if self.so_far is None or self._live is None:
             return
-        self._fresh.append(key)
+        self._fresh += keys
         now = self._clock()
-        if last or now - self._pictured >= _PICTURE_S:
-            found = self.so_far(self._fresh)
+        if last or (self._fresh and now - self._pictured >= _PICTURE_S):
+            try:
+                found = self.so_far(self._fresh)
+            except DeadbeatError:  # the summary says what is damaged
+                self.so_far = None
+                return
             lines = [clean(found.title), *map_lines(found, self._console.width)]
             self._picture = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
             self._fresh, self._pictured = [], now

@@ -155,8 +155,8 @@ class Begun:
 
     Attributes:
         beside: A program that runs beside all runs; empty: none.
-        so_far: The picture with the runs of these keys, which were stored since it was last asked;
-            its title says where it leaves out those stored before. None: the kind has none.
+        so_far: The picture of all stored runs; these keys were stored since it was last asked.
+            None: the kind has none.
         report: Writes everything derived (with figures or without); None: as of any folder.
     """
 

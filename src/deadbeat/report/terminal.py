@@ -112,7 +112,8 @@ def map_lines(heat: CellMap, width: int) -> list[str]:
     """Every cell as its text and a block as strong as it is; columns are left out evenly where
     there is no room."""
     head = max(map(len, [heat.corner, *heat.rows]))
-    cell = max(len(text) for text in [*heat.columns, *(t for row in heat.cells for t in row)]) + 1
+    inside = [*heat.columns, *(text for row in heat.cells for text in row)]
+    cell = max(map(len, inside), default=0) + 1
     most = max(2, (width - head) // (cell + 1))
     places = list(range(len(heat.columns)))
     if len(places) > most:  # the first and the last stay

@@ -24,6 +24,7 @@ from deadbeat.kinds.breakdown.search import (
     lacking,
     planned,
 )
+from deadbeat.kinds.breakdown.so_far import BreakdownSoFar
 from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.specification import layered
@@ -89,9 +90,8 @@ def begin(asked: Begin) -> Begun:
     if store is None:
         BreakdownStore.create(place.path, to_plain(spec), spec.seed)
         store = BreakdownStore.open(place.path)
-    return Begun(
-        experiment=BreakdownExperiment(spec, executor, store, catalog, calibration=calibration)
-    )
+    experiment = BreakdownExperiment(spec, executor, store, catalog, calibration=calibration)
+    return Begun(experiment=experiment, so_far=BreakdownSoFar(experiment.results))
 
 
 def _plain(found: Breakdown, path: Path) -> dict[str, object]:

@@ -163,6 +163,9 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
 
     Args:
         spec: Resolved.
+
+    Attributes:
+        results: What the stored runs say.
     """
 
     def __init__(
@@ -176,6 +179,7 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
     ) -> None:
         super().__init__(spec, executor, store, catalog, calibration=calibration)
         self._spec = spec
+        self.results = SearchResults(spec, store)
         self._given_up: set[RunKey] = set()
 
     @contextmanager
@@ -183,7 +187,6 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
         spec = self._spec
         with self._calibrated(tell) as costs:
             synthesiser = Synthesiser(self._catalog, costs)
-            self._results = SearchResults(spec, self._store)
             self._requests = tuple(
                 RunRequest(key, synthesiser.synthesise(parameters(spec, key), set_seed(spec, key)))
                 for key in keys(spec)
@@ -192,7 +195,7 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
 
     def todo(self) -> Todo:
         total = planned(self._spec)
-        left = sum(self._results.lacking(request.key) for request in self._requests)
+        left = sum(self.results.lacking(request.key) for request in self._requests)
         return Todo(total=total, done=total - left, left=left)
 
     def seconds(self, runs: int) -> float:
@@ -205,7 +208,7 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
 
     def _lacking(self, request: RunRequest) -> int:
         """Runs that a set lacks and may still get: a set that has ended lacks its last one."""
-        return 0 if request.key in self._given_up else self._results.lacking(request.key)
+        return 0 if request.key in self._given_up else self.results.lacking(request.key)
 
     def _all(self, steps: range, tell: Watcher, *, solo: bool) -> Generator[Measured]:
         """These steps of all sets; the program is opened only if there is anything to run."""
@@ -231,7 +234,7 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
         return sorted(self._requests, key=rank)
 
     def _run(self, session: Session, request: RunRequest) -> Measured:
-        level = self._results.walk(request.key).level
+        level = self.results.walk(request.key).level
         ppm = period_ppm(request.task_set, utilisation(self._spec.breakdown, level))
         found = session.run(request.key, period_ppm=ppm)
         return run_key(self._spec, request.key, level), found, request, ppm
@@ -245,7 +248,7 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
         except (RunError, DataError) as error:
             self._given_up.add(request.key)
             return Lost(run, error)
-        self._results.learn(run, table)
+        self.results.learn(run, table)
         return Kept(run)
 
     def kept(self) -> str:

@@ -19,15 +19,15 @@ from deadbeat.store.campaign import CampaignStore
 
 @define
 class CampaignSoFar:
-    """Remembers slowdown and missed jobs of the runs of this call: to read those stored before
-    would take as long as the summary, and says so."""
+    """Remembers slowdown and missed jobs of every run."""
 
     store: CampaignStore
     spec: CampaignSpec
     _seen: dict[tuple[str, ...], list[tuple[float, int]]] | None = None
 
     def __call__(self, keys: Sequence[RunKey]) -> CellMap:
-        self._seen = self._seen or {}
+        if self._seen is None:
+            self._seen, keys = {}, sorted(self.store.committed())
         for key in keys:
             table = self.store.table(key)
             found = run_figures(table, job_columns(table)).set_figures
@@ -47,7 +47,7 @@ class CampaignSoFar:
     def _groups(self) -> CellMap:
         found = self._seen or {}
         return CellMap(
-            title="slowdown so far, of the sets run now",
+            title="slowdown so far",
             corner="group",
             columns=("sets", "mean", "worst", "missed jobs"),
             rows=[name for (name,) in found],
@@ -71,7 +71,7 @@ class CampaignSoFar:
         columns = sorted({alpha for _, _, alpha in found}, key=float)
         cells = [[found.get((cores, rho, alpha)) for alpha in columns] for rho in rows]
         return CellMap(
-            title=f"mean slowdown so far, of the sets run now, M = {cores}; ρ: sync, α: shared",
+            title=f"mean slowdown so far, M = {cores}; ρ: sync, α: shared",
             corner="ρ \\ α",
             columns=columns,
             rows=rows,

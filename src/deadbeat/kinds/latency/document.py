@@ -56,9 +56,7 @@ CSV_FILE = "latency.csv"
 #: Invalid runs that a terminal names; the page has all of them.
 _TOLD = 5
 #: Below a table in which a percentile is marked.
-MARKS = (
-    f"* fewer than {FEW} wake-ups are later: single ones move it, and it is not shown as corrected"
-)
+MARKS = f"* fewer than {FEW} wake-ups are later than this: a single one can change it"
 
 # ---------- the matrix ----------
 

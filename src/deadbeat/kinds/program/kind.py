@@ -28,6 +28,7 @@ from deadbeat.kinds.program.results import (
     summarise,
 )
 from deadbeat.kinds.program.runner import ProgramExperiment
+from deadbeat.kinds.program.so_far import ProgramSoFar
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.model.examples import example_platform
 from deadbeat.model.platform import Platform
@@ -66,7 +67,7 @@ def begin(asked: Begin) -> Begun:
         ProgramStore.create(place.path, plain_of(spec), platform)
         store = ProgramStore.open(place.path)
     experiment = ProgramExperiment(spec, store, runs, simulated=asked.simulated, retry=again)
-    return Begun(experiment=experiment)
+    return Begun(experiment=experiment, so_far=ProgramSoFar(store))
 
 
 def _named(command: Sequence[str]) -> str:

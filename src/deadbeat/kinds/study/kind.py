@@ -11,6 +11,7 @@ from deadbeat.kinds.study.document import LABEL, StudyReport, study_report, writ
 from deadbeat.kinds.study.preset import specify
 from deadbeat.kinds.study.results import StudyResults, answered, columns_of
 from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads, choose, load, open_store
+from deadbeat.kinds.study.so_far import StudySoFar
 from deadbeat.kinds.study.spec import read_spec
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.words import count_of
@@ -97,7 +98,8 @@ def begin(asked: Begin) -> Begun:
         plain = {"name": path.name, "path": str(path), "planned": chunks, "done": done}
         return Shown(kind="study", state=state_of(path).state, plain=plain)
 
-    return Begun(experiment=StudyExperiment(spec, store, computer), report=report)
+    experiment = StudyExperiment(spec, store, computer)
+    return Begun(experiment=experiment, so_far=StudySoFar(store, spec), report=report)
 
 
 def _open(path: Path) -> Stored[StudyStore, StudyResults]:
