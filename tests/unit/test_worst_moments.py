@@ -7,17 +7,17 @@ from helpers.demo_summary import demo_summary
 
 from deadbeat.kinds.contention.facts import head_facts
 from deadbeat.kinds.contention.worst_job import worst_job_charts
-from deadbeat.model.moment import Moment, Stretch
+from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.report.charts import chart_data, moment_chart
 from deadbeat.report.paper import Words, draw_charts
 from deadbeat.store.serial import to_plain
 
-MOMENT = Moment(
+MOMENT = WorstMoment(
     what="job 3",
     rows=("CPU 0", "CPU 1"),
     stretches=(
-        Stretch(row=0, kind="this job", begin_ns=1_000, end_ns=40_000),
-        Stretch(row=1, kind="other threads", begin_ns=0, end_ns=9_000, text="<b>kworker</b>"),
+        Activity(row=0, kind="this job", begin_ns=1_000, end_ns=40_000),
+        Activity(row=1, kind="other threads", begin_ns=0, end_ns=9_000, text="<b>kworker</b>"),
     ),
     marks={"release": 0, "finish": 40_000, "deadline": 50_000},
     source="Drawn from the kernel's events.",

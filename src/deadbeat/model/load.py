@@ -12,7 +12,7 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import Replaced
 from deadbeat.model.lazy import Later
-from deadbeat.model.moment import Moment
+from deadbeat.model.moment import WorstMoment
 
 if TYPE_CHECKING:
     import numpy as np
@@ -405,7 +405,7 @@ class LoadSummary:
     impossible: dict[str, str] = field(factory=dict)
     problems: tuple[str, ...] = ()
     beside: str = ""
-    worst: Moment | None = None
+    worst: WorstMoment | None = None
     planned: int = 0
     done: int = 0
 

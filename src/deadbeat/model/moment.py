@@ -6,7 +6,7 @@ from attrs import frozen
 
 
 @frozen(kw_only=True)
-class Stretch:
+class Activity:
     """Something went on.
 
     Attributes:
@@ -24,7 +24,7 @@ class Stretch:
 
 
 @frozen(kw_only=True)
-class Moment:
+class WorstMoment:
     """The worst one, from its release.
 
     Attributes:
@@ -36,6 +36,6 @@ class Moment:
 
     what: str
     rows: tuple[str, ...]
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[Activity, ...]
     marks: dict[str, int]
     source: str

@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 from attrs import evolve, field, frozen
 
-from deadbeat.model.moment import Moment
+from deadbeat.model.moment import WorstMoment
 from deadbeat.model.words import time_text
 
 T = TypeVar("T")
@@ -416,7 +416,7 @@ def edges(centres: tuple[float, ...]) -> tuple[float, ...]:
 _FAR = 2.5
 
 
-def moment_chart(moment: Moment, *, name: str, title: str) -> Chart:
+def moment_chart(moment: WorstMoment, *, name: str, title: str) -> Chart:
     """Bars over time on rows (CPUs, threads, causes); release, deadline and finish are marked."""
     last = max([each.end_ns for each in moment.stretches] + [moment.marks.get("finish", 1)])
     size, unit = (1e6, "ms") if last >= 2_000_000 else (1e3, "µs")

@@ -14,7 +14,7 @@ from deadbeat.kinds.contention.worst_job import moment_of
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.moment import Moment
+from deadbeat.model.moment import WorstMoment
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import LateJob, RunTrace
 from deadbeat.store.campaign import CampaignStore
@@ -63,7 +63,7 @@ class Worst:
         """The runs they belong to."""
         return {key for _, _, key, _ in self._heap}
 
-    def moment(self, store: CampaignStore) -> Moment | None:
+    def moment(self, store: CampaignStore) -> WorstMoment | None:
         """The worst job of all over time, whether its response was split or not.
 
         Raises:

@@ -10,7 +10,7 @@ from cattrs.errors import BaseValidationError
 
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.moment import Moment, Stretch
+from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import JobTrace, RunTrace
 from deadbeat.model.words import time_text
@@ -35,7 +35,7 @@ _RECORDED = (
 _MOST = 600
 
 
-def moment_of(run: str, table: JobTable, late: Lateness, trace: RunTrace | None) -> Moment:
+def moment_of(run: str, table: JobTable, late: Lateness, trace: RunTrace | None) -> WorstMoment:
     """From the kernel's events where they are kept, else from the jobs of its run."""
     jobs = table.jobs
     release, task = int(jobs["release_ns"][late.job]), int(jobs["task"][late.job])
@@ -48,13 +48,13 @@ def moment_of(run: str, table: JobTable, late: Lateness, trace: RunTrace | None)
         kept, found = None, list(_recorded(table, late, release, response))
     names = sorted({name for _, name, *_ in found})
     stretches = [
-        Stretch(row=names.index(name), kind=kind, begin_ns=begin, end_ns=end, text=text)
+        Activity(row=names.index(name), kind=kind, begin_ns=begin, end_ns=end, text=text)
         for kind, name, begin, end, text in found
     ]
     stretches.sort(key=lambda each: each.begin_ns - each.end_ns)
     ended = "" if late.finished else "at least "
     marks = {"release": 0, "deadline": deadline} | ({"finish": response} if late.finished else {})
-    return Moment(
+    return WorstMoment(
         what=f"Job {late.job} of task t{task}, run {run}: {ended}{time_text(response)} after its"
         f" release, deadline {time_text(deadline)}",
         rows=tuple(names),
@@ -110,7 +110,7 @@ def worst_job_charts(summary: Summary) -> list[Chart]:
     """The worst job over time; nothing where no job was recorded."""
     plain = summary.meta.get("worst_job")
     try:
-        moment = cattrs.structure(plain, Moment)
+        moment = cattrs.structure(plain, WorstMoment)
     except (BaseValidationError, TypeError, ValueError):
         return []
     if not moment.stretches or any(s.row not in range(len(moment.rows)) for s in moment.stretches):

@@ -9,7 +9,7 @@ import numpy as np
 from deadbeat.kinds.interference.lost import inside_window
 from deadbeat.kinds.interference.words import condition_words
 from deadbeat.model.load import PLAIN, LoadRun
-from deadbeat.model.moment import Moment, Stretch
+from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.model.words import time_text
 
 _SOURCE = (
@@ -20,7 +20,7 @@ _ROWS = ("has a CPU", "waiting", "nothing moves")
 _RUNS, _WAITS, _STANDS = "runs", "ready, and not running", "running, and nothing moved"
 
 
-def worst_round(runs: Iterable[LoadRun], deadline_ns: int) -> Moment | None:
+def worst_round(runs: Iterable[LoadRun], deadline_ns: int) -> WorstMoment | None:
     """Of the valid runs without a remedy; None: no round finished."""
     found = [
         (int(run.rounds.response_ns[place]), run, int(place))
@@ -35,7 +35,7 @@ def worst_round(runs: Iterable[LoadRun], deadline_ns: int) -> Moment | None:
     start = max(int(run.rounds.start_ns[place]) - release, 0)
     stretches, at = [], start
     if start:
-        stretches.append(Stretch(row=1, kind=_WAITS, begin_ns=0, end_ns=start))
+        stretches.append(Activity(row=1, kind=_WAITS, begin_ns=0, end_ns=start))
     for gap_at, length, delay, cpu in _gaps(run, release, response):
         begin = max(gap_at, at)
         end = min(begin + length, response)
@@ -47,13 +47,13 @@ def worst_round(runs: Iterable[LoadRun], deadline_ns: int) -> Moment | None:
             (2, _STANDS, waited, end),
         ):
             if high > low:
-                stretches.append(Stretch(row=row, kind=kind, begin_ns=low, end_ns=high, text=on))
+                stretches.append(Activity(row=row, kind=kind, begin_ns=low, end_ns=high, text=on))
         at = max(at, end)
     if response > at:
         on = f"on CPU {int(run.rounds.cpu_finish[place])}"
-        stretches.append(Stretch(row=0, kind=_RUNS, begin_ns=at, end_ns=response, text=on))
+        stretches.append(Activity(row=0, kind=_RUNS, begin_ns=at, end_ns=response, text=on))
     threads = f"{run.key.normal} ordinary thread{'' if run.key.normal == 1 else 's'}"
-    return Moment(
+    return WorstMoment(
         what=f"{time_text(response)} with {threads}, {condition_words(run.key.condition)}:"
         f" run {run.key.text}, round {place}",
         rows=_ROWS,

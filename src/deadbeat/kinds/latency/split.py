@@ -12,7 +12,7 @@ from attrs import frozen
 from deadbeat.kinds.latency.words import US, engines_of, load_words
 from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
-from deadbeat.model.moment import Moment, Stretch
+from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.model.words import time_text
 from deadbeat.report.charts import Chart, Panel, moment_chart, stacked
 from deadbeat.report.document import Column, Lines, Part, Sentence, Subsection, Table, said
@@ -119,9 +119,9 @@ def _worst_chart(item: TracedWakeUp) -> list[Chart]:
     stretches, at = [], 0
     for row, part in enumerate(PATH_PARTS):
         words, end = PART_WORDS[part], at + parts[part]
-        stretches.append(Stretch(row=row, kind=words, begin_ns=at, end_ns=end))
+        stretches.append(Activity(row=row, kind=words, begin_ns=at, end_ns=end))
         at = end
-    moment = Moment(
+    moment = WorstMoment(
         what=cause_line(item),
         rows=tuple(PART_WORDS.values()),
         stretches=tuple(stretches),
