@@ -92,6 +92,7 @@ def test_a_simulated_matrix_from_the_package(installed: Path, tmp_path: Path) ->
     _run(installed, tmp_path, "latency", "--quick", "--simulated")
     assert (tmp_path / "runs/latest/report.html").is_file()
     assert (tmp_path / "runs/latest/figures").is_dir()
+    assert "g-edf" in _run(installed, tmp_path, "sched", "policies")  # the core is in it
 
 
 @pytest.mark.slow

@@ -86,6 +86,7 @@ def test_the_installed_tool_is_not_the_clone(tool: Path, tmp_path: Path) -> None
 def test_a_simulated_matrix_from_the_wheel(tool: Path, tmp_path: Path) -> None:
     _run(tool, tmp_path, "latency", "--quick", "--simulated")
     assert (tmp_path / "runs" / "latest" / "report.html").is_file()
+    assert "g-edf" in _run(tool, tmp_path, "sched", "policies").stdout  # the core is in it
 
 
 @pytest.mark.slow

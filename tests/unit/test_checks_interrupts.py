@@ -58,7 +58,7 @@ def mask(path: str) -> dict[str, Case]:
         "fail": case({**ONLINE, path: "00000000,00000003\n"}, says="CPU 0-1 | real-time CPU 1"),
         "unknown": case(ONLINE),
         "unknown one CPU": case({"/sys/devices/system/cpu/online": "1\n", path: "2\n"}),
-        "unknown no mask": case({**ONLINE, path: "all\n"}, says="no mask"),
+        "unknown is not a mask": case({**ONLINE, path: "all\n"}, says="not a mask"),
     }
 
 

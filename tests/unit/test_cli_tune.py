@@ -195,7 +195,7 @@ def test_a_root_that_is_no_folder_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["tune", "status", "--root", str(tmp_path / "none")]) == 2
-    assert "is no folder that can be used" in capsys.readouterr().err
+    assert "is not a usable folder" in capsys.readouterr().err
 
 
 def test_a_journal_that_cannot_be_written_is_one_line(

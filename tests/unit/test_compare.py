@@ -215,7 +215,9 @@ def test_other_settings_of_the_same_programs_are_told(runs: Path) -> None:
 
 
 def test_a_repeat_must_have_run_where_the_baseline_ran(runs: Path) -> None:
-    with pytest.raises(UsageError, match="--aa elsewhere is no repeat of a: another fingerprint"):
+    with pytest.raises(
+        UsageError, match="--aa elsewhere is not a repeat of a: another fingerprint"
+    ):
         compared(runs, "a", "worse", aa=("elsewhere",))
 
 

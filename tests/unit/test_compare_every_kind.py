@@ -102,7 +102,9 @@ def test_what_cannot_be_compared_is_refused(kind: Compared) -> None:
 
 def test_a_repeat_elsewhere_is_no_repeat(kind: Compared) -> None:
     other = evolve(kind.make("c", 3), platform={"kernel": "6.2", "fingerprint": "f"})
-    with pytest.raises(UsageError, match="--aa c is no repeat of a: another kernel, another pree"):
+    with pytest.raises(
+        UsageError, match="--aa c is not a repeat of a: another kernel, another pree"
+    ):
         compared(kind, kind.make("a", 1), kind.make("b", 2), aa=(other,))
 
 

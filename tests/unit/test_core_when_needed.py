@@ -40,9 +40,9 @@ def test_what_only_measures_does_without(tmp_path):
     done = without_core(
         tmp_path,
         "doctor",
-        "latency --simulated --seconds 1 --repeats 3 --loads idle",
-        "load --simulated --quick",
-        "run --simulated -- true",
+        "latency --simulated --duration 1 --repeats 3 --loads idle --no-figures",
+        "load --simulated --quick --no-figures",
+        "run --simulated --no-figures -- true",
         "show runs/latency",
     )
     assert done.returncode == 0, done.stderr

@@ -447,9 +447,9 @@ def test_a_word_of_a_person_comes_after_the_profile(tmp_path) -> None:
     ("text", "message"),
     [
         ("knobs = [", "not TOML"),
-        ("knobs = []", "knobs is no list"),
-        ("", "knobs is no list"),
-        ("knobs = [1]", "knobs is no list"),
+        ("knobs = []", "knobs is not a list"),
+        ("", "knobs is not a list"),
+        ("knobs = [1]", "knobs is not a list"),
         ('knobs = ["ksn"]\n', 'there is no knob "ksn": did you mean ksm?'),
         ('knobs = ["ksm"]\ntitel = "x"', '"titel" is unknown: did you mean title?'),
         ('knobs = ["ksm=7", "swappiness=x"]', 'swappiness: "x" is not possible: 0 to 200'),

@@ -196,7 +196,7 @@ def test_a_load_without_a_valid_run_keeps_its_place_in_every_figure_and_is_named
     assert against.caption.startswith("No valid run: memory 100 % (2 invalid). ")
     for panel in against.panels:
         assert panel.categories == ("idle", "memory 100 %")
-        assert {x for curve in panel.curves for x in curve.x} == {0.0}
+        assert all(abs(x) < 0.3 for curve in panel.curves for x in curve.x)
     for charts in (histogram_charts(summary), tail_charts(summary)):
         assert [chart.option for chart in charts] == ["idle", "memory 100 %"]
         (panel,) = charts[1].panels

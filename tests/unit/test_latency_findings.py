@@ -193,7 +193,7 @@ def test_wake_ups_not_accounted_for_are_told_and_nothing_is_called_corrected() -
     assert row[0] == "idle" and "0 + 376 unknown" in row
     assert "376 wake-ups missing" in answers(summary)[0][1][0]
     (chart,) = tail_charts(summary)
-    assert [curve.label for curve in chart.panels[0].curves] == ["as measured"]
+    assert [curve.label for curve in chart.panels[0].curves] == ["as measured (n = 80,000)"]
     assert "376 of 80,376" in found(unaccounted())["latency-unaccounted"]
 
 

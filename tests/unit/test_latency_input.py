@@ -97,7 +97,7 @@ def test_where_no_file_can_be_is_not_called_full(place: str) -> None:
 
 def test_a_file_is_no_place_for_results(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DeadbeatError, match="file is no folder"):
+    with pytest.raises(DeadbeatError, match="file is not a folder"):
         free_bytes(tmp_path / "file" / "runs")
 
 

@@ -84,7 +84,7 @@ def test_made_up_results_say_so_on_every_figure() -> None:
     made_up = attrs.evolve(summary(), kind="simulated")
     text = page(load_document(made_up))
     titles = [part.split("</h3>")[0] for part in text.split('class="figure-title"')[1:]]
-    assert len(titles) == 5
+    assert len(titles) == 6
     assert all("SIMULATED" in title for title in titles)
     assert labels(made_up) == ("SIMULATED: a made-up machine",)
 
@@ -142,7 +142,7 @@ def test_every_figure_is_drawn(tmp_path: Path) -> None:
     names = {entry.name for entry in (tmp_path / "figures").iterdir()}
     assert names == {
         "load-failures.svg", "load-responses.svg", "load-remedies.svg", "load-lost.svg",
-        "load-work.svg",
+        "load-work.svg", "load-worst.svg",
     }  # fmt: skip
 
 

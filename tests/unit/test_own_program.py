@@ -185,11 +185,11 @@ def test_a_killed_deadbeat_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_an_interrupt_keeps_what_was_marked(tmp_path: Path) -> None:
     endless = example("python").replace("range(100)", "iter(int, 1)")
-    Path("loop.py").write_text(endless + "\n")
-    script = f"{sys.executable} loop.py & sleep 1; echo > told; wait"
+    Path("loop.py").write_text(endless + "    open('marked', 'w')\n")
+    script = f"{sys.executable} loop.py & wait"
     words = [sys.executable, "-m", "deadbeat", "run", "--", "sh", "-c", script]
     running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-    until(lambda: Path("told").is_file())
+    until(lambda: Path("marked").is_file())
     os.kill(running.pid, signal.SIGINT)
     _, err = running.communicate(timeout=30)
     assert running.returncode == 128 + signal.SIGINT

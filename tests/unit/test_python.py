@@ -80,7 +80,7 @@ def test_figures_are_files_of_the_kind_their_name_says(tmp_path: Path) -> None:
     figure = next(iter(found.figures.values()))
     assert figure.save(tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
     assert figure._repr_html_().startswith("<img alt=")
-    with pytest.raises(UsageError, match="gif is no format"):
+    with pytest.raises(UsageError, match="gif is not a format"):
         figure.save(tmp_path / "a.gif")
     assert not (tmp_path / "a.gif").exists()
 

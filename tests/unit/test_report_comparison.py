@@ -55,7 +55,7 @@ def test_the_page_says_what_differs_and_what_it_rests_on(page):
         "6.18.45",
         "A/A gate: 3 repeats of the baseline.",
         "cannot tell",
-        "smallest effect visible: column “could have shown”",
+        "smallest effect that could be seen: column “could have shown”",
         "9999",
         "Neither a difference nor equality is shown.",
     ):

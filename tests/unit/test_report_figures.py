@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,11 +106,18 @@ def test_an_unknown_format_is_refused_by_name():
 
 
 def test_a_simulated_campaign_calls_nothing_measured_beside_its_predictions() -> None:
-    measured = demo_summary(**SMALL, labels=(), kind="hardware")
+    def loaded(**more: Any) -> Summary:
+        made = demo_summary(**SMALL, **more)
+        sets = tuple({**each, "tasks": 2 * each["cores"]} for each in made.sets)
+        return evolve(made, sets=sets)
+
+    alone = predicted_parts(demo_summary(**SMALL))
+    assert [part.text[:22] for part in alone] == ["Nothing was predicted:"], "one task a core"
+    measured = loaded(labels=(), kind="hardware")
     _, table = predicted_parts(measured)
     assert "measured response / C" in [column.heading for column in table.columns]
     assert "Measured" in dict(head_facts(measured))
-    how, table = predicted_parts(demo_summary(**SMALL))
+    how, table = predicted_parts(loaded())
     assert "Measured" not in dict(head_facts(demo_summary(**SMALL)))
     headings = [column.heading for column in table.columns]
     assert "campaign (simulated) response / C" in headings

@@ -196,7 +196,7 @@ def test_very_many_cpus_are_the_latest_ones_and_the_rest():
     (cell,) = summarise_latency([one]).cells
     named = by_cpu(cell, shown_cpus([cell]))
     assert [item.label for item in named] == [
-        *(f"CPU {n}" for n in range(6, 12)), "the other 6 CPUs",
+        *(f"CPU {n} (n = 3)" for n in range(6, 12)), "the other 6 CPUs (n = 18)",
     ]  # fmt: skip
     assert sum(item.histogram.total for item in named) == 36
 
@@ -353,7 +353,13 @@ def split_run() -> LatencyRun:
 def test_parts_of_the_path_stack_to_the_latency_and_the_worst_has_its_cause():
     run = split_run()
     whole = summarise_latency([run])
-    (chart,) = split_charts(whole.cells)
+    chart, over_time = split_charts(whole.cells)
+    (drawn,) = over_time.panels
+    assert [mark.label for mark in drawn.marks] == ["timer", "awake"]
+    assert drawn.marks[1].at == pytest.approx(83.5)
+    assert [layer.begin[0] for layer in drawn.spans[1:]] == [
+        layer.end[0] for layer in drawn.spans[:-1]
+    ]
     mean, worst = chart.panels
     assert sum(layer.y[0] for layer in mean.bars) == pytest.approx(2 + 2 + 6 + 1)
     assert sum(layer.y[0] for layer in worst.bars) == pytest.approx(83.5)
@@ -566,7 +572,7 @@ def test_matrices_that_are_compared_lie_over_each_other(runs):
     charts = overlay_charts([("base", runs), ("new", faster)])
     assert [chart.option for chart in charts] == ["idle", "cpu 50 %"]
     histograms, tails = charts[0].panels
-    assert [curve.label for curve in histograms.curves] == ["base", "new"]
+    assert [curve.label.split(" (n = ")[0] for curve in histograms.curves] == ["base", "new"]
     assert histograms.y_label == "wake-ups per million"
     own = [i.raw.max_ns for r in runs if r.valid and r.key.load == IDLE for i in r.cpus]
     assert tails.curves[0].y[-1] == max(own) / 1000

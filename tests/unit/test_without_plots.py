@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_latency_is_measured_and_told_and_one_line_says_what_is_lacking(folder: Path) -> None:
-    latency = f"latency {SMALL} --fresh"
+    latency = f"latency {SMALL} --fresh --figures"
     last = "plot preemption latency latency-2"
     *both, shown, compared, plotted = run(
         folder, latency, latency, "show latency", "compare latency latency-2", last
@@ -66,7 +66,7 @@ def test_latency_is_measured_and_told_and_one_line_says_what_is_lacking(folder: 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", ["profile --quick", "load --quick", "breakdown --quick"])
 def test_other_kinds_are_measured(folder: Path, words: str) -> None:
-    ((out, err),) = run(folder, f"{words} --simulated")
+    ((out, err),) = run(folder, f"{words} --simulated --figures")
     assert out
     assert err.count("not drawn") == 1
 

@@ -62,7 +62,7 @@ def measure(
     time_budget: str | None,
     runs: Path,
     fresh: bool,
-    figures: bool,
+    figures: bool | None,
     as_json: bool,
     retry: bool | None = None,
     simulated: bool = False,
@@ -197,11 +197,11 @@ def _say_kept(experiment: Experiment[Any, Any] | None, words: Sequence[str]) -> 
     say(f"interrupted: {kept}; continue with: {to_repeat(words, retrying=True)}")
 
 
-def report(kind: ExperimentKind, begun: Begun, figures: bool) -> Shown:
-    """Everything derived, and where it is."""
-    if begun.report is not None:
-        return begun.report(figures)
-    return kind.report(begun.experiment.store.path, figures)
+def report(kind: ExperimentKind, begun: Begun, figures: bool | None) -> Shown:
+    """Everything derived, and where it is. Figures of None: those that are there are drawn anew."""
+    path = begun.experiment.store.path
+    draw = (path / "figures").is_dir() if figures is None else figures
+    return begun.report(draw) if begun.report is not None else kind.report(path, draw)
 
 
 def _written(file: Path | None, verb: str) -> Layer:

@@ -130,8 +130,11 @@ RUNS = opt(
     envvar="DEADBEAT_RUNS",
     callback=use_runs,
 )
+#: Drawing takes longer than all else after a run, and the page saves each of its figures.
 FIGURES = click.Option(
-    ["--figures/--no-figures"], default=True, help="Draw figures as PNG, SVG and PDF too.  [yes]"
+    ["--figures/--no-figures"],
+    default=None,
+    help="Draw figures as PNG, SVG and PDF too; report does, later.  [no]",
 )
 SIMULATED = opt("--simulated", "Try deadbeat on a made-up machine instead of this one.")
 #: What is measured: this machine, or the simulation that tests and demonstrations use.

@@ -1,7 +1,7 @@
 """Verbs as functions: what is typed in a shell, asked from Python.
 
 A keyword is an option: ``loads=["idle"]`` is ``--loads idle``, ``quick=True`` is ``--quick``,
-``figures=False`` is ``--no-figures``. Defaults and refusals are therefore those of the commands.
+``figures=True`` is ``--figures``. Defaults and refusals are therefore those of the commands.
 """
 
 from __future__ import annotations

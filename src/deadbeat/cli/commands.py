@@ -326,7 +326,9 @@ add(
     campaign the report covers what has been measured. A latency matrix has latency.csv instead of
     the summaries; load tests, breakdown searches and studies have the same files as campaigns.""",
     RUN,
-    FIGURES,
+    click.Option(
+        ["--figures/--no-figures"], default=True, help="Draw PNG, SVG and PDF too.  [yes]"
+    ),
     RUNS,
     JSON,
 )

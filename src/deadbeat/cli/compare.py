@@ -49,7 +49,7 @@ def compare(
     allow_mixed: bool,
     partial: bool,
     out: Path | None,
-    figures: bool,
+    figures: bool | None,
     show_all: bool,
     runs: Path,
 ) -> Shown:

@@ -57,7 +57,7 @@ def observe(
     sources: tuple[str, ...],
     quick: bool,
     fresh: bool,
-    figures: bool,
+    figures: bool | None,
     runs: Path,
     executor: str | None,
     simulated: bool,
@@ -148,7 +148,7 @@ def _judged(chosen: Iterable[PublishedObservation], campaigns: Sequence[_Campaig
 
 
 def _here(
-    chosen: Iterable[PublishedObservation], asked: Begin, *, quick: bool, figures: bool
+    chosen: Iterable[PublishedObservation], asked: Begin, *, quick: bool, figures: bool | None
 ) -> list[Answer]:
     """Runs the campaigns that this machine can answer something with, and judges them."""
     with closing(
@@ -176,7 +176,7 @@ def _here(
     return answers
 
 
-def _run(asked: Begin, figures: bool) -> Path:
+def _run(asked: Begin, figures: bool | None) -> Path:
     """The folder of a finished campaign: one that answers it already, or a new one.
 
     Raises:

@@ -106,7 +106,7 @@ def _formats(text: str) -> tuple[str, ...]:
         return ()
     for name in asked:
         if name not in FORMATS:
-            raise UsageError(f"--format: {shown(name)} is no format", nearest(name, FORMATS))
+            raise UsageError(f"--format: {shown(name)} is not a format", nearest(name, FORMATS))
     return asked
 
 

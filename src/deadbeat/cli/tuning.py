@@ -40,7 +40,7 @@ def _opened(root: Path | None) -> Iterator[tuple[Target, Journal]]:
         return
     tree = str(root.resolve())
     if not root.is_dir() or is_pattern(tree) or not tree.isprintable():
-        raise UsageError(f"--root: {root} is no folder that can be used", "name a folder")
+        raise UsageError(f"--root: {root} is not a usable folder", "name a folder")
     folder = os.environ.get("DEADBEAT_STATE") or tree + STATE_FOLDER
     with LocalTarget() as target:
         yield RootedTarget(target, tree), Journal(target, folder=folder, root=tree)

@@ -90,7 +90,7 @@ def _overall(result: ComparisonResult) -> Chart:
         name="overall",
         title="Effect over all cells",
         caption="Above 0 is worse. Bars: 95 %. Grey band: smaller than the effect that matters;"
-        " dashed: what sessions that differ in nothing (A/A) show here"
+        " dashed: what repeated sessions (A/A) show here"
         + (", the largest of the comparisons'." if len(result.comparisons) > 1 else "."),
         panels=tuple(panels),
     )

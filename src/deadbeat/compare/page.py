@@ -51,7 +51,7 @@ COMPARE_FILE = "compare.html"
 _CELLS_SHOWN = 40
 #: Deadline factors with overlaid distributions on paper; the page has all, and says so.
 _LEVELS = 2
-_NOISE = "smallest effect visible: column “could have shown” of the verdict"
+_NOISE = "smallest effect that could be seen: column “could have shown” of the verdict"
 #: Figures of the subjects over each other; see `Comparable.overlays`.
 Overlays = Callable[[int | None], list[Chart]]
 

@@ -82,7 +82,7 @@ def preset_of(name: str) -> PlotPreset:
     """The preset called ``name``; UsageError with the nearest where none is."""
     found = presets().get(name)
     if found is None:
-        raise UsageError(f"{shown(name)} is no preset", nearest(name, presets()))
+        raise UsageError(f"{shown(name)} is not a preset", nearest(name, presets()))
     return found
 
 

@@ -160,7 +160,7 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
         other = repeat.elsewhere(baseline)
         if other:
             raise UsageError(
-                f"--aa {repeat.name} is no repeat of {baseline.name}: another"
+                f"--aa {repeat.name} is not a repeat of {baseline.name}: another"
                 f" {', another '.join(other)}",
                 words.once_more,
             )
@@ -281,7 +281,7 @@ def _lost_and_gated(comparison: Comparison, words: Vocabulary) -> Iterator[Findi
             yield Finding(
                 id="gate-above-minimum",
                 severity="warning",
-                message=f"{metric.metric.words}: {words.results} that differ in nothing may"
+                message=f"{metric.metric.words}: repeated {words.results} may"
                 f" differ by {gate} here, more than the minimum effect of {minimum}",
                 cure=f"a quieter machine, more {words.more}, or more repeats of the baseline"
                 " (--aa)",

@@ -280,6 +280,6 @@ def _need_of_gate(metric: MetricComparison, gate: float, words: Vocabulary) -> s
             " the difference that was seen"
         )
     return (
-        f"{words.results} that differ in nothing may differ by {sizes[0]} here, the minimum effect"
+        f"repeated {words.results} may differ by {sizes[0]} here, the minimum effect"
         f" is {sizes[1]}: {narrower}"
     )

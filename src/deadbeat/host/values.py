@@ -161,7 +161,7 @@ def cpu_set(text: str) -> set[int]:
     try:
         return set(parse_cpu_list(text))
     except ValueError:
-        raise UnreadError(f"{text[:40]!r} is no list of CPUs") from None
+        raise UnreadError(f"{text[:40]!r} is not a list of CPUs") from None
 
 
 def cpus_text(cpus: Iterable[int]) -> str:
@@ -192,6 +192,6 @@ def mask_cpus(text: str) -> list[int]:
     """CPUs of a mask in hexadecimal, ``ff,00000003``. UnreadError where it is none."""
     digits = text.replace(",", "")
     if not re.fullmatch(r"[0-9a-fA-F]+", digits):
-        raise UnreadError(f"{text[:40]!r} is no mask of CPUs")
+        raise UnreadError(f"{text[:40]!r} is not a mask of CPUs")
     bits = int(digits, 16)
     return [cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1]

@@ -56,6 +56,12 @@ class Distribution:
             and self.histogram.total * (1_000_000 - share_ppm) < FEW * 1_000_000
         )
 
+    def is_maximum(self, name: str) -> bool:
+        """Whether no value lies beyond a percentile: the maximum would go by its name."""
+        share_ppm = QUANTILES_PPM.get(name)
+        later = self.histogram.total * (1_000_000 - (share_ppm or 0))
+        return share_ppm is not None and later < 1_000_000
+
     def deepest(self) -> str:
         """The percentile furthest out that does not rest on few values; at least the median."""
         return [name for name in QUANTILES_PPM if not self.rests_on_few(name)][-1]

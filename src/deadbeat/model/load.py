@@ -12,6 +12,7 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import Replaced
 from deadbeat.model.lazy import Later
+from deadbeat.model.moment import WorstMoment
 
 if TYPE_CHECKING:
     import numpy as np
@@ -385,6 +386,7 @@ class LoadSummary:
         impossible: Remedy -> why it was not tried.
         problems: Of the runs: what and how many.
         beside: What else happened beside runs that count, in a sentence; "" for nothing.
+        worst: The longest round without a remedy, over time.
         planned, done: Runs.
     """
 
@@ -403,6 +405,7 @@ class LoadSummary:
     impossible: dict[str, str] = field(factory=dict)
     problems: tuple[str, ...] = ()
     beside: str = ""
+    worst: WorstMoment | None = None
     planned: int = 0
     done: int = 0
 

@@ -18,6 +18,9 @@ import attrs
 import numpy as np
 from attrs import evolve, field, frozen
 
+from deadbeat.model.moment import WorstMoment
+from deadbeat.model.words import time_text
+
 T = TypeVar("T")
 
 #: Okabe and Ito's colours, which the colour-blind tell apart; black last, yellow left out.
@@ -78,6 +81,18 @@ class Curve:
     def limits(self) -> tuple[int, ...]:
         """Places at which nothing was seen."""
         return tuple(place for place, bounded in enumerate(self.bounded) if bounded)
+
+
+@frozen(kw_only=True)
+class Spans:
+    """Stretches of x on rows of the panel, all of one look; ``texts``: what the pointer shows."""
+
+    label: str
+    rows: tuple[int, ...]
+    begin: tuple[float, ...]
+    end: tuple[float, ...]
+    texts: tuple[str, ...] = ()
+    look: int = 0
 
 
 #: Name of the mark at the high end of a point at which nothing was seen.
@@ -186,6 +201,7 @@ class Panel:
     Attributes:
         surface: Whether ``heat`` is drawn in space, straight between shown cells; it stands beside
             the panel of its heat map.
+        rows: Names of the rows of ``spans``, from the top. Marks of x have their names beside them.
         empty: Stands in it where there is nothing to draw.
     """
 
@@ -193,6 +209,8 @@ class Panel:
     x_label: str
     y_label: str
     curves: tuple[Curve, ...] = ()
+    rows: tuple[str, ...] = ()
+    spans: tuple[Spans, ...] = ()
     bars: tuple[Bars, ...] = ()
     categories: tuple[str, ...] = ()
     heat: Heat | None = None
@@ -237,7 +255,7 @@ class Panel:
     @property
     def blank(self) -> bool:
         """Whether there is nothing to draw."""
-        return not (any(c.x for c in self.curves) or self.bars or self.heat)
+        return not (any(c.x for c in self.curves) or self.bars or self.heat or self.spans)
 
 
 #: Between the parts of an option.
@@ -392,6 +410,52 @@ def edges(centres: tuple[float, ...]) -> tuple[float, ...]:
     first = centres[0] - (middle[0] - centres[0])
     last = centres[-1] + (centres[-1] - middle[-1])
     return (first, *middle, last)
+
+
+#: A mark so much later than everything else is told, not drawn: the rest would be a line.
+_FAR = 2.5
+
+
+def moment_chart(moment: WorstMoment, *, name: str, title: str) -> Chart:
+    """Bars over time on rows (CPUs, threads, causes); release, deadline and finish are marked."""
+    last = max([each.end_ns for each in moment.stretches] + [moment.marks.get("finish", 1)])
+    size, unit = (1e6, "ms") if last >= 2_000_000 else (1e3, "µs")
+    far = {mark: at for mark, at in moment.marks.items() if at > _FAR * last}
+    near = {mark: at for mark, at in moment.marks.items() if mark not in far}
+    kinds = list(dict.fromkeys(each.kind for each in moment.stretches))
+    spans = []
+    for look, kind in enumerate(kinds):
+        own = [each for each in moment.stretches if each.kind == kind]
+        spans.append(
+            Spans(
+                label=kind,
+                look=look,
+                rows=tuple(each.row for each in own),
+                begin=tuple(each.begin_ns / size for each in own),
+                end=tuple(each.end_ns / size for each in own),
+                texts=tuple(
+                    f"{each.text or kind}: {time_text(each.end_ns - each.begin_ns)}" for each in own
+                ),
+            )
+        )
+    first = min([0, *(each.begin_ns for each in moment.stretches)])
+    end = max([last, *near.values()])
+    room = 0.04 * (end - first)
+    told = "".join(
+        f" The {mark} is at {time_text(at)}, beyond the chart." for mark, at in far.items()
+    )
+    panel = Panel(
+        title="",
+        x_label=f"time since the release ({unit})",
+        y_label="",
+        rows=moment.rows,
+        spans=tuple(spans),
+        marks=tuple(Mark(axis="x", at=at / size, label=mark) for mark, at in near.items()),
+        x_limits=((first - room) / size, (end + room) / size),
+    )
+    return Chart(
+        name=name, title=title, caption=f"{moment.what}.{told} {moment.source}", panels=(panel,)
+    )
 
 
 # ---------- distributions ----------

@@ -30,7 +30,9 @@ class Drawing:
             UsageError: It is none of these. DeadbeatError: matplotlib is not installed.
         """
         if kind not in FORMATS:
-            raise UsageError(f"{kind or 'no ending'} is no format of a figure", ", ".join(FORMATS))
+            raise UsageError(
+                f"{kind or 'no ending'} is not a format of a figure", ", ".join(FORMATS)
+            )
         for _, found in draw_charts([self.chart], self.words, [kind]):
             return found
         raise DeadbeatError("matplotlib is not installed", "pip install matplotlib")

@@ -232,7 +232,8 @@ def _cut(title: str, width: float, words: Words) -> str:
 def _names(chart: Chart) -> list[str]:
     drawn = [curve.label for panel in chart.panels for curve in panel.curves]
     drawn += [layer.label for panel in chart.panels for layer in panel.bars]
-    marks = [mark.label for panel in chart.panels for mark in panel.marks]
+    drawn += [layer.label for panel in chart.panels for layer in panel.spans]
+    marks = [mark.label for panel in chart.panels for mark in panel.marks if not panel.rows]
     bound = BOUND if any(curve.limits for panel in chart.panels for curve in panel.curves) else ""
     return [name for name in dict.fromkeys((*drawn, *marks, bound)) if name]
 
@@ -273,8 +274,9 @@ def _panel(axis: Axes, panel: Panel) -> Any:
     for curve in panel.curves:
         _curve(axis, curve)
     _bars(axis, panel)
-    for mark in panel.marks:
-        _mark(axis, mark)
+    _spans(axis, panel)
+    for place, mark in enumerate(panel.marks):
+        _mark(axis, mark, above=place % 2 + 1 if panel.rows else 0)
     if panel.categories:
         turned = _slanted(panel)
         axis.set_xticks(
@@ -429,8 +431,26 @@ def _layer(axis: Axes, layer: Bars, base: Any, heights: Any) -> None:
         axis.text(place, base[place] + heights[place], text, ha="center", va="bottom", fontsize=7.5)
 
 
-def _mark(axis: Axes, mark: Mark) -> None:
-    name = mark.label or None
+def _spans(axis: Axes, panel: Panel) -> None:
+    for layer in panel.spans:
+        axis.barh(
+            layer.rows, np.subtract(layer.end, layer.begin), left=layer.begin, height=0.62,
+            color=COLOURS[layer.look % len(COLOURS)], hatch=HATCHES[layer.look % len(HATCHES)],
+            edgecolor="white", linewidth=0, label=layer.label,
+        )  # fmt: skip
+    if panel.rows:
+        axis.set_yticks(range(len(panel.rows)), labels=panel.rows)
+        axis.set_ylim(len(panel.rows) - 0.5, -0.5)
+
+
+def _mark(axis: Axes, mark: Mark, *, above: int = 0) -> None:
+    """``above``: the name stands over the panel, in this line of two; 0: in the legend."""
+    name = None if above else mark.label or None
+    if above:
+        axis.text(
+            mark.at, 1.01, mark.label + "\n" * (above - 1), transform=axis.get_xaxis_transform(),
+            ha="center", va="bottom", fontsize=8,
+        )  # fmt: skip
     if mark.to is not None:
         span = axis.axvspan if mark.axis == "x" else axis.axhspan
         span(mark.at, mark.to, color="#8a8f96", alpha=0.22, linewidth=0, label=name)

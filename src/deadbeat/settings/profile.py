@@ -98,7 +98,7 @@ def _profile(name: str, table: Mapping[str, object]) -> Profile:
     ]
     words = table.get("knobs")
     if not isinstance(words, list) or not words or not all(isinstance(w, str) for w in words):
-        faults.append('knobs is no list such as ["governor", "stat-interval=10"]')
+        faults.append('knobs is not a list such as ["governor", "stat-interval=10"]')
         words = []
     if not faults:
         faults = [each for word in words for each in _faults(word)]

@@ -375,6 +375,6 @@ def free_bytes(path: Path, *, option: str = "--runs") -> int:
     if not usage.total:  # procfs and its like
         raise DeadbeatError(f"{path} cannot be written: {existing} holds no files", hint)
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        reason = "may not be written" if existing.is_dir() else "is no folder"
+        reason = "may not be written" if existing.is_dir() else "is not a folder"
         raise DeadbeatError(f"{path} cannot be written: {existing} {reason}", hint)
     return usage.free

@@ -35,6 +35,7 @@ from deadbeat.kinds.contention.tables import (
     sets_data,
     sets_note,
 )
+from deadbeat.kinds.contention.worst_job import worst_job_charts
 from deadbeat.model.results import Summary
 from deadbeat.report.beside import with_beside
 from deadbeat.report.document import (
@@ -202,7 +203,7 @@ def _stress(summary: Summary) -> tuple[Section, ...]:
 
 
 def _why(summary: Summary, drawn: Summary) -> Section:
-    charts = [*split_charts(drawn), *counter_charts(summary)]
+    charts = [*worst_job_charts(summary), *split_charts(drawn), *counter_charts(summary)]
     parts = (Figures(charts), *counters_note(summary), *worst_jobs(summary))
     return Section("why", "Why late", parts)
 

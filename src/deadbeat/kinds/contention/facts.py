@@ -192,10 +192,22 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
         ("Date", str(summary.meta.get("created_at") or UNKNOWN)),
         (
             "Simulated" if "SIMULATED" in labels(summary) else "Measured",
-            f"{_rows_are(summary)} · {counted(len(summary.sets), 'task set')}"
-            f" · {counted(jobs, 'job')}",
+            f"{_rows_are(summary)} · {_sets_are(summary)} · {counted(jobs, 'job')}",
         ),
         *((("Precision", known),) if known else ()),
+    )
+
+
+def _sets_are(summary: Summary) -> str:
+    """``132 task sets``; ``120 of 132 task sets`` where some failed or are missing."""
+    there = len(summary.sets)
+    planned = int(number(summary.meta.get("planned")) or 0)
+    tried = there + len(_mapping(summary.meta.get("failed")))
+    every = max(planned, tried)
+    return (
+        f"{there:,} of {counted(every, 'task set')}"
+        if every > there
+        else counted(there, "task set")
     )
 
 

@@ -10,12 +10,15 @@ import attrs
 from deadbeat.kinds.contention.blame import BlamedRun, blame_late
 from deadbeat.kinds.contention.causes import in_us
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
+from deadbeat.kinds.contention.worst_job import moment_of
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
+from deadbeat.model.moment import WorstMoment
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import LateJob, RunTrace
 from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.serial import to_plain
 from deadbeat.store.traces import MOST
 from deadbeat.trace.jobs import JOBS_PER_RUN, Lateness, worst_jobs
 
@@ -34,17 +37,21 @@ class Worst:
     count: int = WORST
     _heap: list[tuple[tuple[int, float], int, RunKey, Lateness]] = attrs.field(factory=list)
     _seen: int = 0
+    _first: tuple[tuple[int, float], RunKey, Lateness] | None = None
 
     def consider(self, key: RunKey, table: JobTable) -> None:
         """Takes the jobs of ``table`` that belong to the worst: those whose response was split, and
         rows of such as never finished, of a run whose responses are split."""
         split = bool(int(table.header["flags"]) & j.RUN_SPLIT)
         for late in worst_jobs(table, self.count):
+            score = (late.tardiness_ns, late.response_share)
+            if self._first is None or score > self._first[0]:
+                self._first = score, key, late
             if not (table.jobs["flags"][late.job] & j.JOB_SPLIT if late.finished else split):
                 continue
             # of equals the first stays: runs come in a fixed order
             self._seen -= 1
-            entry = ((late.tardiness_ns, late.response_share), self._seen, key, late)
+            entry = (score, self._seen, key, late)
             if len(self._heap) < self.count:
                 heapq.heappush(self._heap, entry)
             elif entry > self._heap[0]:
@@ -55,6 +62,17 @@ class Worst:
     def keys(self) -> set[RunKey]:
         """The runs they belong to."""
         return {key for _, _, key, _ in self._heap}
+
+    def moment(self, store: CampaignStore) -> WorstMoment | None:
+        """The worst job of all over time, whether its response was split or not.
+
+        Raises:
+            DataError: A file of the campaign is damaged, other than those of events.
+        """
+        if self._first is None:
+            return None
+        _, key, late = self._first
+        return moment_of(key.text, _table(store, key), late, _trace_of(store, key)[0])
 
     def named(self, store: CampaignStore) -> LateJobs:
         """What each is put down to, the worst first, and what is to be known of their events.
@@ -105,7 +123,7 @@ def late_of(store: CampaignStore, *, count: int = WORST) -> LateJobs:
     """
     worst = Worst(count)
     for key in sorted(store.committed()):
-        worst.consider(key, without_overlapped(store.table(key))[0])
+        worst.consider(key, _table(store, key))
     return worst.named(store)
 
 
@@ -155,9 +173,13 @@ def _notes(jobs: Sequence[LateJob]) -> Iterator[str]:
         )
 
 
+def _table(store: CampaignStore, key: RunKey) -> JobTable:
+    return without_overlapped(store.table(key))[0]
+
+
 def run_of(store: CampaignStore, key: RunKey, trace: RunTrace | None) -> BlamedRun:
     """``key`` with its trace and its plan, as far as they are there."""
-    table, _ = without_overlapped(store.table(key))
+    table = _table(store, key)
     planned = store.programs.planned(key)
     return BlamedRun.of(
         key.text, table, trace=trace, task_set=planned.task_set if planned else None
@@ -165,16 +187,18 @@ def run_of(store: CampaignStore, key: RunKey, trace: RunTrace | None) -> BlamedR
 
 
 def late_facts(store: CampaignStore, worst: Worst) -> dict[str, object]:
-    """``causes``, ``causes_unavailable`` and ``causes_notes`` of a summary's meta; nothing where no
-    response was split.
+    """``worst_job`` of a summary's meta; where responses were split also ``causes``,
+    ``causes_unavailable`` and ``causes_notes``.
 
     Raises:
         DataError: A file of the campaign is damaged, other than those of events.
     """
-    late = worst.named(store)
+    late, moment = worst.named(store), worst.moment(store)
+    drawn: dict[str, object] = {"worst_job": to_plain(moment)} if moment else {}
     if not late.jobs:
-        return {}
+        return drawn
     return {
+        **drawn,
         "causes": [attrs.asdict(job) for job in late.jobs],
         "causes_unavailable": late.unavailable,
         "causes_notes": list(late.notes),

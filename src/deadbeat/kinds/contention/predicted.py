@@ -20,11 +20,17 @@ class PointPair:
 
     place: str
     cores: int
+    tasks: int
     task_sets: int
     predicted: float
     measured: float
     predicted_misses: int
     measured_misses: int
+
+    @property
+    def contested(self) -> bool:
+        """Whether tasks share a core: else the simulation can say nothing but C."""
+        return self.tasks > self.cores
 
     @property
     def ratio(self) -> float:
@@ -43,6 +49,7 @@ def pairs(summary: Summary) -> tuple[PointPair, ...]:
                     place=f"M = {row['cores']}, {place(row)}"
                     + (f", D/C = {factor_of(row):g}" if several else ""),
                     cores=int(row["cores"]),
+                    tasks=max(int(number(each.get("tasks")) or 0) for each in sets),
                     task_sets=len(sets),
                     predicted=_mean(sets, "response_ratio_predicted"),
                     measured=_mean(sets, "response_ratio_mean"),
@@ -89,10 +96,13 @@ def origin(summary: Summary) -> str:
 
 
 def predicted_parts(summary: Summary) -> tuple[Part, ...]:
-    """The table of the page, or why there is none."""
-    found = pairs(summary)
+    """The table of the page without the points with one task a core, or why there is none."""
+    found = [pair for pair in pairs(summary) if pair.contested]
     if not found:
-        nothing = "no run under SCHED_FIFO with a finished job is in this campaign"
+        nothing = (
+            "no run under SCHED_FIFO with several tasks a core and a finished job is in this"
+            " campaign"
+        )
         return (Sentence(f"Nothing was predicted: {nothing}."),)
     how = (
         "Predicted: the same releases simulated under partitioned SCHED_FIFO, every job taking"

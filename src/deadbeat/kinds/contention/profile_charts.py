@@ -39,6 +39,8 @@ from deadbeat.report.charts import (
 _CURVES = 6
 _ALPHAS = 5
 _RHO, _ALPHA = "synchronisation share ρ", "contended ratio α"
+#: Distributions of fewer jobs are drawn as steps.
+_FEW_JOBS = 300
 #: Marks of one panel.
 _MARKS = 1500
 
@@ -275,7 +277,9 @@ def _shares(item: JobHistogram, look: int) -> Curve:
         shares.append(100 * below / sum(counts))
     edges = tuple(float(edge) for edge in item["edges"][first : last + 1])
     label = f"α = {float(item['contended_ratio']):g} ({sum(counts):,} jobs)"
-    return Curve(label=label, kind="plain", look=look, x=edges, y=tuple(shares))
+    # Of few jobs every step shows; a line between bins would promise more.
+    kind = "steps" if below < _FEW_JOBS else "plain"
+    return Curve(label=label, kind=kind, look=look, x=edges, y=tuple(shares))
 
 
 def predicted_charts(summary: Summary) -> list[Chart]:

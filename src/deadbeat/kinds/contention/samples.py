@@ -133,7 +133,6 @@ def _miss_chart(made_of: Sequence[SetSample]) -> Chart:
     # Most of a curve from 0 to 100 % would be the zeros, which have their bar.
     least = min((100 * (1 - len(own) / count) for _, count, own in missed), default=0.0)
     ends = (least - 0.06 * (100 - least) - 0.1, 101 - 0.01 * least)
-    calm = "no set missed a deadline"
     panels = (
         Panel(
             title="Sets without a miss", x_label="task sets of", y_label="task sets (%)",
@@ -142,14 +141,14 @@ def _miss_chart(made_of: Sequence[SetSample]) -> Chart:
         ),
         Panel(
             title="Histogram, zeros left out", x_label=_MISS_AXIS, x_log=True,
-            y_label="task sets per bin (% of all)", empty=calm,
+            y_label="task sets per bin (% of all)",
             curves=tuple(
                 _named(histogram(own, edges, of=count), sample) for sample, count, own in missed
             ),
         ),
         Panel(
             title="Cumulative, from the share without a miss", x_label=_MISS_AXIS,
-            y_label="task sets at or below (%)", x_log=True, y_limits=ends, empty=calm,
+            y_label="task sets at or below (%)", x_log=True, y_limits=ends,
             curves=tuple(
                 _named(cumulative(own, of=count), sample) for sample, count, own in missed
             ),
@@ -160,7 +159,6 @@ def _miss_chart(made_of: Sequence[SetSample]) -> Chart:
             curves=tuple(
                 _named(percentiles(own, of=count), sample) for sample, count, own in missed
             ),
-            empty=calm,
         ),
     )  # fmt: skip
     return Chart(
@@ -170,8 +168,10 @@ def _miss_chart(made_of: Sequence[SetSample]) -> Chart:
             "Sets without a miss have their own bar: a logarithmic axis has no zero."
             " A curve of the cumulative distribution begins at their share, one of the percentiles"
             " where they end."
+            if missed
+            else "No set missed a deadline."
         ),
-        panels=panels,
+        panels=panels if missed else panels[:1],
     )
 
 

@@ -221,7 +221,9 @@ class CampaignSpec(TaskSetSpec):
             yield Problem("loaded", text, "leave one of the two out")
         known = PRESETS if profile else stress.PRESETS
         if self.preset not in known:
-            text = f"{self.preset} is no preset of a {'profile' if profile else 'stress campaign'}"
+            text = (
+                f"{self.preset} is not a preset of a {'profile' if profile else 'stress campaign'}"
+            )
             yield Problem("preset", text, nearest(self.preset, known))
         if not profile and self.cores is not None:
             yield Problem("cores", "a stress campaign has its own", "write them in [stress]")

@@ -433,6 +433,7 @@ def _meta(
         ],
         "failed": {key.text: failure for key, failure in sorted(attempts.failed.items())},
         "precision": None if attempts.precision is None else to_plain(attempts.precision),
+        "planned": None if attempts.precision else len(attempts.planned),
         "runs_digest": attempts.digest(),
     }
 

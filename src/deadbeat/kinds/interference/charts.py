@@ -18,6 +18,7 @@ from deadbeat.report.charts import (
     Panel,
     aside,
     curve,
+    moment_chart,
     spread,
     stacked,
 )
@@ -61,6 +62,8 @@ def load_charts(summary: LoadSummary) -> list[Chart]:
             " Arrows, where none was seen: as many occasions of failure per second may still hide"
             " (failures in a row are one occasion)."
         )
+    worst = summary.worst
+    title = "The longest round over time"
     return [
         Chart(name="load-failures", title="Missed deadlines", caption=caption, panels=(failures,)),
         Chart(
@@ -104,6 +107,7 @@ def load_charts(summary: LoadSummary) -> list[Chart]:
             " in pairs of runs of one repeat. Bands: 95 %.",
             panels=(_work(sides),),
         ),
+        *([moment_chart(worst, name="load-worst", title=title)] if worst else []),
     ]
 
 
@@ -155,7 +159,7 @@ def _responses(title: str, cells: Iterable[tuple[str, LoadCell]], deadline_ns: i
         x_label="response time (ms)",
         y_label="rounds that take longer (%)",
         curves=tuple(
-            _exceeding(cell.response, label, look)
+            _exceeding(cell.response, f"{label} (n = {cell.response.total:,})", look)
             for look, (label, cell) in enumerate(cells)
             if cell.response is not None
         ),

@@ -98,7 +98,7 @@ class Remedies:
         listed = items(value, "a list of remedies", "pin,governor")
         for word in listed:
             if word not in known:
-                raise refuse(f"{shown(word)} is no remedy", nearest(str(word), known))
+                raise refuse(f"{shown(word)} is not a remedy", nearest(str(word), known))
         if len(set(listed)) != len(listed):
             raise refuse(f"{shown(value)} names a remedy twice", "name each once")
         return tuple(name for name in known if name in listed)
@@ -252,7 +252,7 @@ def preset(name: str, layer: Mapping[str, object]) -> dict[str, object]:
     """
     if name not in PRESETS:
         known = list(PRESETS)
-        raise UsageError(f"--preset: {shown(name)} is none", f"use {', '.join(known)}")
+        raise UsageError(f"--preset: {shown(name)} is not a choice", f"use {', '.join(known)}")
     found: dict[str, object] = {**PRESETS[name], **layer}
     if "round" in layer:
         found.pop("additions", None)

@@ -32,6 +32,7 @@ from deadbeat.kinds.interference.estimates import (
 from deadbeat.kinds.interference.lost import PAIRS_MIN, SceneMachine, lost_of
 from deadbeat.kinds.interference.plan import plan
 from deadbeat.kinds.interference.spec import read_spec
+from deadbeat.kinds.interference.worst_round import worst_round
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import (
     ALL,
@@ -220,6 +221,7 @@ def summarise_load(
         causes=causes_of(valid, cells, machine, traced, alone_ns=alone_ns),
         problems=_problems(everything),
         beside=beside_load(everything),
+        worst=worst_round((run for run in everything if run is not traced), asked.deadline_ns),
         done=len(everything),
     )
 

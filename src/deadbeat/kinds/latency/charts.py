@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,48 +25,67 @@ from deadbeat.kinds.latency.words import (
 from deadbeat.model.latency import LatencyRun, LateWakeUp, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.model.words import time_text
-from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve
+from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, aside, curve
 
 _PERCENTILES = ("mean", "p50", "p99", "p99.9", "p99.99")
 _MAXIMA = ("max", "max_of_a_run")
 #: How far, as a factor, intervals are shown beyond all points.
 _BEYOND = 5.0
+#: Of the place of a load, what its points take up beside each other.
+_ROOM = 0.4
 #: A quantity looks the same in every panel.
 _LOOKS = {name: look for look, name in enumerate((*_PERCENTILES, *reversed(_MAXIMA)))}
 CAPTION = (
     "All CPUs together, missed periods added where the engine reports them. Bars: 95 %; an end that"
     " cannot be bounded, for want of wake-ups or of runs, is left out, and one far from"
     " every point is cut by the frame. The maximum is one sample, however long was measured, and"
-    " has no interval; the maximum of one run has one."
+    " has no interval; the maximum of one run has one. A percentile beyond which no wake-up lies"
+    " would be the maximum: it is left out."
 )
 
 
 def load_charts(summary: LatencySummary) -> list[Chart]:
-    """A chart for each engine: CPU load as a line, other loads as points beside it."""
-    engines = engines_of(summary.cells)
-    return [_load_chart(summary, engine, alone=len(engines) == 1) for engine in engines]
-
-
-def _load_chart(summary: LatencySummary, engine: str, *, alone: bool) -> Chart:
+    """The maxima of all engines beside each other, and the percentiles of each; CPU load as a line,
+    other loads as points beside it."""
     # Also cells without a valid run: an empty place says what is missing.
-    cells = [cell for cell in summary.cells if cell.engine == engine]
+    engines, cells = engines_of(summary.cells), summary.cells
+    if not engines:
+        return []
     loads, marks = loads_of(cells), deadline_marks(summary.deadlines_ns, axis="y")
+    alone = len(engines) == 1
 
-    def panel(title: str, names: Iterable[str]) -> Panel:
-        each = (
-            quantity_curves(cells, loads, name, QUANTITY_WORDS[name], look=_LOOKS[name])
-            for name in names
+    def panel(title: str, drawn: Sequence[tuple[str, str]]) -> Panel:
+        curves: list[Curve] = []
+        for place, (engine, name) in enumerate(drawn):
+            words = QUANTITY_WORDS[name]
+            several = name in _MAXIMA and not alone
+            curves += quantity_curves(
+                [cell for cell in cells if cell.engine == engine],
+                loads,
+                name,
+                f"{words}, {engine}" if several else words,
+                look=place if several else _LOOKS[name],
+                aside=aside(place, len(drawn), room=_ROOM),
+            )
+        return loads_panel(title, loads, curves, marks=marks)
+
+    return [
+        Chart(
+            name=f"latency-load-{engines[0]}" if alone else "latency-load",
+            title="Latency against load",
+            caption=" ".join(filter(None, (without_run(cells), CAPTION))),
+            panels=(
+                panel("Maxima", [(engine, name) for engine in engines for name in _MAXIMA]),
+                *(
+                    panel(
+                        "Mean and percentiles" + ("" if alone else f", {engine}"),
+                        [(engine, name) for name in _PERCENTILES],
+                    )
+                    for engine in engines
+                ),
+            ),
         )
-        return loads_panel(title, loads, [*chain(*each)], marks=marks)
-
-    return Chart(
-        name=f"latency-load-{engine}",
-        title="Latency against load",
-        option="" if alone else engine,
-        family="" if alone else "latency-load",
-        caption=" ".join(filter(None, (without_run(cells), CAPTION))),
-        panels=(panel("Maxima", _MAXIMA), panel("Mean and percentiles", _PERCENTILES)),
-    )
+    ]
 
 
 def loads_panel(
@@ -114,6 +132,8 @@ def quantity_curves(
     for place, load in enumerate(loads):
         cell = next((cell for cell in cells if cell.load == load), None)
         if cell is None or (quantity := cell.whole.honest[name]).value_ns is None:
+            continue
+        if cell.whole.honest.is_maximum(name):
             continue
         text = f"{load_words(load)}: {interval_text(quantity)}; {rests_on(cell.whole)}"
         x, y = place + aside, quantity.value_ns

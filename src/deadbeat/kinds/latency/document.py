@@ -172,6 +172,23 @@ def _by_load(summary: LatencySummary) -> Table:
     )
 
 
+def _by_cpu(summary: LatencySummary) -> list[Part]:
+    """Minimum, mean and maximum of each CPU, as cyclictest has them, where the latest was."""
+    found = [cell for cell in summary.cells if cell.cpus]
+    if not found:
+        return []
+    cell = max(found, key=lambda cell: cell.whole.raw["max"].value_ns or 0)
+    table = Table(
+        name="worst-cpus-table",
+        title="Min, mean and max of each CPU",
+        columns=[c for c in MATRIX_COLUMNS if c.key in ("CPU", "max", "min", "mean", "wake-ups")],
+        order=("CPU", "wake-ups", "min", "mean", "max"),
+        rows=[MatrixLine(cell, row, row.raw, corrected=False) for row in cell.cpus],
+        dense=True,
+    )
+    return [Subsection(f"Each CPU under load {load_words(cell.load)}, {cell.engine}, µs", [table])]
+
+
 def _steps(summary: LatencySummary) -> list[tuple[str, str]]:
     """What to do next."""
     if any(label.lower() == "simulated" for label in summary.labels):
@@ -540,6 +557,7 @@ def _answer(summary: LatencySummary) -> tuple[Part, ...]:
         *(Sentence(text, terminal=True) for text in words.tail_sentences(summary)),
         *((Sentence(f"{summary.beside}.", terminal=True),) if summary.beside else ()),
         Lines([lines for _, lines in loads], heads=[load for load, _ in loads]),
+        *_by_cpu(summary),
         Lines(split.cause_lines(summary.cells), terminal=True, page=False),
         Lines(_invalid_lines(summary), terminal=True, page=False),
     )

@@ -161,15 +161,20 @@ def by_cpu(cell: CellSummary, shown: Sequence[int]) -> tuple[Named, ...]:
     """
     found = {row.cpu: row.raw.histogram for row in cell.cpus}
     named = [
-        Named(label=f"CPU {cpu}", histogram=found[cpu], look=look)
+        Named(label=_counted(f"CPU {cpu}", found[cpu]), histogram=found[cpu], look=look)
         for look, cpu in enumerate(shown)
         if cpu in found
     ]
     rest = [histogram for cpu, histogram in found.items() if cpu not in shown]
     if not rest:
         return tuple(named)
-    others = Named(label=f"the other {len(rest)} CPUs", histogram=pool(rest), look=len(shown))
-    return (*named, others)
+    others, label = pool(rest), f"the other {len(rest)} CPUs"
+    return (*named, Named(label=_counted(label, others), histogram=others, look=len(shown)))
+
+
+def _counted(label: str, histogram: Histogram) -> str:
+    """With how many wake-ups a curve rests on."""
+    return f"{label} (n = {histogram.total:,})"
 
 
 def deadline_marks(deadlines_ns: Sequence[int], axis: str = "x") -> tuple[Mark, ...]:
@@ -240,9 +245,11 @@ def tail_charts(summary: LatencySummary) -> list[Chart]:
 
 def _tail_panel(cell: CellSummary) -> Panel:
     corrected = cell.whole.changed
-    curves = [tail_curve("as measured", cell.whole.raw.histogram, look=0)]
+    measured = cell.whole.raw.histogram
+    curves = [tail_curve(_counted("as measured", measured), measured, look=0)]
     if corrected is not None:
-        curves.append(tail_curve("corrected", corrected.histogram, look=1))
+        label = _counted("corrected", corrected.histogram)
+        curves.append(tail_curve(label, corrected.histogram, look=1))
     known = "" if cell.whole.corrected is not None else "; this engine does not allow a correction"
     if not cell.whole.runs:
         known = f": {len(cell.invalid)} runs, none valid"
@@ -292,7 +299,11 @@ def overlay_charts(sides: Iterable[tuple[str, Sequence[LatencyRun]]]) -> list[Ch
     charts = []
     for load, engine in sorted(places, key=lambda place: (load_order(place[0]), place[1])):
         named = [
-            Named(label=name, histogram=cells[load, engine], look=look)
+            Named(
+                label=_counted(name, cells[load, engine]),
+                histogram=cells[load, engine],
+                look=look,
+            )
             for look, (name, cells) in enumerate(pooled)
             if (load, engine) in cells
         ]

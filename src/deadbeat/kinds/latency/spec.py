@@ -339,7 +339,7 @@ def _no_strengths(loads: Sequence[LoadPoint], cpus: int) -> list[Problem]:
     for point in loads:
         offered = strengths(LOADS[point.profile], cpus)
         if point.percent and point.percent not in offered:
-            text = f"{load_word(point)} is no whole number of workers on CPUs numbering {cpus}"
+            text = f"{load_word(point)} is not a whole number of workers on CPUs numbering {cpus}"
             known = ", ".join(map(str, offered))
             found.append(Problem("loads", text, f"there {point.profile} has {known} %"))
     return found

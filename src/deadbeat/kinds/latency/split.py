@@ -12,8 +12,9 @@ from attrs import frozen
 from deadbeat.kinds.latency.words import US, engines_of, load_words
 from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
+from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.model.words import time_text
-from deadbeat.report.charts import Chart, Panel, stacked
+from deadbeat.report.charts import Chart, Panel, moment_chart, stacked
 from deadbeat.report.document import Column, Lines, Part, Sentence, Subsection, Table, said
 
 PART_WORDS: Mapping[str, str] = {
@@ -103,8 +104,31 @@ def split_charts(cells: Sequence[CellSummary]) -> list[Chart]:
         _stacked("The worst traced", names, [item.split.worst.parts for item in every]),
     )
     return [
-        Chart(name="latency-split", title="Where the latency went", caption=_CAPTION, panels=panels)
+        Chart(
+            name="latency-split", title="Where the latency went", caption=_CAPTION, panels=panels
+        ),
+        *_worst_chart(max(every, key=attrgetter("worst_ns"))),
     ]
+
+
+def _worst_chart(item: TracedWakeUp) -> list[Chart]:
+    """The latest traced wake-up of all over time; nothing where its events are incomplete."""
+    parts = item.split.worst.parts
+    if set(parts) != set(PATH_PARTS):
+        return []
+    stretches, at = [], 0
+    for row, part in enumerate(PATH_PARTS):
+        words, end = PART_WORDS[part], at + parts[part]
+        stretches.append(Activity(row=row, kind=words, begin_ns=at, end_ns=end))
+        at = end
+    moment = WorstMoment(
+        what=cause_line(item),
+        rows=tuple(PART_WORDS.values()),
+        stretches=tuple(stretches),
+        marks={"timer": 0, "awake": at},
+        source="Drawn from the kernel's events.",
+    )
+    return [moment_chart(moment, name="latency-worst", title="The worst traced wake-up over time")]
 
 
 _PLACE = (

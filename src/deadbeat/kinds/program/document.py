@@ -12,7 +12,7 @@ from deadbeat.kinds.program.results import ProgramCell, ProgramStore, ProgramSum
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import count_of, time_text
-from deadbeat.report.charts import Chart, Curve, Panel, log_edges
+from deadbeat.report.charts import Chart, Curve, Mark, Panel, log_edges
 from deadbeat.report.document import (
     Column,
     Document,
@@ -115,7 +115,7 @@ def _charts(found: ProgramSummary) -> list[Chart]:
         share = 100 * counts / cell.jobs
         curves.append(
             Curve(
-                label=f"{cell.name}, CPU {cell.cpu}",
+                label=f"{cell.name}, CPU {cell.cpu} (n = {cell.jobs:,})",
                 x=tuple(map(float, edges)),
                 y=(*map(float, share), 0.0),
                 kind="steps",
@@ -127,6 +127,10 @@ def _charts(found: ProgramSummary) -> list[Chart]:
         x_label="response time, µs",
         y_label="jobs, %",
         curves=tuple(curves),
+        marks=tuple(
+            Mark(axis="x", at=limit / 1e3, label=f"deadline {time_text(limit)}")
+            for limit in sorted({cell.deadline_ns for cell in found.cells if cell.deadline_ns})
+        ),
         x_log=True,
     )
     jobs = sum(cell.jobs for cell in found.cells)

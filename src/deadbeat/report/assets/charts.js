@@ -130,6 +130,16 @@ const deadbeatCharts = (function () {
     }));
   }
 
+  /* Stretches of time on rows. */
+  function spanTraces(panel) {
+    return panel.spans.map((layer) => ({
+      type: "bar", orientation: "h", y: layer.rows, base: layer.begin, x: layer.end.map((end, k) => end - layer.begin[k]), width: 0.62,
+      name: plain(layer.label), showlegend: true, hoverinfo: "text",
+      hovertext: layer.rows.map((row, k) => `<b>${plain(panel.rows[row])}</b><br>${wrapped(layer.texts[k] || layer.label)}<br>from ${digits(layer.begin[k])} to ${digits(layer.end[k])}`),
+      marker: {color: hue(layer.look), pattern: {shape: of(HATCHES, layer.look), bgcolor: hue(layer.look), fgcolor: "#ffffff", solidity: 0.25, size: 7}, line: {width: 0}},
+    }));
+  }
+
   const COLOURED = ["shown", "at-least"], MEASURED = [...COLOURED, "faint", "at-most"];
   const valued = (heat, states) => heat.values.map((line, r) => line.map((value, k) => states.includes(heat.states[r][k]) ? value : null));
 
@@ -268,13 +278,13 @@ const deadbeatCharts = (function () {
         [`${mark.axis}0`]: mark.at, [`${mark.axis}1`]: to, fillcolor: c.soft, opacity: mark.to === null ? 0.9 : 0.2,
         line: mark.to === null ? {color: c.soft, width: 1.2, dash: mark.label ? "dash" : "solid"} : {width: 0},
         name: plain(mark.label), legendgroup: plain(mark.label), // Two marks of one name have one entry.
-        showlegend: Boolean(mark.label) && panel.marks.findIndex((other) => other.label === mark.label) === k,
+        showlegend: Boolean(mark.label) && !panel.rows.length && panel.marks.findIndex((other) => other.label === mark.label) === k,
       };
     });
   }
 
   function layout(panel, width, legend) {
-    const names = [...new Set(panel.curves.concat(panel.bars, panel.marks).map((item) => item.label).filter(Boolean))];
+    const names = [...new Set(panel.curves.concat(panel.bars, panel.spans, panel.rows.length ? [] : panel.marks).map((item) => item.label).filter(Boolean))];
     const across = Math.max(1, Math.floor(width / (Math.max(0, ...names.map((name) => name.length)) * 7 + 55)));
     const rows = names.length > 1 ? Math.ceil(names.length / across) : 0;
     const made = frame({
@@ -298,7 +308,20 @@ const deadbeatCharts = (function () {
         made.height += Math.round(longest / 2); // sin 30°: the names take it, not the drawing.
       }
     }
-    if (!panel.y_log && !panel.y_limits && !panel.heat && !panel.categories.length) made.yaxis.rangemode = "tozero";
+    if (panel.rows.length) {
+      const short = width < 480 ? 13 : 28, cut = (name) => name.length > short ? `${name.slice(0, short - 1)}…` : name;
+      Object.assign(made.yaxis, {tickmode: "array", tickvals: panel.rows.map((_, k) => k), ticktext: panel.rows.map((name) => plain(cut(name))), showgrid: false, range: [panel.rows.length - 0.5, -0.5]});
+      Object.assign(made, {barmode: "overlay", height: 130 + 34 * panel.rows.length + 21 * rows});
+      made.margin.t = 40;
+      // Each other name a line higher: finish and deadline may lie close.
+      made.annotations = panel.marks.map((mark, k) => ({text: plain(mark.label), x: mark.at, y: 1, yref: "paper", yanchor: "bottom", yshift: k % 2 ? 15 : 0, showarrow: false, font: {size: 11}}));
+    } else if (!panel.y_log && !panel.y_limits && !panel.heat && !panel.categories.length) {
+      // Room below 0, so that a mark there does not lie on the names of the axis.
+      const top = Math.max(0, ...panel.curves.flatMap((curve) => [...curve.y, ...curve.high]).filter(Number.isFinite));
+      const least = Math.min(0, ...panel.curves.flatMap((curve) => [...curve.y, ...curve.low]).filter(Number.isFinite));
+      if (panel.curves.length && least === 0 && top > 0 && panel.curves.every((curve) => curve.kind !== "steps")) made.yaxis.range = [-0.045 * top, 1.08 * top];
+      else made.yaxis.rangemode = "tozero";
+    }
     if (panel.blank) {
       made.annotations = [{text: plain(panel.empty), x: 0.5, y: 0.5, xref: "paper", yref: "paper", showarrow: false, font: {size: 14, color: colours().soft}}];
       ["xaxis", "yaxis"].forEach((name) => Object.assign(made[name], {showticklabels: false, showgrid: false}));
@@ -322,7 +345,7 @@ const deadbeatCharts = (function () {
     try {
       await plotlyReady;
       if (panel.surface && !WEBGL) throw new Error("it needs WebGL. The heat map above it shows the same numbers, the folder figures/ has it as a picture");
-      const traces = panel.surface ? surfaceTraces(panel) : panel.heat ? heatTraces(panel, width) : panel.bars.length ? barTraces(panel) : panel.curves.flatMap(curveTraces).concat(boundEntry(panel, bound));
+      const traces = panel.surface ? surfaceTraces(panel) : panel.heat ? heatTraces(panel, width) : panel.spans.length ? spanTraces(panel) : panel.bars.length ? barTraces(panel) : panel.curves.flatMap(curveTraces).concat(boundEntry(panel, bound));
       const made = panel.surface ? surfaceLayout(panel) : layout(panel, width, legend);
       node.style.height = `${made.height}px`; // The drawing does not stretch its place: what follows would lie below it.
       const library = panel.surface ? await Plotly.raised() : Plotly;
@@ -424,6 +447,9 @@ const deadbeatCharts = (function () {
     } else if (panel.bars.length) {
       lines.push(["layer", panel.x_label, panel.y_label]);
       panel.bars.forEach((layer) => layer.y.forEach((value, k) => lines.push([layer.label, panel.categories[k], value])));
+    } else if (panel.spans.length) {
+      lines.push(["row", "what", "begin", "end", panel.x_label]);
+      panel.spans.forEach((layer) => layer.rows.forEach((row, k) => lines.push([panel.rows[row], layer.label, layer.begin[k], layer.end[k], layer.texts[k]])));
     } else {
       lines.push(["curve", panel.x_label, panel.y_label, "low", "high", "n"]);
       panel.curves.forEach((curve) => curve.x.forEach((x, k) => lines.push([curve.label, x, curve.y[k], curve.low[k], curve.high[k], curve.n[k]])));
@@ -472,7 +498,7 @@ const deadbeatCharts = (function () {
   draw();
 
   /* A panel as `charts.py` makes one, with what it does not name left at nothing. */
-  const EMPTY = {x_label: "", y_label: "", curves: [], bars: [], categories: [], heat: null, surface: false, marks: [], x_log: false, y_log: false, x_limits: null, y_limits: null, x_ticks: [], blank: false, empty: ""};
+  const EMPTY = {x_label: "", y_label: "", rows: [], spans: [], curves: [], bars: [], categories: [], heat: null, surface: false, marks: [], x_log: false, y_log: false, x_limits: null, y_limits: null, x_ticks: [], blank: false, empty: ""};
   const CURVE = {low: [], high: [], bands: [], limits: [], n: [], texts: [], look: 0, kind: "steps", label: ""};
   function show(id, panel) {
     others.set(id, Object.assign({}, EMPTY, panel, {curves: panel.curves.map((curve) => Object.assign({}, CURVE, curve))}));

@@ -59,7 +59,8 @@
     if (state.view === "histogram") return {kind: "steps", x: found.edges, y: [...found.counts.map(percent), 0]};
     let below = 0;
     const y = [0, ...found.counts.map((count) => percent(below += count))];
-    return {kind: "plain", x: found.edges, y: state.view === "cdf" ? y : y.map((share) => share >= 100 ? null : 100 - share)};
+    // Of few jobs every step shows; a line between bins would promise more.
+    return {kind: found.total < 300 ? "steps" : "plain", x: found.edges, y: state.view === "cdf" ? y : y.map((share) => share >= 100 ? null : 100 - share)};
   }
 
   const SHARES = {histogram: "jobs per bin (%)", cdf: "jobs at or below (%)", tail: "jobs above (%)"};
@@ -69,9 +70,9 @@
     const kind = DISTRIBUTIONS.find((item) => item[0] === state.distribution);
     const own = findDistribution(state.cores, rho, alpha, kind[0]);
     const still = alpha === base ? null : findDistribution(state.cores, rho, base, kind[0]);
-    const curves = [];
-    if (own) curves.push(Object.assign({label: `this point (α = ${alpha})`, look: 0}, shares(own)));
-    if (own && still) curves.push(Object.assign({label: `α = ${base}, same ρ`, look: 1}, shares(still)));
+    const curves = [], jobsOf = (found) => `n = ${found.total.toLocaleString("en-GB")}`;
+    if (own) curves.push(Object.assign({label: `this point (α = ${alpha}), ${jobsOf(own)}`, look: 0}, shares(own)));
+    if (own && still) curves.push(Object.assign({label: `α = ${base}, same ρ, ${jobsOf(still)}`, look: 1}, shares(still)));
     const edges = [own, still].filter(Boolean).flatMap((item) => [item.edges[0], last(item.edges)]);
     const narrow = byId("distribution").clientWidth < 480;
     const words = `Distribution of the ${kind[1]} over jobs, ${pointWords(state.cores, rho, alpha)}`;

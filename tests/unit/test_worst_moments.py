@@ -1,0 +1,74 @@
+"""The worst job, wake-up and round over time; what stands on the pages beside them."""
+
+from __future__ import annotations
+
+from attrs import evolve
+from helpers.demo_summary import demo_summary
+
+from deadbeat.kinds.contention.facts import head_facts
+from deadbeat.kinds.contention.worst_job import worst_job_charts
+from deadbeat.model.moment import Activity, WorstMoment
+from deadbeat.report.charts import chart_data, moment_chart
+from deadbeat.report.paper import Words, draw_charts
+from deadbeat.store.serial import to_plain
+
+MOMENT = WorstMoment(
+    what="job 3",
+    rows=("CPU 0", "CPU 1"),
+    stretches=(
+        Activity(row=0, kind="this job", begin_ns=1_000, end_ns=40_000),
+        Activity(row=1, kind="other threads", begin_ns=0, end_ns=9_000, text="<b>kworker</b>"),
+    ),
+    marks={"release": 0, "finish": 40_000, "deadline": 50_000},
+    source="Drawn from the kernel's events.",
+)
+
+
+def test_stretches_lie_on_their_rows_between_release_and_deadline() -> None:
+    chart = moment_chart(MOMENT, name="worst", title="The worst")
+    (panel,) = chart.panels
+    assert [(each.rows, each.begin, each.end) for each in panel.spans] == [
+        ((0,), (1.0,), (40.0,)),
+        ((1,), (0.0,), (9.0,)),
+    ]
+    assert [(mark.label, mark.at) for mark in panel.marks] == [
+        ("release", 0.0), ("finish", 40.0), ("deadline", 50.0),
+    ]  # fmt: skip
+    assert panel.x_limits is not None
+    assert panel.x_limits[0] < 0
+    assert panel.x_limits[1] > 50
+    ((name, drawn),) = draw_charts([chart], Words(labels="", caption=""), ("svg",))
+    assert name == "worst.svg"
+    assert b"CPU 1" in drawn and b"deadline" in drawn
+
+
+def test_a_deadline_far_beyond_the_finish_is_told_and_not_drawn() -> None:
+    late = evolve(MOMENT, marks={"release": 0, "finish": 40_000, "deadline": 4_000_000})
+    chart = moment_chart(late, name="worst", title="The worst")
+    assert "The deadline is at 4 ms, beyond the chart." in chart.caption
+    assert [mark.label for mark in chart.panels[0].marks] == ["release", "finish"]
+
+
+def test_a_worst_job_that_somebody_else_wrote_is_drawn_only_where_it_is_whole() -> None:
+    def charts(value: object) -> list[object]:
+        summary = demo_summary(cores=(2,), steps=1, sets_per_point=1)
+        return [*worst_job_charts(evolve(summary, meta=dict(summary.meta) | {"worst_job": value}))]
+
+    (chart,) = charts(to_plain(MOMENT))
+    assert chart_data([chart])[0]["panels"][0]["rows"] == ["CPU 0", "CPU 1"]
+    broken = to_plain(evolve(MOMENT, rows=("CPU 0",)))
+    for value in (None, "x", {}, {"what": 3, "rows": 7}, broken):
+        assert charts(value) == []
+
+
+def test_missing_task_sets_are_told_as_of_how_many() -> None:
+    summary = demo_summary(cores=(2,), steps=1, sets_per_point=1, holes=False)
+    there = len(summary.sets)
+
+    def told(**meta: object) -> str:
+        found = dict(head_facts(evolve(summary, meta=dict(summary.meta) | meta)))
+        return next(text for name, text in found.items() if name in ("Simulated", "Measured"))
+
+    assert f"{there} of {there + 2} task sets" in told(planned=there + 2, failed={})
+    assert f"{there} of {there + 1} task sets" in told(planned=None, failed={"a": {}})
+    assert " of " not in told(planned=there, failed={})
