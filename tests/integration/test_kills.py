@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,10 @@ HARDWARE = {
     ),
     "study": (("sched", "study", "thesis-fig1", "--sets", "60", "--no-figures"), 4.0),
 }
+#: A program that marks a job every 10 ms.
+_MARKS = "import deadbeat, time\nwhile True:\n    with deadbeat.mark(0): time.sleep(0.01)"
+_RUN = ("run", "--duration", "1", "--repeats", "4", "--no-figures", "--name", "marked")
+HARDWARE["run"] = ((*_RUN, "--", sys.executable, "-c", _MARKS), 4.0)
 #: The same without a machine.
 SIMULATED = {
     "profile": ("profile", "--quick", "--simulated", "--sets", "2", "--no-figures"),
@@ -64,7 +69,7 @@ def check(arguments: tuple[str, ...], number: signal.Signals, after_s: float, fo
 
 #: In ``make test``; every kind ended by a signal: test_every_kind; killed: test_cli_process,
 #: test_study_resume.
-_QUICK = (("latency", signal.SIGQUIT),)
+_QUICK = (("latency", signal.SIGQUIT), ("load", signal.SIGKILL))
 _PAIRS = [
     pytest.param(
         *(kind, number),
