@@ -193,7 +193,7 @@ _FRAMES = str.maketrans(dict.fromkeys("━─│┃┏┓┗┛┡┩╇╈└�
 @pytest.mark.parametrize(
     ("kind", "shown"),
     [
-        ("profile", r"mean slowdown so far, of the sets run now, M = 2.*ρ \\ α .* 1\.\d\d"),
+        ("profile", r"mean slowdown so far, M = 2.*ρ \\ α .* 1\.\d\d"),
         ("stress", r"slowdown so far.*group +sets +mean +worst.*random +3 +1\.\d\d"),
         ("latency", r"latest wake-up so far, µs.*idle +2 .*cpu 50 % +2 +[\d,.]+ +[\d,.]+"),
         ("load", r"missed rounds so far.*4 as it is +1 +\d+ +\d+ +\d+\.\d"),
