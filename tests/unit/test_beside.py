@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from helpers.kinds import KINDS
 
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
@@ -246,3 +247,31 @@ def test_a_comparison_says_what_ran_beside_which_side(
     assert "beside: none | ./control 'a b'" in found["differences"]
     assert main(("compare", "alone", "other", "--aa", "crowded")) == 2
     assert "another program beside" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["profile", "latency", "load"])
+def test_a_result_says_when_the_program_ended_before_the_measurement(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(KINDS[verb][0]) == 0
+    evil = "<b>\x1b[31m</script>"
+    ended = f"2026-01-01T00:00:00+00:00 {evil}: 2 starts, ended with status 3 after 4.1 s\n"
+    again = "2026-01-02T00:00:00+00:00 ./c: 1 start, was ended with the measurement after 9.0 s\n"
+    Path("runs/tiny/beside.log").write_text("before\n" * 50 + ended + again)
+    capsys.readouterr()
+    assert main(("report", "tiny", "--no-figures")) == 0
+    assert main(("show", "tiny")) == 0
+    out = capsys.readouterr().out
+    assert "ended with status 3 after 4.1 s" in out and "\x1b" not in out
+    assert main(("show", "tiny", "--json")) == 0
+    (found,) = [
+        each
+        for each in json.loads(capsys.readouterr().out)["findings"]
+        if each["id"] == "beside-ended"
+    ]
+    assert "at 2026-01-01" in found["message"] and "9.0 s" not in found["message"]
+    page = Path("runs/tiny/report.html").read_text()
+    assert "&lt;b&gt;" in page and "\x1b" not in page and "<b>\x1b" not in page
+    text = page.split("<script", 1)[0]
+    assert text.count("was ended with the measurement after 9.0 s") == 1
+    assert page.count("before\n") < 10

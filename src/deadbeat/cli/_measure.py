@@ -146,7 +146,8 @@ def _check_beside(begin: Begin) -> None:
 
 
 def _cases(shown: Shown, fail_on: str | None) -> list[Verdicted]:
-    """Whether anything counts, and whether what it is to fail on is so."""
+    """Whether anything counts, whether what it is to fail on is so, and the kind's own verdicts;
+    of these what it was not asked to fail on does not."""
     doubts = shown.document.findings if shown.document else ()
     told = " ".join([shown.headline, *(f"{each.severity}: {each.message}" for each in doubts)])
     asked = {"something-counts": shown.empty}
@@ -155,6 +156,11 @@ def _cases(shown: Shown, fail_on: str | None) -> list[Verdicted]:
     return [
         Verdicted(name=name, verdict="failed" if failed else "passed", message=told)
         for name, failed in asked.items()
+    ] + [
+        evolve(case, verdict="skipped")
+        if case.verdict == "failed" and not case.group.endswith(f".{fail_on}")
+        else case
+        for case in shown.cases
     ]
 
 

@@ -297,7 +297,10 @@ COMMANDS = {
             RETRY,
             *_BESIDE,
         ),
-        fail_on={"invalid": "a run is invalid"},
+        fail_on={
+            "misses": "a wake-up was later than one of --limits",
+            "invalid": "a run is invalid",
+        },
         adjust=_beside,
     ),
     "load": Measuring(

@@ -8,7 +8,6 @@ runs; the page is made anew only after one was added, and not more often than ev
 from __future__ import annotations
 
 import hmac
-import html
 import json
 import os
 import secrets
@@ -26,6 +25,7 @@ from deadbeat.cli._output import say
 from deadbeat.kinds.base import ExperimentKind
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.words import escape
 from deadbeat.report.html import page
 
 #: Least time between two pages that are made.
@@ -110,7 +110,7 @@ def _plain(text: str) -> str:
     """A page that asks again by itself."""
     return (
         '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="5">'
-        f"<title>deadbeat</title><p>{html.escape(text)}</p>"
+        f"<title>deadbeat</title><p>{escape(text)}</p>"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -18,6 +20,17 @@ def shortened(text: str) -> str:
     """One short line of ``text``."""
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+#: Control characters but tab and ends of line, what turns the direction of text, halves of pairs.
+_UNSEEN = re.compile(
+    "[\\0-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
+)
+
+
+def escape(text: str) -> str:
+    """As text of a page, also within quotes; control characters are replaced."""
+    return html.escape(_UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

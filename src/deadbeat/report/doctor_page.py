@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from itertools import accumulate
 from pathlib import Path
 
 from deadbeat.model.readiness import SEVERITIES, CheckResult
+from deadbeat.model.words import escape
 from deadbeat.report.document import (
     Document,
     FactList,

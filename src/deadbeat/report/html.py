@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from html import escape
 from importlib import metadata, resources
 from pathlib import Path
 from string import Template
@@ -20,6 +19,7 @@ from typing import Any
 from attrs import evolve
 
 from deadbeat.model.finding import Finding, explained, ordered
+from deadbeat.model.words import escape
 from deadbeat.report.charts import OPTION, Chart, chart_data
 from deadbeat.report.document import (
     UNKNOWN,

@@ -57,6 +57,8 @@ def junit(suite: str, cases: Sequence[Verdicted], properties: Mapping[str, str])
             {"name": _xml(case.name), "classname": _xml(f"deadbeat.{case.group or suite}")},
         )
         if case.verdict == "passed":
+            if case.message:
+                ElementTree.SubElement(own, "system-out").text = _xml(case.message)
             continue
         tag = "failure" if case.verdict == "failed" else "skipped"
         ElementTree.SubElement(own, tag, {"message": _xml(case.message)})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from html import escape
 from pathlib import Path
 
 from attrs import frozen
 
 from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.words import escape
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import Document
 from deadbeat.report.html import picture

@@ -12,11 +12,11 @@ import colorsys
 import json
 from collections.abc import Iterator
 from fractions import Fraction
-from html import escape
 
 from attrs import frozen
 
 from deadbeat.model.systems import TaskSystem
+from deadbeat.model.words import escape
 from deadbeat.sched.picture import DrawnJob, Picture
 from deadbeat.sched.simulator import Verdict
 from deadbeat.store.files import tool_version

@@ -7,7 +7,6 @@ own script alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from operator import methodcaller
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.model.systems import TaskSystem
+from deadbeat.model.words import escape
 from deadbeat.report.document import (
     Column,
     Document,

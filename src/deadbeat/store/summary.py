@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,10 @@ def _hashes(folder: Path) -> bytes:
     return "".join(f"{file_hash(folder / name)}  {name}\n" for name in names).encode()
 
 
+#: What a spreadsheet takes for a formula; a number is none.
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]+$)")
+
+
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     """CSV with exactly ``columns``; a key that a row lacks is an error (KeyError)."""
     stream = io.StringIO()
@@ -117,4 +122,7 @@ def cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return f"{value:.9g}"
-    return str(value)
+    text = str(value)
+    if isinstance(value, str) and _FORMULA.match(text):
+        return f"'{text}"  # or a spreadsheet would calculate it
+    return text

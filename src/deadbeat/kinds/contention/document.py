@@ -37,6 +37,7 @@ from deadbeat.kinds.contention.tables import (
 )
 from deadbeat.kinds.contention.worst_job import worst_job_charts
 from deadbeat.model.results import Summary
+from deadbeat.report.beside import with_beside
 from deadbeat.report.document import (
     Document,
     FactList,
@@ -277,7 +278,9 @@ def write_report(summary: Summary, out_dir: Path) -> Path:
     Raises:
         DeadbeatError: The folder or file cannot be written.
     """
-    return write_page(Path(out_dir) / REPORT_FILE, campaign_document(summary))
+    return write_page(
+        Path(out_dir) / REPORT_FILE, with_beside(campaign_document(summary), Path(out_dir))
+    )
 
 
 def write_figures(summary: Summary, out_dir: Path, formats: Sequence[str] = FORMATS) -> list[Path]:

@@ -22,6 +22,7 @@ from deadbeat.model.finding import counts_text
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import PARTS, LateJob
 from deadbeat.model.words import time_text
+from deadbeat.report.beside import with_beside
 from deadbeat.report.document import Table, said
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.place import CAMPAIGN, REPORT_FILE
@@ -65,7 +66,7 @@ def _answer(summary: Summary, path: Path) -> Shown:
         state=state_of(path).state,
         headline=headline(summary).sentence,
         plain=plain(summary, path),
-        document=campaign_document(summary),
+        document=with_beside(campaign_document(summary), path),
         page=page if page.is_file() else None,
     )
 

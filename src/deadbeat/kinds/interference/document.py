@@ -35,6 +35,7 @@ from deadbeat.model.load import (
     LoadSummary,
     LostTime,
 )
+from deadbeat.report.beside import with_beside
 from deadbeat.report.document import (
     Column,
     Document,
@@ -393,7 +394,7 @@ def summary_dict(summary: LoadSummary, **more: object) -> dict[str, object]:
 
 def write_load(store: LoadStore, summary: LoadSummary, *, figures: bool = True) -> Path:
     """Everything derived; the page's path."""
-    document = load_document(summary)
+    document = with_beside(load_document(summary), store.path)
     cells = csv_of(COLUMNS, summary.cells)
     return write_result(
         store,

@@ -25,12 +25,14 @@ from deadbeat.kinds.interference.spec import (
     specify,
 )
 from deadbeat.kinds.interference.summarise import summary_of
-from deadbeat.kinds.interference.words import headline
+from deadbeat.kinds.interference.words import condition_words, headline
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.load import PLAIN, LoadCell, LoadSummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
+from deadbeat.report.beside import with_beside
 from deadbeat.report.document import records
+from deadbeat.report.machines import Verdicted
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import LOAD_TEST, REPORT_FILE, Place
@@ -137,7 +139,7 @@ def _answer(summary: LoadSummary, store: LoadStore) -> Shown:
         state=FOLDERS.state_of(store.path).state,
         headline=headline(summary),
         plain=_plain(summary, store),
-        document=load_document(summary),
+        document=with_beside(load_document(summary), store.path),
         page=page if page.is_file() else None,
     )
 
@@ -157,7 +159,30 @@ def _report(path: Path, figures: bool) -> Shown:
         empty=not counts(summary),
         invalid=len(store.invalid()),
         fails=fails(summary, failed=len(failed)),
+        cases=tuple(_cases(summary)),
     )
+
+
+def _cases(summary: LoadSummary) -> Iterator[Verdicted]:
+    """A case for each condition: its misses against none, and its invalid runs."""
+    for cell in summary.cells:
+        name = f"{cell.normal} {condition_words(cell.condition)}"
+        if cell.runs and cell.released:
+            longest = (cell.response.max_ns or 0) if cell.response else 0
+            yield Verdicted(
+                name=name,
+                group="load.misses" if cell.condition == PLAIN else "load.remedy",
+                verdict="failed" if cell.failures else "passed",
+                message=f"{cell.failures} of {cell.released} rounds missed, allowed: 0; longest"
+                f" {longest / 1e6:.3f} ms, deadline {summary.deadline_ns / 1e6:.3f} ms;"
+                f" {cell.runs} runs",
+            )
+        yield Verdicted(
+            name=name,
+            group="load.invalid",
+            verdict="failed" if cell.invalid else "passed",
+            message=f"{cell.invalid} of {cell.runs + cell.invalid} runs are invalid, allowed: 0",
+        )
 
 
 def counts(summary: LoadSummary) -> list[LoadCell]:

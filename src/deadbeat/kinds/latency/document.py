@@ -29,6 +29,7 @@ from deadbeat.model.latency_summary import (
     TailStatement,
 )
 from deadbeat.model.words import seconds_text, time_text, us_text
+from deadbeat.report.beside import with_beside
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
     Column,
@@ -575,7 +576,10 @@ def write_latency(
     )
     write_result(
         store,
-        latency_document(summary, runs, platform=asdict(store.platform), parameters=store.spec),
+        with_beside(
+            latency_document(summary, runs, platform=asdict(store.platform), parameters=store.spec),
+            store.path,
+        ),
         {CSV_FILE: csv_of(LATENCY_COLUMNS, lines_of(summary))},
         words=paper_words(summary, kernel=store.platform.kernel),
         charts=latency_charts(summary, runs) if figures else (),

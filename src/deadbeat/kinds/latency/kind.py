@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from attrs import evolve
@@ -14,11 +14,13 @@ from deadbeat.kinds.latency.document import latency_document, problems_of, write
 from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.split import cause_line, causes_table, means_table, unavailable
 from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
-from deadbeat.kinds.latency.words import labels_of
+from deadbeat.kinds.latency.words import labels_of, load_words
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import counts_text
 from deadbeat.model.latency import PATH_PARTS
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
+from deadbeat.report.beside import with_beside
+from deadbeat.report.machines import Verdicted
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import MATRIX, REPORT_FILE
 
@@ -67,7 +69,7 @@ def _answer(store: LatencyStore, summary: LatencySummary) -> Shown:
         state=FOLDERS.state_of(store.path).state,
         headline=words.sentence(summary),
         plain=plain(store, summary),
-        document=latency_document(summary),
+        document=with_beside(latency_document(summary), store.path),
         page=page if page.is_file() else None,
     )
 
@@ -95,8 +97,39 @@ def _report(path: Path, figures: bool) -> Shown:
         _answer(store, summary),
         empty=summary.runs == summary.invalid_runs,
         invalid=summary.invalid_runs,
-        fails=frozenset({"invalid"} if summary.invalid_runs else ()),
+        fails=fails(summary),
+        cases=tuple(_cases(summary)),
     )
+
+
+def fails(summary: LatencySummary) -> frozenset[str]:
+    """What is so: ``misses``, a wake-up was later than one of the limits; ``invalid``."""
+    bad = (case for case in _cases(summary) if case.verdict == "failed")
+    return frozenset(case.group.rpartition(".")[2] for case in bad)
+
+
+def _cases(summary: LatencySummary) -> Iterator[Verdicted]:
+    """A case for each load, CPU and limit, and one for the invalid runs of a load."""
+    for cell in summary.cells:
+        name = f"{load_words(cell.load)} {cell.engine}"
+        count = cell.whole.runs
+        yield Verdicted(
+            name=name,
+            group="latency.invalid",
+            verdict="failed" if cell.invalid else "passed",
+            message=f"{len(cell.invalid)} of {len(count) + len(cell.invalid)} runs are invalid,"
+            " allowed: 0",
+        )
+        for row in cell.cpus if count else ():
+            top = row.honest.histogram.max_ns or 0
+            for limit in summary.deadlines_ns:
+                yield Verdicted(
+                    name=f"{name} CPU {row.cpu} {limit / 1000:g} µs",
+                    group="latency.misses",
+                    verdict="failed" if top > limit else "passed",
+                    message=f"latest wake-up {top / 1000:,.1f} µs, allowed {limit / 1000:,.1f}"
+                    f" µs; {row.cycles:,} wake-ups of {len(row.runs)} runs",
+                )
 
 
 def _why(path: Path, count: int) -> Shown:
