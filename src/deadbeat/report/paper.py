@@ -458,13 +458,8 @@ def _mark(axis: Axes, mark: Mark, *, above: int = 0) -> None:
         span(mark.at, mark.to, color="#8a8f96", alpha=0.22, linewidth=0, label=name)
     else:
         line = axis.axvline if mark.axis == "x" else axis.axhline
-        line(
-            mark.at,
-            color="#59616b",
-            linewidth=1.0,
-            linestyle=(0, (4, 3)) if name else "-",
-            label=name,
-        )
+        dash: Any = (0, (4, 3)) if mark.label else "-"
+        line(mark.at, color="#59616b", linewidth=1.0, linestyle=dash, label=name)
 
 
 def _heat(axis: Axes, heat: Heat) -> Any:
