@@ -66,7 +66,9 @@ def test_a_matrix_is_drawn_and_another_load_can_be_chosen(browser, tmp_path):
     path.write_text(html(latency_document(summary, runs, platform={"kernel": HOSTILE})))
     opened(browser, path, width=1400, scheme="light")
     names = "return document.getElementById(arguments[0]).data.map((t) => t.name).filter(Boolean);"
-    assert browser.execute_script(names, "latency-histogram-idle-0") == ["CPU 0", "CPU 1"]
+    assert browser.execute_script(names, "latency-histogram-idle-0") == [
+        "CPU 0 (n = 600)", "CPU 1 (n = 600)",
+    ]  # fmt: skip
     ticks = "return [...document.querySelectorAll('#latency-load-simulated-0 .xtick')].length;"
     assert browser.execute_script(ticks) == len(LOADS)
     box = browser.find_element(By.CSS_SELECTOR, "select[data-family=latency-histogram]")

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
 from attrs import evolve
 from helpers.demo_summary import demo_summary
+from helpers.runs import RunTask, job_table
 
 from deadbeat.kinds.contention.facts import head_facts
-from deadbeat.kinds.contention.worst_job import worst_job_charts
+from deadbeat.kinds.contention.worst_job import moment_of, worst_job_charts
+from deadbeat.model import jobs as j
 from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.report.charts import chart_data, moment_chart
 from deadbeat.report.paper import Words, draw_charts
 from deadbeat.store.serial import to_plain
+from deadbeat.store.traces import trace_from_plain
+from deadbeat.trace.jobs import worst_jobs
+
+RECORDED = Path(__file__).parents[1] / "golden" / "causes"
 
 MOMENT = WorstMoment(
     what="job 3",
@@ -72,3 +83,31 @@ def test_missing_task_sets_are_told_as_of_how_many() -> None:
     assert f"{there} of {there + 2} task sets" in told(planned=there + 2, failed={})
     assert f"{there} of {there + 1} task sets" in told(planned=None, failed={"a": {}})
     assert " of " not in told(planned=there, failed={})
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("hog", "db-hog"), ("lock-holder", "db-t1"), ("throttling", "db-fair")],
+)
+def test_recorded_events_show_who_had_the_cpu_of_a_late_job(name: str, other: str) -> None:
+    plain = json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
+    rows = plain["table"]
+    table = job_table([RunTask(wcet_ns=1, period_ns=1, deadline_ns=1)], [[]])
+    table = evolve(
+        table,
+        tasks=np.array([tuple(row) for row in rows["tasks"]], j.TASK_DTYPE),
+        jobs=np.array([tuple(row) for row in rows["jobs"]], j.JOB_DTYPE),
+    )
+    trace = trace_from_plain(plain, RECORDED / name)
+    late = next(each for each in worst_jobs(table, 99) if each.job == trace.jobs[0].job)
+    moment = moment_of(name, table, late, trace)
+    assert moment.source == "Drawn from the kernel's events."
+    ran = [each for each in moment.stretches if each.kind == "this job"]
+    held = [each for each in moment.stretches if other in each.text]
+    assert ran and held
+    cpu = ran[0].row
+    for one in ran:
+        for two in held:
+            apart = one.end_ns <= two.begin_ns or two.end_ns <= one.begin_ns
+            assert apart or two.row != cpu, "one CPU has one thread at a time"
+    assert all(0 <= e.begin_ns < e.end_ns <= moment.marks["finish"] for e in moment.stretches)

@@ -190,10 +190,12 @@ def _figure(chart: Chart, words: Words) -> Figure:
     top = 0.92 if any("\n" in panel.title for panel in chart.panels) else 0.72
     gap = top + 0.13 + 0.35 * any(_slanted(panel) for panel in chart.panels)
     height = bottom + top + rows * _PANEL_HEIGHT + (rows - 1) * gap
+    rows_wide = max((len(row) for panel in chart.panels for row in panel.rows), default=0)
+    left = max(0.78, 0.3 + 0.075 * rows_wide)
     title = chart.whole_title
     figure = new_figure(width, height, _cut(title, width, words), whole, lines=_CAPTION_LINES)
     places = figure.add_gridspec(
-        rows, columns, left=0.78 / width, right=1 - (1.05 if heat else 0.2) / width,
+        rows, columns, left=left / width, right=1 - (1.05 if heat else 0.2) / width,
         bottom=bottom / height, top=1 - top / height, wspace=0.3, hspace=gap / _PANEL_HEIGHT,
     )  # fmt: skip
     axes = []
@@ -456,13 +458,8 @@ def _mark(axis: Axes, mark: Mark, *, above: int = 0) -> None:
         span(mark.at, mark.to, color="#8a8f96", alpha=0.22, linewidth=0, label=name)
     else:
         line = axis.axvline if mark.axis == "x" else axis.axhline
-        line(
-            mark.at,
-            color="#59616b",
-            linewidth=1.0,
-            linestyle=(0, (4, 3)) if name else "-",
-            label=name,
-        )
+        dash: Any = (0, (4, 3)) if mark.label else "-"
+        line(mark.at, color="#59616b", linewidth=1.0, linestyle=dash, label=name)
 
 
 def _heat(axis: Axes, heat: Heat) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import cattrs
@@ -46,7 +47,7 @@ def moment_of(run: str, table: JobTable, late: Lateness, trace: RunTrace | None)
         found = sorted(set(_traced(kept, trace, task, release, response)))
     else:
         kept, found = None, list(_recorded(table, late, release, response))
-    names = sorted({name for _, name, *_ in found})
+    names = sorted({name for _, name, *_ in found}, key=_numbered)
     stretches = [
         Activity(row=names.index(name), kind=kind, begin_ns=begin, end_ns=end, text=text)
         for kind, name, begin, end, text in found
@@ -62,6 +63,11 @@ def moment_of(run: str, table: JobTable, late: Lateness, trace: RunTrace | None)
         marks=dict(sorted(marks.items(), key=lambda mark: mark[1])),
         source=_TRACED if kept else _RECORDED,
     )
+
+
+def _numbered(name: str) -> tuple[list[int], str]:
+    """CPU 2 before CPU 10."""
+    return [int(digits) for digits in re.findall(r"\d+", name)], name
 
 
 _Found = tuple[str, str, int, int, str]
