@@ -13,8 +13,6 @@ from attrs import evolve
 
 from deadbeat.cli._output import say, table
 from deadbeat.kinds.base import ExperimentKind, Shown
-from deadbeat.kinds.contention.late import late_of
-from deadbeat.kinds.contention.perfetto import perfetto as events_of
 from deadbeat.kinds.contention.place import LATEST, find_campaign
 from deadbeat.kinds.registry import all_kinds, find
 from deadbeat.kinds.study.preset import presets
@@ -22,7 +20,6 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import explanations
 from deadbeat.model.words import nearest, shown
 from deadbeat.report.machines import openmetrics
-from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.place import FolderState, beheaded
 
@@ -46,10 +43,14 @@ def report(run: str, runs: Path, figures: bool) -> Shown:
 def why(run: str, runs: Path, worst: int, perfetto: Path | None) -> Shown:
     kind, path = find(runs, run)
     if perfetto is not None:
-        store = CampaignStore.open(find_campaign(runs, run))
-        text = events_of(store, late_of(store, count=worst).jobs)
+        if kind.perfetto is None:
+            message = f"no events of {path.name} are kept: it is a {kind.folder.noun}"
+            raise UsageError(message, "--perfetto takes profile, stress, latency and load")
+        text = kind.perfetto(path, worst)
         with storing(perfetto):
             atomic_write(perfetto, text)
+    if kind.why is None and kind.perfetto is not None:
+        return kind.show(path)
     if kind.why is None:
         find_campaign(runs, run)
         raise UsageError(f"{path.name} is a {kind.folder.noun}", f"deadbeat show {path.name}")

@@ -175,7 +175,8 @@ class ExperimentKind:
         folder: What tells its folders from others.
         state_of: How far one is; damage is a state, not an error.
         show: Its results. ``report``: writes everything derived (with figures or without), and
-            says where. ``why``: explains the worst so many; None: `show` does.
+            says where. ``why``: explains the worst so many; None: `show` does. ``perfetto``: the
+            same as the text of a trace; None: there is none.
         open: Its results for whoever analyses them in Python; ``keys``: the columns of its table
             that say which row it is.
         begin: Makes or continues a folder; whatever can be refused is refused before.
@@ -191,6 +192,7 @@ class ExperimentKind:
     show: Callable[[Path], Shown]
     report: Callable[[Path, bool], Shown]
     why: Callable[[Path, int], Shown] | None = None
+    perfetto: Callable[[Path, int], str] | None = None
     open: Callable[[Path], Any]
     keys: tuple[str, ...] = ()
     begin: Callable[[Begin], Begun]

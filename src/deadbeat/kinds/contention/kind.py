@@ -14,6 +14,7 @@ from deadbeat.kinds.contention.document import campaign_document, write_figures,
 from deadbeat.kinds.contention.facts import labels
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.late import WORST, late_of
+from deadbeat.kinds.contention.perfetto import perfetto
 from deadbeat.kinds.contention.place import state_of
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.kinds.contention.view import CampaignView, open_campaign
@@ -95,6 +96,11 @@ def written(store: CampaignStore, *, figures: bool, worst: int | None = None) ->
     return evolve(_answer(summary, store.path), empty=not store.committed())
 
 
+def _perfetto(path: Path, count: int) -> str:
+    store = CampaignStore.open(path)
+    return perfetto(store, late_of(store, count=count).jobs)
+
+
 def _why(path: Path, count: int) -> Shown:
     late = late_of(CampaignStore.open(path), count=count)
     answer = {
@@ -144,6 +150,7 @@ KIND = ExperimentKind(
     show=_show,
     report=_report,
     why=_why,
+    perfetto=_perfetto,
     open=lambda path: CampaignView(CampaignStore.open(path), _show),
     keys=(
         *("group", "cores", "critical_cores", "sync_share", "contended_ratio"),

@@ -1,24 +1,23 @@
 """The recorded events around the worst jobs as a trace that ui.perfetto.dev opens.
 
-The JSON of Chrome's trace event format: a process for each run; in it a track for each CPU with the
-threads that had it, one for its interrupts, and one for each task with its worst jobs. Microseconds
-from the run's origin.
+A process for each run; in it a track for each CPU with the threads that had it, one for its
+interrupts, and one for each task with its worst jobs. Times are since the run's origin.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import JobTrace, LateJob
+from deadbeat.report.perfetto import TraceRecord, record, span, trace_text
+from deadbeat.report.perfetto import named as naming
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.trace.timeline import timeline
 
 #: First track of the CPUs, of their interrupts, and of the tasks.
 _CPUS, _INTERRUPTS, _TASKS = 0, 10_000, 20_000
-TraceRecord = dict[str, object]
 
 
 def perfetto(store: CampaignStore, jobs: Sequence[LateJob]) -> str:
@@ -31,12 +30,11 @@ def perfetto(store: CampaignStore, jobs: Sequence[LateJob]) -> str:
     if not runs:
         hint = "run it with --causes where the kernel can be traced: deadbeat doctor"
         raise UsageError(f"no events of the worst jobs of {store.path.name} are kept", hint)
-    records = [
-        record
+    return trace_text(
+        each
         for process, run in enumerate(runs, start=1)
-        for record in _run(store, process, run, [job for job in jobs if job.run == run])
-    ]
-    return json.dumps({"displayTimeUnit": "ns", "traceEvents": records}, allow_nan=False) + "\n"
+        for each in _run(store, process, run, [job for job in jobs if job.run == run])
+    )
 
 
 def _run(
@@ -44,7 +42,7 @@ def _run(
 ) -> Iterator[TraceRecord]:
     key = RunKey.parse(run)
     trace, table = store.traces.load(key), store.table(key)
-    yield _record("M", process, 0, "process_name", args={"name": f"run {run}"})
+    yield record("M", process, 0, "process_name", args={"name": f"run {run}"})
     named: dict[int, str] = {}
     wanted = {job.job: job for job in jobs}
     every = trace.jobs if trace else ()
@@ -54,7 +52,7 @@ def _run(
         if begin <= end_ns:
             until[track] = end_ns
             named.setdefault(track, _track(track))
-            yield _span(process, track, name, begin, end_ns)
+            yield span(process, track, name, begin, end_ns)
     for kept in every:
         late = wanted.get(kept.job)
         if late is None:
@@ -62,16 +60,15 @@ def _run(
         track = _TASKS + late.task
         named.setdefault(track, f"task t{late.task}")
         release_ns = int(table.jobs["release_ns"][kept.job])
-        yield _span(
+        yield span(
             process, track, f"job {kept.job}: {late.cause}", release_ns,
             release_ns + late.response_ns,
             deadline_us=late.deadline_ns / 1e3, evidence=late.evidence,
         )  # fmt: skip
         deadline_us = (release_ns + late.deadline_ns) / 1e3
-        yield _record("i", process, track, "deadline", ts=deadline_us, s="t")
+        yield record("i", process, track, "deadline", ts=deadline_us, s="t")
     for track, name in named.items():
-        yield _record("M", process, track, "thread_name", args={"name": name})
-        yield _record("M", process, track, "thread_sort_index", args={"sort_index": track})
+        yield from naming(process, track, name)
 
 
 def _pieces(kept: JobTrace) -> Iterator[tuple[int, int, int, str]]:
@@ -88,14 +85,3 @@ def _pieces(kept: JobTrace) -> Iterator[tuple[int, int, int, str]]:
 
 def _track(track: int) -> str:
     return f"CPU {track}" if track < _INTERRUPTS else f"CPU {track - _INTERRUPTS} interrupts"
-
-
-def _span(
-    process: int, track: int, name: str, begin_ns: int, end_ns: int, **args: object
-) -> TraceRecord:
-    length = {"ts": begin_ns / 1e3, "dur": max(end_ns - begin_ns, 0) / 1e3}
-    return _record("X", process, track, name, **length, cat="measured", args=args)
-
-
-def _record(kind: str, process: int, track: int, name: str, **more: object) -> TraceRecord:
-    return {"ph": kind, "pid": process, "tid": track + 1, "name": name, **more}

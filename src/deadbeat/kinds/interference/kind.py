@@ -26,13 +26,14 @@ from deadbeat.kinds.interference.spec import (
 )
 from deadbeat.kinds.interference.summarise import summary_of
 from deadbeat.kinds.interference.words import condition_words, headline
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.load import PLAIN, LoadCell, LoadSummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.report.beside import with_beside
 from deadbeat.report.document import records
 from deadbeat.report.machines import Verdicted
+from deadbeat.report.perfetto import moments_text
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import LOAD_TEST, REPORT_FILE, Place
@@ -207,12 +208,23 @@ def _open(path: Path) -> Stored[LoadStore, LoadSummary]:
     return Stored(show=_show, store=store, summary=summary, rows=rows)
 
 
+def _perfetto(path: Path, _count: int) -> str:
+    """Of the longest round."""
+    summary = summary_of(LoadStore.open(path))
+    if summary.worst is None:
+        message = f"no round of {path.name} without a remedy is valid"
+        raise UsageError(message, f"deadbeat show {path.name} says why")
+    source = "simulated" if summary.kind == "simulated" else "measured"
+    return moments_text([summary.worst], source=source)
+
+
 KIND = ExperimentKind(
     name="load",
     folder=LOAD_TEST,
     state_of=FOLDERS.state_of,
     show=_show,
     report=_report,
+    perfetto=_perfetto,
     open=_open,
     keys=("condition", "normal"),
     begin=begin,

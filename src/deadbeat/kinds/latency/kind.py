@@ -12,7 +12,14 @@ from deadbeat.kinds.latency import words
 from deadbeat.kinds.latency.begin import FOLDERS, begin
 from deadbeat.kinds.latency.document import latency_document, problems_of, write_latency
 from deadbeat.kinds.latency.spec import read_spec
-from deadbeat.kinds.latency.split import cause_line, causes_table, means_table, unavailable
+from deadbeat.kinds.latency.split import (
+    cause_line,
+    causes_table,
+    means_table,
+    traced,
+    unavailable,
+    worst_moments,
+)
 from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
 from deadbeat.kinds.latency.words import labels_of, load_words
 from deadbeat.model.errors import UsageError
@@ -21,6 +28,7 @@ from deadbeat.model.latency import PATH_PARTS
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.report.beside import with_beside
 from deadbeat.report.machines import Verdicted
+from deadbeat.report.perfetto import moments_text
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import MATRIX, REPORT_FILE
 
@@ -132,6 +140,16 @@ def _cases(summary: LatencySummary) -> Iterator[Verdicted]:
                 )
 
 
+def _perfetto(path: Path, count: int) -> str:
+    store = LatencyStore.open(path)
+    summary = summarise_latency(store.runs(), name=path.name, beside=store.spec.get("beside"))
+    moments = worst_moments(traced(summary.cells), count)
+    if not moments:
+        message = f"no events of the worst wake-ups of {path.name} are kept"
+        raise UsageError(message, "measure it with --trace, or with --keep-above TIME")
+    return moments_text(moments, source="simulated" if labels_of(summary) else "measured")
+
+
 def _why(path: Path, count: int) -> Shown:
     """The split of its path, and its worst wake-ups."""
     store = LatencyStore.open(path)
@@ -187,6 +205,7 @@ KIND = ExperimentKind(
     show=_show,
     report=_report,
     why=_why,
+    perfetto=_perfetto,
     open=_open,
     keys=("load", "engine", "cpu"),
     begin=begin,

@@ -107,28 +107,33 @@ def split_charts(cells: Sequence[CellSummary]) -> list[Chart]:
         Chart(
             name="latency-split", title="Where the latency went", caption=_CAPTION, panels=panels
         ),
-        *_worst_chart(max(every, key=attrgetter("worst_ns"))),
+        *(
+            moment_chart(each, name="latency-worst", title="The worst traced wake-up over time")
+            for each in worst_moments(every, 1)
+        ),
     ]
 
 
-def _worst_chart(item: TracedWakeUp) -> list[Chart]:
-    """The latest traced wake-up of all over time; nothing where its events are incomplete."""
+def worst_moments(items: Iterable[TracedWakeUp], count: int) -> list[WorstMoment]:
+    """The latest wake-ups over time, of each item one; none where its events are incomplete."""
+    latest = sorted(items, key=attrgetter("worst_ns"), reverse=True)[:count]
+    return [_moment(each) for each in latest if set(each.split.worst.parts) == set(PATH_PARTS)]
+
+
+def _moment(item: TracedWakeUp) -> WorstMoment:
     parts = item.split.worst.parts
-    if set(parts) != set(PATH_PARTS):
-        return []
     stretches, at = [], 0
     for row, part in enumerate(PATH_PARTS):
         words, end = PART_WORDS[part], at + parts[part]
         stretches.append(Activity(row=row, kind=words, begin_ns=at, end_ns=end))
         at = end
-    moment = WorstMoment(
+    return WorstMoment(
         what=cause_line(item),
         rows=tuple(PART_WORDS.values()),
         stretches=tuple(stretches),
         marks={"timer": 0, "awake": at},
         source="Drawn from the kernel's events.",
     )
-    return [moment_chart(moment, name="latency-worst", title="The worst traced wake-up over time")]
 
 
 _PLACE = (
