@@ -260,7 +260,8 @@ def test_the_cpus_of_the_nearest_load_are_drawn_and_that_is_said(fast):
     asked = question([fast], load=MIXED)
     drawn = preset_of("per-cpu").draw(asked)
     assert "mixed 100 %" in drawn.charts[0].title
-    assert [curve.label for curve in drawn.charts[0].panels[0].curves] == ["CPU 0", "CPU 1"]
+    labels = [curve.label for curve in drawn.charts[0].panels[0].curves]
+    assert labels == ["CPU 0 (n = 1,000)", "CPU 1 (n = 1,000)"]
 
 
 def test_what_must_not_differ_is_refused_all_at_once(fast):

@@ -37,7 +37,7 @@ class Worst:
     count: int = WORST
     _heap: list[tuple[tuple[int, float], int, RunKey, Lateness]] = attrs.field(factory=list)
     _seen: int = 0
-    _first: tuple[tuple[int, float], RunKey, Lateness] | None = None
+    _first: tuple[tuple[int, float], RunKey, Lateness, JobTable] | None = None
 
     def consider(self, key: RunKey, table: JobTable) -> None:
         """Takes the jobs of ``table`` that belong to the worst: those whose response was split, and
@@ -46,7 +46,7 @@ class Worst:
         for late in worst_jobs(table, self.count):
             score = (late.tardiness_ns, late.response_share)
             if self._first is None or score > self._first[0]:
-                self._first = score, key, late
+                self._first = score, key, late, table
             if not (table.jobs["flags"][late.job] & j.JOB_SPLIT if late.finished else split):
                 continue
             # of equals the first stays: runs come in a fixed order
@@ -71,8 +71,8 @@ class Worst:
         """
         if self._first is None:
             return None
-        _, key, late = self._first
-        return moment_of(key.text, _table(store, key), late, _trace_of(store, key)[0])
+        _, key, late, table = self._first
+        return moment_of(key.text, table, late, _trace_of(store, key)[0])
 
     def named(self, store: CampaignStore) -> LateJobs:
         """What each is put down to, the worst first, and what is to be known of their events.
