@@ -89,7 +89,7 @@ def test_the_package_brings_manual_completion_and_examples(installed: Path) -> N
 
 @pytest.mark.slow
 def test_a_simulated_matrix_from_the_package(installed: Path, tmp_path: Path) -> None:
-    _run(installed, tmp_path, "latency", "--quick", "--simulated")
+    _run(installed, tmp_path, "latency", "--quick", "--simulated", "--figures")
     assert (tmp_path / "runs/latest/report.html").is_file()
     assert (tmp_path / "runs/latest/figures").is_dir()
     assert "g-edf" in _run(installed, tmp_path, "sched", "policies")  # the core is in it
