@@ -49,7 +49,7 @@ def why(run: str, runs: Path, worst: int, perfetto: Path | None) -> Shown:
         text = kind.perfetto(path, worst)
         with storing(perfetto):
             atomic_write(perfetto, text)
-    if kind.why is None and kind.perfetto is not None:
+    if kind.why is None and perfetto is not None:
         return kind.show(path)
     if kind.why is None:
         find_campaign(runs, run)
