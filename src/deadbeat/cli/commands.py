@@ -417,7 +417,8 @@ add(
 
     RUN is a path, or a name under the folder of results; the latest by default. A campaign needs
     --causes; with --split alone there are no scheduling events, so no names. A matrix needs --trace
-    or --keep-above. For a load test, deadbeat show names the causes; --perfetto writes its longest round.""",
+    or --keep-above. For a load test, deadbeat show names the causes; --perfetto writes its longest
+    round.""",
     RUN,
     opt("--worst K", "Number of jobs to show.  [20]", type=whole(1, 1000), default=20),
     opt(
