@@ -282,7 +282,7 @@ def _slowdown_words(rows: Rows, floor: float | None) -> str:
         return "Slowdown: no point has an answer."
     worst = max(known, key=lambda row: float(row["slowdown_mean"]))
     slow = [row for row in known if slows(row, floor)]
-    words = f"The largest slowdown (time together / alone) is {_ratio(worst['slowdown_mean'])}"
+    words = f"The largest slowdown (time together / alone) is {_ratio(worst, 'mean')}"
     words += f" ({interval(worst)}), at {_point(worst)}. "
     if slow:
         words += f"{len(slow)} of {len(known)} points are certainly slowed down, the first is"
@@ -302,11 +302,15 @@ def interval(row: Row) -> str:
     if ends[0] is None or ends[1] is None:
         return "no interval"
     of = " of one set" if row.get("slowdown_ci_basis") == "rounds" else ""
-    return f"95 % interval{of} {_ratio(ends[0])} to {_ratio(ends[1])}"
+    return f"95 % interval{of} {_ratio(row, 'ci_low')} to {_ratio(row, 'ci_high')}"
 
 
-def _ratio(value: float) -> str:
-    return f"{value:.{3 if value < 10 else 1}f}"
+def _ratio(row: Row, name: str) -> str:
+    """Three decimals, where the value is small or the interval narrow enough for them to count."""
+    low, high = number(row.get("slowdown_ci_low")), number(row.get("slowdown_ci_high"))
+    narrow = low is not None and high is not None and high - low < 0.1
+    value = float(row[f"slowdown_{name}"])
+    return f"{value:.{3 if narrow or value < 10 else 1}f}"
 
 
 def _open_words(rows: Rows, cells: int) -> str:
