@@ -48,7 +48,11 @@ def machine_facts(
         cores: How many it ran on; 0: not told.
         kernel: In place of the platform's.
     """
-    host = [str(platform[key]) for key in ("name", "soc", "machine") if platform.get(key)]
+    host = [
+        str(platform[key])
+        for key in ("name", "soc", "machine")
+        if platform.get(key) not in (None, "", "none")
+    ]
     host += [f"{cores} cores"] if cores else []
     return (
         ("Machine", " · ".join(host) or UNKNOWN),

@@ -202,7 +202,7 @@ def _intro(document: Document) -> str:
         told = " · ".join(
             f"{name.lower()} {value}" if name.startswith("Preemption") else value
             for name, value in document.head[:3]
-            if value != UNKNOWN
+            if value != UNKNOWN and (value != "none" or name.startswith("Preemption"))
         )
         made.append(
             f'<details class="machine"><summary>{text(told) or "Machine and run"}</summary>'

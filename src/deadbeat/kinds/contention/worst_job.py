@@ -102,7 +102,7 @@ def _recorded(table: JobTable, late: Lateness, release: int, response: int) -> I
     there[late.job] = True
     for place in np.flatnonzero(there):
         task = int(jobs["task"][place])
-        name = f"core {int(tasks['core'][task])}, task t{task}"
+        name = f"t{task}, core {int(tasks['core'][task])}"
         kind = _JOB if place == late.job else _TASKS
         begin = int(jobs["start_ns"][place]) - release if started[place] else response
         due, end = int(jobs["release_ns"][place]) - release, int(until[place]) - release

@@ -313,8 +313,10 @@ const deadbeatCharts = (function () {
       Object.assign(made.yaxis, {tickmode: "array", tickvals: panel.rows.map((_, k) => k), ticktext: panel.rows.map((name) => plain(cut(name))), showgrid: false, range: [panel.rows.length - 0.5, -0.5]});
       Object.assign(made, {barmode: "overlay", height: 130 + 34 * panel.rows.length + 21 * rows});
       made.margin.t = 40;
-      // Each other name a line higher: finish and deadline may lie close.
-      made.annotations = panel.marks.map((mark, k) => ({text: plain(mark.label), x: mark.at, y: 1, yref: "paper", yanchor: "bottom", yshift: k % 2 ? 15 : 0, showarrow: false, font: {size: 11}}));
+      // Each other name a line higher: finish and deadline may lie close. At the ends it stays inside.
+      const end = Math.max(...panel.marks.map((mark) => mark.at), ...panel.spans.flatMap((layer) => layer.end));
+      const side = (at) => at > 0.85 * end ? "right" : at < 0.15 * end ? "left" : "center";
+      made.annotations = panel.marks.map((mark, k) => ({text: plain(mark.label), x: mark.at, xanchor: side(mark.at), y: 1, yref: "paper", yanchor: "bottom", yshift: k % 2 ? 15 : 0, showarrow: false, font: {size: 11}}));
     } else if (!panel.y_log && !panel.y_limits && !panel.heat && !panel.categories.length) {
       // Room below 0, so that a mark there does not lie on the names of the axis.
       const top = Math.max(0, ...panel.curves.flatMap((curve) => [...curve.y, ...curve.high]).filter(Number.isFinite));
