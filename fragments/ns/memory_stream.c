@@ -17,7 +17,7 @@
 #include "deadbeat/fragment.h"
 
 #define ARRAYS 3
-#define GROUP (DB_CACHE_LINE / sizeof(double))
+#define GROUP (DB_LINE_OF_DATA / sizeof(double))
 
 struct state {
     uint64_t random;
@@ -28,7 +28,7 @@ struct state {
 /* Elements of one array: whole cache lines. */
 static size_t length(uint32_t size)
 {
-    return (size_t)size * 1024 / (ARRAYS * DB_CACHE_LINE) * GROUP;
+    return (size_t)size * 1024 / (ARRAYS * DB_LINE_OF_DATA) * GROUP;
 }
 
 static size_t context_bytes(uint32_t size)

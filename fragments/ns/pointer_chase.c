@@ -19,7 +19,7 @@
 #define HOPS 500
 
 struct line {
-    _Alignas(DB_CACHE_LINE) const struct line *next;
+    _Alignas(DB_LINE_OF_DATA) const struct line *next;
     uint64_t value; /* in the same cache line: read in the shadow of the load of next */
 };
 

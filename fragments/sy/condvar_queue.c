@@ -6,7 +6,7 @@
  * sizes = [8, 64, 256]
  * size_unit = "operations"
  * quick = [8, 64]
- * requires = []
+ * requires = ["condition-variable"]
  * modes = ["default"]
  * blocking = true
  * hold = "one message of 64 bytes copied under the mutex"

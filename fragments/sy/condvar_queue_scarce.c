@@ -6,7 +6,7 @@
  * sizes = [8, 64, 256]
  * size_unit = "operations"
  * quick = []
- * requires = []
+ * requires = ["condition-variable"]
  * modes = ["default"]
  * blocking = true
  * hold = "one message checked and stamped between receive and send"

@@ -1,7 +1,7 @@
 /*+++
  * name = "event_flag"
  * kind = "SY"
- * summary = "Event flags on a futex: wait for any flag, clear it, work, set it again"
+ * summary = "Event flags on a word waited on: wait for any flag, clear it, work, set it again"
  * resource_class = "event-flag"
  * sizes = [8, 64, 512]
  * size_unit = "operations"
@@ -21,14 +21,11 @@
  * rendezvous. Setting wakes every waiter, as event flags do; a token pool wakes one. Waiting for
  * all of several flags is left out: a stream of waiters for any could starve it without bound. */
 #include "deadbeat/sy/common.h"
-#include "deadbeat/sy/futex.h"
-
-#include <limits.h>
 
 #define MAX_FLAGS 32
 
 struct object {
-    alignas(DB_CACHE_LINE) _Atomic uint32_t flags;
+    alignas(DB_CACHE_LINE) atomic_uint flags;
     _Atomic uint32_t waiters;
     struct db_guard guards[MAX_FLAGS];
 };
@@ -60,7 +57,7 @@ static int create(struct db_resource *resource)
 /* Clears one flag, the lowest that is set, and returns it; 0 if none is set. */
 static uint32_t clear_any(struct object *object)
 {
-    uint32_t flags = atomic_load(&object->flags);
+    unsigned flags = atomic_load(&object->flags);
     while (flags != 0) {
         const uint32_t flag = flags & -flags;
         if (atomic_compare_exchange_weak(&object->flags, &flags, flags & ~flag)) {
@@ -79,7 +76,7 @@ static uint32_t wait_any(struct object *object)
     }
     atomic_fetch_add(&object->waiters, 1);
     while ((flag = clear_any(object)) == 0) {
-        db_futex_wait(&object->flags, 0);
+        (void)port_wait(&object->flags, 0, -1);
     }
     atomic_fetch_sub(&object->waiters, 1);
     return flag;
@@ -89,7 +86,7 @@ static void set_flag(struct object *object, uint32_t flag)
 {
     atomic_fetch_or(&object->flags, flag);
     if (atomic_load(&object->waiters) > 0) {
-        db_futex_wake(&object->flags, INT_MAX);
+        port_wake(&object->flags);
     }
 }
 

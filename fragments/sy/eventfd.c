@@ -6,7 +6,7 @@
  * sizes = [1, 4, 16, 64]
  * size_unit = "operations"
  * quick = [1, 16]
- * requires = []
+ * requires = ["eventfd"]
  * modes = ["default"]
  * blocking = false
  * hold = "the kernel's lock of the counter while it is changed"
@@ -21,6 +21,7 @@
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 static size_t shared_bytes(uint32_t participants, uint32_t max_size)
 {

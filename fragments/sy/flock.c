@@ -6,7 +6,7 @@
  * sizes = [1, 4, 16, 64]
  * size_unit = "operations"
  * quick = []
- * requires = []
+ * requires = ["file-lock"]
  * modes = ["default"]
  * blocking = true
  * hold = "one update of a guarded counter"
@@ -26,6 +26,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 struct task {
     struct db_sy_task common;

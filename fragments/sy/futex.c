@@ -17,13 +17,13 @@
  * licence = "Apache-2.0"
  * tsan = true
  +++*/
-#include "deadbeat/sy/futex.h"
+/* On Linux port_wait() and port_wake_one() are the two futex calls. */
 #include "deadbeat/sy/common.h"
 
 enum { FREE = 0, HELD = 1, WAITED_FOR = 2 };
 
 struct object {
-    alignas(DB_CACHE_LINE) _Atomic uint32_t state;
+    alignas(DB_CACHE_LINE) atomic_uint state;
     struct db_guard guard;
 };
 
@@ -40,23 +40,23 @@ static int create(struct db_resource *resource)
     return 0;
 }
 
-static void lock(_Atomic uint32_t *state)
+static void lock(atomic_uint *state)
 {
-    uint32_t found = FREE;
+    unsigned found = FREE;
     if (atomic_compare_exchange_strong_explicit(state, &found, HELD, memory_order_acquire,
                                                 memory_order_relaxed)) {
         return;
     }
     /* Whoever had to wait takes it as WAITED_FOR: there may be more waiters. */
     while (atomic_exchange_explicit(state, WAITED_FOR, memory_order_acquire) != FREE) {
-        db_futex_wait(state, WAITED_FOR);
+        (void)port_wait(state, WAITED_FOR, -1);
     }
 }
 
-static void unlock(_Atomic uint32_t *state)
+static void unlock(atomic_uint *state)
 {
     if (atomic_exchange_explicit(state, FREE, memory_order_release) == WAITED_FOR) {
-        db_futex_wake(state, 1);
+        port_wake_one(state);
     }
 }
 

@@ -6,7 +6,7 @@
  * sizes = [1, 4, 16, 64]
  * size_unit = "pages"
  * quick = [1, 4]
- * requires = []
+ * requires = ["virtual-memory"]
  * modes = ["shared-address-space"]
  * blocking = true
  * hold = "the kernel's lock of the address space (mmap_lock) while a mapping is made or removed"
@@ -22,6 +22,7 @@
 #include "deadbeat/sy/common.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 struct task {
     struct db_sy_task common;
@@ -54,6 +55,7 @@ static int setup(struct db_context *context)
         return EINVAL;
     }
     task->page_bytes = (size_t)page_bytes;
+    db_account(context)->process = getpid();
     return db_sy_setup(context);
 }
 

@@ -22,10 +22,15 @@
 #include <sys/ipc.h>
 #include <sys/msg.h>
 
+/* The type is directly followed by the message, also where a long has half the width of its words. */
+enum { TYPE = sizeof(uint64_t) / sizeof(long) - 1 };
+
 struct envelope {
-    long type;
+    long type[TYPE + 1];
     struct db_message message;
 };
+
+_Static_assert(offsetof(struct envelope, message) == sizeof(uint64_t), "nothing between type and message");
 
 static size_t shared_bytes(uint32_t participants, uint32_t max_size)
 {
@@ -68,7 +73,7 @@ static int send_message(int id, const struct envelope *envelope)
 {
     int result;
     do {
-        result = msgsnd(id, envelope, sizeof envelope->message, 0);
+        result = msgsnd(id, &envelope->type[TYPE], sizeof envelope->message, 0);
     } while (result != 0 && errno == EINTR);
     return result ? errno : 0;
 }
@@ -77,7 +82,7 @@ static int receive_message(int id, struct envelope *envelope)
 {
     ssize_t bytes;
     do {
-        bytes = msgrcv(id, envelope, sizeof envelope->message, 0, 0);
+        bytes = msgrcv(id, &envelope->type[TYPE], sizeof envelope->message, 0, 0);
     } while (bytes < 0 && errno == EINTR);
     if (bytes < 0) {
         return errno;
@@ -89,7 +94,7 @@ static void run(struct db_context *context)
 {
     const int id = (int)context->resource->words[0];
     struct db_account *account = db_account(context);
-    struct envelope envelope = {.type = 1};
+    struct envelope envelope = {.type[TYPE] = 1};
     for (uint32_t i = 0; i < context->size; i++) {
         db_message_write(&envelope.message, context);
         account->sent += envelope.message.value;

@@ -6,7 +6,7 @@
  * sizes = [8, 64, 512]
  * size_unit = "operations"
  * quick = [8, 64]
- * requires = []
+ * requires = ["mutex-without-protocol"]
  * modes = ["default"]
  * blocking = true
  * hold = "one update of a guarded counter"

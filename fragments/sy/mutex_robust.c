@@ -6,7 +6,7 @@
  * sizes = [8, 64, 512]
  * size_unit = "operations"
  * quick = []
- * requires = []
+ * requires = ["robust-mutex"]
  * modes = ["default"]
  * blocking = true
  * hold = "one update of a guarded counter"

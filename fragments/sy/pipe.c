@@ -6,7 +6,7 @@
  * sizes = [1, 4, 16, 64]
  * size_unit = "operations"
  * quick = [1, 16]
- * requires = []
+ * requires = ["pipe"]
  * modes = ["default"]
  * blocking = true
  * hold = "the kernel's mutex of the pipe while 64 bytes are copied"
@@ -21,6 +21,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <unistd.h>
 
 /* Writes up to PIPE_BUF bytes are atomic, and the pipe only ever holds whole records: every read
  * gets exactly one. */

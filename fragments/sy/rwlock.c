@@ -6,7 +6,7 @@
  * sizes = [8, 64, 512]
  * size_unit = "operations"
  * quick = []
- * requires = []
+ * requires = ["rwlock"]
  * modes = ["default"]
  * blocking = true
  * hold = "readers compare, writers update a guarded counter"

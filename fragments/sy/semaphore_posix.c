@@ -1,7 +1,7 @@
 /*+++
  * name = "semaphore_posix"
  * kind = "SY"
- * summary = "Process-shared POSIX semaphore with a token for each participant: nobody waits"
+ * summary = "Counting semaphore with a token for each participant: nobody waits"
  * resource_class = "semaphore"
  * sizes = [8, 64, 512]
  * size_unit = "operations"
@@ -12,17 +12,16 @@
  * hold = "one token, nothing else"
  * parallel = true
  * mixed_priorities = true
- * origin = "own; POSIX semaphores"
+ * origin = "own; POSIX semaphores, and the counting semaphores of real-time kernels"
  * tacle = ""
  * licence = "Apache-2.0"
  * tsan = true
  +++*/
+#include "deadbeat/port_sync.h"
 #include "deadbeat/sy/common.h"
 
-#include <semaphore.h>
-
 struct object {
-    alignas(DB_CACHE_LINE) sem_t semaphore;
+    alignas(DB_CACHE_LINE) struct port_semaphore semaphore;
 };
 
 static size_t shared_bytes(uint32_t participants, uint32_t max_size)
@@ -34,29 +33,21 @@ static size_t shared_bytes(uint32_t participants, uint32_t max_size)
 static int create(struct db_resource *resource)
 {
     struct object *object = db_object(resource);
-    return sem_init(&object->semaphore, 1, resource->participants) ? errno : 0;
-}
-
-static int take(sem_t *semaphore)
-{
-    int result;
-    do {
-        result = sem_wait(semaphore);
-    } while (result != 0 && errno == EINTR);
-    return result ? errno : 0;
+    return port_semaphore_init(&object->semaphore, resource->participants);
 }
 
 static void run(struct db_context *context)
 {
     struct object *object = db_object(context->resource);
     for (uint32_t i = 0; i < context->size; i++) {
-        const int error = take(&object->semaphore);
+        const int error = port_semaphore_take(&object->semaphore);
         if (error) {
-            db_sy_fault(context, "sem_wait failed", error);
+            db_sy_fault(context, "no token could be taken", error);
             return;
         }
-        if (sem_post(&object->semaphore)) {
-            db_sy_fault(context, "sem_post failed", errno);
+        const int full = port_semaphore_give(&object->semaphore);
+        if (full) {
+            db_sy_fault(context, "the token could not be given back", full);
             return;
         }
     }
@@ -66,15 +57,14 @@ static void run(struct db_context *context)
 static int check_resource(const struct db_resource *resource, char *why, size_t why_bytes)
 {
     struct object *object = db_object(resource);
-    int value = -1;
-    (void)sem_getvalue(&object->semaphore, &value);
+    const int64_t value = port_semaphore_tokens(&object->semaphore);
     return db_sy_tokens_back(value, resource->participants, why, why_bytes);
 }
 
 static void destroy(struct db_resource *resource)
 {
     struct object *object = db_object(resource);
-    (void)sem_destroy(&object->semaphore);
+    port_semaphore_destroy(&object->semaphore);
 }
 
 extern const struct db_fragment db_fragment_semaphore_posix;

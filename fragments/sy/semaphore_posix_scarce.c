@@ -1,7 +1,7 @@
 /*+++
  * name = "semaphore_posix_scarce"
  * kind = "SY"
- * summary = "Process-shared POSIX semaphore with fewer tokens than participants, held for a while"
+ * summary = "Counting semaphore with fewer tokens than participants, held for a while"
  * resource_class = "semaphore"
  * sizes = [64, 512, 4096]
  * size_unit = "generator steps while the token is held"
@@ -12,18 +12,16 @@
  * hold = "size steps of a pseudo-random generator on the task's own memory"
  * parallel = true
  * mixed_priorities = true
- * origin = "own; POSIX semaphores"
+ * origin = "own; POSIX semaphores, and the counting semaphores of real-time kernels"
  * tacle = ""
  * licence = "Apache-2.0"
  * tsan = true
  +++*/
+#include "deadbeat/port_sync.h"
 #include "deadbeat/sy/common.h"
 
-#include <semaphore.h>
-#include <stdatomic.h>
-
 struct object {
-    alignas(DB_CACHE_LINE) sem_t semaphore;
+    alignas(DB_CACHE_LINE) struct port_semaphore semaphore;
     _Atomic uint32_t holders; /* in the semaphore's own line: it costs no transfer of its own */
     _Atomic uint64_t taken;
 };
@@ -37,16 +35,7 @@ static size_t shared_bytes(uint32_t participants, uint32_t max_size)
 static int create(struct db_resource *resource)
 {
     struct object *object = db_object(resource);
-    return sem_init(&object->semaphore, 1, db_scarce_tokens(resource)) ? errno : 0;
-}
-
-static int take(sem_t *semaphore)
-{
-    int result;
-    do {
-        result = sem_wait(semaphore);
-    } while (result != 0 && errno == EINTR);
-    return result ? errno : 0;
+    return port_semaphore_init(&object->semaphore, db_scarce_tokens(resource));
 }
 
 static void hold(struct db_sy_task *task, uint32_t steps)
@@ -62,17 +51,18 @@ static void hold(struct db_sy_task *task, uint32_t steps)
 static void run(struct db_context *context)
 {
     struct object *object = db_object(context->resource);
-    const int error = take(&object->semaphore);
+    const int error = port_semaphore_take(&object->semaphore);
     if (error) {
-        db_sy_fault(context, "sem_wait failed", error);
+        db_sy_fault(context, "no token could be taken", error);
         return;
     }
     const uint32_t before = atomic_fetch_add(&object->holders, 1);
     hold(context->memory, context->size);
     atomic_fetch_add(&object->taken, 1);
     atomic_fetch_sub(&object->holders, 1);
-    if (sem_post(&object->semaphore)) {
-        db_sy_fault(context, "sem_post failed", errno);
+    const int full = port_semaphore_give(&object->semaphore);
+    if (full) {
+        db_sy_fault(context, "the token could not be given back", full);
         return;
     }
     if (before >= db_scarce_tokens(context->resource)) {
@@ -85,8 +75,7 @@ static void run(struct db_context *context)
 static int check_resource(const struct db_resource *resource, char *why, size_t why_bytes)
 {
     struct object *object = db_object(resource);
-    int value = -1;
-    (void)sem_getvalue(&object->semaphore, &value);
+    const int64_t value = port_semaphore_tokens(&object->semaphore);
     if (db_sy_tokens_back(value, db_scarce_tokens(resource), why, why_bytes)) {
         return 1;
     }
@@ -96,7 +85,7 @@ static int check_resource(const struct db_resource *resource, char *why, size_t 
 static void destroy(struct db_resource *resource)
 {
     struct object *object = db_object(resource);
-    (void)sem_destroy(&object->semaphore);
+    port_semaphore_destroy(&object->semaphore);
 }
 
 extern const struct db_fragment db_fragment_semaphore_posix_scarce;

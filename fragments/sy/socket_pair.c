@@ -6,7 +6,7 @@
  * sizes = [1, 4, 16, 64]
  * size_unit = "operations"
  * quick = []
- * requires = []
+ * requires = ["socket"]
  * modes = ["default"]
  * blocking = true
  * hold = "the kernel's receive mutex of the socket while 64 bytes are copied"
@@ -20,6 +20,7 @@
 #include "deadbeat/sy/message.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { SENDING_END = 0, RECEIVING_END = 1 };
 

@@ -42,22 +42,11 @@ static int create(struct db_resource *resource)
     return 0;
 }
 
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __asm__ volatile("pause");
-#elif defined(__aarch64__) || defined(__arm__)
-    __asm__ volatile("yield");
-#else
-    __asm__ volatile("" : : : "memory");
-#endif
-}
-
 static void lock(_Atomic uint32_t *held)
 {
     while (atomic_exchange_explicit(held, 1, memory_order_acquire)) {
         while (atomic_load_explicit(held, memory_order_relaxed)) { /* shared reads while it is held */
-            relax();
+            db_relax();
         }
     }
 }

@@ -18,7 +18,6 @@
  * tsan = true
  +++*/
 #include "deadbeat/sy/common.h"
-#include "deadbeat/sy/futex.h"
 
 struct token {
     struct db_guard guard;
@@ -29,7 +28,7 @@ struct object {
     /* Tag in the upper half, changed by every pop and push; number of the top token (from 1) in the
      * lower half, 0 when empty. */
     alignas(DB_CACHE_LINE) _Atomic uint64_t top;
-    _Atomic uint32_t returns; /* counts pushes; what waiters sleep on */
+    atomic_uint returns; /* counts pushes; what waiters sleep on */
     _Atomic uint32_t waiters;
     alignas(DB_CACHE_LINE) struct token tokens[];
 };
@@ -77,12 +76,12 @@ static uint32_t take(struct object *object)
     }
     atomic_fetch_add(&object->waiters, 1);
     for (;;) {
-        const uint32_t returns = atomic_load(&object->returns);
+        const unsigned returns = atomic_load(&object->returns);
         number = pop(object);
         if (number != 0) {
             break;
         }
-        db_futex_wait(&object->returns, returns);
+        (void)port_wait(&object->returns, returns, -1);
     }
     atomic_fetch_sub(&object->waiters, 1);
     return number;
@@ -93,7 +92,7 @@ static void put_back(struct object *object, uint32_t number)
     push(object, number);
     atomic_fetch_add(&object->returns, 1);
     if (atomic_load(&object->waiters) > 0) {
-        db_futex_wake(&object->returns, 1);
+        port_wake_one(&object->returns);
     }
 }
 

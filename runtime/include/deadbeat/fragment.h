@@ -22,17 +22,18 @@
 #ifndef DEADBEAT_FRAGMENT_H
 #define DEADBEAT_FRAGMENT_H
 
+#include "deadbeat/cpu.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_CACHE_LINE 64
 #define DB_RESOURCE_FDS 8
 
 enum db_kind { DB_NS = 0, DB_SY = 1 };
 
 /* One synchronisation object: contended by all tasks of a set, or local to one core. */
 struct db_resource {
-    void *shared;             /* shared_bytes() bytes of process-shared memory, zeroed, 64-byte aligned */
+    void *shared; /* shared_bytes() bytes of process-shared memory, zeroed, aligned to DB_CACHE_LINE */
     uint32_t participants;    /* tasks that will use this object, >= 1 */
     uint32_t cores;           /* cores from which it will be used, >= 1 */
     uint32_t max_size;        /* the largest size with which any participant will use it */
@@ -44,7 +45,7 @@ struct db_resource {
 
 /* One task's private view of one fragment at one size. */
 struct db_context {
-    void *memory; /* context_bytes(size) bytes, zeroed, 64-byte aligned, private to the task */
+    void *memory; /* context_bytes(size) bytes, zeroed, aligned to DB_CACHE_LINE, private to the task */
     uint32_t size;
     uint32_t participant;         /* SY: 0 .. participants-1, unique among the resource's users */
     uint64_t seed;                /* differs between contexts; fresh data derive from it */

@@ -8,7 +8,6 @@
 
 #include "linux.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -93,16 +92,25 @@ static int parent_of(const char *number)
     return after && sscanf(after + 1, " %*c %d", &parent) == 1 ? parent : -1;
 }
 
+/* As getdents64(2) writes it: not all C libraries have a name for it. */
+struct entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t length;
+    uint8_t type;
+    char name[];
+};
+
 static void kill_children(void)
 {
-    alignas(struct dirent64) char entries[4096];
+    alignas(struct entry) char entries[4096];
     int me = getpid(), fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (long n; (n = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0;)
         for (long at = 0; at < n;) {
-            const struct dirent64 *entry = (const void *)(entries + at);
-            at += entry->d_reclen;
-            int pid = atoi(entry->d_name);
-            if (pid > 0 && parent_of(entry->d_name) == me)
+            const struct entry *entry = (const void *)(entries + at);
+            at += entry->length;
+            int pid = atoi(entry->name);
+            if (pid > 0 && parent_of(entry->name) == me)
                 kill(pid, SIGKILL);
         }
     close(fd);

@@ -1,58 +1,23 @@
-/* Memory, waiting and processes on Linux. */
+/* Processes on Linux. */
 #include "deadbeat/port.h"
 
 #include "linux.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-void *port_map(size_t bytes, int shared)
-{
-    int flags = MAP_ANONYMOUS | MAP_POPULATE | (shared ? MAP_SHARED : MAP_PRIVATE);
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-void port_unmap(void *memory, size_t bytes)
-{
-    if (memory)
-        munmap(memory, bytes);
-}
-
-int port_lock_memory(void)
-{
-    return mlockall(MCL_CURRENT | MCL_FUTURE) == 0 ? 0 : errno;
-}
-
-int port_wait(atomic_uint *word, unsigned seen, int64_t timeout_ns)
-{
-    struct timespec t = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
-    long result = syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout_ns < 0 ? NULL : &t, NULL, 0);
-    if (result == 0 || errno == EAGAIN)
-        return 0;
-    return errno;
-}
-
-void port_wake(atomic_uint *word)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-}
 
 int port_fork(void)
 {

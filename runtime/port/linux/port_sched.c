@@ -7,16 +7,19 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Fragments keep below 4 KiB of stack; thread start-up and signal frames need the rest. */
 #define STACK_BYTES (256 * 1024)
 
+/* By their numbers: musl's functions of these names refuse, because POSIX has them for processes and Linux
+ * for threads. */
 int port_set_policy(enum db_policy policy, int priority)
 {
     struct sched_param p = {.sched_priority = policy == DB_POLICY_FIFO ? priority : 0};
     int kind = policy == DB_POLICY_FIFO ? SCHED_FIFO : SCHED_OTHER;
-    return sched_setscheduler(0, kind, &p) == 0 ? 0 : errno;
+    return syscall(SYS_sched_setscheduler, 0, kind, &p) == 0 ? 0 : errno;
 }
 
 int port_set_cpu(int cpu)
@@ -43,8 +46,8 @@ int port_get_placement(int *policy, int *priority, int *cpu)
 {
     struct sched_param p;
     cpu_set_t set;
-    *policy = sched_getscheduler(0);
-    if (*policy < 0 || sched_getparam(0, &p) != 0 || sched_getaffinity(0, sizeof set, &set) != 0)
+    *policy = (int)syscall(SYS_sched_getscheduler, 0);
+    if (*policy < 0 || syscall(SYS_sched_getparam, 0, &p) != 0 || sched_getaffinity(0, sizeof set, &set) != 0)
         return errno;
     *priority = p.sched_priority;
     *cpu = -1;
@@ -52,6 +55,24 @@ int port_get_placement(int *policy, int *priority, int *cpu)
         if (CPU_ISSET((size_t)i, &set))
             *cpu = i;
     return 0;
+}
+
+/* A thread that bound itself could be kept by its parent from ever doing so: it must have its CPU before
+ * it runs. musl has no attribute for that, but a thread has the CPUs of whoever starts it. */
+static int create_bound(pthread_t *id, pthread_attr_t *attributes, void *(*body)(void *), void *argument,
+                        const cpu_set_t *set)
+{
+#ifdef __GLIBC__
+    int error = pthread_attr_setaffinity_np(attributes, sizeof *set, set);
+    return error ? error : pthread_create(id, attributes, body, argument);
+#else
+    cpu_set_t own;
+    if (sched_getaffinity(0, sizeof own, &own) != 0 || sched_setaffinity(0, sizeof *set, set) != 0)
+        return errno;
+    int error = pthread_create(id, attributes, body, argument);
+    int back = sched_setaffinity(0, sizeof own, &own) == 0 ? 0 : errno;
+    return error ? error : back;
+#endif
 }
 
 int port_start_thread(void *(*body)(void *), void *argument, enum db_policy policy, int priority, int cpu,
@@ -68,10 +89,7 @@ int port_start_thread(void *(*body)(void *), void *argument, enum db_policy poli
     pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
     pthread_attr_setschedpolicy(&attributes, policy == DB_POLICY_FIFO ? SCHED_FIFO : SCHED_OTHER);
     pthread_attr_setschedparam(&attributes, &p);
-    /* In the attributes: a thread that bound itself could be kept by its parent from ever doing so. */
-    int error = pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
-    if (error == 0)
-        error = pthread_create(&id, &attributes, body, argument);
+    int error = create_bound(&id, &attributes, body, argument, &set);
     pthread_attr_destroy(&attributes);
     if (error == 0)
         memcpy(thread, &id, sizeof id < sizeof *thread ? sizeof id : sizeof *thread);
@@ -92,7 +110,7 @@ void port_name_thread(const char *name)
 
 int port_thread_number(void)
 {
-    return gettid();
+    return (int)syscall(SYS_gettid);
 }
 
 int port_current_cpu(void)

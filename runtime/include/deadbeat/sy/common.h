@@ -14,6 +14,7 @@
 #define DEADBEAT_SY_COMMON_H
 
 #include "deadbeat/fragment.h"
+#include "deadbeat/port_core.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,13 +22,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct db_account {
     alignas(DB_CACHE_LINE) uint64_t operations;
     uint64_t sent;     /* sum of the values sent, modulo 2^64 */
     uint64_t received; /* sum of the values received */
-    int64_t process;
+    int64_t process;   /* of whoever set it up, where that matters */
 };
 
 /* First in every SY context. */
@@ -85,7 +85,6 @@ static inline int db_sy_setup(struct db_context *context)
     struct db_sy_task *task = context->memory;
     memset(task, 0, sizeof *task);
     task->random = db_seed_state(context->seed);
-    db_account(context)->process = getpid();
     return 0;
 }
 
@@ -114,7 +113,7 @@ static inline int db_sy_check_calls(const struct db_context *context, uint64_t o
     const struct db_sy_task *task = context->memory;
     if (task->faults > 0) {
         snprintf(why, why_bytes, "%s (%s), %" PRIu64 " faults in all", task->fault,
-                 task->fault_errno ? strerror(task->fault_errno) : "no error number", task->faults);
+                 task->fault_errno ? port_error_text(task->fault_errno) : "no error number", task->faults);
         return 1;
     }
     if (task->calls == 0 || task->operations != task->calls * operations_per_call) {

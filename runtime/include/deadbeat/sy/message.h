@@ -12,7 +12,7 @@ struct db_message {
     uint64_t sum; /* of all words above */
 };
 
-_Static_assert(sizeof(struct db_message) == DB_CACHE_LINE, "a message is one cache line");
+_Static_assert(sizeof(struct db_message) == DB_LINE_OF_DATA, "a message is one cache line");
 
 static inline uint64_t db_message_sum(const struct db_message *message)
 {

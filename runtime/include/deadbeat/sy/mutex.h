@@ -5,6 +5,7 @@
 #include "deadbeat/sy/common.h"
 
 #include <pthread.h>
+#include <unistd.h> /* _POSIX_THREAD_PRIO_PROTECT */
 
 struct db_mutex_object {
     alignas(DB_CACHE_LINE) pthread_mutex_t mutex;
@@ -31,9 +32,11 @@ static inline int db_mutex_create(struct db_resource *resource, int protocol, in
     if (!error) {
         error = pthread_mutexattr_setprotocol(&attributes, protocol);
     }
+#ifdef _POSIX_THREAD_PRIO_PROTECT /* musl has neither the function nor the protocol */
     if (!error && protocol == PTHREAD_PRIO_PROTECT) {
         error = pthread_mutexattr_setprioceiling(&attributes, resource->ceiling);
     }
+#endif
     if (!error) {
         error = pthread_mutexattr_setrobust(&attributes, robustness);
     }

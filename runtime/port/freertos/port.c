@@ -1,0 +1,350 @@
+/*
+ * deadbeat/port_core.h on FreeRTOS: tasks, notifications, and the board's clock and one-shot timer. One
+ * core. A tick of 1 kHz would release jobs up to a millisecond late, so a sleep ends by the interrupt of
+ * a compare-match timer, as where a product needs times below a tick.
+ */
+#include "port_freertos.h"
+
+#include "board.h"
+
+#include "deadbeat/fragment.h"
+#include "deadbeat/port_core.h"
+
+#include "FreeRTOS.h"
+#include "task.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+void vApplicationStackOverflowHook(TaskHandle_t task, char *name);
+
+#define STACK_BYTES 65536
+#define ALIGNMENT 4096
+/* Which notification of a task. */
+#define FOR_WAITING 0
+#define FOR_SLEEPING 1
+
+/* Kernel priorities: the idle task has 0, best-effort threads 1, then the bands of port_core.h. */
+#define LEVEL_OTHER 1
+#define LEVEL_TASK_LOW 2
+#define LEVEL_CEILING (LEVEL_TASK_LOW + DB_PRIORITY_CEILING - DB_PRIORITY_TASK_LOW)
+#define LEVEL_AGENT (LEVEL_CEILING + 1)
+#define LEVEL_GUARDIAN (LEVEL_AGENT + 1)
+
+_Static_assert(LEVEL_GUARDIAN < configMAX_PRIORITIES, "the kernel has a level for each band");
+
+/* --- memory: taken once, never given back; a program runs one job ------------------------------------ */
+
+static unsigned char *memory_next;
+static size_t memory_left;
+
+void *port_map(size_t bytes, int shared)
+{
+    (void)shared;
+    if (memory_next == NULL)
+        memory_next = board_memory(&memory_left);
+    size_t whole = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (whole < bytes || whole > memory_left)
+        return NULL;
+    void *found = memory_next;
+    memory_next += whole;
+    memory_left -= whole;
+    return memset(found, 0, bytes);
+}
+
+void port_unmap(void *memory, size_t bytes)
+{
+    (void)memory;
+    (void)bytes;
+}
+
+int port_lock_memory(void)
+{
+    return 0;
+}
+
+/* --- time ------------------------------------------------------------------------------------------ */
+
+struct sleeper {
+    struct sleeper *next;
+    int64_t at;
+    TaskHandle_t task;
+    UBaseType_t reason; /* FOR_SLEEPING, or FOR_WAITING no longer */
+};
+
+static struct sleeper *sleepers; /* the first to wake up first; critical section */
+
+int64_t port_now_ns(void)
+{
+    return board_now_ns();
+}
+
+/* In a critical section. */
+static void lie_down(struct sleeper *me)
+{
+    struct sleeper **place = &sleepers;
+    while (*place && (*place)->at <= me->at)
+        place = &(*place)->next;
+    me->next = *place;
+    *place = me;
+    if (sleepers == me)
+        board_timer_at(me->at);
+}
+
+static void get_up(const struct sleeper *me)
+{
+    for (struct sleeper **place = &sleepers; *place; place = &(*place)->next)
+        if (*place == me) {
+            *place = me->next;
+            return;
+        }
+}
+
+void port_sleep_until_ns(int64_t at)
+{
+    struct sleeper me = {.at = at, .task = xTaskGetCurrentTaskHandle(), .reason = FOR_SLEEPING};
+    if (board_now_ns() >= at)
+        return;
+    taskENTER_CRITICAL();
+    lie_down(&me);
+    taskEXIT_CRITICAL();
+    ulTaskNotifyTakeIndexed(FOR_SLEEPING, pdTRUE, portMAX_DELAY);
+}
+
+int port_timer_fired(void)
+{
+    BaseType_t turn = pdFALSE;
+    int64_t now = board_now_ns();
+    while (sleepers && sleepers->at <= now) {
+        struct sleeper *first = sleepers;
+        sleepers = first->next;
+        vTaskNotifyGiveIndexedFromISR(first->task, first->reason, &turn);
+    }
+    board_timer_at(sleepers ? sleepers->at : INT64_MAX);
+    return turn != pdFALSE;
+}
+
+/* --- threads ----------------------------------------------------------------------------------------- */
+
+struct thread {
+    StaticTask_t task;
+    void *(*body)(void *);
+    void *argument;
+    atomic_uint life, ended; /* bodies begun, bodies ended */
+    struct thread *next_free;
+    StackType_t stack[STACK_BYTES / sizeof(StackType_t)];
+};
+
+static struct thread *free_threads;
+
+UBaseType_t freertos_level(enum db_policy policy, int priority)
+{
+    if (policy == DB_POLICY_OTHER || priority < DB_PRIORITY_TASK_LOW)
+        return LEVEL_OTHER;
+    if (priority <= DB_PRIORITY_CEILING)
+        return (UBaseType_t)(LEVEL_TASK_LOW + priority - DB_PRIORITY_TASK_LOW);
+    return priority <= DB_PRIORITY_AGENT ? LEVEL_AGENT : LEVEL_GUARDIAN;
+}
+
+static int priority_of(UBaseType_t level)
+{
+    if (level <= LEVEL_OTHER)
+        return 0;
+    if (level <= LEVEL_CEILING)
+        return (int)(level - LEVEL_TASK_LOW) + DB_PRIORITY_TASK_LOW;
+    return level == LEVEL_AGENT ? DB_PRIORITY_AGENT : DB_PRIORITY_GUARDIAN;
+}
+
+/* A thread is never deleted: it waits for another body. */
+static void thread_main(void *argument)
+{
+    struct thread *thread = argument;
+    for (unsigned life = 1;; life++) {
+        thread->body(thread->argument);
+        atomic_store(&thread->ended, life);
+        port_wake(&thread->ended);
+        while (atomic_load(&thread->life) == life)
+            port_wait(&thread->life, life, -1);
+    }
+}
+
+int port_start_thread(void *(*body)(void *), void *argument, enum db_policy policy, int priority, int cpu,
+                      uint64_t *thread)
+{
+    UBaseType_t level = freertos_level(policy, priority);
+    struct thread *it = free_threads;
+    if (cpu != 0)
+        return EINVAL;
+    if (it)
+        free_threads = it->next_free;
+    else if ((it = port_map(sizeof *it, 0)) == NULL)
+        return ENOMEM;
+    it->body = body;
+    it->argument = argument;
+    *thread = (uint64_t)(uintptr_t)it;
+    if (atomic_fetch_add(&it->life, 1) == 0) {
+        xTaskCreateStatic(thread_main, "deadbeat", STACK_BYTES / sizeof(StackType_t), it, level, it->stack,
+                          &it->task);
+    } else {
+        vTaskPrioritySet((TaskHandle_t)&it->task, level);
+        port_wake(&it->life);
+    }
+    return 0;
+}
+
+int port_join_thread(uint64_t thread)
+{
+    struct thread *it = (struct thread *)(uintptr_t)thread;
+    unsigned life = atomic_load(&it->life), ended;
+    while ((ended = atomic_load(&it->ended)) != life)
+        port_wait(&it->ended, ended, -1);
+    it->next_free = free_threads;
+    free_threads = it;
+    return 0;
+}
+
+int port_get_placement(int *policy, int *priority, int *cpu)
+{
+    UBaseType_t level = uxTaskPriorityGet(NULL);
+    *policy = level == LEVEL_OTHER ? DB_POLICY_OTHER : DB_POLICY_FIFO;
+    *priority = priority_of(level);
+    *cpu = 0;
+    return 0;
+}
+
+int port_usable_cpus(int *cpus, int most)
+{
+    if (most > 0)
+        cpus[0] = 0;
+    return 1;
+}
+
+/* --- waiting for one another ---------------------------------------------------------------------------- */
+
+struct waiter {
+    struct waiter *next;
+    const atomic_uint *word;
+    TaskHandle_t task;
+    UBaseType_t level;
+};
+
+static struct waiter *waiters; /* the highest priority first; critical section */
+
+/* Whether nobody had woken it: it was still on the list. */
+static bool forget(const struct waiter *me)
+{
+    for (struct waiter **place = &waiters; *place; place = &(*place)->next)
+        if (*place == me) {
+            *place = me->next;
+            return true;
+        }
+    return false;
+}
+
+int port_wait(atomic_uint *word, unsigned seen, int64_t timeout_ns)
+{
+    TaskHandle_t self = xTaskGetCurrentTaskHandle();
+    struct waiter me = {.word = word, .task = self, .level = uxTaskPriorityGet(NULL)};
+    struct sleeper bound = {.task = self, .reason = FOR_WAITING};
+    bool woken = true;
+    if (timeout_ns >= 0)
+        bound.at = board_now_ns() + timeout_ns;
+    taskENTER_CRITICAL();
+    if (atomic_load(word) != seen) {
+        taskEXIT_CRITICAL();
+        return 0;
+    }
+    struct waiter **place = &waiters;
+    while (*place && (*place)->level >= me.level)
+        place = &(*place)->next;
+    me.next = *place;
+    *place = &me;
+    if (timeout_ns >= 0)
+        lie_down(&bound);
+    taskEXIT_CRITICAL();
+    ulTaskNotifyTakeIndexed(FOR_WAITING, pdTRUE, portMAX_DELAY);
+    if (timeout_ns >= 0) {
+        taskENTER_CRITICAL();
+        woken = !forget(&me);
+        get_up(&bound);
+        taskEXIT_CRITICAL();
+        ulTaskNotifyTakeIndexed(FOR_WAITING, pdTRUE, 0); /* both may have happened */
+    }
+    return woken ? 0 : ETIMEDOUT;
+}
+
+/* The first who waits on the word, taken off the list; NULL: nobody does. */
+static TaskHandle_t next_waiter(const atomic_uint *word)
+{
+    TaskHandle_t found = NULL;
+    taskENTER_CRITICAL();
+    for (struct waiter **place = &waiters; *place; place = &(*place)->next)
+        if ((*place)->word == word) {
+            found = (*place)->task;
+            *place = (*place)->next;
+            break;
+        }
+    taskEXIT_CRITICAL();
+    return found;
+}
+
+void port_wake_one(atomic_uint *word)
+{
+    TaskHandle_t task = next_waiter(word);
+    if (task)
+        xTaskNotifyGiveIndexed(task, FOR_WAITING);
+}
+
+/* Nobody runs before all are woken: who waits again must not be met twice. */
+void port_wake(atomic_uint *word)
+{
+    TaskHandle_t task;
+    vTaskSuspendAll();
+    while ((task = next_waiter(word)) != NULL)
+        xTaskNotifyGiveIndexed(task, FOR_WAITING);
+    xTaskResumeAll();
+}
+
+/* --- the end, and what is handed over ---------------------------------------------------------------------
+ */
+
+_Noreturn void port_exit(int status)
+{
+    board_exit(status);
+}
+
+int port_put(const void *data, size_t bytes)
+{
+    return board_put(data, bytes);
+}
+
+void port_say(const char *text)
+{
+    board_say(text);
+    board_say("\n");
+}
+
+const char *port_error_text(int error)
+{
+    switch (error) {
+    case ENOMEM:
+        return "not enough memory";
+    case ENOSPC:
+        return "the results do not fit into their memory";
+    case ENOSYS:
+        return "this system has no such thing";
+    default:
+        return "an error of <errno.h>";
+    }
+}
+
+/* --- from the board to the core
+ * ------------------------------------------------------------------------------ */
+
+void vApplicationStackOverflowHook(TaskHandle_t task, char *name)
+{
+    (void)task;
+    (void)name;
+    board_fail("a task has used more stack than there is");
+}

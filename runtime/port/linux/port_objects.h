@@ -1,0 +1,2 @@
+/* Linux has the objects of POSIX. */
+#include "../posix/port_objects.h"
