@@ -18,7 +18,9 @@ from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.tasks import Entry, Fragment, Kind
 from deadbeat.model.words import nearest
 
-POOLS = ("full", "quick")
+POOLS = ("full", "quick", "portable")
+#: Words of ``requires`` that every core port has (runtime/include/deadbeat/port_sync.h).
+CORE_PORT = frozenset({"message-queue", "priority-inheritance", "realtime-policy"})
 MODES = ("default", "shared-address-space")
 NS_CLASSES = (
     "compute-integer",
@@ -62,8 +64,8 @@ class Catalog:
         return tuple(
             Entry(fragment.name, size)
             for fragment in self.fragments.values()
-            if fragment.fits(mode)
-            for size in (fragment.sizes if pool == "full" else fragment.quick)
+            if fragment.fits(mode) and not (pool == "portable" and lacking(fragment))
+            for size in (fragment.quick if pool == "quick" else fragment.sizes)
         )
 
     def fragment(self, name: str) -> Fragment:
@@ -78,6 +80,12 @@ class Catalog:
             near = nearest(name, self.fragments)
             hint = near if near.startswith("did") else "`deadbeat fragments` lists them"
             raise UsageError(f"no fragment is called {name!r}", hint) from None
+
+
+def lacking(fragment: Fragment, port: frozenset[str] = CORE_PORT) -> str:
+    """Why ``fragment`` cannot run on a port that has the words of ``port``; "" where it can."""
+    words = sorted(set(fragment.requires) - port)
+    return f"needs {', '.join(words)}" if words else ""
 
 
 def load_catalog(root: Path | None = None) -> Catalog:
@@ -232,7 +240,7 @@ _KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "sizes": (lambda value: value != [] and _is_ascending(value), _ASCENDING),
     "size_unit": (_is_line, _LINE),
     "quick": (_is_ascending, _ASCENDING),
-    "requires": (_are_words, 'a list of different lower-case words, like ["posix-mq"]'),
+    "requires": (_are_words, 'a list of different lower-case words, like ["sysv-ipc"]'),
     "modes": (
         lambda value: value != [] and _are_words(value) and set(value) <= set(MODES),
         f"some of {', '.join(MODES)}, in a list",

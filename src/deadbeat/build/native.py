@@ -14,15 +14,12 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 
-from attrs import field, frozen
-
+from deadbeat.build.toolchain import OPTIMISED, STATIC, Toolchain, check_static
 from deadbeat.model.errors import BuildError
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wmissing-prototypes", "-Wshadow")
-OPTIMISED = ("-O2",)
 #: Functions start on lines of their own: a fragment's place in the cache does not depend on its
 #: neighbours' lengths.
 STANDARD = ("-std=c11", "-D_GNU_SOURCE", "-pthread", "-falign-functions=64")
@@ -57,53 +54,6 @@ def cache_root() -> Path:
     return Path(home) / "deadbeat"
 
 
-@frozen
-class Toolchain:
-    """A C compiler with the flags of runtime and fragments.
-
-    Attributes:
-        cc: Compiler command.
-        flags: Optimisation and target flags of runtime and fragments (not of tables).
-        identification: First line of ``cc --version``.
-        static: Static, non-relocatable programs, as all measured ones are; sanitizers need False.
-    """
-
-    cc: str
-    flags: tuple[str, ...] = OPTIMISED
-    identification: str = field(default="", kw_only=True)
-    static: bool = field(default=True, kw_only=True)
-
-    @classmethod
-    def find(
-        cls, cc: str | None = None, *, flags: Sequence[str] = OPTIMISED, static: bool = True
-    ) -> Toolchain:
-        """The compiler to use: the argument, DEADBEAT_CC, gcc or cc.
-
-        Raises:
-            BuildError: None of them can be started.
-        """
-        wanted = cc or os.environ.get("DEADBEAT_CC")
-        for candidate in (wanted,) if wanted else ("gcc", "cc"):
-            if shutil.which(candidate):
-                return cls(
-                    candidate, tuple(flags), identification=_identify(candidate), static=static
-                )
-        raise BuildError(
-            f"no C compiler: {wanted or 'gcc'} was not found on PATH",
-            "install one (Debian: apt-get install gcc libc6-dev) or set DEADBEAT_CC",
-        )
-
-
-@cache
-def _identify(cc: str) -> str:
-    done = subprocess.run([cc, "--version"], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise BuildError(
-            f"{cc} --version failed: {done.stderr.strip()[:200]}", "check the compiler"
-        )
-    return done.stdout.splitlines()[0]
-
-
 def fragment_sources(root: Path | None = None) -> tuple[Path, ...]:
     """All fragment files under ``root`` (a folder holding ``ns/`` and ``sy/``), sorted by name."""
     pools = root or native_root() / "fragments"
@@ -112,9 +62,10 @@ def fragment_sources(root: Path | None = None) -> tuple[Path, ...]:
 
 
 def runtime_sources() -> tuple[Path, ...]:
-    """The portable runtime and the Linux port."""
+    """The runtime's core and host parts and the Linux port; the core program is none of it."""
     runtime = native_root() / "runtime"
-    return tuple(sorted([*runtime.glob("src/*.c"), *runtime.glob("port/linux/*.c")]))
+    folders = ("src/core", "src/host", "port/linux")
+    return tuple(sorted(path for folder in folders for path in runtime.glob(f"{folder}/*.c")))
 
 
 def fragment_index_source(names: Iterable[str]) -> str:
@@ -129,8 +80,6 @@ def fragment_index_source(names: Iterable[str]) -> str:
     return "\n".join(lines)
 
 
-STATIC = ("-static", "-no-pie", "-fno-pie")
-
 #: A program without task sets: what calibration, probes and self-tests run.
 NO_TASK_SETS = """#include "deadbeat/tables.h"
 const uint32_t db_tables_version = DB_TABLES_VERSION;
@@ -139,7 +88,8 @@ const struct db_task_set *const db_task_sets[] = {0};
 """
 
 
-def _headers_hash() -> str:
+def headers_hash() -> str:
+    """Of all headers of the runtime."""
     digest = hashlib.sha256()
     for header in sorted((native_root() / "runtime").rglob("*.h")):
         digest.update(header.name.encode())
@@ -147,7 +97,8 @@ def _headers_hash() -> str:
     return digest.hexdigest()
 
 
-def _key(*parts: str | bytes) -> str:
+def key_of(*parts: str | bytes) -> str:
+    """A name in the cache that differs where any part does."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -165,7 +116,7 @@ def _call(argv: Sequence[str], what: str) -> None:
         raise BuildError(f"{argv[0]} could not build {what}: {text[:1500]}", "see its words above")
 
 
-def _made(path: Path, argv: Sequence[str], what: str) -> Path:
+def made(path: Path, argv: Sequence[str], what: str) -> Path:
     """Runs ``argv`` + a temporary output name unless ``path`` exists, then renames into place."""
     try:
         if path.exists():
@@ -181,12 +132,18 @@ def _made(path: Path, argv: Sequence[str], what: str) -> Path:
 
 
 def _object(toolchain: Toolchain, source: Path, flags: Sequence[str], headers: str) -> Path:
-    key = _key(
-        toolchain.cc, toolchain.identification, " ".join(flags), headers, source.name,
-        source.read_bytes(),
-    )  # fmt: skip
+    key = key_of(
+        *identity_of(toolchain), " ".join(flags), headers, source.name, source.read_bytes()
+    )
     out = cache_root() / "objects" / f"{source.stem}-{key}.o"
-    return _made(out, [*_command(toolchain, flags), "-c", str(source)], source.name)
+    return made(out, [*_command(toolchain, flags), "-c", str(source)], source.name)
+
+
+def identity_of(toolchain: Toolchain) -> tuple[str, ...]:
+    """What of a compiler goes into such a name."""
+    words = "\0".join(toolchain.words)
+    named = (toolchain.cc, toolchain.identification, toolchain.machine, toolchain.libc)
+    return (*named, words, toolchain.ar)
 
 
 def _command(toolchain: Toolchain, flags: Sequence[str]) -> list[str]:
@@ -194,17 +151,18 @@ def _command(toolchain: Toolchain, flags: Sequence[str]) -> list[str]:
     includes = [f"-I{runtime / 'include'}", f"-I{runtime / 'port' / 'linux'}"]
     # The folder of the clone must not find its way into objects: equal sources, equal bytes.
     prefix = f"-ffile-prefix-map={native_root()}=."
-    return [toolchain.cc, *STANDARD, *WARNINGS, *flags, prefix, *includes]
+    return [toolchain.cc, *toolchain.words, *STANDARD, *WARNINGS, *flags, prefix, *includes]
 
 
 def _objects(toolchain: Toolchain, sources: Sequence[Path], flags: Sequence[str]) -> list[Path]:
-    headers = _headers_hash()
+    headers = headers_hash()
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         return list(pool.map(lambda s: _object(toolchain, s, flags, headers), sources))
 
 
-def _text_source(text: str, stem: str) -> Path:
-    path = cache_root() / "sources" / f"{stem}-{_key(text)}.c"
+def text_source(text: str, stem: str) -> Path:
+    """A C file that holds ``text``, in the cache."""
+    path = cache_root() / "sources" / f"{stem}-{key_of(text)}.c"
     try:
         if path.exists():
             return path
@@ -231,26 +189,28 @@ def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None)
         BuildError: The compiler is missing or refuses a source.
     """
     fragments = fragment_sources(fragments_root)
-    index = _text_source(fragment_index_source([p.stem for p in fragments]), "index")
+    index = text_source(fragment_index_source([p.stem for p in fragments]), "index")
     sources = [*runtime_sources(), index, *fragments]
     # not position independent: const tables stay in read-only memory, calls stay direct
     code = ("-fno-pie",) if toolchain.static else ()
+    if toolchain.static:
+        check_static(toolchain)
     objects = _objects(toolchain, sources, (*toolchain.flags, *code))
-    path = cache_root() / "libraries" / f"libdeadbeat-{_key(*[o.name for o in objects])}.a"
+    path = cache_root() / "libraries" / f"libdeadbeat-{key_of(*[o.name for o in objects])}.a"
     if not path.exists():
-        _archive(path, objects)
+        _archive(toolchain, path, objects)
     return path
 
 
-def _archive(path: Path, objects: Sequence[Path]) -> None:
-    if not shutil.which("ar"):
+def _archive(toolchain: Toolchain, path: Path, objects: Sequence[Path]) -> None:
+    if not shutil.which(toolchain.ar):
         hint = "install it (Debian: apt-get install binutils)"
-        raise BuildError("no archiver: ar was not found on PATH", hint)
+        raise BuildError(f"no archiver: {toolchain.ar} was not found on PATH", hint)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             temporary = Path(folder) / path.name
-            _call(["ar", "rcsD", str(temporary), *map(str, objects)], path.name)
+            _call([toolchain.ar, "rcsD", str(temporary), *map(str, objects)], path.name)
             temporary.replace(path)
     except OSError as error:
         raise _unwritable(path, error) from error
@@ -266,17 +226,19 @@ def link_program(toolchain: Toolchain, tables: str, *, fragments_root: Path | No
         Path of the program in the cache.
     """
     library = runtime_library(toolchain, fragments_root=fragments_root)
-    key = _key(library.name, tables, " ".join(TABLE_FLAGS), str(toolchain.static))
+    links = "\0".join(toolchain.link_flags)
+    key = key_of(library.name, tables, " ".join(TABLE_FLAGS), links, str(toolchain.static))
     path = cache_root() / "programs" / f"program-{key}"
     if path.exists():
         return path
-    source = _text_source(tables, "tables")
+    source = text_source(tables, "tables")
     try:
         # sanitizers must be named when linking too, and do not mind being named for tables
         flags = TABLE_FLAGS if toolchain.static else (*toolchain.flags, *TABLE_FLAGS)
         argv = [*_command(toolchain, flags), *(STATIC if toolchain.static else ())]
         argv += ["-Wl,--whole-archive", str(library), "-Wl,--no-whole-archive", str(source)]
-        return _made(path, [*argv, "-lm", "-lrt"], "a generated program")
+        argv += ["-lm", "-lrt", *toolchain.link_flags]
+        return made(path, argv, "a generated program")
     finally:
         source.unlink(missing_ok=True)
 
@@ -288,6 +250,7 @@ def compile_program(
     flags: Sequence[str] = OPTIMISED,
     static: bool = True,
     cc: str | None = None,
+    cross: str | None = None,
 ) -> Path:
     """Builds a program from any sources with the project's warnings; for tests and probes.
 
@@ -297,12 +260,13 @@ def compile_program(
         flags: Flags of compiling and linking (sanitizers, defines).
         static: Static and non-relocatable, as measured programs are; sanitizers need False.
         cc: Compiler command; None: as Toolchain.find.
+        cross: As Toolchain.find.
 
     Raises:
         BuildError: With the compiler's own words.
     """
-    toolchain = Toolchain.find(cc)
+    toolchain = Toolchain.find(cc, cross=cross)
     objects = _objects(toolchain, list(sources), tuple(flags))
     link = [*_command(toolchain, flags), *(STATIC if static else ()), *map(str, objects)]
-    _call([*link, "-o", str(output), "-lm", "-lrt"], output.name)
+    _call([*link, "-o", str(output), "-lm", "-lrt", *toolchain.link_flags], output.name)
     return output

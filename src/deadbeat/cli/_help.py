@@ -6,19 +6,17 @@ that are not listed here stand under "Other"; verbs under "More".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
-
-from deadbeat.model.errors import UsageError
 
 #: Titles of the verbs, in the order of ``deadbeat --help``.
 VERBS = {
     "Measure": "latency load profile stress breakdown run",
     "Read": "show why explain report open watch plot compare observe runs",
-    "Machine": "doctor tune selftest",
-    "Lab": "sched",
+    "Machine": "doctor targets tune selftest",
+    "Lab": "sched lab",
     "More": "calibrate fragments version",
 }
 
@@ -43,8 +41,8 @@ OPTIONS = {
         " | precision-metric sets-min sets-max sets-mean miss-share search-from search-to steps"
     ),
     "Machine": (
-        "cpus rt-cpus | layout dma-latency calibration calibration-seconds cost-basis slot-periods"
-        " warmup-jobs overrun"
+        "target cpus rt-cpus | cross layout dma-latency calibration calibration-seconds cost-basis"
+        " slot-periods warmup-jobs overrun"
     ),
     "Scheduling": (
         "policy priority scheduler test ties partition order admission unplaced balance"
@@ -63,58 +61,6 @@ OPTIONS = {
 
 #: A command with no more options than this shows the rare ones, too.
 FEW = 28
-
-#: What options were called before, by command: they are still accepted, with a note.
-RENAMED = {
-    "breakdown": {
-        "--seconds": "--duration",
-        "--budget": "--time-budget",
-        "--low": "--search-from",
-        "--high": "--search-to",
-    },
-    "calibrate": {"--seconds": "--duration"},
-    "generate": {
-        "--low": "--utilisation-min",
-        "--high": "--utilisation-max",
-        "--split": "--heavy-from",
-        "--period-low": "--period-min",
-        "--period-high": "--period-max",
-        "--deadline-low": "--deadline-min",
-        "--deadline-high": "--deadline-max",
-    },
-    "analyze": {"--budget": "--max-steps"},
-    "latency": {
-        "--seconds": "--duration",
-        "--deadline": "--limits",
-        "--retry-failed": "--retry",
-        "--retry-invalid": "--retry",
-        "--budget": "--time-budget",
-    },
-    "load": {"--seconds": "--duration", "--budget": "--round", "--retry-invalid": "--retry"},
-    "profile": {
-        "--seconds": "--duration",
-        "--replicas": "--sets",
-        "--retry-failed": "--retry",
-        "--budget": "--time-budget",
-    },
-    "selftest": {"--seconds": "--duration"},
-    "simulate": {
-        "--budget": "--max-steps",
-        "--trace": "--perfetto",
-        "--from": "--show-from",
-        "--to": "--show-to",
-    },
-    "stress": {
-        "--seconds": "--duration",
-        "--retry-failed": "--retry",
-        "--budget": "--time-budget",
-    },
-    "study": {
-        "--budget": "--max-steps",
-        "--scheduler": "--dask",
-        "--distribution": "--utilisations",
-    },
-}
 
 _ALL = "deadbeat.help_all"
 
@@ -154,9 +100,6 @@ class Titled(click.Command):
             found = [*found[:-1], everything, found[-1]]
         return found
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, list(renamed(self.name or "", args)))
-
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         titles = [*OPTIONS, "Other"]
         rows: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
@@ -187,29 +130,6 @@ def _show_all(ctx: click.Context, option: click.Parameter, asked: Any) -> None:
         ctx.meta[_ALL] = True
         click.echo(ctx.get_help())
         ctx.exit()
-
-
-def renamed(command: str, words: Sequence[str]) -> Iterator[str]:
-    """``words`` with today's names of options; one that has changed is noted on stderr.
-
-    Raises:
-        UsageError: An option is given by both of its names.
-    """
-    known = RENAMED.get(command, {})
-    typed = {word.partition("=")[0] for word in words}
-    for at, word in enumerate(words):
-        if word == "--":  # behind it stands somebody else's command
-            yield from words[at:]
-            return
-        name, *value = word.split("=", 1)
-        now = known.get(name)
-        if now is None:
-            yield word
-            continue
-        if now in typed:
-            raise UsageError(f"{now} and {name} mean the same", "give one of them")
-        click.echo(f"deadbeat: {name} is now called {now}", err=True)
-        yield "=".join([now, *value])
 
 
 def verbs_by_title(lines: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import print_shown, say
-from deadbeat.cli._signals import INTERRUPTED
+from deadbeat.cli._signals import Told
 from deadbeat.cli.measuring import Layer
 from deadbeat.experiment.base import (
     Event,
@@ -33,6 +33,7 @@ from deadbeat.experiment.run import run
 from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
 from deadbeat.kinds.registry import kind_of
 from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.platform import target_option
 from deadbeat.model.specification import names_in_file
 from deadbeat.model.words import duration
 from deadbeat.report.document import CellMap
@@ -41,14 +42,11 @@ from deadbeat.report.terminal import clean, map_lines
 from deadbeat.sched.core import core
 from deadbeat.store.files import read_toml
 from deadbeat.store.place import point_latest
+from deadbeat.targets.base import LOCAL
 from deadbeat.targets.guarded import found
 
 #: What a file of a campaign that does not say its mode has a section of.
 _SECTIONS = {"grid": "profile", "stress": "stress"}
-
-
-class Told(KeyboardInterrupt):
-    """An interrupt of which the person has been told what is kept."""
 
 
 def measure(
@@ -66,6 +64,8 @@ def measure(
     as_json: bool,
     retry: bool | None = None,
     simulated: bool = False,
+    target: str | None = None,
+    cross: str | None = None,
     quick: bool | None = None,
     fail_on: str | None = None,
     junit: Path | None = None,
@@ -81,7 +81,7 @@ def measure(
     """
     kind = kind_of(name)
     words = words_typed(command)
-    written = _written(file, command)
+    written = written_in(file, command)
     begin = Begin(
         runs=runs,
         written=written.values,
@@ -91,35 +91,35 @@ def measure(
         retry_failed=bool(retry),
         retry_invalid=bool(retry),
         simulated=simulated,
+        target=target,
+        cross=cross,
         given={**given, "quick": quick},
         words=words,
         say=say,
     )
     _check_beside(begin)
     with begin.held:
-        try:
-            begun, outcome = carried_out(
-                kind, begin, budget_s=None if time_budget is None else budget_seconds(time_budget)
-            )
-        except Told:
-            return INTERRUPTED
+        begun, outcome = carried_out(
+            kind, begin, budget_s=None if time_budget is None else budget_seconds(time_budget)
+        )
         try:
             say("summarise and draw")
-            shown = report(kind, begun, figures)
+            shown = _there(report(kind, begun, figures), target)
         except KeyboardInterrupt:
             _say_kept(begun.experiment, words)
-            return INTERRUPTED
+            raise Told from None
     again, experiment = to_repeat(words), begun.experiment
     notes = [outcome.beside] if outcome.beside else []
     if outcome.failed:
         first, reason = min((key.text, reason) for key, reason in outcome.failed.items())
         lacking = f"{len(outcome.failed)} of {outcome.planned} runs have no result"
         option = () if retry is None else ("--retry",)
+        them = "them and the invalid ones" if shown.invalid and option else "them"
         notes += [
             f"{lacking}, for example {first}: {reason}",
-            f"measure them again: {to_repeat(words, *option)}",
+            f"measure {them} again: {to_repeat(words, *option)}",
         ]
-    if shown.invalid and retry is not None:
+    elif shown.invalid and retry is not None:
         notes.append(f"measure the invalid ones again: {to_repeat(words, '--retry')}")
     if as_json:
         for note in notes:
@@ -133,6 +133,25 @@ def measure(
     return DeadbeatError.exit_status if shown.empty else int(fail_on in shown.fails)
 
 
+#: What the commands that take a target begin with.
+_OF_TARGETS = tuple(
+    f"deadbeat {verb} "
+    for verb in ["breakdown", "doctor", "latency", "load", "profile", "stress", "tune"]
+)
+
+
+def _there(shown: Shown, target: str | None) -> Shown:
+    """``shown`` with what to do next on ``target``."""
+    option = target_option(target)
+    if shown.document is None or not option:
+        return shown
+    steps = [
+        (f"{step}{option}" if f"{step} ".startswith(_OF_TARGETS) else step, why)
+        for step, why in shown.document.steps
+    ]
+    return evolve(shown, document=evolve(shown.document, steps=steps))
+
+
 def _check_beside(begin: Begin) -> None:
     """Raises UsageError where a program beside is not here, or nothing real is beside it."""
     words = begin.typed.get("beside", begin.written.get("beside"))
@@ -142,6 +161,12 @@ def _check_beside(begin: Begin) -> None:
     if begin.simulated or executor.partition(":")[0] != "hardware":
         made_up = "--simulated" if begin.simulated else f"--executor {executor}"
         raise UsageError(f"{made_up} and --beside exclude each other", "drop one")
+    if begin.target not in (None, LOCAL):
+        raise UsageError(
+            f"--beside and --target {begin.target} exclude each other: the program would run here,"
+            " beside nothing",
+            "start it there, then measure",
+        )
     found(words[0])
 
 
@@ -204,7 +229,7 @@ def report(kind: ExperimentKind, begun: Begun, figures: bool | None) -> Shown:
     return begun.report(draw) if begun.report is not None else kind.report(path, draw)
 
 
-def _written(file: Path | None, verb: str) -> Layer:
+def written_in(file: Path | None, verb: str) -> Layer:
     """What a file asks for.
 
     Raises:
@@ -336,9 +361,13 @@ class Watch:
             )
             self._promise = None
 
-    def share(self, done: float) -> None:
-        """Progress of something that is no experiment."""
-        self._draw(self.label, done, "", tell=done == 0)
+    def share(self, done: float, left: str = "", *, tell: bool = False) -> None:
+        """Progress of something that is no experiment.
+
+        Args:
+            left: What is said of it. ``tell``: also where nobody watches.
+        """
+        self._draw(self.label, done, left, tell=tell or (done == 0 and not left))
 
     def _count(self, done: int, total: int, eta_s: float, decided: tuple[int, int] | None) -> None:
         """``decided``: points that are known, of how many, where each stops when it is."""

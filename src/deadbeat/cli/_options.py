@@ -137,11 +137,16 @@ FIGURES = click.Option(
     help="Draw figures as PNG, SVG and PDF too; report does, later.  [no]",
 )
 SIMULATED = opt("--simulated", "Try deadbeat on a made-up machine instead of this one.")
-#: What is measured: this machine, or the simulation that tests and demonstrations use.
+TARGET = opt("--target WORD", "Machine: ssh://user@host[:port] or labgrid:PLACE.  [local]")
+CROSS = opt("--cross WORD", "Compiler of the target's programs: a prefix, or a toolchain's path.")
+#: What is measured: a machine, or the simulation that tests and demonstrations use.
 MACHINE = (
+    TARGET,
+    CROSS,
     opt(
         "--executor NAME",
-        "What runs task sets: hardware, or the simulator, sim:cores=4,policy=g-edf.  [hardware]",
+        "What runs task sets: hardware, freertos, freertos:hosted, lab:KERNEL or the simulator,"
+        " sim:cores=4,policy=g-edf.  [hardware]",
     ),
     SIMULATED,
 )

@@ -109,4 +109,5 @@ def print_shown(
     for line in shown.lines:
         terminal.echo(line)
     if document is not None and document.answer:
-        terminal.print_screen(document, shown.page, whole=shown.whole)
+        page = shown.page if shown.page and shown.page.is_file() else None
+        terminal.print_screen(document, page, whole=shown.whole)

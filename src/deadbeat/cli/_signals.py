@@ -24,6 +24,10 @@ class EndedError(KeyboardInterrupt):
     """
 
 
+class Told(KeyboardInterrupt):
+    """An interrupt of which the person has been told what is kept."""
+
+
 class Caught:
     """The first ending signal of a block; the later ones are ignored, so that it can clean up."""
 

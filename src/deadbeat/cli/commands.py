@@ -23,6 +23,7 @@ from deadbeat.cli._options import (
     RT_CPUS,
     RUN,
     RUNS,
+    TARGET,
     OneOf,
     Verbs,
     add,
@@ -42,10 +43,12 @@ root = Verbs(
         "profile": (MEASURING, "Map slowdown and misses over cores and contention."),
         "run": (MEASURING, "Measure a periodic program of your own."),
         "stress": (MEASURING, "Measure slowdown and misses of random task sets."),
+        "lab": ("lab_commands:group", "Compare kernels in virtual machines, without hardware."),
         "sched": (
             "sched_commands:group",
             "Simulate and analyse schedulability.",
         ),
+        "targets": ("target_commands:group", "Say what a machine can and cannot do."),
         "tune": (
             "tune_commands:group",
             "Change settings for real-time work, and put them back.",
@@ -84,8 +87,8 @@ add(
     calibration belongs to hardware, frequency policy and toolchain, and is refused elsewhere.""",
     opt("--out FILE", "File to write the calibration to.  [RUNS/calibration.json]", type=PATH),
     opt(
-        "--pool full|quick",
-        "Fragments to calibrate: all, or a quick selection.  [full]",
+        "--pool full|quick|portable",
+        "Fragments to calibrate: all, a quick selection, or those of every port.  [full]",
         default="full",
     ),
     opt("--duration TIME", "Time the calibration may take.  [100s]", to="seconds"),
@@ -205,6 +208,7 @@ add(
         "Exit with status 1 when a check this grave fails: fatal, high, medium, low or info.",
         type=OneOf("fatal", "high", "medium", "low", "info"),
     ),
+    TARGET,
     opt("--html", "Write the answer as a page, too."),
     opt(
         "--out FILE",
@@ -230,6 +234,36 @@ add(
 
     Without FINDING, list all findings, one per line.""",
     arg("finding", "[FINDING]", required=False),
+    JSON,
+)
+add(
+    root,
+    "emit",
+    "emitting:emit",
+    "Write a task set as a C program for another system.",
+    """Write task sets as a C tree that builds and runs with nothing of deadbeat: tables, fragments,
+    the runtime's core, a port, a Makefile, and PORTING.md on what a port must supply.
+
+    CAMPAIGN is a result, or a TOML file of parameters (with --calibration). The same task set gives
+    the same bytes. deadbeat show FILE.jobs reads what the program leaves.""",
+    arg("campaign", "CAMPAIGN", shell_complete=run_names),
+    opt(
+        "--out FOLDER", "Folder to write; it must not exist, or be empty.", type=PATH, required=True
+    ),
+    opt(
+        "--set KEY",
+        "Task set to write, by its key; may be repeated.  [the first]",
+        to="keys",
+        multiple=True,
+    ),
+    opt(
+        "--port posix|template|freertos",
+        "System it is for: POSIX threads, FreeRTOS, or a port to fill in.  [posix]",
+        type=OneOf("posix", "template", "freertos"),
+        default="posix",
+    ),
+    CALIBRATION,
+    RUNS,
     JSON,
 )
 add(
@@ -379,7 +413,8 @@ add(
     The tables are the points of a campaign, the cells of a latency matrix, or the misses, remedies
     and causes of a load test.
 
-    RUN is a path, or a name under the folder of results; the latest by default.""",
+    RUN is a path, or a name under the folder of results; the latest by default. A FILE.jobs is what
+    one run of a program of deadbeat emit left.""",
     RUN,
     RUNS,
     JSON,

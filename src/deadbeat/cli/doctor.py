@@ -28,7 +28,7 @@ from deadbeat.settings.facts import gather
 from deadbeat.settings.reading import ONLINE
 from deadbeat.store.campaign import free_bytes
 from deadbeat.targets.base import Target
-from deadbeat.targets.local import LocalTarget
+from deadbeat.targets.opening import open_target
 
 #: What the comparisons of hardening in the literature show: the average, and the worst.
 _TOLD = ("mean", "max")
@@ -47,6 +47,7 @@ def doctor(
     out: Path | None,
     hardening_cost: tuple[str, str] | None,
     runs: Path,
+    target: str | None,
 ) -> Shown:
     if hardening_cost:
         given = {
@@ -57,6 +58,7 @@ def doctor(
             "--fail-on": fail_on,
             "--html": html,
             "--out": out,
+            "--target": target,
         }
         if beside := [option for option, value in given.items() if value]:
             raise UsageError(
@@ -65,9 +67,9 @@ def doctor(
         return _cost(runs, hardening_cost)
     checks = of_families(only) if only else None
     _require_folder(out)
-    with LocalTarget() as target:
-        _require_online(target, rt_cpus)
-        report = examine(target, workload=workload or "mixed", rt_cpus=rt_cpus, checks=checks)
+    with open_target(target) as machine:
+        _require_online(machine, rt_cpus)
+        report = examine(machine, workload=workload or "mixed", rt_cpus=rt_cpus, checks=checks)
     page = write_doctor(report, out or Path("doctor.html")) if html or out else None
     whole = show_all or bool(only)
     return Shown(

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import attrs
 
-from deadbeat.catalog import Catalog, load_catalog
+from deadbeat.catalog import Catalog, lacking, load_catalog
 from deadbeat.cli._measure import Watch, say_simulated
 from deadbeat.cli._output import Part, say, table
 from deadbeat.cli._signals import interruptible
-from deadbeat.executors.base import Executor, SelftestResult
+from deadbeat.executors.base import Costing, Executor, SelftestResult
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.made import make_catalog, make_executor
+from deadbeat.executors.made import MachineOptions, make_catalog, make_executor
+from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.place import LATEST
 from deadbeat.kinds.contention.spec import specify
@@ -45,8 +46,7 @@ def calibrate(
     policy: str,
     layout: str,
     runs: Path,
-    executor: str | None,
-    simulated: bool,
+    **words: Unpack[MachineOptions],
 ) -> Shown:
     asked = {"seconds": seconds} if seconds is not None else {}
     names = {"calibration.seconds": "--duration", "cpus": "--cpus"}
@@ -55,19 +55,21 @@ def calibrate(
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     with (
-        closing(make_executor(executor, simulated=simulated, cpus=spec.cpus)) as machine,
+        closing(make_executor(spec.cpus, **words)) as machine,
         interruptible(),
         Watch("calibration") as watch,
     ):
         say_simulated(machine.describe().kind)
         calibration = machine.calibrate(
             make_catalog(machine),
-            seconds=spec.calibration.seconds,
-            progress=watch.share,
-            pool=pool,
-            basis=basis,
-            policy=policy,
-            layout=layout,
+            Costing(
+                pool=pool,
+                seconds=spec.calibration.seconds,
+                basis=basis,
+                policy=policy,
+                layout=layout,
+            ),
+            watch.share,
         )
     write_calibration(path, calibration)
     calibration = read_calibration(path)
@@ -106,16 +108,17 @@ def selftest(
     causes: bool,
     trials: int,
     calibration: Path | None,
-    executor: str | None,
-    simulated: bool,
+    **words: Unpack[MachineOptions],
 ) -> Shown:
     spec = specify(
         {"cpus": cpus, "calibration": {"seconds": 60 if seconds is None else seconds}},
         names={"calibration.seconds": "--duration", "cpus": "--cpus"},
     )
+    if (words["executor"] or "").partition(":")[0] in ("freertos", "lab"):
+        raise UsageError("the self-test is about a real machine", "drop --executor")
     given = None if calibration is None else read_calibration(calibration)
     with (
-        closing(make_executor(executor, simulated=simulated, cpus=spec.cpus)) as machine,
+        closing(make_executor(spec.cpus, **words)) as machine,
         interruptible(),
         Watch("selftest") as watch,
     ):
@@ -123,6 +126,7 @@ def selftest(
         say_simulated(kind)
         if causes:
             return selftest_causes(machine, trials=trials, progress=watch.share)
+        assert isinstance(machine, HardwareExecutor | FakeExecutor)
         outcome = machine.selftest(
             make_catalog(machine),
             given,
@@ -235,13 +239,27 @@ def _trials(outcomes: list[TrialOutcome]) -> Iterator[str]:
         )
 
 
-_COLUMNS = ("fragment", "kind", "class", "sizes", "cost", "blocking", "requires", "here")
+_COLUMNS = (
+    "fragment",
+    "kind",
+    "class",
+    "sizes",
+    "cost",
+    "blocking",
+    "requires",
+    "core port",
+    "here",
+)
 
 
 def fragments(
-    *, calibration: Path | None, policy: str, runs: Path, executor: str | None, simulated: bool
+    *,
+    calibration: Path | None,
+    policy: str,
+    runs: Path,
+    **words: Unpack[MachineOptions],
 ) -> Shown:
-    catalog, missing, problem = _probe(executor, simulated=simulated, policy=policy)
+    catalog, missing, problem = _probe(policy, **words)
     known = _known(runs, calibration)
     costs, file = known or (None, None)
     found = [
@@ -271,13 +289,11 @@ def fragments(
     return Shown(plain=plain, parts=parts)
 
 
-def _probe(
-    executor: str | None, *, simulated: bool, policy: str
-) -> tuple[Catalog, dict[str, str], str]:
+def _probe(policy: str, **words: Unpack[MachineOptions]) -> tuple[Catalog, dict[str, str], str]:
     """The catalog, which of it cannot run here, and why that is unknown: a list is of use also
     where nothing can be tried (no compiler, no permission, busy)."""
     try:
-        with closing(make_executor(executor, simulated=simulated, cpus=None)) as machine:
+        with closing(make_executor(None, **words)) as machine:
             catalog = make_catalog(machine)
             return catalog, machine.unavailable(catalog, policy=policy), ""
     except (BuildError, TargetError) as error:
@@ -301,6 +317,7 @@ def _facts(fragment: Fragment) -> dict[str, object]:
     return {
         **{name: getattr(fragment, name) for name in (*names, "mixed_priorities")},
         **{name: list(getattr(fragment, name)) for name in lists},
+        "not_on_core_port": lacking(fragment),
         "kind": fragment.kind.value,
     }
 
@@ -323,6 +340,7 @@ def _row(fragment: Fragment, costs_ns: dict[str, float], here: str) -> list[str]
         "-" if not costs_ns else low if low == high else f"{low} to {high}",
         {True: "blocking", False: "non-blocking", None: ""}[fragment.blocking],
         ", ".join(fragment.requires),
+        f"no: {lacking(fragment)}" if lacking(fragment) else "yes",
         here,
     ]
 

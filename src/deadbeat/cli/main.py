@@ -23,7 +23,7 @@ from typing import Any
 import click
 from click.shell_completion import shell_complete
 
-from deadbeat.cli._signals import INTERRUPTED, interruptible
+from deadbeat.cli._signals import INTERRUPTED, Told, interruptible
 from deadbeat.cli.commands import root
 from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
 
@@ -70,8 +70,9 @@ def _guarded(words: list[str], *, debug: bool, quiet: bool) -> int:
         # Whoever read stdout is gone; without this the interpreter complains once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except KeyboardInterrupt:
-        click.echo("deadbeat: interrupted", err=True)
+    except KeyboardInterrupt as error:
+        if not isinstance(error, Told):
+            click.echo("deadbeat: interrupted", err=True)
         return INTERRUPTED
     except Exception as error:  # the last resort: a defect must not print a traceback unasked
         if _interrupted(error):

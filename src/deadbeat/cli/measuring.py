@@ -14,12 +14,14 @@ from deadbeat.cli._help import Titled
 from deadbeat.cli._options import (
     CALIBRATION,
     CI,
+    CROSS,
     FIGURES,
     JSON,
     MACHINE,
     PATH,
     RUNS,
     SIMULATED,
+    TARGET,
     OneOf,
     arg,
     opt,
@@ -232,7 +234,7 @@ def _beside(layer: Layer, options: Mapping[str, object]) -> None:
 
 
 _BESIDE = (
-    opt("--beside", "Run the program after -- while measuring; start it again when it ends."),
+    opt("--beside", "Run the program after -- meanwhile, again when it ends."),
     arg("command", "[-- CMD]...", nargs=-1, required=False, type=click.UNPROCESSED),
 )
 _OWN = (
@@ -279,7 +281,8 @@ COMMANDS = {
 
     On every CPU a thread sleeps until a set time and records how late it wakes, once under each
     background load. Two engines take turns: deadbeat's own prober, and cyclictest where it is
-    installed (Debian: rt-tests). stress-ng makes the loads.
+    installed (Debian: rt-tests). Loads are made by stress-ng, or by deadbeat itself where that is
+    not installed.
 
     Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
     (NAME-2, ...) once all is finished. A run that something else disturbed still counts, and says
@@ -297,6 +300,7 @@ COMMANDS = {
             RETRY,
             *_BESIDE,
         ),
+        machine=(TARGET, CROSS, SIMULATED),
         fail_on={
             "misses": "a wake-up was later than one of --limits",
             "invalid": "a run is invalid",
@@ -326,6 +330,7 @@ COMMANDS = {
         presets="Preset to start from: quick; or paper, with rounds of 900 million additions and a"
         " limit of 2 s.",
         own=(RETRY, *_BESIDE),
+        machine=(TARGET, CROSS, SIMULATED),
         fail_on={
             "misses": "a deadline was missed without a remedy",
             "invalid": "a run is invalid or has no result",
@@ -368,6 +373,7 @@ COMMANDS = {
             opt("--header", "Print the folder of deadbeat.h and do nothing else."),
             RETRY,
         ),
+        machine=(TARGET, SIMULATED),
         fail_on={"misses": "a deadline was missed"},
         adjust=_program,
     ),

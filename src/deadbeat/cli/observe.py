@@ -8,14 +8,15 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import attrs
 from attrs import frozen
 
-from deadbeat.cli._measure import Told, carried_out, report
+from deadbeat.cli._measure import carried_out, report
 from deadbeat.cli._options import words_typed
 from deadbeat.cli._output import say
-from deadbeat.cli._signals import INTERRUPTED, interruptible
+from deadbeat.cli._signals import Told, interruptible
 from deadbeat.compare.results import compare_results
 from deadbeat.executors.made import make_executor
 from deadbeat.kinds.base import Begin, Shown
@@ -60,7 +61,7 @@ def observe(
     figures: bool | None,
     runs: Path,
     executor: str | None,
-    simulated: bool,
+    **machine: Any,
 ) -> Shown | int:
     chosen, stored = parse(what, sources)
     if stored:
@@ -69,7 +70,7 @@ def observe(
         asked = Begin(
             runs=runs,
             fresh=fresh,
-            simulated=simulated,
+            **machine,
             given={"executor": executor},
             words=words_typed("observe"),
             say=say,
@@ -78,10 +79,10 @@ def observe(
             with interruptible():
                 answers = _here(chosen, asked, quick=quick, figures=figures)
         except Told:
-            return INTERRUPTED
+            raise
         except KeyboardInterrupt:
             say(f"interrupted: continue with: {shlex.join(['deadbeat', *asked.words])}")
-            return INTERRUPTED
+            raise Told from None
     lacking = stored and all(lacks_input(each.judgement.verdict) for each in answers)
     return Shown(
         plain={"observations": [_plain(answer) for answer in answers]},
@@ -151,9 +152,7 @@ def _here(
     chosen: Iterable[PublishedObservation], asked: Begin, *, quick: bool, figures: bool | None
 ) -> list[Answer]:
     """Runs the campaigns that this machine can answer something with, and judges them."""
-    with closing(
-        make_executor(asked.given["executor"], simulated=asked.simulated, cpus=None)
-    ) as executor:
+    with closing(make_executor(None, **asked.machine)) as executor:
         platform = executor.describe()
     cores = len(platform.cpus)
     known: dict[str, _Campaign] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 
 from deadbeat.cli._output import table
-from deadbeat.compare.plot import preset_of, presets, read_side, write_plot
+from deadbeat.compare.plot import Plot, preset_of, presets, read_side, write_plot
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.spec import LoadsRule
 from deadbeat.model.errors import UsageError
@@ -51,11 +51,34 @@ def plot(
         read_side(path, name=name, inventory=file)
         for path, name, file in zip(paths, named, inventory or [None] * len(paths), strict=True)
     ]
-    made = write_plot(chosen, sides, folder, engine=engine or "", load=asked, formats=drawn)
-    pictures = [f"picture: {path}" for path in made.files]
-    return Shown(
-        plain=made.plain(), document=made.document, parts=[*pictures, f"page: {made.page}"]
-    )
+    return _shown(write_plot(chosen, sides, folder, engine=engine or "", load=asked, formats=drawn))
+
+
+def drawn_plot(
+    preset: str,
+    paths: Sequence[Path],
+    folder: Path,
+    *,
+    figures: bool,
+    strip: str = "",
+    load: str | None = None,
+) -> Shown:
+    """Matrices that were just measured, drawn by a preset.
+
+    Args:
+        figures: Pictures as files, too. ``strip``: beginning of their names that all share.
+        load: As `plot` takes it.
+    """
+    sides = [read_side(path, name=path.name.removeprefix(strip)) for path in paths]
+    formats = FORMATS if figures else ("png",)
+    chosen = _load(load) if load else None
+    return _shown(write_plot(preset_of(preset), sides, folder, load=chosen, formats=formats))
+
+
+def _shown(made: Plot) -> Shown:
+    pictures = ", ".join(map(str, made.files)) or "the page"
+    document = attrs.evolve(made.document, details=pictures)
+    return Shown(plain=made.plain(), document=document, page=made.page)
 
 
 def _listed() -> Shown:

@@ -13,6 +13,7 @@ from attrs import evolve
 
 from deadbeat.cli._output import say, table
 from deadbeat.kinds.base import ExperimentKind, Shown
+from deadbeat.kinds.contention.jobs_file import SUFFIX, TaskOfRun, read_run
 from deadbeat.kinds.contention.place import LATEST, find_campaign
 from deadbeat.kinds.registry import all_kinds, find
 from deadbeat.kinds.study.preset import presets
@@ -25,8 +26,30 @@ from deadbeat.store.place import FolderState, beheaded
 
 
 def show(run: str, runs: Path) -> Shown:
+    if run.endswith(SUFFIX):
+        return _show_jobs(Path(run))
     kind, path = find(runs, run)
     return evolve(kind.show(path), metrics=lambda: _metrics(kind, path))
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _show_jobs(path: Path) -> Shown:
+    found = read_run(path)
+    rows = [[_cell(value) for value in attrs.astuple(each)] for each in found.tasks]
+    counted, missed = (
+        sum(getattr(each, key) for each in found.tasks) for key in ("jobs", "missed")
+    )
+    told = "not known" if found.slowdown is None else f"{found.slowdown:.3f}"
+    headline = f"slowdown {told}, {missed} of {counted} deadlines missed"
+    if not found.realtime:
+        headline += "; measured without real-time priorities"
+    names = [each.name for each in attrs.fields(TaskOfRun)]
+    columns = [name.replace("_us", " [us]").replace("_", " ") for name in names]
+    parts = [table(columns, rows, numeric=columns), headline]
+    return Shown(plain=attrs.asdict(found), headline=headline, parts=parts)
 
 
 def _metrics(kind: ExperimentKind, path: Path) -> str:

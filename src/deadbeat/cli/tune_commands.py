@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deadbeat.cli._options import JSON, PATH, RT_CPUS, Verbs, add, arg, opt
+from deadbeat.cli._options import JSON, PATH, RT_CPUS, TARGET, Verbs, add, arg, opt
 
 _ROOT = opt(
     "--root FOLDER",
@@ -43,6 +43,7 @@ add(
         "--accept-irreversible",
         "Change settings that cannot be fully restored, too; they are listed.",
     ),
+    TARGET,
     _ROOT,
     JSON,
 )
@@ -70,6 +71,7 @@ add(
         "Put back settings changed by others or by a restart since, or held by a running"
         " measurement, too; forget what no longer exists.",
     ),
+    TARGET,
     _ROOT,
     JSON,
 )
@@ -80,6 +82,7 @@ add(
     "Show what is changed and not yet put back.",
     """Show what is changed and not yet put back, for whom, and whether somebody else changed it
     since.""",
+    TARGET,
     _ROOT,
     JSON,
 )

@@ -13,14 +13,15 @@ import attrs
 from deadbeat.cli._output import Part, say, table
 from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.platform import target_option
 from deadbeat.model.tuning import Applied
 from deadbeat.settings.journal import STATE_FOLDER, Journal
 from deadbeat.settings.knob import all_knobs
 from deadbeat.settings.profile import all_profiles, find_profile, turns
 from deadbeat.settings.tune import holder_of, refuse_held
 from deadbeat.settings.tuning_plan import Plan, plan, preview
-from deadbeat.targets.base import Target
-from deadbeat.targets.local import LocalTarget
+from deadbeat.targets.base import Target, is_here
+from deadbeat.targets.opening import open_target
 from deadbeat.targets.readings import is_pattern
 from deadbeat.targets.rooted import RootedTarget
 
@@ -28,22 +29,29 @@ _OUTCOMES: tuple[Any, ...] = ("applied", "already", "skipped", "refused", "left"
 
 
 @contextmanager
-def _opened(root: Path | None) -> Iterator[tuple[Target, Journal]]:
-    """The target to read from, and the journal of its settings.
+def _opened(root: Path | None, word: str | None) -> Iterator[tuple[Target, Journal]]:
+    """The target ``word`` to read from, and the journal of its settings, which lies there.
 
     Raises:
-        UsageError: ``root`` is no folder, or its name would be taken for a pattern.
+        UsageError: ``root`` is no folder there, or its name would be taken for a pattern.
     """
-    if root is None:
-        with LocalTarget() as target:
+    with open_target(word) as target:
+        if root is None:
             yield target, Journal(target)
-        return
-    tree = str(root.resolve())
-    if not root.is_dir() or is_pattern(tree) or not tree.isprintable():
-        raise UsageError(f"--root: {root} is not a usable folder", "name a folder")
-    folder = os.environ.get("DEADBEAT_STATE") or tree + STATE_FOLDER
-    with LocalTarget() as target:
+            return
+        tree = _tree(target, root)
+        folder = os.environ.get("DEADBEAT_STATE") or tree + STATE_FOLDER
         yield RootedTarget(target, tree), Journal(target, folder=folder, root=tree)
+
+
+def _tree(target: Target, root: Path) -> str:
+    """The whole path of ``root`` on the target."""
+    tree = str(root.resolve()) if is_here(target) else str(root)
+    usable = tree.isprintable() and not is_pattern(tree) and tree.startswith("/")
+    if not usable or target.run(("test", "-d", tree)).returncode != 0:
+        there = "" if is_here(target) else f" of {target.name}, from / on"
+        raise UsageError(f"--root: {root} is not a usable folder", f"name a folder{there}")
+    return tree
 
 
 def listed() -> Shown:
@@ -66,10 +74,10 @@ def listed() -> Shown:
     return Shown(plain=plain, parts=parts)
 
 
-def status(root: Path | None) -> Shown:
-    with _opened(root) as (_, journal):
+def status(root: Path | None, target: str | None) -> Shown:
+    with _opened(root, target) as (_, journal):
         standing = journal.status()
-    owned = [(each, holder_of(each.reason)) for each in standing]
+        owned = [(each, holder_of(each.reason, journal.target.read_text)) for each in standing]
     changes = [
         {
             **attrs.asdict(each),
@@ -88,10 +96,10 @@ def status(root: Path | None) -> Shown:
     )
 
 
-def revert(*, force: bool, root: Path | None) -> Shown:
-    with _opened(root) as (_, journal):
+def revert(*, force: bool, root: Path | None, target: str | None) -> Shown:
+    with _opened(root, target) as (_, journal):
         if not force:
-            refuse_held(journal.status())
+            refuse_held(journal.status(), journal.target.read_text)
         returned = journal.revert(force=force)
     rows = [
         (each.path, each.old, each.now, _with_reason(each.result, each.reason)) for each in returned
@@ -124,6 +132,7 @@ def apply(
     dry_run: bool,
     accept_irreversible: bool,
     root: Path | None,
+    target: str | None,
 ) -> Shown:
     if profile is None and not knobs:
         raise UsageError(
@@ -131,10 +140,10 @@ def apply(
             f"profiles: {', '.join(all_profiles())}; deadbeat tune list names the knobs",
         )
     turned = turns(find_profile(profile).words if profile else (), knobs)
-    with _opened(root) as (target, journal):
-        planned = plan(target, turned, rt_cpus=rt_cpus)
+    with _opened(root, target) as (machine, journal):
+        planned = plan(machine, turned, rt_cpus=rt_cpus)
         if dry_run:
-            done = preview(target, planned)
+            done = preview(machine, planned)
         else:
             if planned.refused and not accept_irreversible:
                 raise UsageError(
@@ -153,18 +162,18 @@ def apply(
     lacking |= {planned.knob_of(each.path) for each in done.those("skipped")}
     return Shown(
         plain=_plain(planned, done, dry_run=dry_run),
-        parts=[*_parts(planned, done), lambda: say(_summary(done))],
+        parts=[*_parts(planned, done), lambda: say(_summary(done, target_option(target)))],
         status=DeadbeatError.exit_status * bool(done.those("refused") or lacking & named),
     )
 
 
-def _summary(done: Applied) -> str:
+def _summary(done: Applied, option: str) -> str:
     parts = [f"{len(done.those(each))} {each}" for each in _OUTCOMES if done.those(each)]
     text = ", ".join(parts) or "nothing to turn"
     if any(each.reason == "Permission denied" for each in done.those("refused")):
         text += " (as root?)"
     if done.those("applied"):
-        return f"{text}; deadbeat tune revert puts everything back"
+        return f"{text}; deadbeat tune revert{option} puts everything back"
     return f"{text}; nothing was changed"
 
 

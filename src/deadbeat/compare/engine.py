@@ -67,7 +67,8 @@ class CompareOptions:
         lost_max: Share of events that one side may lose more of than the other.
         cells_alike: Sessions move all cells alike, as points of one grid; else a cell may drift
             more than the others.
-        simulated: No side ran on a machine: then there are no sessions that could drift.
+        undisturbed: Why nothing disturbed any side, so that no sessions could drift; "": something
+            may have.
         ungated: Decide what was measured without repeats of the baseline too, as if sessions did
             not differ.
     """
@@ -77,7 +78,7 @@ class CompareOptions:
     lacking_max: float = 0.1
     lost_max: float = 0.005
     cells_alike: bool = False
-    simulated: bool = False
+    undisturbed: str = ""
     ungated: bool = False
 
     @property
@@ -146,7 +147,7 @@ def _hidden(sample: PairedRuns, chosen: NDArray[np.bool_], options: CompareOptio
     """What averages do not know because it never ended, or has no result (survivorship; A. Wald,
     "A method of estimating plane vulnerability based on damage of survivors", 1943)."""
     words = options.words
-    known = sample.repeats or options.simulated or options.ungated
+    known = sample.repeats or bool(options.undisturbed) or options.ungated
     ran = np.stack([sample.ran[:-1].any(axis=0), sample.ran[-1]])[:, chosen]
     cell = sample.cell[chosen]
     lost = np.stack([sample.censored[:-1].min(axis=0), sample.censored[-1]])[:, chosen]
@@ -300,7 +301,7 @@ class _MetricPart(_Part):
         gate = gate_of(
             sample,
             results=options.words.results,
-            simulated=options.simulated,
+            undisturbed=options.undisturbed,
             ungated=options.ungated,
             alike=options.cells_alike,
         )
@@ -391,7 +392,7 @@ def _metric(
         for each in part.cells
         if each.effect or each.empty
     )
-    known = drift is not None and (drift is not STILL or options.simulated)
+    known = drift is not None and (drift is not STILL or options.undisturbed)
     empty = MetricComparison(
         metric=metric,
         minimum=metric.minimum,

@@ -29,6 +29,7 @@ from deadbeat.model.platform import difference_row
 from deadbeat.model.words import loud
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
+    UNKNOWN,
     Document,
     FactList,
     Figures,
@@ -170,13 +171,27 @@ def comparison_document(
     )
 
 
+def _side(name: str, metric: MetricComparison) -> str:
+    """The metric itself on one side of the only cell."""
+    value = getattr(metric.cells[0], name)
+    return UNKNOWN if value is None else value_text(metric.metric, value)
+
+
+_SINGLE = (
+    said("baseline", lambda row: _side("baseline", row[1])),
+    said("this", lambda row: _side("other", row[1])),
+)
+
+
 def _glance(result: ComparisonResult) -> Table:
     """What the first screen has of every metric."""
     several = len(result.comparisons) > 1
     rows = [(each.other, metric) for each in result.comparisons for metric in each.metrics]
+    single = all(len(metric.cells) == 1 for _, metric in rows)
     columns = (
         *([said("result", itemgetter(0), words=True)] if several else []),
         said("metric", lambda row: row[1].metric.words, words=True),
+        *(_SINGLE if single else ()),
         said("verdict", lambda row: verdict_text(row[1]), words=True),
         said("effect [95 %]", lambda row: interval_text(row[1])),
         said("minimum", lambda row: bound_text(row[1].metric, row[1].minimum), spare=True),

@@ -258,12 +258,12 @@ STILL = Drift(own=0.0, degrees=1)
 
 
 def gate_of(
-    sample: PairedRuns, *, results: str, simulated: bool, ungated: bool, alike: bool
+    sample: PairedRuns, *, results: str, undisturbed: str, ungated: bool, alike: bool
 ) -> Gate:
     """From the repeats of the baseline."""
     many = len(sample.cells)
-    if simulated and not sample.repeats:
-        basis = "simulated: there is no host that could drift"
+    if undisturbed and not sample.repeats:
+        basis = f"{undisturbed}: there is no host that could drift"
         return Gate(basis=basis, whole=STILL, cells=(STILL,) * many)
     if not sample.repeats:
         return _guess(sample, results, ungated=ungated)

@@ -32,6 +32,7 @@ from deadbeat.report.document import (
     Section,
     Sentence,
     Subsection,
+    Table,
     texts_table,
 )
 from deadbeat.report.html import terms, write_page
@@ -40,7 +41,9 @@ from deadbeat.store.files import parse_json, read_bytes
 from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
 
 #: Where presets come from: modules with a tuple PRESETS, imported when one is asked for.
-SOURCES = ("deadbeat_papers.figures",)
+SOURCES = ("deadbeat_papers.figures", "deadbeat.kinds.latency.versions")
+#: Sides whose kernels stand below a figure on paper; rows of a table that a terminal shows first.
+_KERNELS, _ROWS = 7, 24
 _INVENTORY_HINT = "deadbeat doctor --json > doctor.json on the system that was measured"
 
 
@@ -165,8 +168,9 @@ def write_plot(
     asked = question(sides, engine=engine, load=load)
     drawn = preset.draw(asked)
     document = plot_document(preset, asked, drawn)
-    kernels = [f"{side.name}: {kernel_text(side.platform.get('kernel'))}" for side in sides]
-    words = Words(labels=", ".join(document.labels), caption=f"{'; '.join(kernels)}.")
+    few = sides if len(sides) <= _KERNELS else ()  # of many the page has a table
+    kernels = [f"{side.name}: {kernel_text(side.platform.get('kernel'))}" for side in few]
+    words = Words(labels=", ".join(document.labels), caption="; ".join(kernels) + "." * bool(few))
     files = write_charts(out_dir, drawn.charts, words, formats)
     return Plot(
         preset=preset,
@@ -194,8 +198,12 @@ def plot_document(preset: PlotPreset, asked: Question, drawn: DrawnPlot) -> Docu
     if drawn.caveats:
         caveats = [Lines(drawn.caveats, terminal=True)]
         said.append(Subsection("With these reservations", caveats))
+    first = [_table(each, 0) for each in drawn.tables[:1] if each.rows]
     return Document(
         title=preset.title,
+        answer=[*drawn.sentences, *drawn.caveats],
+        picture=first[0] if first else None,
+        rows=_ROWS,
         kind="plot",
         product=f"deadbeat plot {preset.name}",
         source=f"the stored runs of {', '.join(side.name for side in asked.sides)}",
@@ -208,7 +216,7 @@ def plot_document(preset: PlotPreset, asked: Question, drawn: DrawnPlot) -> Docu
                 "tables",
                 "Figures and systems",
                 [
-                    Subsection(each.title, [_table(each, number)])
+                    Subsection(each.title, [_part(each, number)])
                     for number, each in enumerate(drawn.tables, 1)
                 ],
             ),
@@ -217,9 +225,11 @@ def plot_document(preset: PlotPreset, asked: Question, drawn: DrawnPlot) -> Docu
     )
 
 
-def _table(table: SidesTable, number: int) -> Part:
-    if not table.rows:
-        return Sentence(table.empty)
+def _part(table: SidesTable, number: int) -> Part:
+    return _table(table, number) if table.rows else Sentence(table.empty)
+
+
+def _table(table: SidesTable, number: int) -> Table:
     columns = [heading or "what" for heading in table.columns]
     return texts_table(
         f"table-{number}",

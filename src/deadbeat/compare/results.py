@@ -31,7 +31,7 @@ from deadbeat.model.comparison import (
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.observations import Metric, Observations
-from deadbeat.model.platform import differing_platforms
+from deadbeat.model.platform import UNDISTURBED, differing_platforms
 from deadbeat.model.words import beside_label, shortened
 from deadbeat.settings.hardening import Differences, differences
 from deadbeat.settings.reading import few
@@ -64,7 +64,9 @@ def compare_results(
         DataError: A file is damaged.
     """
     metrics = tuple(metrics) or kind.metrics
-    _require_comparable(lineup, kind.words, allow_mixed=allow_mixed)
+    virtual = {each.kind for each in lineup.every} == {"virtual-time"}
+    words = kind.lab_words if virtual and kind.lab_words else kind.words
+    _require_comparable(lineup, words, allow_mixed=allow_mixed)
     aligned = kind.align(lineup)
     baseline, *others = lineup.subjects
     first, *rest = aligned.tables
@@ -72,7 +74,7 @@ def compare_results(
     rare = [metric.minimum for metric in metrics if metric.rare]
     options = CompareOptions(
         metrics=metrics,
-        words=kind.words,
+        words=words,
         lost_max=rare[0] if rare else kind.minimum(rare=True),
         cells_alike=kind.cells_alike,
         lacking_max=kind.lacking_max,
@@ -80,13 +82,13 @@ def compare_results(
     )
     comparisons, findings = [], list(aligned.findings)
     for subject, table in zip(others, tables, strict=True):
-        own = evolve(options, simulated=_simulated(baseline) and _simulated(subject))
+        own = evolve(options, undisturbed=_undisturbed(baseline, subject))
         found = compare_tables(first, table, repeats, options=own)
         found = evolve(found, reason=found.reason + _left_out(baseline, subject))
         comparisons.append(found)
-        if not repeats and not own.simulated:
+        if not repeats and not own.undisturbed:
             findings.append(_no_repeat(own, where=subject.name))
-        findings += _lost_and_gated(found, kind.words)
+        findings += _lost_and_gated(found, words)
         findings += _cells_alone(first, table)
         findings += _of_repeats(first, table, repeats)
     verdicts = {comparison.verdict for comparison in comparisons}
@@ -124,6 +126,12 @@ def _simulated(subject: Subject) -> bool:
     return subject.kind == "simulated"
 
 
+def _undisturbed(*every: Subject) -> str:
+    """``simulated`` or ``virtual-time`` where no host could disturb any of them; else ""."""
+    kinds = sorted({each.kind for each in every})
+    return " and ".join(kinds) if {*kinds} <= {*UNDISTURBED} else ""
+
+
 def _left_out(one: Subject, two: Subject) -> str:
     """``; left out as invalid: 20 of 25 runs of a``; "" where none is."""
     told = [
@@ -148,6 +156,7 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
             " about the other's machine",
             f"{words.mixed}--allow-mixed compares the two all the same, and labels it",
         )
+    _require_one_clock(every, words)
     open_ = [f"{each.name} is unfinished: {each.left}" for each in every if each.left]
     if open_ and not lineup.partial:
         raise UsageError(
@@ -164,6 +173,18 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
                 f" {', another '.join(other)}",
                 words.once_more,
             )
+
+
+def _require_one_clock(every: Sequence[Subject], words: Vocabulary) -> None:
+    """Times of a real machine, of virtual time and of an emulator are no times of one another."""
+    clocks = {each.kind for each in every if not _simulated(each)}
+    if len(clocks) > 1 and not clocks.isdisjoint(("virtual-time", "emulated")):
+        sides = ", ".join(f"{each.name} ({each.kind})" for each in every)
+        raise UsageError(
+            f"the {words.results} were measured by different clocks, and no figure of one says"
+            f" anything of another: {sides}",
+            "compare virtual time with virtual time, and machines with machines",
+        )
 
 
 def _require_distinct(every: Sequence[Subject], words: Vocabulary) -> None:
@@ -225,7 +246,7 @@ def _labels(lineup: Lineup, *, ungated: bool) -> Iterator[str]:
     simulated = sum(map(_simulated, every))
     if 0 < simulated < len(every):
         yield MIXED_LABEL
-    if ungated and not lineup.repeats and simulated < len(every):
+    if ungated and not lineup.repeats and not _undisturbed(*every):
         yield UNGATED_LABEL
     open_ = [each.name for each in every if each.left]
     if open_:

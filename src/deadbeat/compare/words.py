@@ -117,6 +117,8 @@ def _empty(metric: MetricComparison) -> int:
 def _decided(metric: MetricComparison, verdict: str) -> str:
     """What of ``metric`` is ``verdict``; "" if nothing."""
     cells = sum(cell.verdict == verdict for cell in metric.cells)
+    if cells == len(metric.cells) == 1 and metric.verdict == verdict and metric.effect is not None:
+        return f"{metric.metric.words} {verdict}: {effect_text(metric.metric, metric.effect)}"
     parts = []
     if metric.verdict == verdict and metric.effect is not None:
         parts.append(f"{effect_text(metric.metric, metric.effect)} over all cells")
@@ -262,6 +264,9 @@ def _need(metric: MetricComparison, words: Vocabulary) -> str:
 
 
 def _need_of_precision(metric: MetricComparison, pairs: int, words: Vocabulary) -> str:
+    low, high = metric.low, metric.high
+    if low is not None and high is not None and (high < -metric.minimum or low > metric.minimum):
+        return f"a few more {words.more}: {pairs} are hardly enough to be sure of anything"
     if metric.smallest_effect is not None and metric.smallest_effect > metric.minimum:
         times = (metric.smallest_effect / metric.minimum) ** 2
         return f"about {math.ceil(times * pairs)} {words.more} instead of {pairs}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from attrs import field, frozen
@@ -27,11 +26,32 @@ if TYPE_CHECKING:
 
 #: Periods as they are.
 UNSCALED_PPM = 1_000_000
-#: No slot is shorter (runtime/src/plan.c).
+#: No slot is shorter (runtime/src/core/plan.c).
 SLOT_MIN_NS = 5_000_000
 
 #: Called with the share done in [0, 1]; never while something is being measured.
 Progress = Callable[[float], None]
+
+
+def untold(_share: float) -> None:
+    """Progress that nobody follows."""
+
+
+@frozen(kw_only=True)
+class Costing:
+    """What a calibration is asked: costs of the entries of ``pool``, in about ``seconds``.
+
+    Attributes:
+        basis, policy, layout: As of `Calibration`; of the runs that they are for.
+        participants: Tasks that will share one object at most.
+    """
+
+    pool: str
+    seconds: float
+    basis: str = "warm"
+    policy: str = "fifo"
+    layout: str = "default"
+    participants: int = 1
 
 
 @frozen(kw_only=True)
@@ -200,16 +220,11 @@ class Session(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 class Executor(Protocol):
-    """What a campaign, ``calibrate``, ``fragments`` and ``selftest`` need of a machine."""
+    """What a campaign, ``calibrate`` and ``fragments`` need of a machine."""
 
     def describe(self) -> Platform:
         """The platform; ``kind`` tells hardware from simulation."""
@@ -224,38 +239,15 @@ class Executor(Protocol):
         ``participants`` tasks: name -> reason of one line."""
 
     def calibrate(
-        self,
-        catalog: Catalog,
-        *,
-        pool: str,
-        seconds: float,
-        basis: str,
-        policy: str,
-        progress: Progress,
-        layout: str = "default",
-        participants: int = 1,
+        self, catalog: Catalog, asked: Costing, progress: Progress = untold
     ) -> Calibration:
-        """Costs of the entries of ``pool`` on every core, in about ``seconds``.
+        """Costs of the entries of a pool on every core.
 
         A fragment that cannot run here is in ``refused`` with its reason; noise refuses none.
-
-        Args:
-            layout: The process layout of the runs they are for.
-            participants: Tasks that will share one object at most.
 
         Raises:
             CalibrationError: Nothing can run.
         """
-
-    def selftest(
-        self,
-        catalog: Catalog,
-        calibration: Calibration | None,
-        *,
-        seconds: float,
-        progress: Progress,
-    ) -> SelftestResult:
-        """Controls whose answer is known; ``calibration`` None: it makes its own short one."""
 
     def open(
         self,

@@ -25,17 +25,22 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.model.calibration import Cost, ParallelRatio
+from deadbeat.catalog import Catalog
+from deadbeat.executors.base import Costing
+from deadbeat.model.calibration import Calibration, Cost, ParallelRatio
 from deadbeat.model.errors import CalibrationError, DataError
 from deadbeat.model.jobs import of, record
+from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Entry
 from deadbeat.stats.binomial import Z95
 from deadbeat.stats.intervals import t_quantile
@@ -115,6 +120,50 @@ class Estimates:
     compute_parallel_ratio: ParallelRatio | None
     yardstick_ps: tuple[int, ...]
     cache_line_ps: dict[str, int]
+
+
+def runnable(
+    catalog: Catalog, asked: Costing, refused: Mapping[str, str]
+) -> tuple[list[Entry], dict[str, str]]:
+    """Entries of the pool that can be measured, and why the others cannot.
+
+    Args:
+        refused: Fragment -> why it cannot run there.
+    """
+    wanted = catalog.entries(asked.pool, mode=asked.layout)
+    entries = [entry for entry in wanted if entry.fragment not in refused]
+    return entries, {str(e): refused[e.fragment] for e in wanted if e.fragment in refused}
+
+
+def calibration_of(
+    estimates: Estimates,
+    asked: Costing,
+    *,
+    platform: Platform,
+    refused: Mapping[str, str],
+    began_s: float,
+) -> Calibration:
+    """A calibration that ends now.
+
+    Args:
+        refused: Entry -> why it was not measured, besides what the estimates refuse.
+        began_s: When it began, on `time.monotonic`.
+    """
+    return Calibration(
+        platform=platform,
+        basis=asked.basis,
+        policy=asked.policy,
+        pool=asked.pool,
+        layout=asked.layout,
+        costs=estimates.costs,
+        refused={**refused, **estimates.refused},
+        parallel_ratio=estimates.parallel_ratio,
+        compute_parallel_ratio=estimates.compute_parallel_ratio,
+        yardstick_ps=estimates.yardstick_ps,
+        cache_line_ps=estimates.cache_line_ps,
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=round(monotonic() - began_s, 1),
+    )
 
 
 def read_samples(path: Path, *, cores: int) -> Samples:

@@ -23,6 +23,7 @@ from deadbeat.catalog import Catalog
 from deadbeat.executors.base import (
     ControlResult,
     CoreGaps,
+    Costing,
     Injection,
     Progress,
     RunRequest,
@@ -339,15 +340,12 @@ def selftest(
     seconds: float,
     progress: Progress,
 ) -> SelftestResult:
-    """All controls, as :meth:`deadbeat.executors.base.Executor.selftest` describes them."""
+    """All controls; ``calibration`` None: it makes its own short one."""
     began = monotonic()
     known = calibration or executor.calibrate(
         catalog,
-        pool="quick",
-        seconds=max(10.0, seconds / 2),
-        basis="warm",
-        policy="fifo",
-        progress=lambda share: progress(share / 2),
+        Costing(pool="quick", seconds=max(10.0, seconds / 2)),
+        lambda share: progress(share / 2),
     )
     progress(0.5)
     gaps = executor.spin_gaps(seconds=max(0.5, seconds / 30), policy=known.policy)

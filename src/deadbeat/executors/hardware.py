@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch
 from deadbeat.executors import controls
 from deadbeat.executors.base import (
+    Costing,
     Injection,
     Progress,
     RunRequest,
     RunSettings,
     SelftestResult,
+    untold,
 )
 from deadbeat.executors.calibration import (
     Samples,
+    calibration_of,
     estimate_costs,
     read_samples,
+    runnable,
     visits_of,
 )
 from deadbeat.executors.session import HardwareSession
-from deadbeat.host.environment import core_kinds, environment_of, platform_from_environment
+from deadbeat.executors.toolchains import toolchain_of
+from deadbeat.host.environment import (
+    core_kinds,
+    environment_of,
+    name_of,
+    platform_from_environment,
+)
+from deadbeat.host.proc import CPU_FOLDER, STATUS, usable_cpus
 from deadbeat.host.realtime import refusal_of_realtime
+from deadbeat.host.values import gathered, understood
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Entry
 from deadbeat.settings.hardening import states_of
-from deadbeat.targets.base import Process, Target
+from deadbeat.targets.base import Process, Target, is_here, require_connected
 from deadbeat.targets.local import LocalTarget
 from deadbeat.trace.session import Tracer
 
@@ -42,7 +55,7 @@ from deadbeat.trace.session import Tracer
 LOCK_WAIT_S = 10.0
 #: As in runtime/include/deadbeat/port.h: least priority of the guardian, and the highest there is.
 GUARDIAN, HIGHEST = 90, 99
-#: Highest exit status of the program itself (runtime/src/main.c).
+#: Highest exit status of the program itself (runtime/src/host/main.c).
 _STATUS_MAX = 6
 #: Emptying the caches reads this many times the last level.
 SCRUB_FACTOR = 2
@@ -55,8 +68,8 @@ class HardwareExecutor:
 
     Args:
         target: Where programs run; None: this machine.
-        cpus: CPU numbers of the logical cores, in order; None: all this process may use.
-        toolchain: Compiler; None: as found.
+        cpus: CPU numbers of the logical cores, in order; None: all that may be used there.
+        toolchain: Compiler; None: as found for the target.
         lock_wait: Seconds to wait while another measurement has the machine.
         pools: Folder with ``ns/`` and ``sy/``; None: the project's own fragments.
         lock_memory: False only under sanitizers, whose shadow memory cannot be locked.
@@ -73,12 +86,12 @@ class HardwareExecutor:
         lock_memory: bool = True,
     ) -> None:
         self._target: Target = target or LocalTarget()
-        self._toolchain = toolchain or Toolchain.find()
-        self._cpus = tuple(cpus) if cpus else tuple(sorted(os.sched_getaffinity(0)))
+        self._toolchain = toolchain or toolchain_of(self._target)
+        self._cpus = tuple(cpus) if cpus else usable_on(self._target)
         self._lock_wait = lock_wait
         self._pools = pools
         self._lock_memory = lock_memory
-        self._sent: dict[Path, str] = {}
+        self._sent: dict[str, Path] = {}
         self._fetched: TemporaryDirectory[str] | None = None
 
     @property
@@ -88,13 +101,14 @@ class HardwareExecutor:
 
     def describe(self) -> Platform:
         """The platform as it stands now."""
+        environment = self.environment()
         return platform_from_environment(
-            self.environment(),
+            environment,
             cpus=self._cpus,
             toolchain=self._toolchain.identification,
-            flags=" ".join(self._toolchain.flags),
+            flags=" ".join(self._toolchain.all_flags),
             kind=self._target.kind,
-            name=self._target.name,
+            name=name_of(environment, self._target),
         )
 
     def environment(self) -> dict[str, object]:
@@ -129,47 +143,18 @@ class HardwareExecutor:
         return refused
 
     def calibrate(
-        self,
-        catalog: Catalog,
-        *,
-        pool: str,
-        seconds: float,
-        basis: str,
-        policy: str,
-        progress: Progress,
-        layout: str = "default",
-        participants: int = 1,
+        self, catalog: Catalog, asked: Costing, progress: Progress = untold
     ) -> Calibration:
         """Costs of a pool's entries; see the protocol and :mod:`deadbeat.executors.calibration`."""
         began = monotonic()
-        refused_names = self.unavailable(catalog, policy=policy, participants=participants)
-        wanted = catalog.entries(pool, mode=layout)
-        entries = [entry for entry in wanted if entry.fragment not in refused_names]
-        refused = {
-            str(entry): refused_names[entry.fragment]
-            for entry in wanted
-            if entry.fragment in refused_names
-        }
-        cold = basis == "cold"
-        samples = self._sample(
-            entries, seconds=seconds, cold=cold, policy=policy, layout=layout, progress=progress
-        )
+        missing = self.unavailable(catalog, policy=asked.policy, participants=asked.participants)
+        entries, refused = runnable(catalog, asked, missing)
+        samples = self._sample(entries, asked, progress)
+        cold = asked.basis == "cold"
         estimates = estimate_costs(samples, entries, kinds=self._kinds(), cold=cold)
         progress(1.0)
-        return Calibration(
-            platform=self.describe(),
-            basis=basis,
-            policy=policy,
-            pool=pool,
-            layout=layout,
-            costs=estimates.costs,
-            refused=refused | estimates.refused,
-            parallel_ratio=estimates.parallel_ratio,
-            compute_parallel_ratio=estimates.compute_parallel_ratio,
-            yardstick_ps=estimates.yardstick_ps,
-            cache_line_ps=estimates.cache_line_ps,
-            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            seconds=round(monotonic() - began, 1),
+        return calibration_of(
+            estimates, asked, platform=self.describe(), refused=refused, began_s=began
         )
 
     def selftest(
@@ -180,7 +165,7 @@ class HardwareExecutor:
         seconds: float,
         progress: Progress,
     ) -> SelftestResult:
-        """Controls whose answer is known; see the protocol."""
+        """Controls whose answer is known; ``calibration`` None: it makes its own short one."""
         return controls.selftest(self, catalog, calibration, seconds=seconds, progress=progress)
 
     def spin_gaps(self, *, seconds: float, policy: str) -> tuple[dict[str, int], ...]:
@@ -231,14 +216,28 @@ class HardwareExecutor:
         return self._target.folder
 
     def fetch(self, source: str) -> Path:
-        """A file of the target on this host; the same file where the target is this machine."""
-        if isinstance(self._target, LocalTarget):
+        """A file of the target on this host, where it no longer is then; the same file where the
+        target is this machine."""
+        if is_here(self._target):
             return Path(source)
         if self._fetched is None:
             self._fetched = TemporaryDirectory()
         destination = Path(self._fetched.name) / Path(source).name
-        self._target.get(source, destination)
+        try:
+            self._target.get(source, destination)
+        except TargetError:
+            require_connected(self._target, source.rpartition("/")[0])
+            raise
+        self._target.run(("rm", "-f", source))
         return destination
+
+    def understood(self) -> AbstractContextManager[None]:
+        """See `deadbeat.host.values.understood`."""
+        return understood(self._target)
+
+    def require_connected(self, folder: str) -> None:
+        """See `deadbeat.targets.base.require_connected`."""
+        require_connected(self._target, folder)
 
     def tracer(self) -> Tracer:
         """Event tracing of the CPUs; it says itself why where it is not to be had."""
@@ -267,6 +266,7 @@ class HardwareExecutor:
             TargetError: It reports an error, or fails.
         """
         program = link_program(self._toolchain, NO_TASK_SETS, fragments_root=self._pools)
+        folder = self.folder
         with self.start_program(program, verb, {"--policy": policy, **options}) as process:
             while (line := process.read_line(timeout + self._lock_wait)) is not None:
                 if line.startswith("error "):
@@ -274,6 +274,7 @@ class HardwareExecutor:
                 yield line
             completed = process.close(timeout)
             if completed.returncode != 0:
+                require_connected(self._target, folder)
                 words = completed.stderr.strip().splitlines()
                 raise TargetError(_ending(completed.returncode), words[-1] if words else "")
 
@@ -303,43 +304,37 @@ class HardwareExecutor:
             )
         return TargetError(f"the program gave up ({code}): {text}", "")
 
-    def _sample(
-        self,
-        entries: Sequence[Entry],
-        *,
-        seconds: float,
-        cold: bool,
-        policy: str,
-        layout: str,
-        progress: Progress,
-    ) -> Samples:
-        """Visits of ``entries`` for about ``seconds``."""
+    def _sample(self, entries: Sequence[Entry], asked: Costing, progress: Progress) -> Samples:
+        """Visits of ``entries``."""
         out = f"{self._target.folder}/samples"
         kinds = self._kinds()
         options = {
             "--entries": self._put_entries(entries),
             "--out": out,
-            "--seconds-ns": str(round(seconds * 1e9)),
+            "--seconds-ns": str(round(asked.seconds * 1e9)),
             "--seed": "1",
-            "--cold": str(int(cold)),
+            "--cold": str(int(asked.basis == "cold")),
             "--scrub-bytes": str(self._scrub_bytes()),
-            "--one-process": str(int(layout == "shared-address-space")),
+            "--one-process": str(int(asked.layout == "shared-address-space")),
             "--visit": ",".join(map(str, visits_of(kinds))),
             "--kinds": str(len(set(kinds))),
         }
-        for line in self.converse("calibrate", policy, options, timeout=3 * seconds + 180):
+        limit_s = 3 * asked.seconds + 180
+        for line in self.converse("calibrate", asked.policy, options, timeout=limit_s):
             if line.startswith("progress "):
-                progress(min(int(line.split()[1]) / 1000, 1.0))
+                with understood(self._target):
+                    permille = int(line.split()[1])
+                progress(min(permille / 1000, 1.0))
         with TemporaryDirectory() as folder:
             self._target.get(out, Path(folder) / "samples")
             return read_samples(Path(folder) / "samples", cores=len(self._cpus))
 
     def _send(self, program: Path) -> str:
-        if program not in self._sent:
-            destination = f"{self._target.folder}/{program.name}"
+        destination = f"{self._target.folder}/{program.name}"  # another after a cut connection
+        if self._sent.get(destination) != program:
             self._target.put(program, destination)
-            self._sent[program] = destination
-        return self._sent[program]
+            self._sent[destination] = program
+        return destination
 
     def _put_entries(self, entries: Sequence[Entry]) -> str:
         destination = f"{self._target.folder}/entries"
@@ -371,8 +366,20 @@ class HardwareExecutor:
             self._fetched.cleanup()
 
 
+def usable_on(target: Target) -> tuple[int, ...]:
+    """CPUs of ``target`` that programs started there may use.
+
+    Raises:
+        TargetError: They cannot be read.
+    """
+    cpus = tuple(gathered(target, usable_cpus, (STATUS, f"{CPU_FOLDER}/online")))
+    if not cpus:
+        raise TargetError(f"the CPUs of {target.name} cannot be read", "is /proc mounted there?")
+    return cpus
+
+
 def guardian_of(priority: int) -> int:
-    """Priority that the guardian of a thread of ``priority`` needs, as in runtime/src/main.c."""
+    """Priority that the guardian of a thread of ``priority`` needs (host/main.c)."""
     return max(GUARDIAN, min(priority + 1, HIGHEST))
 
 

@@ -2,44 +2,88 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from typing import TypedDict
 
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Executor
-from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.freertos import freertos_executor
+from deadbeat.executors.hardware import HardwareExecutor, usable_on
+from deadbeat.executors.lab import lab_executor
 from deadbeat.executors.simulated import parse_simulated
+from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_fragments
 from deadbeat.model.words import nearest, shown
+from deadbeat.targets.opening import open_target
 
-_KINDS = ("hardware", "sim", "fake")
+_KINDS = ("hardware", "sim", "fake", "freertos", "lab")
 
 
-def make_executor(text: str | None, *, simulated: bool, cpus: Sequence[int] | None) -> Executor:
-    """The executor that ``--executor`` and ``--simulated`` name.
+class MachineOptions(TypedDict):
+    """The options that name what runs task sets, as typed."""
+
+    executor: str | None
+    simulated: bool
+    target: str | None
+    cross: str | None
+
+
+def make_executor(
+    cpus: Sequence[int] | None,
+    *,
+    executor: str | None,
+    simulated: bool,
+    target: str | None,
+    cross: str | None,
+) -> Executor:
+    """The executor that ``--executor``, ``--simulated`` and ``--target`` name.
 
     Args:
-        text: None: not given, the hardware or with ``simulated`` the made-up machine.
+        executor: None: not given, the hardware or with ``simulated`` the made-up machine.
+        cross: What builds its programs; None: as found for the target.
 
     Raises:
-        UsageError: An unknown executor, one that ``--simulated`` excludes, or a CPU this process
-            may not use.
+        UsageError: An unknown executor, one that ``--simulated`` or ``--target`` excludes, or a CPU
+            that may not be used.
+        TargetError: The target cannot be reached.
     """
-    asked = text or ("fake" if simulated else "hardware")
+    asked = executor or ("fake" if simulated else "hardware")
     kind = asked.partition(":")[0]
     if kind not in _KINDS:
         raise UsageError(f"--executor: {shown(kind)} is unknown", nearest(kind, _KINDS))
     if simulated and kind != "fake":
         raise UsageError(f"--simulated and --executor {asked} exclude each other", "drop one")
     if kind in ("fake", "sim"):
+        refuse_made_up(target or cross, "--simulated" if simulated else f"--executor {asked}")
         return parse_simulated(asked)
-    allowed = sorted(os.sched_getaffinity(0))
-    strange = [cpu for cpu in cpus or () if cpu not in allowed]
-    if strange:
-        known = ", ".join(map(str, allowed))
-        raise UsageError(f"--cpus: there is no CPU {strange[0]} to use", f"use {known}")
-    return HardwareExecutor(cpus=tuple(cpus) if cpus else None)
+    if kind == "freertos":
+        refuse_made_up(target, f"--executor {asked}")
+        return freertos_executor(asked.partition(":")[2], cpus=cpus)
+    if kind == "lab":
+        refuse_made_up(target, f"--executor {asked}")
+        found = lab_executor(asked.partition(":")[2])
+        if cpus and tuple(cpus) != found.cpus:
+            raise UsageError("--cpus: the machine of the lab has its own", "lab:KERNEL,cores=2")
+        return found
+    opened = open_target(target)
+    try:
+        allowed = usable_on(opened)
+        strange = [cpu for cpu in cpus or () if cpu not in allowed]
+        if strange:
+            known = ", ".join(map(str, allowed))
+            raise UsageError(f"--cpus: there is no CPU {strange[0]} to use", f"use {known}")
+        toolchain = toolchain_of(opened, cross=cross)
+        return HardwareExecutor(target=opened, cpus=tuple(cpus or allowed), toolchain=toolchain)
+    except BaseException:
+        opened.close()
+        raise
+
+
+def refuse_made_up(target: str | None, option: str) -> None:
+    """Raises UsageError where ``option`` names what runs task sets, and ``--target`` another."""
+    if target is not None:
+        raise UsageError(f"{option} and --target (or --cross) exclude each other", "drop one")
 
 
 def make_catalog(executor: Executor) -> Catalog:

@@ -1,11 +1,9 @@
-"""A built batch on a target, run set by set over the line protocol of runtime/src/main.c."""
+"""A built batch on a target, run set by set over the line protocol of runtime/src/host/main.c."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from deadbeat.executors.base import (
@@ -15,7 +13,13 @@ from deadbeat.executors.base import (
     RunRequest,
     RunSettings,
 )
-from deadbeat.model.errors import DataError, RunError, TargetError, UsageError
+from deadbeat.model.errors import (
+    DataError,
+    RunError,
+    TargetError,
+    UnreachableError,
+    UsageError,
+)
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import RunTrace
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
 ANSWER_MARGIN_S = 30.0
 #: A program that has not said that it is ready after this long is lost.
 START_PATIENCE_S = 600.0
+#: The longest run that is believed in, s.
+_LONGEST_S = 30 * 86400.0
 _NO_SPACE = "No space left on device"
 
 
@@ -90,7 +96,7 @@ class HardwareSession:
         if key not in self._index:
             raise UsageError(f"{key.text} is not in this session", "open one that has it")
         self._runs += 1
-        path = f"{self._executor.folder}/{key.text}.{os.getpid()}.{self._runs}.jobs"
+        path = f"{self._executor.folder}/{key.text}.{self._runs}.jobs"
         if self._settings.causes:
             self._tracer = self._tracer or self._executor.tracer()
             self._tracer.start()
@@ -101,9 +107,14 @@ class HardwareSession:
             raise
         self.threads = {}
         try:
-            line = self._answer(process)
+            with self._executor.understood():
+                line = self._answer(process)
+        except UnreachableError:  # no other run has a better chance
+            self._end()
+            raise
         except TargetError as error:
             self._end()
+            self._executor.require_connected(path.rpartition("/")[0])
             return RunOutcome(key=key, error=RunError(f"no answer: {error.message}"))
         except BaseException:
             self._end()
@@ -115,6 +126,8 @@ class HardwareSession:
         if self._process is not None:
             try:
                 self._process.write_line(command)
+            except UnreachableError:
+                raise
             except TargetError:
                 self._end()
             else:
@@ -129,6 +142,11 @@ class HardwareSession:
             file = self._executor.fetch(path)
             trace, table = self._trace_ends(file)
             return RunOutcome(key=key, file=file, table=table, trace=trace)
+        try:
+            self._executor.require_connected(path.rpartition("/")[0])
+        except TargetError:
+            self._end()
+            raise
         if words[0] == "fail":
             reason = words[2] if len(words) > 2 else "no reason"
             if _NO_SPACE in reason:
@@ -139,9 +157,9 @@ class HardwareSession:
                 )
             return RunOutcome(key=key, error=RunError(reason))
         self._end()
-        if words[0] == "error" and words[1] != "guardian":
+        if words[0] == "error" and words[1:2] != ["guardian"]:
             raise self._executor.explain(line or "")
-        reason = words[2] if words[0] == "error" else "the program ended in the middle of a run"
+        reason = words[-1] if words[0] == "error" else "the program ended in the middle of a run"
         return RunOutcome(key=key, error=RunError(reason))
 
     def _trace_ends(self, file: Path) -> tuple[RunTrace | None, JobTable | None]:
@@ -170,7 +188,7 @@ class HardwareSession:
             line = process.read_line(patience)
             word, _, rest = (line or "").partition(" ")
             if word == "bound":
-                patience = int(rest.split()[1]) / 1e9 + ANSWER_MARGIN_S
+                patience = min(int(rest.split()[1]) / 1e9, _LONGEST_S) + ANSWER_MARGIN_S
             elif word == "threads":
                 numbers = rest.split(" ")[1].split(",")  # of threads INDEX NUMBER,NUMBER,...
                 self.threads = {int(number): task for task, number in enumerate(numbers)}
@@ -215,12 +233,7 @@ class HardwareSession:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object = None, *_: object) -> None:
         if self._tracer is not None:
             self._tracer.close()
         if self._process is not None and kind is None:

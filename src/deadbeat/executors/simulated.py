@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from heapq import merge
 from pathlib import Path
-from types import TracebackType
 from typing import Any, ClassVar, Self
 
 import attrs
@@ -29,11 +27,13 @@ from deadbeat.executors.base import (
     UNSCALED_PPM,
     ControlResult,
     CoreGaps,
+    Costing,
     Progress,
     RunOutcome,
     RunRequest,
     RunSettings,
     SelftestResult,
+    untold,
 )
 from deadbeat.executors.tables import (
     RunTiming,
@@ -51,7 +51,7 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.systems import TimedTask
-from deadbeat.model.tasks import Task, TaskSet
+from deadbeat.model.tasks import TaskSet
 from deadbeat.model.traces import RunTrace
 from deadbeat.sched.simulator import policies, simulate_jobs
 from deadbeat.store.jobfile import new_header, write_job_table
@@ -127,35 +127,27 @@ class FakeExecutor:
         }
 
     def calibrate(
-        self,
-        catalog: Catalog,
-        *,
-        pool: str,
-        seconds: float,
-        basis: str,
-        policy: str,
-        progress: Progress,
-        layout: str = "default",
-        participants: int = 1,
+        self, catalog: Catalog, asked: Costing, progress: Progress = untold
     ) -> Calibration:
         """Costs by formula from names and ranks of sizes; cold is half as much again at first use.
 
-        Takes no time, whatever ``seconds`` says.
+        Takes no time, whatever is asked.
         """
         every = example_entries(catalog.fragments.values())
-        unavailable = self.unavailable(catalog, policy=policy, participants=participants)
-        wanted = {str(entry): entry for entry in catalog.entries(pool, mode=layout)}
+        unavailable = self.unavailable(catalog, policy=asked.policy)
+        wanted = {str(entry): entry for entry in catalog.entries(asked.pool, mode=asked.layout)}
         full = example_calibration(every, cores=self.cores)
+        changed = _cold if asked.basis == "cold" else attrs.evolve
         progress(1.0)
         return attrs.evolve(
             full,
             platform=self.describe(),
-            basis=basis,
-            policy=policy,
-            pool=pool,
-            layout=layout,
+            basis=asked.basis,
+            policy=asked.policy,
+            pool=asked.pool,
+            layout=asked.layout,
             costs={
-                text: tuple(map(_cold, full.costs[text])) if basis == "cold" else full.costs[text]
+                text: tuple(map(changed, full.costs[text]))
                 for text, entry in wanted.items()
                 if entry.fragment not in unavailable
             },
@@ -164,7 +156,7 @@ class FakeExecutor:
                 for text, entry in wanted.items()
                 if entry.fragment in unavailable
             },
-            seconds=seconds,
+            seconds=asked.seconds,
         )
 
     def selftest(
@@ -238,20 +230,22 @@ class FakeExecutor:
         rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
         beside = 1.0 + (task_set.cores - 1) * 0.01
         slowdowns = {True: beside + rivals * self.contention * shared, False: beside}
+        normal = _normals(jitter)
+        homes = [task.core for task in task_set.tasks]
+        # per core: its tasks, and by how much they are slower together
+        together: dict[int, tuple[list[int], float]] = {}
+        for core in sorted(set(homes)):
+            here = [index for index, home in enumerate(homes) if home == core]
+            together[core] = here, slowdowns[any(task_set.tasks[i].critical for i in here)]
+        costs_ns = [task.cost_ps / 1000 for task in task_set.tasks]
         rows: list[tuple[int, ...]] = []
         for slot in slots:
             solo = int(slot["kind"]) == j.SLOT_SOLO
-            chosen = [int(slot["task"])] if solo else range(len(timings))
-            for core in range(task_set.cores):
-                here = [
-                    (index, task_set.tasks[index], timings[index])
-                    for index in chosen
-                    if task_set.tasks[index].core == core
-                ]
-                critical = any(task.critical for _, task, _ in here)
-                factor = 1.0 if solo else slowdowns[critical]
-                due_ns = counted_until_ns(slots, slot, settings)
-                rows += _core_jobs(here, slot, factor, settings, jitter, due_ns=due_ns)
+            chosen = [([int(slot["task"])], 1.0)] if solo else together.values()
+            due_ns = counted_until_ns(slots, slot, settings)
+            for here, factor in chosen:
+                tasks = {index: (timings[index], costs_ns[index] * factor) for index in here}
+                rows += _core_jobs(tasks, slot, settings, normal, due_ns=due_ns)
         return np.array(rows, dtype=j.JOB_DTYPE)
 
     def close(self) -> None:
@@ -295,12 +289,7 @@ class FakeSession:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Nothing was put anywhere."""
 
     def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
@@ -338,40 +327,53 @@ def _no_trace(settings: RunSettings) -> RunTrace | None:
     return RunTrace(unavailable=_NO_KERNEL) if settings.causes else None
 
 
+def _normals(random: np.random.Generator) -> Iterator[float]:
+    """What ``random.standard_normal()`` gives, one after the other."""
+    while True:
+        yield from random.standard_normal(1024).tolist()
+
+
 def _core_jobs(
-    tasks: Sequence[tuple[int, Task, RunTiming]],
+    tasks: Mapping[int, tuple[RunTiming, float]],
     slot: Any,
-    factor: float,
     settings: RunSettings,
-    jitter: np.random.Generator,
+    normal: Iterator[float],
     *,
     due_ns: int,
 ) -> list[tuple[int, ...]]:
     """Jobs of the tasks of one core in one slot, as tuples of JOB_DTYPE; those due by ``due_ns``
-    count."""
-    start_ns, end_ns = int(slot["start_ns"]), int(slot["end_ns"])
-    releases = merge(
-        *([(at, index, task, timing) for at in releases_in(timing, slot)]
-          for index, task, timing in tasks)
-    )  # fmt: skip
+    count.
+
+    Args:
+        tasks: Index -> timing and what a job takes, ns.
+        normal: Of the jitter.
+    """
+    start_ns, end_ns, number = int(slot["start_ns"]), int(slot["end_ns"]), int(slot["slot"])
+    alone = j.JOB_SOLO if int(slot["kind"]) == j.SLOT_SOLO else 0
+    done = j.JOB_STARTED | j.JOB_FINISHED | (j.JOB_SPLIT if settings.split else 0)
+    skips, split = settings.overrun == "skip", (0,) * 5
+    releases = [
+        (release, index)
+        for index, (timing, _) in tasks.items()
+        for release in releases_in(timing, slot)
+    ]
     free_ns = int(slot["begin_ns"])
-    busy_until: dict[int, int] = {}
+    busy_until = dict.fromkeys(tasks, 0)
     rows: list[tuple[int, ...]] = []
-    for release, index, task, timing in releases:
+    for release, index in sorted(releases):
+        timing, cost_ns = tasks[index]
         counted = release >= start_ns and release + timing.deadline_ns <= due_ns
-        flags = j.JOB_COUNTED if counted else 0
-        flags |= j.JOB_SOLO if int(slot["kind"]) == j.SLOT_SOLO else 0
+        flags = alone | (j.JOB_COUNTED if counted else 0)
         begin = max(release, free_ns) + _WAKE_UP_NS
-        overrun = release < busy_until.get(index, 0)
-        if (overrun and settings.overrun == "skip") or begin >= end_ns + timing.deadline_ns:
-            never = (release, j.NEVER, j.NEVER, 0, 0, 0, 0, 0, index, int(slot["slot"]))
+        if (skips and release < busy_until[index]) or begin >= end_ns + timing.deadline_ns:
+            never = (release, j.NEVER, j.NEVER, 0, 0, 0, 0, 0, index, number)
             rows.append((*never, flags | j.JOB_SKIPPED))
             continue
-        span = round(task.cost_ps / 1000 * factor * (1 + 0.001 * jitter.standard_normal()))
+        span = round(cost_ns * (1 + 0.001 * next(normal)))
         free_ns = busy_until[index] = begin + span
-        split = (span, begin - release - _WAKE_UP_NS, 0, 1, 0) if settings.split else (0,) * 5
-        flags |= j.JOB_STARTED | j.JOB_FINISHED | (j.JOB_SPLIT if settings.split else 0)
-        rows.append((release, begin, begin + span, *split, index, int(slot["slot"]), flags))
+        if settings.split:
+            split = (span, begin - release - _WAKE_UP_NS, 0, 1, 0)
+        rows.append((release, begin, begin + span, *split, index, number, flags | done))
     return rows
 
 

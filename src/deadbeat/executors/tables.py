@@ -1,7 +1,7 @@
 """The parts of a job table that executors without a machine have in common.
 
-The timetable is the slow twin of runtime/src/plan.c, which explains its rule: tests compare lengths
-and numbers of slots. Orders differ: each side has a random generator of its own.
+The timetable is the slow twin of runtime/src/core/plan.c, which explains its rule: tests compare
+lengths and numbers of slots. Orders differ: each side has a random generator of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.tasks import Task, TaskSet
 
 MS = 1_000_000
-#: As in runtime/src/plan.c.
+#: As in runtime/src/core/plan.c.
 SLOT_PERIODS, LONG_PERIODS = 5, 50
 SLOT_MAX_NS = 20 * MS
 SOLO_SAMPLE = 8

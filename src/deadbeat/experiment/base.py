@@ -65,9 +65,6 @@ class RunFailed:
 
     key: Any
     reason: str
-    done: int
-    total: int
-    eta_s: float
 
 
 #: What is told to whoever watches; nothing is told while a run is in progress.

@@ -7,13 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import attrs
+
 from deadbeat.catalog import Catalog
-from deadbeat.executors.base import Executor, RunOutcome, RunRequest, Session
+from deadbeat.executors.base import Costing, Executor, RunOutcome, RunRequest, Session
 from deadbeat.experiment.base import Experiment, Phase, Watcher
 from deadbeat.experiment.tasksets import TaskSetSpec
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, RunError
 from deadbeat.model.jobs import JobTable
+from deadbeat.model.platform import Platform, other_target
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
@@ -89,15 +92,14 @@ class TaskSetExperiment(Experiment[RunKey, M]):
     def _calibrate(self, tell: Watcher) -> Calibration:
         spec = self._asked
         tell(Phase(name="calibration"))
-        return self._executor.calibrate(
-            self._catalog,
-            pool=spec.calibration.pool,
-            seconds=spec.calibration.seconds,
-            basis=spec.calibration.basis,
+        asked = Costing(
+            **attrs.asdict(spec.calibration),
             policy=spec.run.policy,
             layout=spec.run.layout,
             participants=max(map(spec.most_tasks, spec.core_counts)),
-            progress=lambda share: tell(Phase(name="calibration", share=share)),
+        )
+        return self._executor.calibrate(
+            self._catalog, asked, lambda share: tell(Phase(name="calibration", share=share))
         )
 
     def _keep_program(
@@ -110,6 +112,13 @@ class TaskSetExperiment(Experiment[RunKey, M]):
 
     def lose(self, key: RunKey, reason: str) -> None:
         self._store.fail(key, reason)
+
+
+def begun_elsewhere(store: CampaignStore, platform: Platform) -> Iterator[str]:
+    """Why what is in ``store`` is not continued on ``platform``, as a predicate."""
+    first = next(iter(store.sessions()), None)
+    if first is not None and first.before is not None:
+        yield from other_target(first.before, platform.details)
 
 
 def usable_calibration(

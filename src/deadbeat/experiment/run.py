@@ -205,15 +205,7 @@ class _Work(Generic[K, R]):
         self.experiment.lose(key, reason)
         self.failed[key] = reason
         self._end(1)
-        self.tell(
-            RunFailed(
-                key=key,
-                reason=reason,
-                done=self._done,
-                total=self.todo.total,
-                eta_s=self._eta_s(),
-            )
-        )
+        self.tell(RunFailed(key=key, reason=reason))
 
     def _end(self, size: int) -> None:
         if not self.ended:

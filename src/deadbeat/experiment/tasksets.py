@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 import attrs
 from attrs import frozen
 
+from deadbeat.catalog import POOLS
 from deadbeat.executors.base import SLOT_MIN_NS, RunSettings
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
@@ -27,7 +28,6 @@ from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS
 from deadbeat.synthesis.parameters import PRIORITIES
 from deadbeat.synthesis.utilisations import UTILISATION_METHODS
 
-POOLS = ("full", "quick")
 #: Task sets of one program at most: what the build cost per set was measured with.
 BATCH_LIMIT = 1000
 #: Twenty times the paper's grid: more would take months and gigabytes of plan.
@@ -266,8 +266,9 @@ class CalibrationSpec:
 
     pool: str = keyed(
         rules.Choice(POOLS),
-        "--pool full|quick",
-        "Fragments to use: all, or few.  [full; quick: quick]",
+        "--pool NAME",
+        "Fragments to use: full, quick (few), or portable (those of every port).  [full; quick:"
+        " quick]",
     )
     seconds: float = keyed(
         rules.Seconds("1", "86400"),

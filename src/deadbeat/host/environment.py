@@ -17,18 +17,24 @@ from typing import Any
 from deadbeat.host.kernel import (
     CLOCKSOURCE,
     CMDLINE,
+    PREEMPT,
+    REALTIME,
     RT_PERIOD,
     RT_RUNTIME,
     VERSION,
+    VIRTUAL_FILES,
     is_virtual,
     kernel_release,
     preemption_model,
 )
 from deadbeat.host.proc import (
+    CGROUP,
     CPU_FOLDER,
     CPUINFO,
+    LIMITS,
     LOADAVG,
     MEMINFO,
+    MOUNTS,
     STAT,
     STATUS,
     colon_fields,
@@ -50,8 +56,8 @@ from deadbeat.host.values import (
     stripped,
     value,
 )
-from deadbeat.model.platform import Platform
-from deadbeat.targets.base import Target
+from deadbeat.model.platform import TARGET, Platform
+from deadbeat.targets.base import Target, is_here
 
 _CACHES_MAX = 10
 _THERMAL_ZONES_MAX = 64
@@ -71,6 +77,15 @@ _FIRST = (
     "/sys/kernel/debug/sched/fair_server/cpu[0-9]*/runtime",
     *(f"/sys/class/thermal/thermal_zone[0-9]*/{name}" for name in ("type", "temp")),
 )  # fmt: skip
+#: All that it is told from, for whoever can read but once; patterns of `_FIRST` among them.
+PLATFORM_FILES = (
+    *(*_FIRST, CPUINFO, MEMINFO, LOADAVG, STAT, STATUS, LIMITS, CGROUP, MOUNTS),
+    *(CMDLINE, VERSION, CLOCKSOURCE, RT_PERIOD, RT_RUNTIME, REALTIME, PREEMPT, *VIRTUAL_FILES),
+    *(f"/proc/sys/kernel/{name}" for name in ("arch", "hostname", "osrelease", "version")),
+    *(f"{CPU_FOLDER}/{name}" for name in (
+        "online", "isolated", "nohz_full", "cpufreq/boost", "intel_pstate/no_turbo")),
+    _HUGE_PAGES,
+)  # fmt: skip
 #: Files of /sys/devices/system/cpu/vulnerabilities up to Linux 6.18.
 _VULNERABILITIES = (
     "gather_data_sampling", "ghostwrite", "indirect_target_selection", "itlb_multihit", "l1tf",
@@ -88,7 +103,9 @@ def environment_of(
     Raises:
         TargetError: Nothing at all could be read.
     """
-    return gathered(target, lambda read: read_environment(read, now=now, more=more), _FIRST)
+    where = {} if is_here(target) else {TARGET: target.address}
+    also = {**where, **(more or {})}
+    return gathered(target, lambda read: read_environment(read, now=now, more=also), _FIRST)
 
 
 def read_environment(
@@ -159,6 +176,12 @@ def _plain(entry: object) -> Any:
     return [_plain(part) for part in entry] if isinstance(entry, list) else entry
 
 
+def name_of(environment: Mapping[str, object], target: Target) -> str:
+    """What a machine calls itself; of one that does not, the target's name."""
+    name = environment["hostname"]
+    return target.name if is_here(target) or is_unknown(name) else str(name)
+
+
 def platform_from_environment(
     environment: dict[str, object],
     *,
@@ -178,7 +201,7 @@ def platform_from_environment(
         environment: From :func:`read_environment`.
         cpus: CPU number of each logical core.
         toolchain, flags: Compiler identification, and the flags of runtime and fragments.
-        kind: ``hardware``, ``emulated`` or ``simulated``.
+        kind: As `Platform`.
         name: Label; None takes the host name.
     """
     identity = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from deadbeat.host.values import Read, Unknown, cpu_list
+from deadbeat.host.values import Read, Unknown, cpu_list, parse_cpu_list
 
 CPU_FOLDER = "/sys/devices/system/cpu"
 STAT, INTERRUPTS, SOFTIRQS = "/proc/stat", "/proc/interrupts", "/proc/softirqs"
@@ -80,6 +80,16 @@ def online_cpus(read: Read) -> list[int]:
     """CPUs that are online, from sysfs or else from the lines of /proc/stat."""
     cpus = cpu_list(read, f"{CPU_FOLDER}/online")
     return sorted(ticks_of(read(STAT) or "")) if isinstance(cpus, Unknown) else cpus
+
+
+def usable_cpus(read: Read) -> list[int]:
+    """Those of the CPUs online on which whoever reads may run; all, where that is not known."""
+    online = online_cpus(read)
+    try:
+        allowed = parse_cpu_list(status_field(read, "Cpus_allowed_list") or "")
+    except ValueError:
+        allowed = []
+    return [cpu for cpu in online if not allowed or cpu in allowed]
 
 
 @frozen(kw_only=True)

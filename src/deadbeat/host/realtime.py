@@ -66,8 +66,8 @@ def permission(read: Read, priority: int) -> RealtimeRefusal | None:
         )
     return RealtimeRefusal(
         f"CAP_SYS_NICE is missing and RLIMIT_RTPRIO is {rtprio['soft']}, below {priority}",
-        f"run with sudo, or put 'YOU - rtprio {priority}' into /etc/security/limits.d/realtime.conf"
-        " and log in again",
+        f"run as root (sudo; over SSH, log in as root), or put 'YOU - rtprio"
+        f" {priority}' into /etc/security/limits.d/realtime.conf and log in again",
     )
 
 

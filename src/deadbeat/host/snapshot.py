@@ -27,7 +27,7 @@ from deadbeat.host.proc import (
     ticks_of,
     waited_us,
 )
-from deadbeat.host.values import NOT_ASKED, Unknown
+from deadbeat.host.values import NOT_ASKED, Unknown, understood
 from deadbeat.targets.base import Target
 from deadbeat.targets.readings import Reading, Readings
 
@@ -45,7 +45,8 @@ _COOLING, _COOLING_TYPES = (
 _TRIPS, _TRIP_TYPES = (
     f"/sys/class/thermal/thermal_zone*/trip_point_*_{name}" for name in ("temp", "type")
 )
-_FILES = (
+#: Read before and after a run.
+SNAPSHOT_FILES = (
     *(STAT, INTERRUPTS, CLOCKSOURCE, FREQUENCY, _LIMIT, _THROTTLE, _ZONES),
     *(_COOLING, _COOLING_TYPES, *PRESSURE.values()),
 )
@@ -117,11 +118,12 @@ def take(target: Target, *, first: bool = False) -> Snapshot:
     """Reads a target; ``first``: also what costs more.
 
     Raises:
-        TargetError: Nothing at all could be read.
+        TargetError: Nothing at all could be read, or what was makes no sense.
     """
-    if not first:
-        return parse(target.read_many(_FILES, COMMANDS))
-    return parse(target.read_many((*_FILES, _TRIPS, _TRIP_TYPES), {**COMMANDS, **FIRST_COMMANDS}))
+    more = (_TRIPS, _TRIP_TYPES) if first else ()
+    commands = {**COMMANDS, **FIRST_COMMANDS} if first else COMMANDS
+    with understood(target):
+        return parse(target.read_many((*SNAPSHOT_FILES, *more), commands))
 
 
 def parse(readings: Readings) -> Snapshot:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from attrs import frozen
 
+from deadbeat.model.errors import TargetError
+from deadbeat.model.words import shown
 from deadbeat.targets.base import Target
 
 Read = Callable[[str], str | None]
@@ -37,7 +40,7 @@ class Unknown:
 NOT_ASKED = Unknown("not asked")
 
 
-class UnreadError(Exception):
+class UnreadError(ValueError):
     """Something that was asked for could not be read; says what and why."""
 
 
@@ -65,17 +68,30 @@ def gathered(target: Target, ask: Callable[[Read], T], first: Sequence[str] = ()
         first: Files and patterns to be read at once, whether it wants them or not.
 
     Raises:
-        TargetError: Nothing at all could be read.
+        TargetError: Nothing at all could be read, or what was makes no sense.
     """
     reader = _BatchReader(first)
-    answer = ask(reader)
-    wanted = [*first, *reader.take_lacking()]
-    while wanted:
-        readings = target.read_many(wanted)
-        reader.held |= {path: reading.text for path, reading in readings.files.items()}
+    with understood(target):
         answer = ask(reader)
-        wanted = reader.take_lacking()
+        wanted = [*first, *reader.take_lacking()]
+        while wanted:
+            readings = target.read_many(wanted)
+            reader.held |= {path: reading.text for path, reading in readings.files.items()}
+            answer = ask(reader)
+            wanted = reader.take_lacking()
     return answer
+
+
+@contextmanager
+def understood(target: Target) -> Iterator[None]:
+    """What ``target`` gave is parsed in the block. TargetError: It is none of what can be given."""
+    try:
+        yield
+    except (ValueError, ArithmeticError, LookupError, TypeError) as error:
+        raise TargetError(
+            f"{target.name} gives what makes no sense: {shown(str(error))}",
+            "are its /proc and /sys the kernel's own? If so, report it, with --debug",
+        ) from error
 
 
 class _BatchReader:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
@@ -26,6 +26,9 @@ from deadbeat.report.paper import Words
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.place import FolderKind, FolderState, Place
 
+if TYPE_CHECKING:
+    from deadbeat.executors.made import MachineOptions
+
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -40,8 +43,9 @@ class Shown:
         state: How far an experiment is.
         headline: The answer in a sentence or two.
         unsaid: Raised instead where there is nothing for a person to read.
-        document: Of a result: its first screen is shown, with the path of its ``page``; its tables
-            and sentences before that where it is wanted ``whole``, or has no short answer.
+        document: Of a result: its first screen is shown, with the path of its ``page`` if that is
+            there; its tables and sentences before that where it is wanted ``whole``, or has no
+            short answer.
         parts: What follows: lines, or what prints one; then ``tables`` and ``lines``.
         doubts: What makes the answer doubtful, where no document says so; ``findings``: those that
             are printed here.
@@ -85,6 +89,8 @@ class Begin:
         fresh: Begin anew, also where one could be continued.
         retry_failed, retry_invalid: Measure again what failed, or is invalid.
         simulated: Use a made-up machine.
+        target: Word for the machine (`deadbeat.targets.opening`); None: this one.
+        cross: What builds programs for it (`Toolchain.find`); None: as found for it.
         given: Options of the kind alone that are no part of its specification.
         words: The command as it was typed.
         say: Tells the person a line.
@@ -99,10 +105,22 @@ class Begin:
     retry_failed: bool = False
     retry_invalid: bool = False
     simulated: bool = False
+    target: str | None = None
+    cross: str | None = None
     given: Mapping[str, Any] = field(factory=dict)
     words: Sequence[str] = ()
     say: Callable[[str], None] = field(default=lambda text: None)
     held: ExitStack = field(factory=ExitStack)
+
+    @property
+    def machine(self) -> MachineOptions:
+        """What `make_executor` is asked for."""
+        return {
+            "executor": self.given.get("executor"),
+            "simulated": self.simulated,
+            "target": self.target,
+            "cross": self.cross,
+        }
 
     def announce(
         self,

@@ -180,7 +180,7 @@ class Subject:
 
     Attributes:
         name, path: Of its folder.
-        kind: Of where it ran: ``hardware``, ``emulated`` or ``simulated``.
+        kind: Of where it ran, as `Platform.kind`.
         platform: Where it was measured, as JSON values.
         settings: What must agree for figures to answer the same question.
         counted, stored: Runs that count, and all that are stored.
@@ -259,7 +259,7 @@ class Comparable(Generic[S]):
         of: Its name in the answer; "" of campaigns.
         file: A folder that holds it is one of them.
         noun: What it is called in a sentence.
-        words: For what is compared.
+        words: For what is compared. ``lab_words``: where the lab measured it; None: the same.
         metrics: Those it observes, in the order in which they are told.
         read: The result in a folder. DataError or UsageError where it cannot be read.
         align: Observations of a lineup. UsageError where they cannot be compared.
@@ -278,6 +278,7 @@ class Comparable(Generic[S]):
     read: Callable[[Path], S]
     align: Callable[[Lineup], Aligned]
     overlays: Callable[[Sequence[S], int | None], list[Any]]
+    lab_words: Vocabulary | None = None
     per_cpu: bool = False
     cells_alike: bool = False
     lacking_max: float = 0.1

@@ -48,6 +48,10 @@ class TargetError(DeadbeatError):
     """The machine under test cannot do what was asked (permission, missing facility, lost)."""
 
 
+class UnreachableError(TargetError):
+    """The machine under test cannot be reached, or no longer: nothing more can be asked of it."""
+
+
 class CalibrationError(DeadbeatError):
     """Noise, a foreign platform or a missing entry forbids an answer."""
 

@@ -130,8 +130,6 @@ COUNTER_EVENTS = (
 )
 #: Columns of sets.csv: mean count per job.
 COUNTER_COLUMNS: tuple[str, ...] = tuple(f"counter_{event}_per_job" for event in COUNTER_EVENTS)
-#: Of the events, the first so many are counted by the kernel, the rest by the processor.
-SOFTWARE_EVENTS = 6
 #: Counted; there is no such event here; permission refused; counted part of the time and scaled.
 COUNTER_COUNTED, COUNTER_UNSUPPORTED, COUNTER_REFUSED, COUNTER_SCALED = 0, 1, 2, 3
 #: It could not be opened though it may exist; the row's value is the errno.

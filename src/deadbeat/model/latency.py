@@ -9,7 +9,7 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 
 #: Load profiles (`deadbeat.kinds.latency.loads`). ``cpu`` at 0 % is the idle machine.
-PROFILES = ("cpu", "memory", "io", "timer", "scheduler", "mixed")
+PROFILES = ("cpu", "memory", "io", "timer", "scheduler", "mixed", "kernel")
 #: Quantiles that are shown everywhere, in millionths.
 QUANTILES_PPM = {
     "p50": 500_000,
@@ -286,7 +286,7 @@ class LatencyRun:
         circumstances: What the machine did meanwhile.
         problems: What is wrong with it.
         split: Of the traced wake-ups, a PathSplit per CPU; empty: not traced.
-        kind: ``hardware``, ``emulated`` or ``simulated``.
+        kind: As `Platform.kind`.
         engine_version: Of the program that measured.
         replaced: Invalid measurements in the place of which it is, the first first.
     """

@@ -221,7 +221,7 @@ class LoadRun(Seen):
         applied: What the condition did: path or option -> value, in words.
         machine: Read before and after: stolen ticks, frequency, RT bandwidth.
         problems: What is wrong with the run.
-        kind: ``hardware``, ``emulated`` or ``simulated``.
+        kind: As `Platform.kind`.
         replaced: Invalid measurements in the place of which it is, as of a `LatencyRun`.
     """
 
@@ -373,7 +373,7 @@ class LoadSummary:
     """Everything that the page, the table and the JSON of a load test show.
 
     Attributes:
-        kind: ``hardware``, ``emulated`` or ``simulated``.
+        kind: As `Platform.kind`.
         spec: The specification's canonical form.
         platform: Facts of the machine, in words.
         round_ns, deadline_ns, period_ns: In effect; ``period_ns`` None back to back.

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attrs import field, frozen
+
+from deadbeat.model.words import LABELLED
+
+#: Where figures come from. ``virtual-time``: a processor that takes a ns for an instruction, and no
+#: time for anything else; ``emulated``: one as fast as the host happens to be.
+PLATFORM_KINDS = ("hardware", *LABELLED)
+#: Those that nothing disturbs: what is measured once more in the same way is the same.
+UNDISTURBED = ("virtual-time", "simulated")
+
+#: First word of its kernel where that is not Linux.
+RTOS = "FreeRTOS"
+#: In its kernel, where Linux runs it.
+HOSTED_ON = " on Linux "
 
 
 @frozen(kw_only=True)
@@ -14,7 +28,7 @@ class Platform:
 
     Attributes:
         name: Host name or the target's label.
-        kind: ``hardware``, ``emulated`` or ``simulated``: shown wherever a figure of it is.
+        kind: One of `PLATFORM_KINDS`: shown wherever a figure of it is.
         machine: Architecture (``x86_64``).
         soc: Processor model.
         cpus: CPU numbers of the logical cores, in order.
@@ -40,13 +54,30 @@ class Platform:
     fingerprint: str
     details: dict[str, Any] = field(factory=dict)
 
+    @property
+    def system(self) -> str:
+        """Operating system: the first word of the kernel where that is none of Linux."""
+        return RTOS if self.kernel.startswith(RTOS) else "Linux"
 
+    @property
+    def hosted(self) -> bool:
+        """Whether another system runs on Linux: its figures are of both."""
+        return self.system != "Linux" and HOSTED_ON in self.kernel
+
+
+#: Word for the machine that deadbeat itself runs on.
+LOCAL = "local"
+#: Key of ``details`` that holds the word of the target; not there of the machine that deadbeat ran
+#: on.
+TARGET = "target"
 #: Key of ``details`` that holds what was tuned on purpose: lines ``path = value``.
 TUNED = "tuned"
+#: Key of ``details``: program and version that make background loads.
+LOADED_BY = "loads_by"
 #: What of a machine is set side by side; what changes from minute to minute is not.
 _COMPARED = ("name", "kind", "machine", "soc", "kernel", "preemption", "governor", "toolchain")
 _DETAILS = (
-    *("cmdline", "clocksource", "cpus_online", "isolated", "nohz_full", "rt_runtime_us"),
+    *(TARGET, "cmdline", "clocksource", "cpus_online", "isolated", "nohz_full", "rt_runtime_us"),
     *("rt_period_us", "frequency_khz", "fair_server_runtime_ns", "virtual"),
 )
 _TUNED_SHOWN, _TEXT_MAX = 12, 100
@@ -58,8 +89,24 @@ def differing_platforms(one: Mapping[str, object], two: Mapping[str, object]) ->
     rows = [(key, one.get(key), two.get(key)) for key in _COMPARED]
     rows += [(key, details[0].get(key), details[1].get(key)) for key in _DETAILS]
     rows += [(key, one.get(key), two.get(key)) for key in ("flags", "cpus")]
+    if all(LOADED_BY in side for side in details):  # older results do not say
+        rows.append((LOADED_BY, details[0][LOADED_BY], details[1][LOADED_BY]))
     found = [f"{key}: {shortened(a)} | {shortened(b)}" for key, a, b in rows if a != b]
     return found + _tuned_differently(*(side.get(TUNED) for side in details))
+
+
+def other_target(then: Mapping[str, object], now: Mapping[str, object]) -> Iterator[str]:
+    """Why what was begun with the details ``then`` is not continued with those of ``now``, as a
+    predicate; nothing where both are of the same target."""
+    begun, here = (str(each.get(TARGET) or "this machine") for each in (then, now))
+    if begun != here:
+        yield f"was begun on {begun}, not on {here}"
+
+
+def target_option(word: str | None) -> str:
+    """What a command needs to be for the target ``word``: `` --target WORD``; "" of this
+    machine."""
+    return "" if word in (None, LOCAL) else f" --target {shlex.quote(str(word))}"
 
 
 def difference_row(line: str) -> tuple[str, str, str]:

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
+#: Where figures come from that carry a label (`Platform.kind`).
+LABELLED = ("emulated", "virtual-time", "simulated")
+
 _SHOWN = 60
 
 
@@ -48,7 +51,7 @@ def beside_label(command: object) -> tuple[str, ...]:
 
 def loud(labels: Iterable[str]) -> tuple[str, ...]:
     """Labels as they stand on figures: where something ran is in capitals unless a real machine."""
-    return tuple(each.upper() if each in ("simulated", "emulated") else each for each in labels)
+    return tuple(each.upper() if each in LABELLED else each for each in labels)
 
 
 def duration(seconds: float) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from deadbeat.model.errors import NotDrawnWarning
+from deadbeat.report import categories
 from deadbeat.report.charts import (
     ABSENT,
     AT_LEAST,
@@ -175,26 +176,31 @@ def draw_charts(
 
 def _figure(chart: Chart, words: Words) -> Figure:
     count = len(chart.panels)
-    columns = min(count, _COLUMNS if count != 6 else 3)
+    wide = max(map(categories.width, chart.panels))
+    columns = 1 if wide else min(count, _COLUMNS if count != 6 else 3)
     rows = math.ceil(count / columns)
     heat = next((panel.heat for panel in chart.panels if panel.heat), None)
-    width = max(7.0, _PANEL_WIDTH * columns + (1.1 if heat else 0.3))
+    width = max(7.0, max(_PANEL_WIDTH, wide) * columns + (1.1 if heat else 0.3))
     names = _names(chart)
     across = max(1, int(width * 13 / (max(map(len, names), default=1) + 7)))
     legend = math.ceil(len(names) / across) if len(names) > 1 else 0
-    whole = evolve(words, caption=f"{words.caption}  {chart.caption}")
+    whole = evolve(words, caption=f"{words.caption}  {chart.caption}".strip())
     below = len(caption_lines(whole.caption, width, _CAPTION_LINES))
     bottom = 0.72 + 0.13 * below + 0.2 * legend
-    if any(_slanted(panel) for panel in chart.panels):
-        bottom += 0.35
+    turned = max(map(categories.below, chart.panels))
+    bottom += turned
     top = 0.92 if any("\n" in panel.title for panel in chart.panels) else 0.72
-    gap = top + 0.13 + 0.35 * any(_slanted(panel) for panel in chart.panels)
+    gap = top + 0.13 + turned
     height = bottom + top + rows * _PANEL_HEIGHT + (rows - 1) * gap
     rows_wide = max((len(row) for panel in chart.panels for row in panel.rows), default=0)
-    left = max(0.78, 0.3 + 0.075 * rows_wide)
+    left = max(
+        0.78,
+        0.3 + 0.075 * rows_wide,
+        *(categories.beside(panel, _PANEL_WIDTH) for panel in chart.panels),
+    )
     title = chart.whole_title
     figure = new_figure(width, height, _cut(title, width, words), whole, lines=_CAPTION_LINES)
-    places = figure.add_gridspec(
+    grid = figure.add_gridspec(
         rows, columns, left=left / width, right=1 - (1.05 if heat else 0.2) / width,
         bottom=bottom / height, top=1 - top / height, wspace=0.3, hspace=gap / _PANEL_HEIGHT,
     )  # fmt: skip
@@ -202,7 +208,7 @@ def _figure(chart: Chart, words: Words) -> Figure:
     for place, panel in enumerate(chart.panels):
         if panel.surface:
             importlib.import_module("mpl_toolkits.mplot3d")  # registers the projection "3d"
-        axis = figure.add_subplot(places[place], projection="3d" if panel.surface else None)
+        axis = figure.add_subplot(grid[place], projection="3d" if panel.surface else None)
         image = _panel(axis, panel)
         if image is not None and heat is not None:
             bar = figure.add_axes(
@@ -240,11 +246,6 @@ def _names(chart: Chart) -> list[str]:
     return [name for name in dict.fromkeys((*drawn, *marks, bound)) if name]
 
 
-def _slanted(panel: Panel) -> bool:
-    """Names of categories that would run into each other are turned."""
-    return sum(map(len, panel.categories)) > 34
-
-
 def _legend(figure: Figure, axes: Sequence[Axes], columns: int, bottom: float) -> None:
     found: dict[str, Any] = {}
     for axis in axes:
@@ -280,10 +281,10 @@ def _panel(axis: Axes, panel: Panel) -> Any:
     for place, mark in enumerate(panel.marks):
         _mark(axis, mark, above=place % 2 + 1 if panel.rows else 0)
     if panel.categories:
-        turned = _slanted(panel)
+        turned = categories.turn(panel)
         axis.set_xticks(
             range(len(panel.categories)), labels=panel.categories,
-            rotation=25 if turned else 0, ha="right" if turned else "center",
+            rotation=turned, ha="right" if turned == 25 else "center",
         )  # fmt: skip
         axis.set_xlim(-0.6, len(panel.categories) - 0.4)
     _scale(axis, panel)

@@ -14,7 +14,7 @@ from typing import Any
 import click
 from attrs import evolve
 
-from deadbeat.model.finding import Finding, Severity, counts_text, ordered
+from deadbeat.model.finding import Finding, counts_text, ordered
 from deadbeat.report.document import (
     CellMap,
     Document,
@@ -173,12 +173,10 @@ def finding_line(finding: Finding) -> str:
     return f"{finding.severity}: {finding.message}{cure}"
 
 
-def print_findings(
-    findings: Iterable[Finding], severities: Sequence[Severity] = ("serious", "warning")
-) -> None:
+def print_findings(findings: Iterable[Finding]) -> None:
     """A line for each finding but the mere remarks, the gravest first."""
     for finding in ordered(findings):
-        if finding.severity in severities:
+        if finding.severity in ("serious", "warning"):
             echo(finding_line(finding), "    ")
 
 

@@ -34,6 +34,12 @@ COUNTS = (
     *("preemptions", "migrations", "cross_cluster", "task_migrations"),
 )
 
+#: What an answer holds as the verdict has it.
+_OF_VERDICT = (
+    *("schedulable", "proved", "model", "method", "execution", "states", "until", "events"),
+    *("first_miss", "first_miss_task", "first_miss_job"),
+)
+
 _RELEASE, _FINISH = JOB_FIELDS.index("release"), JOB_FIELDS.index("finish")
 _NONE = np.iinfo(np.int64).max
 
@@ -253,59 +259,43 @@ def answer_of(
         values = [getattr(row, name) for row in rows if getattr(row, name) is not None]
         return pick(values) if values else None
 
-    return ScheduleAnswer(
-        schedulable=verdict.schedulable,
-        proved=verdict.proved,
-        because=named(system, verdict.because),
-        proof=verdict.proof or None,
-        first_miss=verdict.first_miss,
-        first_miss_task=verdict.first_miss_task,
-        first_miss_job=verdict.first_miss_job,
-        simulated=True,
-        model=verdict.model,
-        method=verdict.method,
-        execution=verdict.execution,
-        policy=verdict.scheduler.policy,
-        policy_title=facts.title,
-        ties=verdict.scheduler.ties,
-        pattern=named(system, verdict.pattern) or None,
-        releases=verdict.releases.tolist()
+    told: Any = {name: getattr(verdict, name) for name in _OF_VERDICT}
+    told |= {name: getattr(system, name) for name in ("name", "unit", "processors")}
+    told |= {name: sums[name] for name in COUNTS if name not in ("released", "missed")}
+    answer: ScheduleAnswer = told | {
+        "because": named(system, verdict.because),
+        "proof": verdict.proof or None,
+        "simulated": True,
+        "policy": verdict.scheduler.policy,
+        "policy_title": facts.title,
+        "ties": verdict.scheduler.ties,
+        "pattern": named(system, verdict.pattern) or None,
+        "releases": verdict.releases.tolist()
         if 0 < len(verdict.releases) <= RELEASES_LISTED
         else None,
-        states=verdict.states,
-        reference=verdict.reference or facts.reference,
-        policy_reference=facts.reference,
-        options=relevant_options(verdict),
-        name=system.name,
-        unit=system.unit,
-        processors=system.processors,
-        utilisation=float(system.utilisation),
-        hyperperiod=math.lcm(*(task.period for task in system.tasks)),
-        until=verdict.until,
-        run_on=run_on,
-        repeat=None if verdict.repeat is None else list(verdict.repeat),
-        events=verdict.events,
-        budget=budget,
-        jobs=sums["released"],
-        judged=judged,
-        misses=missed,
-        miss_ratio=missed / judged if judged else None,
-        completed=completed,
-        response_times={
+        "reference": verdict.reference or facts.reference,
+        "policy_reference": facts.reference,
+        "options": relevant_options(verdict),
+        "utilisation": float(system.utilisation),
+        "hyperperiod": math.lcm(*(task.period for task in system.tasks)),
+        "run_on": run_on,
+        "repeat": None if verdict.repeat is None else list(verdict.repeat),
+        "budget": budget,
+        "jobs": sums["released"],
+        "misses": missed,
+        "miss_ratio": missed / judged if judged else None,
+        "response_times": {
             "min": extreme("response_min", min),
             "mean": mean("response_mean"),
             "max": extreme("response_max", max),
         },
-        tardiness={"mean": mean("tardiness_mean"), "max": extreme("tardiness_max", max)},
-        slack={"mean": mean("slack_mean"), "min": extreme("slack_min", min)},
-        preemptions=sums["preemptions"],
-        migrations=sums["migrations"],
-        cross_cluster=sums["cross_cluster"],
-        task_migrations=sums["task_migrations"],
-        placed=placed,
-        remarks=[named(system, remark) for remark in verdict.remarks],
-        tasks=[{**asdict(row), "placed": placed[row.task] if placed else None} for row in rows],
-    )
+        "tardiness": {"mean": mean("tardiness_mean"), "max": extreme("tardiness_max", max)},
+        "slack": {"mean": mean("slack_mean"), "min": extreme("slack_min", min)},
+        "placed": placed,
+        "remarks": [named(system, remark) for remark in verdict.remarks],
+        "tasks": [{**asdict(row), "placed": placed[row.task] if placed else None} for row in rows],
+    }
+    return answer
 
 
 def named(system: TaskSystem, text: str) -> str:

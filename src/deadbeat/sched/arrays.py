@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -37,19 +38,9 @@ def task_rows(tasks: Iterable[TimedTask]) -> NDArray[np.int64]:
 
 def task_of(row: NDArray[np.int64]) -> TimedTask:
     """The inverse of one row of ``task_rows``."""
-    wcet, period, deadline, offset, priority, home, *server = map(int, row)
-    budget, server_period, server_deadline = (time or None for time in server)
-    return TimedTask(
-        wcet=wcet,
-        period=period,
-        deadline=deadline,
-        offset=offset,
-        priority=priority,
-        home=None if home < 0 else home,
-        budget=budget,
-        server_period=server_period,
-        server_deadline=server_deadline,
-    )
+    values: dict[str, Any] = dict(zip(FIELDS, map(int, row), strict=True))
+    absent = {name: None for name, none in _ABSENT.items() if values[name] <= none}
+    return TimedTask(**{**values, **absent})
 
 
 @frozen(kw_only=True)

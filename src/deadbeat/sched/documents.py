@@ -17,6 +17,7 @@ from attrs import frozen
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.model.words import nearest, shown
+from deadbeat.sched.arrays import FIELDS
 from deadbeat.sched.simulator import TIME_MAX
 
 #: Defects told of one file; a file with more is of another kind altogether.
@@ -318,11 +319,9 @@ def _other_defects(document: Any) -> Iterator[Defect]:
 
 
 def _system(document: Any) -> TaskSystem:
-    whole = ("wcet", "period", "deadline", "offset", "priority", "home", "budget")
-    keys = (*whole, "server_period", "server_deadline")
     tasks = []
     for entry in document["tasks"]:
-        values = {key: int(entry[key]) for key in keys if key in entry}
+        values = {key: int(entry[key]) for key in FIELDS if key in entry}
         values.setdefault("deadline", values["period"])
         tasks.append(TimedTask(name=entry.get("name", ""), **values))
     return TaskSystem(

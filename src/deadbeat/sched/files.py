@@ -19,6 +19,7 @@ from attrs import frozen
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import nearest, shown
+from deadbeat.sched.arrays import FIELDS
 from deadbeat.sched.documents import Defect, Literal, build, number, path_text
 from deadbeat.sched.simso import read_simso
 
@@ -27,10 +28,7 @@ FORMATS = ("json", "csv", "xml")
 BYTES_MAX = 64 << 20
 
 _EXAMPLE = '{"processors": 2, "tasks": [{"wcet": 1, "period": 3}]}'
-_COLUMNS = (
-    *("wcet", "period", "deadline", "offset", "name", "priority", "home", "budget"),
-    *("server_period", "server_deadline"),
-)
+_COLUMNS = ("name", *FIELDS)
 
 
 @frozen(kw_only=True)

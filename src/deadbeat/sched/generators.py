@@ -40,13 +40,10 @@ class SamplerFacts:
 
 
 @frozen(kw_only=True)
-class Recipe:
-    """What random task systems are drawn from; refused whole when a field is wrong.
+class Laws:
+    """How random task systems are drawn, whatever their size.
 
     Attributes:
-        processors: m.
-        tasks: n, of every system.
-        utilisation: Sum of C/T aimed at.
         utilisations: Distribution of the tasks' utilisations: ``utilisation_samplers()``.
         low, high: Bounds of each task's utilisation, within [0, 1].
         mean: Of ``exponential``; None: utilisation / tasks.
@@ -64,14 +61,8 @@ class Recipe:
         tolerance: Allowed |sum of C/T - utilisation| once C is whole; None:
             ``TOLERANCE_PER_PROCESSOR`` times processors.
         attempts: Draws of utilisations before a system is given up.
-
-    Raises:
-        UsageError: Of the constructor; names every wrong field.
     """
 
-    processors: int = 4
-    tasks: int = 10
-    utilisation: float = 2.0
     utilisations: str = "randfixedsum"
     low: float = 0.0
     high: float = 1.0
@@ -89,6 +80,24 @@ class Recipe:
     offsets: str = "zero"
     tolerance: float | None = None
     attempts: int = 100_000
+
+
+@frozen(kw_only=True)
+class Recipe(Laws):
+    """What random task systems are drawn from; refused whole when a field is wrong.
+
+    Attributes:
+        processors: m.
+        tasks: n, of every system.
+        utilisation: Sum of C/T aimed at.
+
+    Raises:
+        UsageError: Of the constructor; names every wrong field.
+    """
+
+    processors: int = 4
+    tasks: int = 10
+    utilisation: float = 2.0
 
     def __attrs_post_init__(self) -> None:
         foreign = _foreign(self)

@@ -15,7 +15,7 @@ from types import ModuleType
 from attrs import frozen
 
 from deadbeat.host.kernel import CMDLINE
-from deadbeat.host.values import UnreadError, chosen, cpus_text, mask_cpus
+from deadbeat.host.values import chosen, cpus_text, mask_cpus
 from deadbeat.model.readiness import CheckResult, Severity, Status
 from deadbeat.settings import checks, reading, reading_window
 from deadbeat.settings.facts import Facts
@@ -77,7 +77,7 @@ class Check:
         row = self.row
         try:
             verdict = self.body(facts)
-        except UnreadError as error:
+        except (ValueError, ArithmeticError, LookupError) as error:  # an odd file
             verdict = unknown(str(error))
         reason = verdict.reason or ("as wanted" if verdict.status == "pass" else "")
         cure = row.fix if verdict.cure is None else verdict.cure

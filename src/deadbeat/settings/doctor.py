@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from deadbeat.host.values import understood
 from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
 from deadbeat.settings import inventory
 from deadbeat.settings.check import Check, all_checks, all_commands
 from deadbeat.settings.facts import Facts, gather
 from deadbeat.settings.hardening import OPTIONS, Hardening, HardeningState, sight_of_facts
 from deadbeat.settings.hardening import READS as HARDENING_READS
-from deadbeat.targets.base import Target
+from deadbeat.targets.base import LOCAL, Target, is_here
 
 _HOST, _RELEASE = "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease"
 _VERSION = "/proc/sys/kernel/version"
@@ -25,7 +26,8 @@ class ExaminedTarget:
 
     Attributes:
         name: Host name, or the target's label.
-        kind: ``hardware``, ``emulated`` or ``simulated``.
+        kind: As `Platform.kind`.
+        address: The word that opens it.
         kernel: Release and version.
         rt_cpus: CPUs meant for real-time tasks.
         asked_cpus: Whether somebody named them; else they are assumed.
@@ -38,6 +40,7 @@ class ExaminedTarget:
     rt_cpus: tuple[int, ...]
     asked_cpus: bool
     workload: str
+    address: str = LOCAL
 
 
 @frozen(kw_only=True)
@@ -111,9 +114,18 @@ def examine(
         rt_cpus=rt_cpus,
         commands={**all_commands(), **inventory.COMMANDS},
     )
-    results = tuple(check.run(facts) for check in chosen)
+    with understood(target):
+        return _report(target, facts, chosen, partial=checks is not None)
+
+
+def _report(
+    target: Target, facts: Facts, checks: Sequence[Check], *, partial: bool
+) -> DoctorReport:
     examined = _examined(target, facts)
-    if checks is not None:
+    results = tuple(check.run(facts) for check in checks)
+    if not is_here(target):  # a cure that is typed here would change this machine
+        results = tuple(_there(result, examined.name) for result in results)
+    if partial:
         return DoctorReport(results=results, facts=facts, target=examined, partial=True)
     sight = sight_of_facts(facts)
     return DoctorReport(
@@ -125,6 +137,10 @@ def examine(
     )
 
 
+def _there(result: CheckResult, name: str) -> CheckResult:
+    return evolve(result, cure=f"on {name}: {result.cure}") if result.cure else result
+
+
 def _examined(target: Target, facts: Facts) -> ExaminedTarget:
     kernel = " ".join(filter(None, (facts.get(_RELEASE), facts.get(_VERSION))))
     return ExaminedTarget(
@@ -134,4 +150,5 @@ def _examined(target: Target, facts: Facts) -> ExaminedTarget:
         rt_cpus=facts.rt_cpus,
         asked_cpus=facts.asked_cpus,
         workload=facts.workload,
+        address=target.address,
     )

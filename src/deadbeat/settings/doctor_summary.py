@@ -9,6 +9,7 @@ import attrs
 from attrs import frozen
 
 from deadbeat.host.values import cpus_text
+from deadbeat.model.platform import LOCAL, target_option
 from deadbeat.model.readiness import SEVERITIES, CheckResult
 from deadbeat.settings.doctor import DoctorReport
 from deadbeat.settings.hardening import Hardening, HardeningState
@@ -111,7 +112,7 @@ def facts(report: DoctorReport) -> list[tuple[str, str]]:
     target = report.target
     assumed = "" if target.asked_cpus else " (assumed; --rt-cpus names them)"
     return [
-        ("machine", target.name),
+        ("machine", target.name if target.address == LOCAL else f"{target.name}, {target.address}"),
         ("kernel", target.kernel),
         ("workload", target.workload),
         ("real-time CPUs", f"{cpus_text(target.rt_cpus)}{assumed}"),
@@ -193,7 +194,7 @@ def tuning(report: DoctorReport) -> tuple[str, str] | None:
     target = report.target
     cpus = f" --rt-cpus {cpus_text(target.rt_cpus)}" if target.asked_cpus else ""
     return (
-        f"deadbeat tune apply {found.profile}{cpus}",
+        f"deadbeat tune apply {found.profile}{cpus}{target_option(target.address)}",
         f"cures {len(found.checks)} of what fails, and can be put back",
     )
 
@@ -209,7 +210,8 @@ def steps(report: DoctorReport) -> list[tuple[str, str]]:
     worst = min(grave, key=_order, default=None)
     first = [] if worst is None else [(cure(worst), f"cures {worst.id}")]
     profile = tuning(report)
-    measure = ("deadbeat latency --quick", "how late threads wake up here, in a minute")
+    option = target_option(report.target.address)
+    measure = (f"deadbeat latency --quick{option}", "how late threads wake up here, in a minute")
     return [*first, *([profile] if profile else []), measure]
 
 

@@ -107,7 +107,7 @@ def _item(
 ) -> Item:
     try:
         value, basis = count(facts)
-    except UnreadError as error:
+    except ValueError as error:
         return Item(name=name, title=title, value=None, unit=unit, basis=str(error))
     return Item(name=name, title=title, value=value, unit=unit, basis=basis)
 

@@ -52,7 +52,7 @@ class Journal:
     """
 
     def __init__(self, target: Target, *, folder: str | None = None, root: str = "") -> None:
-        self._target = target
+        self.target = target
         self.folder = folder or os.environ.get("DEADBEAT_STATE") or STATE_FOLDER
         if not self.folder.startswith("/"):
             # From another folder the same words would name another journal, an empty one.
@@ -113,7 +113,7 @@ class Journal:
     def kept(self, session: str) -> AbstractContextManager[None]:
         """A block after which the changes of ``session`` are put back if this process is killed."""
         words = ("journal.sh", "revert", self.folder, "-", session)
-        return keeping(self._target, f"exec >/dev/null 2>&1\n{_script()}", *words)
+        return keeping(self.target, f"exec >/dev/null 2>&1\n{_script()}", *words)
 
     def status(self) -> tuple[JournalEntry, ...]:
         """Changes that have not been put back, in their order, as they stand now."""
@@ -127,7 +127,7 @@ class Journal:
     def _run(self, verb: str, *words: str) -> list[str]:
         # Interrupts wait: half a change would be no harm, but half a way back is of no use.
         with _uninterrupted():
-            done = self._target.run(
+            done = self.target.run(
                 ("sh", "-c", _script(), "journal.sh", verb, self.folder, *words),
                 timeout=_PATIENCE_S,
             )
@@ -135,7 +135,7 @@ class Journal:
         if done.returncode != 0 or lines[-1:] != ["end"]:
             said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
             raise TargetError(
-                f"settings of {self._target.name}: {said}",
+                f"settings of {self.target.name}: {said}",
                 "as root? DEADBEAT_STATE names another folder for the journal",
             )
         return lines[:-1]

@@ -7,7 +7,6 @@ reason in the journal names the process, and the moment it was started, as numbe
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,10 +16,12 @@ from typing import Any
 import attrs
 from attrs import frozen
 
+from deadbeat.host.values import Read
 from deadbeat.model.errors import TargetError
-from deadbeat.model.platform import Platform
+from deadbeat.model.platform import LOCAL, Platform, other_target, target_option
 from deadbeat.model.tuning import Applied, JournalEntry, Returned, Setting
 from deadbeat.settings.journal import Journal, new_session
+from deadbeat.targets.ancestry import process_on
 from deadbeat.targets.base import Target
 
 _SIGNED = re.compile(r"(?P<reason>.*) \[process (?P<process>\d+), started at tick (?P<tick>\d+)\]")
@@ -50,28 +51,37 @@ class Holder:
         return f"{self.reason} (process {self.process}, {'running' if self.lives else 'ended'})"
 
 
-def signed(reason: str) -> str:
-    """``reason`` with the process that calls this."""
-    return f"{reason} [process {os.getpid()}, started at tick {_started(os.getpid())}]"
+def signed(reason: str, target: Target) -> str:
+    """``reason`` with the process for which ``target`` is changed, as it has a number there."""
+    process = process_on(target) or 0
+    return f"{reason} [process {process}, started at tick {_started(process, target.read_text)}]"
 
 
-def holder_of(reason: str) -> Holder:
-    """Whom a reason in the journal names; on this machine, whatever the target is."""
+def read_here(path: str) -> str | None:
+    """A file of this machine."""
+    try:
+        return Path(path).read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+
+
+def holder_of(reason: str, read: Read = read_here) -> Holder:
+    """Whom a reason in the journal names; ``read``: of the machine that the journal is on."""
     match = _SIGNED.fullmatch(reason)
     if match is None:
         return Holder(reason=reason)
     process = int(match["process"])
-    lives = _started(process) == int(match["tick"])
+    lives = _started(process, read) == int(match["tick"])
     return Holder(reason=match["reason"], process=process, lives=lives)
 
 
-def refuse_held(entries: Sequence[JournalEntry]) -> None:
-    """Lets nobody pull away a setting under a measurement that goes on.
+def refuse_held(entries: Sequence[JournalEntry], read: Read = read_here) -> None:
+    """Lets nobody pull away a setting under a measurement that goes on; ``read`` as `holder_of`.
 
     Raises:
         TargetError: A process that lives holds one of them.
     """
-    holders = {each.path: holder_of(each.reason) for each in entries}
+    holders = {each.path: holder_of(each.reason, read) for each in entries}
     held = {path: holder for path, holder in holders.items() if holder.lives}
     if not held:
         return
@@ -84,14 +94,12 @@ def refuse_held(entries: Sequence[JournalEntry]) -> None:
     )
 
 
-def _started(process: int) -> int | None:
+def _started(process: int, read: Read) -> int | None:
     """Tick since boot at which a process was started; None: there is none, or it has ended."""
-    try:
-        text = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
+    words = (read(f"/proc/{process}/stat") or "").rpartition(") ")[2].split()
+    if len(words) <= _START or words[_STATE] in "ZX" or not words[_START].isdecimal():
         return None
-    words = text.rpartition(") ")[2].split()
-    return None if words[_STATE] in "ZX" else int(words[_START])
+    return int(words[_START])
 
 
 #: Key of a platform's details: what was tuned on purpose, or why that is not known.
@@ -100,8 +108,14 @@ TUNED = "tuned"
 _OVER = ("back", "reset")
 
 
-def refuse_unsettled(entries: Sequence[JournalEntry]) -> None:
+def refuse_unsettled(
+    entries: Sequence[JournalEntry], read: Read = read_here, *, address: str = LOCAL
+) -> None:
     """Lets nobody measure what another measurement has changed for itself.
+
+    Args:
+        read: As `holder_of`.
+        address: Of the target.
 
     Raises:
         TargetError: One that was killed left a setting changed, or one holds it right now.
@@ -109,7 +123,7 @@ def refuse_unsettled(entries: Sequence[JournalEntry]) -> None:
     held = [
         (each, holder)
         for each in entries
-        for holder in (holder_of(each.reason),)
+        for holder in (holder_of(each.reason, read),)
         if holder.process is not None and each.stand not in _OVER
     ]
     if not held:
@@ -124,7 +138,7 @@ def refuse_unsettled(entries: Sequence[JournalEntry]) -> None:
     raise TargetError(
         f"{first.path}{more} was left changed by a measurement that was killed ({holder.reason}):"
         f" {first.now}, and {first.old} before",
-        "deadbeat tune revert puts everything back",
+        f"deadbeat tune revert{target_option(address)} puts everything back",
     )
 
 
@@ -148,7 +162,7 @@ def with_tuning(platform: Platform, target: Target) -> Platform:
     except TargetError as error:
         found: Any = f"unknown: {error}"
     else:
-        refuse_unsettled(entries)
+        refuse_unsettled(entries, target.read_text, address=target.address)
         found = tuned(entries)
     return attrs.evolve(platform, details={**platform.details, TUNED: found})
 
@@ -167,6 +181,7 @@ def differently_tuned(then: Platform, now: Platform) -> str:
 def elsewhere(there: Platform, here: Platform) -> Iterator[str]:
     """Why what was begun on one platform is not continued on another, as predicates; nothing where
     it may be."""
+    yield from other_target(there.details, here.details)
     begun = (there.name, there.machine, there.kernel)
     if begun != (here.name, here.machine, here.kernel):
         yield f"was begun on another machine or kernel: {there.name}, {there.kernel}"
@@ -205,7 +220,9 @@ def applied(
     session = new_session()
     with book.kept(session):
         try:
-            done = book.apply(settings, reason=signed(reason), session=session, keep=keep)
+            done = book.apply(
+                settings, reason=signed(reason, book.target), session=session, keep=keep
+            )
             missing = done.those("skipped", "refused")
             if missing and not partly:
                 raise TargetError(
@@ -215,14 +232,15 @@ def applied(
                 )
             yield done
         finally:
-            _all_back(book.revert(session=session))
+            _all_back(book.revert(session=session), target_option(target.address))
 
 
-def _all_back(returned: Sequence[Returned]) -> None:
+def _all_back(returned: Sequence[Returned], option: str) -> None:
     left = [each for each in returned if not each.settled and each.result != "moved"]
     if left:
         raise TargetError(
             f"{len(left)} settings are not back",
-            "deadbeat tune status lists them; deadbeat tune revert --force puts them back",
+            f"deadbeat tune status{option} lists them; deadbeat tune revert --force{option} puts"
+            " them back",
             tuple(f"{each.path}: {each.reason}" for each in left),
         )

@@ -23,10 +23,10 @@ def at_most(successes: int, values: int, share: float) -> float:
     return float(special.betainc(values - successes, successes + 1, 1 - share))
 
 
-def upper_bound(successes: int, values: float, *, alpha: float = ALPHA) -> float:
+def upper_bound(successes: int, values: float) -> float:
     """Upper bound of a share of which ``successes`` of ``values`` were seen (one-sided).
 
-    C. J. Clopper and E. S. Pearson, Biometrika 26, 1934; without a success 1 - alpha**(1 / n),
+    C. J. Clopper and E. S. Pearson, Biometrika 26, 1934; without a success 1 - ALPHA**(1 / n),
     about 3 / n at 95 % (J. A. Hanley and A. Lippman-Hand, JAMA 249, 1983).
 
     Args:
@@ -35,9 +35,9 @@ def upper_bound(successes: int, values: float, *, alpha: float = ALPHA) -> float
     if values <= 0 or successes >= values:
         return 1.0
     if successes == 0:
-        return -math.expm1(math.log(alpha) / values)
+        return -math.expm1(math.log(ALPHA) / values)
     whole = max(int(values), successes + 1)
-    return float(special.betaincinv(successes + 1, whole - successes, 1 - alpha))
+    return float(special.betaincinv(successes + 1, whole - successes, 1 - ALPHA))
 
 
 def quantile_ranks(values: int, share: float) -> tuple[int | None, int | None]:
@@ -107,6 +107,6 @@ def chi_squared_p(value: float, freedom: int) -> float:
     return float(special.chdtrc(freedom, value)) if freedom > 0 else 1.0
 
 
-def chi_squared_low(freedom: int, *, alpha: float = ALPHA) -> float:
-    """What chi-squared stays below with ``alpha``."""
-    return 2 * float(special.gammaincinv(freedom / 2, alpha))
+def chi_squared_low(freedom: int) -> float:
+    """What chi-squared stays below with ``ALPHA``."""
+    return 2 * float(special.gammaincinv(freedom / 2, ALPHA))

@@ -131,6 +131,16 @@ class CampaignStore(OwnedFolder):
         path = self.path / "calibration.json"
         return read_calibration(path) if path.exists() else None
 
+    def save_own_costs(self, calibration: Calibration) -> None:
+        """Of the system that runs the task sets of another: its shared objects alone."""
+        with self.lock():
+            write_calibration(self.path / "own-costs.json", calibration)
+
+    def load_own_costs(self) -> Calibration | None:
+        """As saved; None where none were. DataError: damaged or of another format."""
+        path = self.path / "own-costs.json"
+        return read_calibration(path) if path.exists() else None
+
     def load_origin(self) -> Origin | None:
         """Whose programs it runs; None: its own.
 

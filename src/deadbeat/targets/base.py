@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
+from deadbeat.model.errors import UnreachableError
+from deadbeat.model.platform import LOCAL
 from deadbeat.targets.completed import Completed
 from deadbeat.targets.readings import Readings
 
-__all__ = ["Completed", "Process", "Readings", "Target"]
+__all__ = ["LOCAL", "Completed", "Process", "Readings", "Target", "is_here", "require_connected"]
 
 
 class Process(Protocol):
@@ -44,13 +45,7 @@ class Process(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Kill it if it still runs."""
 
 
@@ -59,8 +54,12 @@ class Target(Protocol):
 
     Attributes:
         name: Its label: the host name, or what the user called it.
-        kind: ``hardware``, ``emulated`` or ``simulated``: goes into ``Platform.kind``.
+        kind: As `Platform.kind`.
         folder: An existing writable folder on it, private to this object.
+        address: The word that opens it, without secrets: `LOCAL` of the machine that deadbeat runs
+            on, ``ssh://user@host``.
+
+    Whatever asks something of it raises UnreachableError where it cannot be reached any more.
     """
 
     @property
@@ -71,6 +70,9 @@ class Target(Protocol):
 
     @property
     def folder(self) -> str: ...
+
+    @property
+    def address(self) -> str: ...
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
         """Run a command to its end; a non-zero exit status is an answer, not an error.
@@ -117,10 +119,28 @@ class Target(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+def is_here(target: Target) -> bool:
+    """Whether ``target`` is the machine that deadbeat itself runs on."""
+    return target.address == LOCAL
+
+
+def require_connected(target: Target, folder: str) -> None:
+    """Tells what failed by itself from what failed with its connection.
+
+    Args:
+        folder: Of the target before.
+
+    Raises:
+        UnreachableError: The connection was cut since, made anew or not.
+    """
+    if is_here(target):
+        return
+    target.run(("true",))
+    if target.folder != folder:
+        raise UnreachableError(
+            f"the connection to {target.name} was cut",
+            "the same command continues where it stopped",
+        )

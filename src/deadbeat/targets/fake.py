@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from attrs import field, frozen
 
 from deadbeat.model.errors import TargetError
-from deadbeat.targets.base import Completed
+from deadbeat.targets.base import LOCAL, Completed
 from deadbeat.targets.readings import Reading, Readings, scripted
 
 
@@ -95,13 +94,7 @@ class FakeProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
 
@@ -130,6 +123,7 @@ class FakeTarget:
         name: str = "fake",
         kind: str = "simulated",
         folder: str = "/fake",
+        address: str = LOCAL,
         files: Mapping[str, str | bytes] | None = None,
         commands: Mapping[str, Command] | None = None,
         conversations: Mapping[str, Conversation] | None = None,
@@ -139,6 +133,7 @@ class FakeTarget:
         self.name = name
         self.kind = kind
         self.folder = folder
+        self.address = address
         self.files: dict[str, bytes] = {
             path: content.encode() if isinstance(content, str) else content
             for path, content in (files or {}).items()
@@ -205,11 +200,5 @@ class FakeTarget:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

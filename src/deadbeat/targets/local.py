@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import gzip
+import io
 import os
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -15,12 +17,11 @@ import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 from weakref import WeakSet
 
 from deadbeat.model.errors import TargetError
-from deadbeat.targets.base import Completed
+from deadbeat.targets.base import LOCAL, Completed
 from deadbeat.targets.keeper import DONE, keeper
 from deadbeat.targets.readings import Readings, ask
 
@@ -31,6 +32,8 @@ _PREFIX = "deadbeat-"
 #: PID namespace, keeps such a folder locked.
 _WORK_PREFIX = "deadbeat-work-"
 _REAP_SECONDS = 1.0
+#: How often the size of what a process said is looked at where it is limited.
+_LOOK_S = 1.0
 _NULL = subprocess.DEVNULL
 #: Of the folder of a process that was killed; what measured there has half a second to end.
 _REMOVE = 'for try in 1 2 3 4 5; do rm -rf -- "$0"; [ -e "$0" ] || exit 0; sleep 0.1; done'
@@ -40,13 +43,31 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", errors="replace")
 
 
-def _spawn(
-    argv: Sequence[str], *, stdin: int, stdout: int, stderr: int | IO[bytes]
+def spawn(
+    argv: Sequence[str],
+    *,
+    stdin: int | IO[bytes],
+    stdout: int,
+    stderr: int | IO[bytes],
+    apart: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Start ``argv`` in this process group, so that Ctrl-C on the terminal reaches it too."""
+    """Start ``argv`` in this process group, so that Ctrl-C on the terminal reaches it too.
+
+    Args:
+        apart: In a session of its own instead.
+
+    Raises:
+        TargetError: It cannot be started.
+    """
     try:
         return subprocess.Popen(
-            list(argv), stdin=stdin, stdout=stdout, stderr=stderr, bufsize=0, close_fds=True
+            list(argv),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            bufsize=0,
+            close_fds=True,
+            start_new_session=apart,
         )
     except FileNotFoundError as error:
         raise TargetError(f"no program {argv[0]} here", "check the path, or install it") from error
@@ -59,22 +80,41 @@ def _spawn(
 
 
 class LocalProcess:
-    """A child of this process; see :class:`deadbeat.targets.base.Process`."""
+    """A child of this process; see :class:`deadbeat.targets.base.Process`.
 
-    def __init__(self, argv: Sequence[str]) -> None:
-        self._argv = tuple(argv)
+    Args:
+        shown: What it is called where it is not to be called ``argv``.
+        stdin: A file that it reads, and no line of ours; None: a pipe.
+        apart: In a session of its own, which ends with it: no Ctrl-C on the terminal reaches it.
+        limit: It is killed for more bytes than this that nobody has read; None: there is none.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        shown: Sequence[str] | None = None,
+        stdin: IO[bytes] | None = None,
+        apart: bool = False,
+        limit: int | None = None,
+    ) -> None:
+        self._argv = tuple(argv if shown is None else shown)
+        self._limit, self._apart = limit, apart
         # A file never fills up, so a talkative child cannot block on a pipe that nobody reads.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         try:
-            self._popen = _spawn(
-                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr
+            self._popen = spawn(
+                argv,
+                stdin=stdin or subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+                apart=apart,
             )
         except TargetError:
             self._stderr.close()
             raise
-        assert self._popen.stdin is not None
         assert self._popen.stdout is not None
-        self._stdin = self._popen.stdin
+        self._stdin = self._popen.stdin or io.BytesIO()
         self._stdout = self._popen.stdout
         self._pending = bytearray()
         self._ended = False
@@ -84,6 +124,11 @@ class LocalProcess:
     def pid(self) -> int:
         """Its process number."""
         return self._popen.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._popen.poll() is None
 
     def write_line(self, line: str) -> None:
         """Send one line; see the protocol."""
@@ -116,21 +161,54 @@ class LocalProcess:
                     self._last_words() or "is the machine overloaded, or the command stuck?",
                 )
 
+    def read_bytes(self, timeout: float | None = None) -> bytes:
+        """What it wrote next, ends of line and all; b"" at the end of its output.
+
+        Raises:
+            TargetError: Nothing arrived in ``timeout`` seconds.
+        """
+        if not self._pending and not self._ended:
+            deadline = None if timeout is None else time.monotonic() + timeout
+            if not self._fill(deadline):
+                raise TargetError(f"{self._argv[0]} gave nothing for {timeout:g} s")
+        data = bytes(self._pending)
+        self._pending.clear()
+        return data
+
     def _fill(self, deadline: float | None) -> bool:
         """Keep what arrives until ``deadline`` (monotonic seconds); False when nothing did."""
         poll = select.poll()
         poll.register(self._stdout.fileno(), select.POLLIN)
-        wait_ms = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
-        if not poll.poll(wait_ms):
-            return False
+        while True:
+            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
+            look = self._limit is not None and (wait is None or wait > _LOOK_S)
+            ready = poll.poll(_LOOK_S * 1000 if look else wait if wait is None else wait * 1000)
+            self._check_size()
+            if ready:
+                break
+            if not look:
+                return False
         data = os.read(self._stdout.fileno(), _READ_BYTES)
         self._pending += data
         self._ended = not data
         return True
 
-    def close(self, timeout: float = 5.0) -> Completed:
-        """Close its input and wait for its end; see the protocol."""
-        deadline = time.monotonic() + timeout
+    def _check_size(self) -> None:
+        said = os.fstat(self._stderr.fileno()).st_size
+        if self._limit is not None and max(len(self._pending), said) > self._limit:
+            self.kill()
+            raise TargetError(
+                f"{self._argv[0]} wrote more than {self._limit >> 20} MiB and was ended",
+                "what a target gives is bounded; does it write without end?",
+            )
+
+    def close(self, timeout: float | None = 5.0) -> Completed:
+        """Close its input and wait for its end; see the protocol.
+
+        Args:
+            timeout: None: however long it takes.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
         if not self._stdin.closed:
             self._stdin.close()
         late = False
@@ -139,7 +217,9 @@ class LocalProcess:
             late = not self._fill(deadline)
         if not late:
             try:
-                self._popen.wait(max(0.0, deadline - time.monotonic()))
+                self._popen.wait(
+                    None if deadline is None else max(0.0, deadline - time.monotonic())
+                )
             except subprocess.TimeoutExpired:
                 late = True
         words = self._last_words()
@@ -159,6 +239,8 @@ class LocalProcess:
     def kill(self) -> None:
         """End it now; see the protocol."""
         if self._popen.poll() is None:
+            if self._apart:
+                os.killpg(self._popen.pid, signal.SIGKILL)
             self._popen.kill()
             self._popen.wait()
         self._errors = self.stderr()
@@ -170,7 +252,8 @@ class LocalProcess:
         if self._stderr.closed:
             return self._errors
         size = os.fstat(self._stderr.fileno()).st_size
-        return _text(os.pread(self._stderr.fileno(), size, 0))
+        first = 0 if self._limit is None else max(0, size - self._limit)
+        return _text(os.pread(self._stderr.fileno(), size - first, first))
 
     def _last_words(self) -> str:
         lines = self.stderr().strip().splitlines()
@@ -179,13 +262,7 @@ class LocalProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
 
@@ -197,6 +274,7 @@ class LocalTarget:
     """
 
     kind = "hardware"
+    address = LOCAL
 
     def __init__(self, *, folder: Path | None = None) -> None:
         self.name = socket.gethostname()
@@ -207,7 +285,7 @@ class LocalTarget:
         self._keeper: subprocess.Popen[bytes] | None = None
         if folder is None:
             folder, self._owner = _work_folder()
-            self._keeper = _spawn(
+            self._keeper = spawn(
                 keeper(_REMOVE, str(folder)), stdin=subprocess.PIPE, stdout=_NULL, stderr=_NULL
             )
         self.folder = str(folder)
@@ -215,7 +293,7 @@ class LocalTarget:
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
         """Run a command to its end; see the protocol."""
-        popen = _spawn(
+        popen = spawn(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         try:
@@ -280,13 +358,7 @@ class LocalTarget:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -10,7 +10,7 @@ import fnmatch
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from deadbeat.model.errors import TargetError
 from deadbeat.targets.completed import Completed
@@ -158,7 +158,12 @@ def ask(
     if readings is None:
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         raise TargetError(f"the shell that reads the machine's state ended early: {last}")
-    return evolve(readings, commands={name: readings.commands[name] for name in commands})
+    untold = Reading(None, "not told")
+    return Readings(
+        files={**{each: untold for each in paths if not is_pattern(each)}, **readings.files},
+        commands={name: readings.commands.get(name, untold) for name in commands},
+        patterns={**{each: () for each in paths if is_pattern(each)}, **readings.patterns},
+    )
 
 
 def _asked(kind: str, names: Sequence[str], commands: Mapping[str, str]) -> list[str]:
@@ -175,7 +180,7 @@ def _parse(output: str, mark: str) -> Readings | None:
     commands: dict[str, Reading] = {}
     patterns: dict[str, tuple[str, ...]] = {}
     for part in output.split(f"{mark}\n")[1:]:
-        kind, what, status, reason, text = part.split("\n", 4)
+        kind, what, status, reason, text, *_ = (*part.split("\n", 4), *[""] * 4)
         text = text.removesuffix("\n")
         reading = Reading(text) if status == "0" else Reading(None, reason.strip())
         if kind == "end":

@@ -11,7 +11,6 @@ from deadbeat.targets.readings import Reading, Readings
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
 
     from deadbeat.targets.base import Process, Target
@@ -32,6 +31,7 @@ class RootedTarget:
         self.name = target.name
         self.kind = "simulated" if self._root else target.kind
         self.folder = target.folder
+        self.address = target.address
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
         """As ``target`` does."""
@@ -79,11 +79,5 @@ class RootedTarget:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

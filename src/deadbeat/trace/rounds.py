@@ -8,7 +8,7 @@ from deadbeat.model.load import Takers
 from deadbeat.trace.parse import Trace
 from deadbeat.trace.timeline import IDLE, Handler, Thread, Timeline
 
-#: Name of the real-time thread, as runtime/src/rounds.c calls it.
+#: Name of the real-time thread, as runtime/src/host/rounds.c calls it.
 THREAD = "db-rounds0"
 
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 from deadbeat.host.values import cpu_mask
-from deadbeat.model.errors import TargetError
+from deadbeat.model.errors import TargetError, UnreachableError
 from deadbeat.targets.base import Process, Target
 
 #: Where tracefs is, or is mounted otherwise. To look for it within debugfs would mount it there.
@@ -141,10 +140,13 @@ class Tracer:
         self.lost_cpus: tuple[int, ...] = ()
         self._place = place
         self._target = target
+        self._kept = f"{target.folder}/trace"
         self._process: Process | None = None
         try:
             self._process = target.start(_command(place, cpus, more, buffer_kb))
             self.folder = self._hear("ready").partition(" ")[2]
+        except UnreachableError:
+            raise
         except TargetError as error:
             self._give_up(str(error))
         except BaseException:  # an interrupt: nobody else could close it
@@ -163,11 +165,16 @@ class Tracer:
 
     def text(self) -> str:
         """What was recorded between start and stop, as the kernel prints it; "" on failure."""
-        path = f"{self._target.folder}/trace"
-        if not self._ask(f"save {path}"):
-            return ""
-        text = self._target.read_text(path) or ""
-        self._ask(f"forget {path}")
+        return self.saved() if self.save() else ""
+
+    def save(self) -> bool:
+        """Keeps what was recorded on the target, instead of what was kept there before."""
+        return bool(self._ask(f"save {self._kept}"))
+
+    def saved(self) -> str:
+        """What `save` kept; "" where there is nothing. It is kept no longer."""
+        text = self._target.read_text(self._kept) or ""
+        self._ask(f"forget {self._kept}")
         return text
 
     def close(self) -> None:
@@ -179,12 +186,7 @@ class Tracer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _ask(self, line: str) -> str:
@@ -194,6 +196,8 @@ class Tracer:
         try:
             self._process.write_line(line)
             return self._hear("ok")
+        except UnreachableError:
+            raise
         except TargetError as error:
             self._give_up(str(error))
             return ""

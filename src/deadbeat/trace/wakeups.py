@@ -28,7 +28,7 @@ BEFORE_NS, AFTER_NS = 2_000_000, 20_000
 #: Times of events are cut to microseconds.
 HALF_NS = 500
 _MARK, _EXPIRE = "tracing_mark_write", "hrtimer_expire_entry"
-#: Names of the measuring threads begin so (runtime/src/wakeup.c).
+#: Names of the measuring threads begin so (runtime/src/host/wakeup.c).
 _THREADS = "db-probe"
 #: What a timer of clock_nanosleep calls; between it and the waking lie few lines.
 _SLEEPER, _LOOK_BACK, _TIMERS = "function=hrtimer_wakeup", 20_000, 16

@@ -9,7 +9,7 @@ from pathlib import Path
 from attrs import evolve
 
 from deadbeat.executors.made import make_catalog, make_executor
-from deadbeat.experiment.programs import usable_calibration
+from deadbeat.experiment.programs import begun_elsewhere, usable_calibration
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.kinds.breakdown.document import (
     breakdown_document,
@@ -64,16 +64,16 @@ def begin(asked: Begin) -> Begun:
     """Makes the folder of a search, or finds the one to continue."""
     names = asked.names
     wanted = specify(layered(BreakdownSpec, asked.written, asked.typed), names=names)
-    given = asked.given.get("executor")
-    executor = asked.held.enter_context(
-        closing(make_executor(given, simulated=asked.simulated, cpus=wanted.cpus))
-    )
-    spec = resolve(wanted, executor.describe(), names=names)
+    executor = asked.held.enter_context(closing(make_executor(wanted.cpus, **asked.machine)))
+    platform = executor.describe()
+    spec = resolve(wanted, platform, names=names)
     catalog = make_catalog(executor)
     calibration = usable_calibration(asked.given.get("calibration"), spec, executor, catalog)
 
     def differs(path: Path) -> Iterator[str]:
-        kept = to_plain(from_plain(BreakdownStore.open(path).spec))
+        store = BreakdownStore.open(path)
+        kept = to_plain(from_plain(store.spec))
+        yield from begun_elsewhere(store, platform)
         yield from other_parameters(kept, to_plain(spec))
 
     place = choose_place(
@@ -85,7 +85,7 @@ def begin(asked: Begin) -> Begun:
     seconds = estimate_seconds(spec) * left / runs
     if store is None or store.load_calibration() is None:
         seconds += spec.calibration.seconds
-    made_up = executor.describe().kind == "simulated"
+    made_up = platform.kind == "simulated"
     asked.announce(place, total=runs, left=left, made_up=made_up, seconds=seconds)
     if store is None:
         BreakdownStore.create(place.path, to_plain(spec), spec.seed)
@@ -105,14 +105,13 @@ def _show(path: Path) -> Shown:
 
 def _answer(found: Breakdown, path: Path) -> Shown:
     """What show and report have in common."""
-    page = path / REPORT_FILE
     return Shown(
         kind="breakdown",
         state=state_of(path).state,
         headline=sentence(found),
         plain=_plain(found, path),
         document=breakdown_document(found),
-        page=page if page.is_file() else None,
+        page=path / REPORT_FILE,
     )
 
 

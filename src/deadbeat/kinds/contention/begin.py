@@ -16,7 +16,7 @@ from deadbeat.experiment.programs import usable_calibration
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.contention.place import LATEST, choose, find_campaign, finished_like, state_of
 from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
-from deadbeat.kinds.contention.programs import origin_of
+from deadbeat.kinds.contention.programs import origin_of, require_fragments
 from deadbeat.kinds.contention.runner import CampaignExperiment, standing
 from deadbeat.kinds.contention.so_far import CampaignSoFar
 from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
@@ -55,6 +55,7 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
     place = choose(
         asked.runs,
         spec,
+        platform=executor.describe(),
         fresh=asked.fresh,
         retry_failed=asked.retry_failed,
         origin=found.origin,
@@ -114,8 +115,7 @@ def finished(asked: Begin) -> Path | None:
 
 def executor_for(asked: Begin, cpus: Sequence[int] | None) -> Executor:
     """The machine that is asked for, until all is over."""
-    made = make_executor(asked.given.get("executor"), simulated=asked.simulated, cpus=cpus)
-    return asked.held.enter_context(closing(made))
+    return asked.held.enter_context(closing(make_executor(cpus, **asked.machine)))
 
 
 def _own(asked: Begin) -> _Asked:
@@ -141,9 +141,8 @@ def _borrowed(asked: Begin) -> _Asked:
     stored = read_spec(source.spec)
     cpus = _given(layer, "cpus", Cpus(shared=True))
     if cpus is None:
-        with closing(
-            make_executor(asked.given.get("executor"), simulated=asked.simulated, cpus=None)
-        ) as every:
+        every = executor_for(asked, None)
+        with closing(every):
             available, own = every.describe().cpus, stored.cpus
             # its own where they exist, else as many others
             cpus = own if own and set(own) <= set(available) else available[: len(own or available)]
@@ -155,6 +154,9 @@ def _borrowed(asked: Begin) -> _Asked:
     here = {"cores": of, "stress.cores": of, "cpus": "--cpus", "name": "--name"}
     resolved = resolve(spec, platform, names=here)
     origin = origin_of(source, resolved.spec, platform)
+    if origin.original.system != platform.system:
+        lacking = executor.unavailable(make_catalog(executor), policy=spec.run.policy)
+        require_fragments(source, platform, lacking)
     return _Asked(executor=executor, resolved=resolved, source=source, origin=origin)
 
 
@@ -199,6 +201,9 @@ def _given(layer: Mapping[str, object], key: str, rule: Any) -> Any:
 def _announce_programs(asked: Begin, origin: Origin) -> None:
     """Says whose programs run, and what that means for their costs."""
     made = origin.original
-    asked.say(f"programs of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})")
+    what = "programs" if made.system == origin.platform.system else "task sets"
+    asked.say(f"{what} of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})")
+    if what == "task sets":
+        asked.say(f"they are built for {origin.platform.kernel}: the same fragments, compiled anew")
     if not origin.same_hardware:
         asked.say("costs come from another platform: read the slowdown, not the delay ratio")

@@ -1,8 +1,11 @@
-"""What the checks for findings look at."""
+"""The checks that a campaign is put through: functions from the evidence to findings.
+
+A family is a module that marks its checks with `machine` or `results`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,8 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.platform import Platform
+from deadbeat.model.finding import Finding
+from deadbeat.model.platform import UNDISTURBED, Platform
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import SessionRecord
 from deadbeat.store.origin import Origin
@@ -73,8 +77,9 @@ class CampaignEvidence:
         return where_it_ran(self.calibration, self.origin)
 
     @property
-    def simulated(self) -> bool:
-        return self.platform is not None and self.platform.kind == "simulated"
+    def undisturbed(self) -> bool:
+        """Whether no host had a part in it: there is no machine to doubt."""
+        return self.platform is not None and self.platform.kind in UNDISTURBED
 
     @property
     def last(self) -> Mapping[str, object]:
@@ -84,3 +89,20 @@ class CampaignEvidence:
             if found:
                 return found
         return {}
+
+
+Check = Callable[[CampaignEvidence], Iterator[Finding]]
+MACHINE: list[Check] = []
+RESULTS: list[Check] = []
+
+
+def machine(check: Check) -> Check:
+    """Marks a check of the machine; one that nothing disturbs has nothing to check."""
+    MACHINE.append(check)
+    return check
+
+
+def results(check: Check) -> Check:
+    """Marks a check of what was run and found."""
+    RESULTS.append(check)
+    return check

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from deadbeat.kinds.contention import findings_machine, findings_results
-from deadbeat.kinds.contention.evidence import CampaignEvidence
-from deadbeat.kinds.contention.finding_checks import MACHINE, RESULTS
+from deadbeat.kinds.contention.evidence import MACHINE, RESULTS, CampaignEvidence
 from deadbeat.model.finding import Finding, ordered
 
 #: Modules whose checks are put to a campaign: to import one is to have them.
@@ -13,6 +12,6 @@ FAMILIES = (findings_machine, findings_results)
 
 def collect_findings(evidence: CampaignEvidence) -> tuple[Finding, ...]:
     """All findings, the serious ones first."""
-    checks = RESULTS if evidence.simulated else [*MACHINE, *RESULTS]
+    checks = RESULTS if evidence.undisturbed else [*MACHINE, *RESULTS]
     found = [finding for check in checks for finding in check(evidence)]
     return tuple(ordered(found))

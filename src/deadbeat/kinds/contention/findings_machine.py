@@ -12,8 +12,7 @@ from deadbeat.host.judgements import rt_kept, slow_clock, slow_governors, stolen
 from deadbeat.host.kernel import release_of
 from deadbeat.host.snapshot import Difference, diff, recorded
 from deadbeat.host.values import Unknown, is_unknown
-from deadbeat.kinds.contention.evidence import CampaignEvidence
-from deadbeat.kinds.contention.finding_checks import machine
+from deadbeat.kinds.contention.evidence import CampaignEvidence, machine
 from deadbeat.model.finding import Finding
 from deadbeat.store.campaign import SessionRecord
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from deadbeat.executors.tables import LONG_PERIODS
-from deadbeat.kinds.contention.evidence import CampaignEvidence
-from deadbeat.kinds.contention.finding_checks import results
+from deadbeat.kinds.contention.evidence import CampaignEvidence, results
 from deadbeat.kinds.contention.point import NULL_SETS_MIN
 from deadbeat.model.finding import Finding
 
@@ -28,7 +27,10 @@ def _simulated(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield Finding(
             id=evidence.platform.kind,
             severity="info",
-            message=f"this campaign was {evidence.platform.kind}, not measured on hardware",
+            message="this campaign ran in virtual time: caches, the memory bus and cores that run"
+            " at once are not in it"
+            if evidence.platform.kind == "virtual-time"
+            else f"this campaign was {evidence.platform.kind}, not measured on hardware",
         )
 
 

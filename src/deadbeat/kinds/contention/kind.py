@@ -61,14 +61,13 @@ def plain(summary: Summary, path: Path) -> dict[str, object]:
 
 def _answer(summary: Summary, path: Path) -> Shown:
     """What show and report have in common."""
-    page = path / REPORT_FILE
     return Shown(
         kind=summary.mode,
         state=state_of(path).state,
         headline=headline(summary).sentence,
         plain=plain(summary, path),
         document=with_beside(campaign_document(summary), path),
-        page=page if page.is_file() else None,
+        page=path / REPORT_FILE,
     )
 
 

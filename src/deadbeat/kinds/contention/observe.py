@@ -21,6 +21,7 @@ from deadbeat.kinds.contention.identity import (
     require_identical,
     standing_of,
 )
+from deadbeat.kinds.contention.overheads import overhead_lines
 from deadbeat.kinds.contention.plan import group_of
 from deadbeat.kinds.contention.spec import read_spec
 from deadbeat.kinds.contention.summarise import factor_at, spec_of
@@ -134,7 +135,16 @@ def align(lineup: Lineup) -> Aligned:
         found += _told_host_state(campaign, shift)
         tables.append(evolve(observe(campaign), doubts=host_doubts(shift)))
     found += [each for subject in lineup.subjects for each in _doubtful(subject)]
-    return Aligned(tables=tuple(tables), findings=tuple(dict.fromkeys(found)))
+    others = lineup.subjects[1:]
+    named = {each.name: f"{each.name}: " if len(others) > 1 else "" for each in others}
+    lines = [
+        named[each.name] + line
+        for each in others
+        for line in overhead_lines(baseline.view, each.view)
+    ]
+    return Aligned(
+        tables=tuple(tables), findings=tuple(dict.fromkeys(found)), differences=tuple(lines)
+    )
 
 
 def observe(campaign: CampaignSubject) -> Observations:

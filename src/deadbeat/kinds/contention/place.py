@@ -9,9 +9,11 @@ from pathlib import Path
 from attrs import frozen
 
 from deadbeat.executors.base import Executor
+from deadbeat.experiment.programs import begun_elsewhere
 from deadbeat.kinds.contention.plan import is_complete, planned_runs
 from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spec, spec_dict
 from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.platform import Platform
 from deadbeat.model.specification import differences
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.origin import Origin
@@ -80,6 +82,7 @@ def choose(
     runs: Path,
     spec: CampaignSpec,
     *,
+    platform: Platform | None = None,
     fresh: bool = False,
     retry_failed: bool = False,
     origin: Origin | None = None,
@@ -88,6 +91,7 @@ def choose(
     """Where ``spec`` (resolved) is to be run.
 
     Args:
+        platform: Where; None: on whichever it was begun.
         fresh: Begin a new campaign even where one could be continued.
         retry_failed: Take the last campaign even when it is finished.
         origin: Whose programs are to be run; None: its own.
@@ -107,6 +111,8 @@ def choose(
         if is_of_windows(store.spec):
             yield "was measured by an earlier version, in windows instead of slots"
             return
+        if platform is not None:
+            yield from begun_elsewhere(store, platform)
         yield from _other_programs(store.load_origin(), origin)
         yield from other_parameters(spec_dict(read_spec(store.spec)), spec_dict(spec))
 
@@ -134,6 +140,7 @@ def finished_like(runs: Path, spec: CampaignSpec, executor: Executor) -> Path | 
             continue
         made = calibration.platform
         same = (made.fingerprint, made.kernel) == (platform.fingerprint, platform.kernel)
+        same = same and not any(begun_elsewhere(store, platform))
         if same and not differences(spec_dict(read_spec(store.spec)), spec_dict(spec)):
             return path
     return None

@@ -6,7 +6,7 @@ campaigns differ in nothing but the machine, and can be compared program by prog
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attrs import frozen
@@ -63,9 +63,11 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
     hashes = {
         program.batch: _checked_hashes(source, kept, program, platform) for program in programs
     }
+    # another system runs the same task sets, in programs of its own
+    built = platform.system == built_for.system
     return Origin(
         name=name,
-        elf={batch: found.get("elf") for batch, found in hashes.items()},
+        elf={batch: found.get("elf") if built else None for batch, found in hashes.items()},
         source={batch: found["c"] for batch, found in hashes.items()},
         index={batch: found["json"] for batch, found in hashes.items()},
         original=built_for,
@@ -96,6 +98,37 @@ def _require_runnable(source: CampaignStore, built_for: Platform, platform: Plat
             f" {platform.machine}",
             f"run them on a machine of the same architecture; deadbeat {verb} without"
             " --programs-from makes task sets for this one, which cannot be compared with them",
+        )
+
+
+def require_fragments(
+    source: CampaignStore, platform: Platform, lacking: Mapping[str, str]
+) -> None:
+    """Refuses task sets that use what another system has not.
+
+    Args:
+        lacking: Fragment -> reason of one line.
+
+    Raises:
+        UsageError: Naming each fragment with its reason.
+    """
+    keys = [key for program in source.programs.all() for key in program.keys]
+    stored = [source.programs.planned(key) for key in keys]
+    used = {
+        use.entry.fragment
+        for each in stored
+        if each is not None
+        for task in each.task_set.tasks
+        for segment in task.segments
+        for use in segment.uses
+    }
+    wrong = sorted(used & set(lacking))
+    if wrong:
+        raise UsageError(
+            f"{source.path.resolve().name} has task sets that {platform.kernel} cannot run: "
+            + "; ".join(f"{name} {lacking[name]}" for name in wrong),
+            f"begin it with fragments that both have: deadbeat fragments --executor"
+            f" {platform.system.lower()} names them",
         )
 
 

@@ -6,10 +6,11 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from deadbeat.catalog import Catalog
-from deadbeat.executors.base import Executor, RunOutcome, Session
+from deadbeat.executors.base import Costing, Executor, RunOutcome, Session
 from deadbeat.experiment.base import Kept, Lost, Outcome, Phase, Todo, Watcher
 from deadbeat.experiment.programs import TaskSetExperiment, table_of
 from deadbeat.kinds.contention import plan as design
+from deadbeat.kinds.contention.overheads import OWN_SECONDS
 from deadbeat.kinds.contention.precision import precision_of, sample_of
 from deadbeat.kinds.contention.programs import (
     Batch,
@@ -24,6 +25,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, RunError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
+from deadbeat.model.tasks import Kind
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.synthesis import Synthesiser
 from deadbeat.trace.jobs import worst_jobs
@@ -85,7 +87,33 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
                 else StoredPrograms(store=store, origin=origin)
             )
             self._precision = precision_of(spec, self._keys)
+            if origin is not None and origin.original.system != origin.platform.system:
+                self._measure_own(costs, tell)
             yield
+
+    def _measure_own(self, borrowed: Calibration, tell: Watcher) -> None:
+        """What the shared objects of the sets take on this other system: its overheads."""
+        names = {entry.partition("/")[0] for entry in borrowed.costs}
+        known = self._catalog.fragments.items()
+        objects = {name: each for name, each in known if name in names and each.kind is Kind.SY}
+        usable = set(objects) - set(
+            self._executor.unavailable(Catalog(fragments=objects), policy=self._spec.run.policy)
+        )
+        if self._store.load_own_costs() is not None or not usable:
+            return
+        tell(Phase(name="calibration"))
+        self._store.save_own_costs(
+            self._executor.calibrate(
+                Catalog(fragments={name: objects[name] for name in usable}),
+                Costing(
+                    pool=borrowed.pool,
+                    seconds=OWN_SECONDS,
+                    basis=borrowed.basis,
+                    policy=borrowed.policy,
+                ),
+                lambda share: tell(Phase(name="calibration", share=share)),
+            )
+        )
 
     def todo(self) -> Todo:
         self._committed = self._store.committed()

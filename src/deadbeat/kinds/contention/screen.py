@@ -87,7 +87,7 @@ def next_steps(summary: Summary) -> list[tuple[str, str]]:
         steps.append((f"deadbeat {verb} --retry", "measure again what has no result"))
     if summary.meta.get("causes"):
         steps.append((f"deadbeat why {name}", "why the worst jobs were late"))
-    else:
+    elif facts.platform(summary).get("kind") == "hardware":
         steps.append((f"deadbeat {verb} --quick --causes", "find out who had the core or the lock"))
     steps.append(
         (

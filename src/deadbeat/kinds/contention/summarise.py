@@ -398,6 +398,8 @@ def labels_of(
     platform = where_it_ran(calibration, origin)
     if platform and platform.kind != "hardware":
         labels.append(platform.kind)
+    if platform and platform.hosted:
+        labels.append(f"{platform.system} hosted on Linux")
     other = calibration is not None and calibration.policy == "other"
     if other or not realtime:
         labels.append("policy other")

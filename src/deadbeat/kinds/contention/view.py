@@ -28,6 +28,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.jobs import JobTable
+from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
@@ -84,10 +85,14 @@ class CampaignView(OpenedResult):
         return summarise(self.store)
 
     @property
+    def place(self) -> Platform | None:
+        """Where it was measured; None: not known."""
+        return where_it_ran(self._calibration, self.store.load_origin())
+
+    @property
     def simulated(self) -> bool:
         """Whether the campaign ran on a simulator: then nothing in it was measured."""
-        platform = where_it_ran(self._calibration, self.store.load_origin())
-        return platform is not None and platform.kind == "simulated"
+        return self.place is not None and self.place.kind == "simulated"
 
     @cached_property
     def _calibration(self) -> Calibration | None:

@@ -12,7 +12,7 @@ from deadbeat.kinds.interference.remedies import RemedyChange
 from deadbeat.kinds.interference.spec import LoadSpec
 from deadbeat.model.errors import DataError
 from deadbeat.model.load import REFERENCE, Gaps, LoadKey, Rounds, Seen
-from deadbeat.model.platform import Platform
+from deadbeat.model.platform import LOCAL, Platform
 from deadbeat.model.tuning import JournalEntry, Setting
 from deadbeat.targets.readings import Readings
 
@@ -63,13 +63,15 @@ class LoadEngine(ABC):
     """Runs the threads of a load test.
 
     Attributes:
-        kind: ``hardware``, ``emulated`` or ``simulated``.
+        kind: As `Platform.kind`.
         process: On the machine: its CPU time, with that of its children that have ended, is the
             test's own; None: not known.
+        address: Of the machine.
     """
 
     kind: str
     process: int | None = None
+    address: str = LOCAL
 
     @abstractmethod
     def cpus(self) -> tuple[int, ...]:
@@ -93,6 +95,10 @@ class LoadEngine(ABC):
     @abstractmethod
     def read(self, paths: Sequence[str]) -> Readings:
         """Files of the machine."""
+
+    def text(self, path: str) -> str | None:
+        """A file of the machine, or None."""
+        return self.read([path]).files[path].text
 
     @abstractmethod
     def holding(
@@ -124,7 +130,7 @@ class LoadEngine(ABC):
 
 
 def parse(text: str) -> Seen:
-    """The result of the runtime's verb ``rounds`` (runtime/src/rounds.c). DataError where the text
+    """The result of the runtime's verb ``rounds`` (host/rounds.c). DataError where the text
     is not whole."""
     rows: dict[str, list[list[str]]] = {}
     for line in text.splitlines():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from tempfile import TemporaryDirectory
 from attrs import evolve
 
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.kinds.interference.engine import LoadEngine, LoadRequest, parse
 from deadbeat.model.errors import RunError, TargetError
 from deadbeat.model.load import TRACED, Seen, Takers
@@ -18,6 +18,7 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import JournalEntry, Setting
 from deadbeat.settings.journal import Journal
 from deadbeat.settings.tune import applied, with_tuning
+from deadbeat.targets.ancestry import process_on
 from deadbeat.targets.base import Target
 from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import Readings
@@ -27,7 +28,7 @@ from deadbeat.trace.session import Tracer
 #: Beyond the window: start-up, the wait for the machine's lock, and the guardian's own bound.
 _PATIENCE_S = 60.0
 _CALIBRATION_S = 0.5
-#: As in runtime/src/rounds.c: what the round that is running at the end of a window may take.
+#: As in runtime/src/host/rounds.c: what the round that is running at the end of a window may take.
 _TAIL_ROUNDS = 4
 
 
@@ -37,14 +38,20 @@ class HardwareLoad(LoadEngine):
     Args:
         target: None: this machine.
         lock_wait: Seconds to wait while another measurement has the machine.
+        cross: What builds its programs; None: as found for the target.
     """
 
-    def __init__(self, *, target: Target | None = None, lock_wait: float = 10.0) -> None:
+    def __init__(
+        self, *, target: Target | None = None, lock_wait: float = 10.0, cross: str | None = None
+    ) -> None:
         self._target: Target = target or LocalTarget()
-        self._executor = HardwareExecutor(target=self._target, lock_wait=lock_wait)
-        self.kind = self._target.kind
-        # on this machine this process waits for the program, and that for its threads
-        self.process = os.getpid() if isinstance(self._target, LocalTarget) else None
+        toolchain = toolchain_of(self._target, cross=cross)
+        self._executor = HardwareExecutor(
+            target=self._target, lock_wait=lock_wait, toolchain=toolchain
+        )
+        self.kind, self.address = self._target.kind, self._target.address
+        # it waits for the program, and that for its threads
+        self.process = process_on(self._target)
 
     def cpus(self) -> tuple[int, ...]:
         return self._executor.cpus
@@ -62,7 +69,8 @@ class HardwareLoad(LoadEngine):
         for line in self._executor.converse("unit", policy, options, timeout=_PATIENCE_S):
             word, _, number = line.partition(" ")
             if word == "unit":
-                return int(number)
+                with self._executor.understood():
+                    return int(number)
         raise TargetError("the program did not say what a unit of work costs", "")
 
     def read(self, paths: Sequence[str]) -> Readings:

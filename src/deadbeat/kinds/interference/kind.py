@@ -8,6 +8,7 @@ from pathlib import Path
 
 from attrs import evolve
 
+from deadbeat.executors.made import refuse_made_up
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.kinds.interference.document import COLUMNS, load_document, summary_dict, write_load
@@ -37,6 +38,7 @@ from deadbeat.report.perfetto import moments_text
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import LOAD_TEST, REPORT_FILE, Place
+from deadbeat.targets.opening import open_target
 
 #: A run that failed is measured again with the same command: none counts as failed for good.
 FOLDERS = RunFolders(
@@ -74,9 +76,7 @@ def begin(asked: Begin) -> Begun:
     """Makes the folder of a load test, or finds the one to continue."""
     wanted = _specified(asked)
     made_up = asked.simulated
-    engine: LoadEngine = asked.held.enter_context(
-        closing(SimulatedLoad() if made_up else HardwareLoad())
-    )
+    engine = _engine(asked)
     spec = resolve(wanted, engine.cpus())
     possible = look(spec, engine)
     words = {name: change.words for name, change in possible.changes.items()}
@@ -110,6 +110,14 @@ def begin(asked: Begin) -> Begun:
     )
 
 
+def _engine(asked: Begin) -> LoadEngine:
+    if asked.simulated:
+        refuse_made_up(asked.target or asked.cross, "--simulated")
+        return SimulatedLoad()
+    target = asked.held.enter_context(closing(open_target(asked.target)))
+    return HardwareLoad(target=target, cross=asked.cross)
+
+
 def _specified(asked: Begin) -> LoadSpec:
     layer = {**asked.written, **asked.typed}
     named = layer.pop("preset", None)
@@ -134,14 +142,13 @@ def _show(path: Path) -> Shown:
 
 def _answer(summary: LoadSummary, store: LoadStore) -> Shown:
     """What show and report have in common."""
-    page = store.path / REPORT_FILE
     return Shown(
         kind="load",
         state=FOLDERS.state_of(store.path).state,
         headline=headline(summary),
         plain=_plain(summary, store),
         document=with_beside(load_document(summary), store.path),
-        page=page if page.is_file() else None,
+        page=store.path / REPORT_FILE,
     )
 
 

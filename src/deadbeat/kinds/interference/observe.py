@@ -30,6 +30,7 @@ from deadbeat.model.comparison import (
 from deadbeat.model.finding import Finding, other_work_beside
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun, LoadSummary
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.model.words import LABELLED
 from deadbeat.store.load import LOAD_FILE, LoadStore
 from deadbeat.store.serial import to_plain
 
@@ -120,7 +121,7 @@ def load_test_of(
     """A load test of runs; ``facts``: its other attributes."""
     plain = [run for run in runs if run.key.condition == PLAIN]
     kind = summary.kind
-    labels = [kind] if kind in ("simulated", "emulated") else []
+    labels = [kind] if kind in LABELLED else []
     labels += ["policy other"] if any(run.policy == "other" for run in plain) else []
     assert spec.round is not None
     return LoadTest(

@@ -59,7 +59,7 @@ def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
     Raises:
         TargetError: A measurement that was killed left settings changed, or one holds them now.
     """
-    refuse_unsettled(engine.standing())
+    refuse_unsettled(engine.standing(), engine.text, address=engine.address)
     assert spec.cpus is not None
     cpus, wanted = spec.cpus, [(name, REMEDIES[name]) for name in spec.remedies]
     readings = engine.read([path for _, remedy in wanted for path in remedy.reads(cpus)])

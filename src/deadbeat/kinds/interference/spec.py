@@ -32,7 +32,7 @@ _MS = 1_000_000
 #: A round where nobody says how long: many in a second, and far longer than a switch of context.
 AUTO_ROUND_NS = 10 * _MS
 REPEATS_MAX = 1000
-#: Most ordinary threads, as in runtime/src/rounds.c.
+#: Most ordinary threads, as in runtime/src/host/rounds.c.
 NORMAL_MAX = 1024
 #: Nobody takes a CPU from a thread of it.
 PRIORITY_MAX = 99

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from itertools import count, pairwise
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import attrs
 
+from deadbeat.executors.made import refuse_made_up
+from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.experiment.folders import RunFolders
-from deadbeat.host.environment import environment_of, platform_from_environment
+from deadbeat.host.environment import environment_of, name_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
+from deadbeat.kinds.latency.guarded import put_runtime
 from deadbeat.kinds.latency.importers import Foreign, as_run, read_foreign
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
@@ -32,11 +34,11 @@ from deadbeat.kinds.latency.spec import (
     spec_dict,
     specify,
 )
-from deadbeat.kinds.latency.stress import StressLoads
+from deadbeat.kinds.latency.stress import StressLoads, makers_of
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
-from deadbeat.model.platform import Platform
+from deadbeat.model.platform import LOADED_BY, Platform
 from deadbeat.model.rules import RefusedError
 from deadbeat.model.words import count_of
 from deadbeat.settings.doctor import examine
@@ -47,9 +49,9 @@ from deadbeat.store.campaign import free_bytes
 from deadbeat.store.files import read_bytes
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import MATRIX, family, numbered
-from deadbeat.targets.base import Target
+from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.local import LocalTarget
+from deadbeat.targets.opening import open_target
 
 _NOT_KNOWN = "unknown: read from a file"
 #: What a person may say of files that do not.
@@ -70,12 +72,21 @@ def begin(asked: Begin) -> Begun:
     """Makes the folder of a matrix, or finds the one to continue."""
     if asked.given.get("imports"):
         return Begun(experiment=_imported(asked))
-    made: Target = FakeTarget() if asked.simulated else LocalTarget()
+    if asked.simulated:
+        refuse_made_up(asked.target or asked.cross, "--simulated")
+    made = FakeTarget() if asked.simulated else open_target(asked.target)
     target = asked.held.enter_context(closing(made))
     machine, spec, platform = _fit(asked, target)
     retry_invalid = asked.retry_invalid
     retry = asked.retry_failed or retry_invalid
-    place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=retry)
+    place = FOLDERS.choose(
+        asked.runs,
+        spec,
+        platform,
+        differs=lambda store: loaded_otherwise(store.platform, platform),
+        fresh=asked.fresh,
+        retry=retry,
+    )
     store = LatencyStore.open(place.path) if place.resumed else None
     runs = keys(spec)
     left = len(store.lacking(runs, retry_invalid=retry_invalid)) if store else len(runs)
@@ -121,27 +132,27 @@ def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Plat
         called = names.get("engines", "engines")
         raise UsageError(f"{called}: {strange[0]} measures nothing here", "its results: --import")
     platform, usable = _look(target)
-    engines = {name: make_engine(name) for name in wanted.engines or ENGINES}
+    found = is_here(target) and asked.cross is None  # then by whoever needs it
+    toolchain = None if found else toolchain_of(target, cross=asked.cross)
+    engines = {name: make_engine(name, toolchain) for name in wanted.engines or ENGINES}
     why = {name: engine.unavailable(target) for name, engine in engines.items()}
     spec = resolve(wanted, engines=why, cpus=usable, names=names)
-    stress = StressLoads(spec.cpus or ())
-    lacking_loads = {stress.unavailable(target, point) for point in spec.loads} - {""}
-    if lacking_loads:
-        again = shlex.join(idle_only(asked.words))
-        raise TargetError(f"{'; '.join(sorted(lacking_loads))}; works without: {again}")
+    maker = makers_of(target, spec.loads_by)
+    put = partial(put_runtime, toolchain=toolchain)
+    stress = StressLoads(spec.cpus or (), maker, program=put)
     for name, reason in why.items():
         if wanted.engines is None and reason:
             asked.say(f"without {name}: {reason}")
-    platform = attrs.evolve(platform, cpus=spec.cpus or ())
+    details = platform.details | ({LOADED_BY: maker} if any(p.percent for p in spec.loads) else {})
+    platform = attrs.evolve(platform, cpus=spec.cpus or (), details=details)
     return MatrixMachine(target=target, engines=engines, loads=stress), spec, platform
 
 
-def idle_only(words: Sequence[str]) -> list[str]:
-    """The same command for the idle machine alone."""
-    end = words.index("--") if "--" in words else len(words)  # behind it: somebody else's
-    before = ("", *words[:end])
-    kept = (w for b, w in pairwise(before) if b != "--loads" and not re.match("--loads(=|$)", w))
-    return ["deadbeat", *kept, "--loads", "idle", *words[end:]]
+def loaded_otherwise(there: Platform, here: Platform) -> Iterator[str]:
+    """Loads of another program are other loads; older folders do not say."""
+    begun, now = (str(each.details.get(LOADED_BY, "")).partition(" ")[0] for each in (there, here))
+    if begun and now and begun != now:
+        yield f"was begun with loads by {begun}"
 
 
 def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
@@ -153,7 +164,12 @@ def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
         raise TargetError(f"the CPUs of {target.name} cannot be read: {online}")
     usable = [cpu for cpu in online if not isinstance(allowed, list) or cpu in allowed]
     platform = platform_from_environment(
-        environment, cpus=usable, toolchain="", flags="", kind=target.kind, name=target.name
+        environment,
+        cpus=usable,
+        toolchain="",
+        flags="",
+        kind=target.kind,
+        name=name_of(environment, target),
     )
     return with_tuning(platform, target), tuple(usable)
 
@@ -174,6 +190,7 @@ def _imported(asked: Begin) -> MatrixExperiment:
     layer, names = asked.typed, asked.names
     wanted = specify(layer, names=names)
     odd = sorted(names[key] for key in layer if key not in _TELLING)
+    odd += ["--target"] * (asked.target is not None)
     odd += ["--retry"] * (asked.retry_failed or asked.retry_invalid)
     if odd:
         raise UsageError(f"{odd[0]} says nothing about files that are imported", "leave it out")

@@ -16,6 +16,7 @@ from deadbeat.host.judgements import slow_clock, stolen, throttled
 from deadbeat.host.snapshot import Snapshot, diff, given
 from deadbeat.host.values import NOT_ASKED, Unknown
 from deadbeat.kinds.latency.engines import Request
+from deadbeat.kinds.latency.loads import PROCESSES
 from deadbeat.model.finding import Finding, ordered
 from deadbeat.model.latency import Circumstances, LatencyRun, RealtimeTask
 from deadbeat.model.validity import cycle_problems, load_problems, problem, shares_text
@@ -24,7 +25,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 #: What processes of loads are called.
-LOAD_NAMES = ("stress-ng",)
+LOAD_NAMES = tuple(PROCESSES.values())
 #: Printed once a boot (printk_deferred_once): what was there before a run says nothing of it, and
 #: hides what happens in it.
 _THROTTLING = "RT throttling activated"

@@ -8,20 +8,25 @@ those that are not.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
 from attrs import evolve, field, frozen
 
 from deadbeat.host.realtime import refusal_of_realtime
-from deadbeat.host.values import cpu_set
+from deadbeat.host.values import cpu_set, understood
 from deadbeat.kinds.latency.engines import Measured, Request, unsplit
 from deadbeat.kinds.latency.guarded import failure_of, guarded, put_runtime
 from deadbeat.kinds.latency.importers import CYCLICTEST, expecting
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.latency import CpuLatency
-from deadbeat.targets.base import Process, Target
+from deadbeat.targets.base import Process, Target, is_here
+
+if TYPE_CHECKING:
+    from deadbeat.build.toolchain import Toolchain
 
 PACKAGE = "rt-tests"
 #: Its histogram's range, us. A latency above is counted, but in no bucket: a second is far above
@@ -48,6 +53,16 @@ for process in /proc/[0-9]*; do
 done 2>/dev/null; :"""
 
 
+# $1 where to, $2 what looks, $3 after how many seconds, $4 how often at most, until it sees any.
+# A sleep that knows whole seconds alone waits one.
+_LOOKS_THERE = """
+for try in $(seq "$4"); do
+    sleep "$3" 2>/dev/null || sleep 1
+    sh -c "$2" >"$1"
+    [ -s "$1" ] && exit 0
+done"""
+
+
 @frozen(eq=False)
 class CyclictestEngine:
     """See `Engine`; ``program`` puts the runtime's program on a target, and tells where."""
@@ -71,15 +86,16 @@ class CyclictestEngine:
     def measure(self, target: Target, request: Request) -> Measured:
         """Runs it once, under the runtime's guard and the machine's lock; what its threads really
         have is read from /proc meanwhile: one short look."""
-        if target not in self._programs:
+        if not self._programs.get(target, "").startswith(f"{target.folder}/"):
             self._programs[target] = self.program(target)
         out = f"{target.folder}/cyclictest.json"
         target.run(("rm", "-f", out))
         bound = request.seconds * 1.05 + _MARGIN_S
         argv = guarded(self._programs[target], command(request, out), bound_s=bound, lock=True)
-        with target.start(argv) as process:
-            threads = _look(target, process, request, out)
+        with _looking(target, request, out) as look, target.start(argv) as process:
+            threads = look(process)
             done = process.close(bound + _MARGIN_S)
+            threads = threads or look(None)
         if "change scheduling policy" in done.stderr and done.returncode != 0:
             if request.policy == "other":
                 text = "cyclictest wants the permission for SCHED_FIFO also for policy other"
@@ -145,12 +161,36 @@ def _look(
             said = target.read_many((), {"threads": threads_command(out)}).commands["threads"].text
         except TargetError:
             break
-        threads = threads_of(said or "") or threads
+        with understood(target):
+            threads = threads_of(said or "") or threads
         had = {(thread.policy, thread.priority, thread.allowed) for thread in threads}
         if had == {(request.policy, request.priority, (cpu,)) for cpu in request.cpus}:
             break
         wait *= 2
     return threads
+
+
+@contextmanager
+def _looking(
+    target: Target, request: Request, out: str
+) -> Iterator[Callable[[Process | None], tuple[CyclictestThread, ...]]]:
+    """Gives what tells its threads while ``process`` measures; asked with None, when it has ended.
+
+    Another machine looks by itself, as nothing is sent to it while it measures.
+    """
+    if is_here(target):
+        yield lambda process: () if process is None else _look(target, process, request, out)
+        return
+    seen, wait = f"{out}.threads", min(_LOOK_S, request.seconds / 2)
+    words = ("sh", "-c", _LOOKS_THERE, "sh", seen, threads_command(out), str(wait), str(_LOOKS))
+    with target.start(words):
+
+        def told(process: Process | None) -> tuple[CyclictestThread, ...]:
+            with understood(target):
+                return () if process else threads_of(target.read_text(seen) or "")
+
+        yield told
+    target.run(("rm", "-f", seen))
 
 
 def _over(process: Process, wait_s: float) -> bool:
@@ -223,4 +263,6 @@ def as_seen(
     )
 
 
-make = CyclictestEngine
+def make(toolchain: Toolchain | None = None) -> CyclictestEngine:
+    """The engine, whose guard is built by ``toolchain``."""
+    return CyclictestEngine(program=partial(put_runtime, toolchain=toolchain))

@@ -191,8 +191,14 @@ def _by_cpu(summary: LatencySummary) -> list[Part]:
 
 def _steps(summary: LatencySummary) -> list[tuple[str, str]]:
     """What to do next."""
-    if any(label.lower() == "simulated" for label in summary.labels):
+    labels = {label.lower() for label in summary.labels}
+    if "simulated" in labels:
         return [("deadbeat latency --quick", "measure this machine")]
+    if "emulated" in labels:
+        return [("deadbeat lab run", "in virtual time, where times mean something")]
+    if "virtual-time" in labels:
+        real = "what a real machine adds: caches, buses, idle states"
+        return [("deadbeat lab list", "kernels to compare it with"), ("deadbeat latency", real)]
     why = ("deadbeat latency --trace", "find out where the worst wake-up's time went")
     if split.cause_lines(summary.cells):
         why = (f"deadbeat why {shlex.quote(summary.name)}", "where the worst wake-ups' time went")

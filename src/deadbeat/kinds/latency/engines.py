@@ -22,6 +22,8 @@ from deadbeat.targets.base import Target
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from deadbeat.build.toolchain import Toolchain
 else:
     np = Later("numpy")
 
@@ -105,11 +107,12 @@ class Engine(Protocol):
         the kernel's events, or with the reason why it is not. Its figures count nowhere else."""
 
 
-def make_engine(name: str) -> Engine:
-    """The engine ``name``, of ENGINES or SIMULATED."""
+def make_engine(name: str, toolchain: Toolchain | None = None) -> Engine:
+    """The engine ``name``, of ENGINES or SIMULATED; its programs by ``toolchain``, None: as found
+    for this machine."""
     if name == SIMULATED:
         return SimulatedEngine()
-    engine: Engine = import_module(f"deadbeat.kinds.latency.{name}").make()
+    engine: Engine = import_module(f"deadbeat.kinds.latency.{name}").make(toolchain)
     return engine
 
 

@@ -108,6 +108,22 @@ def _of_settings(summary: LatencySummary) -> Iterator[Finding]:
             severity="warning",
             message="the latencies are simulated: they say nothing about any machine",
         )
+    if "virtual-time" in summary.labels:
+        yield Finding(
+            id="virtual-time",
+            severity="info",
+            message="in virtual time an instruction takes a nanosecond: caches, the memory bus and"
+            " cores that run at once are not in these latencies",
+            cure="compare kernels by them; measure a board for its own figures",
+        )
+    if "emulated" in summary.labels:
+        yield Finding(
+            id="emulated",
+            severity="serious",
+            message="the machine was emulated as fast as this host happened to be: its times mean"
+            " nothing",
+            cure="deadbeat lab run without --mode functional measures in virtual time",
+        )
 
 
 # -- what an engine cannot tell
@@ -217,15 +233,20 @@ def _below(one: Quantity, two: Quantity, slack_ns: int = 0) -> bool:
 # -- whether it was enough
 
 
+#: Kinds of platforms whose runs are boots of the lab.
+_IN_LAB = ("virtual-time", "emulated")
+
+
 def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
     cells = [cell for cell in summary.cells if cell.whole.runs]
+    option = "--repeats" if {*summary.meta.kinds}.isdisjoint(_IN_LAB) else "--seeds"
     if single := [cell for cell in cells if len(cell.whole.runs) < 3]:
         yield Finding(
             id="latency-few-runs",
             severity="warning",
             message=f"fewer than three runs count in {len(single)} of {len(cells)} cells"
             f" ({_places(single)}): how far runs differ is hardly known",
-            cure="measure shorter runs more often: --repeats",
+            cure=f"measure shorter runs more often: {option}",
         )
     if short := [cell for cell in cells if cell.whole.hours < _HOURS_MIN]:
         least = seconds_text(3600 * min(cell.whole.hours for cell in short))
@@ -250,7 +271,7 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             message=f"p99 and beyond cannot be bounded from above in {len(apart)} of {len(cells)}"
             f" cells ({_places(apart)}): runs differ, and a few of them contain nearly all late"
             " wake-ups",
-            cure="measure more runs (--repeats) to learn how late the bad ones get",
+            cure=f"measure more runs ({option}) to learn how late the bad ones get",
         )
     if dependent := [cell for cell in cells if _dependence(cell.whole) > _DEPENDENT]:
         worst = max(dependent, key=lambda cell: _dependence(cell.whole))
@@ -330,6 +351,6 @@ def _of_beats(runs: Sequence[LatencyRun]) -> Iterator[Finding]:
             severity="warning",
             message=f"late wake-ups are periodic in {len(found)} of {len(cells)} cells: every"
             f" {beat} ms at {name}",
-            cure="look for a quota of the host or container (100 ms), or for RT throttling,"
-            " watchdogs and kernel statistics (1000 ms)",
+            cure="look for the kernel's tick (1 to 10 ms), a quota of the host or container"
+            " (100 ms), or RT throttling, watchdogs and kernel statistics (1000 ms)",
         )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.model.errors import TargetError
 from deadbeat.targets.base import Completed, Target
 

@@ -71,14 +71,13 @@ def plain(store: LatencyStore, summary: LatencySummary) -> dict[str, object]:
 
 def _answer(store: LatencyStore, summary: LatencySummary) -> Shown:
     """What show and report have in common."""
-    page = store.path / REPORT_FILE
     return Shown(
         kind="latency",
         state=FOLDERS.state_of(store.path).state,
         headline=words.sentence(summary),
         plain=plain(store, summary),
         document=with_beside(latency_document(summary), store.path),
-        page=page if page.is_file() else None,
+        page=store.path / REPORT_FILE,
     )
 
 

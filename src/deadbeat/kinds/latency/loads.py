@@ -10,9 +10,11 @@ from attrs import field, frozen
 from deadbeat.model.latency import LoadPoint, LoadReport
 from deadbeat.targets.base import Target
 
-#: What they are made of, and Debian's package of it.
-PROGRAM = "stress-ng"
-#: Percent and CPUs -> the commands (argv) that make the load; at 0 % there is none.
+#: What makes them: that program, or the runtime's own verb ``load``, which knows the same options.
+STRESS_NG, OWN = "stress-ng", "deadbeat"
+#: What their processes are called: ``stress-ng-vm``, ``db-load-vm``.
+PROCESSES = {STRESS_NG: "stress-ng", OWN: "db-load"}
+#: Percent and CPUs -> the options of each program that is started; at 0 % there is none.
 Commands = Callable[[int, tuple[int, ...]], tuple[tuple[str, ...], ...]]
 
 
@@ -22,7 +24,7 @@ class LoadProfile:
 
     Attributes:
         commands: What is started.
-        kinds: Of stress-ng's workers (``--vm N`` begins N of kind ``vm``): each must work.
+        kinds: Of workers (``--vm N`` begins N of kind ``vm``): each must work.
         judged: Whether its share of CPU time is what was asked for, so that it can be missed.
         computes: Whether its workers together want at least the percentage of all CPUs' time.
         least: What its workers together must do a second, for each of them, else it is no such
@@ -53,9 +55,6 @@ class RunningLoad(Protocol):
 class Loads(Protocol):
     """Starts loads on a target."""
 
-    def unavailable(self, target: Target, point: LoadPoint) -> str:
-        """Why this load cannot run there, and what to install; "" where it can."""
-
     def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningLoad:
         """Starts it and waits until it has settled. ``seconds``: its own bound.
 
@@ -67,14 +66,12 @@ class Loads(Protocol):
 def _on_each(percent: int, cpus: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
     """One a CPU, pinned: two workers that share two CPUs may leave one idle."""
     return tuple(
-        (PROGRAM, "--taskset", str(cpu), "--cpu", "1", "--cpu-load", str(percent))
-        for cpu in cpus
-        if percent
+        ("--taskset", str(cpu), "--cpu", "1", "--cpu-load", str(percent)) for cpu in cpus if percent
     )
 
 
 def _on_all(words: str) -> Commands:
-    """One stress-ng on all CPUs: its options, with N for the processes of each kind.
+    """One program on all CPUs: its options, with N for the processes of each kind.
 
     N is one a CPU at full strength, its share below: see `strengths`.
     """
@@ -82,7 +79,7 @@ def _on_all(words: str) -> Commands:
     def commands(percent: int, cpus: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
         count = str(len(cpus) * percent // 100)
         options = (count if word == "N" else word for word in words.split())
-        return ((PROGRAM, "--taskset", ",".join(map(str, cpus)), *options),)
+        return (("--taskset", ",".join(map(str, cpus)), *options),)
 
     return commands
 
@@ -126,6 +123,13 @@ LOADS = {
         computes=True,
         least={"timer switches/s": 100.0, "switch switches/s": 100.0},
     ),
+    # What tells kernels apart in a guest: long paths through memory management and files. Its files
+    # are in memory there, so that nothing is asked of a disk.
+    "kernel": LoadProfile(
+        commands=_on_all("--fork N --hdd N --hdd-bytes 8m"),
+        kinds=("fork", "hdd"),
+        computes=True,
+    ),
 }
 
 
@@ -142,9 +146,6 @@ class MadeUpLoads:
     """Loads of a made-up machine with these CPUs: each does what was asked of it."""
 
     cpus: tuple[int, ...]
-
-    def unavailable(self, target: Target, point: LoadPoint) -> str:
-        return ""
 
     def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningLoad:
         return MadeUpLoad(self.cpus, point)

@@ -7,12 +7,12 @@ a wake-up: wake-ups of one run share what the machine did. Runs of one repeat ar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.experiment.beside import beside_latency
 from deadbeat.kinds.latency.spec import keys, read_spec
@@ -22,6 +22,8 @@ from deadbeat.model.finding import Finding, other_work_beside
 from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of, pool
 from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyRun
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.model.platform import LOADED_BY
+from deadbeat.model.words import LABELLED
 from deadbeat.store.latency import LATENCY_FILE, LatencyStore
 from deadbeat.store.serial import to_plain
 
@@ -59,6 +61,9 @@ WORDS = Vocabulary(
     more="runs (--repeats)",
     rare="more --repeats, or longer runs, would show more",
     finish="repeat the commands that began them: they measure what is missing",
+)
+LAB_WORDS = evolve(
+    WORDS, more="runs (--seeds)", rare="more --seeds, or longer runs, would show more"
 )
 #: Settings under which the same load is another measurement.
 _SETTINGS = ("interval", "priority", "policy", "dma_latency", "trace", "seconds")
@@ -104,7 +109,7 @@ def matrix_of(runs: Sequence[LatencyRun], **facts: object) -> Matrix:
     """A matrix of runs; ``facts``: the other attributes, as far as they are known."""
     platform = dict(facts.pop("platform", None) or {})  # type: ignore[call-overload]
     kind = "simulated" if any(r.kind == "simulated" for r in runs) else str(platform.get("kind"))
-    labels = [kind] if kind in ("simulated", "emulated") else []
+    labels = [kind] if kind in LABELLED else []
     labels += ["policy other"] if any(run.policy == "other" for run in runs) else []
     return Matrix(
         runs=tuple(runs),
@@ -130,7 +135,10 @@ def align(lineup: Lineup) -> Aligned:
     wake_ups = "corrected for missed periods" if corrected else "raw"
     return Aligned(
         tables=tables,
-        findings=tuple(finding for matrix in every for finding in _findings(matrix)),
+        findings=(
+            *(finding for matrix in every for finding in _findings(matrix)),
+            *differing_loads(every),
+        ),
         parameters={"per_cpu": lineup.per_cpu, "wake_ups": wake_ups},
     )
 
@@ -222,6 +230,24 @@ def _require_as_many_cpus(every: Sequence[Matrix]) -> None:
             )
 
 
+def differing_loads(every: Sequence[Matrix]) -> Iterator[Finding]:
+    """Whether all sides were loaded by one program, as far as they say."""
+    details = [(matrix.name, matrix.platform.get("details")) for matrix in every]
+    made = {
+        name: str(known[LOADED_BY])
+        for name, known in details
+        if isinstance(known, Mapping) and LOADED_BY in known
+    }
+    if len({program.partition(" ")[0] for program in made.values()}) > 1:
+        sides = ", ".join(f"{name} by {program}" for name, program in made.items())
+        yield Finding(
+            id="loads-differ",
+            severity="serious",
+            message=f"the loads are not the same: {sides}; what differs may be theirs",
+            cure="measure all with one program: --loads-by deadbeat",
+        )
+
+
 def _findings(matrix: Matrix) -> Iterator[Finding]:
     if matrix.counted < matrix.stored:
         yield Finding(
@@ -246,6 +272,7 @@ COMPARABLE = Comparable(
     file=LATENCY_FILE,
     noun="latency matrix",
     words=WORDS,
+    lab_words=LAB_WORDS,
     metrics=METRICS,
     read=read_matrix,
     align=align,

@@ -1,4 +1,4 @@
-"""deadbeat's own engine: the runtime's verb ``probe`` (runtime/src/wakeup.c)."""
+"""deadbeat's own engine: the runtime's verb ``probe`` (runtime/src/host/wakeup.c)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import ClassVar, NotRequired, TypedDict, cast
 import numpy as np
 from attrs import define, evolve, frozen
 
-from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.host.machine import Machine, read_machine
+from deadbeat.host.values import understood
 from deadbeat.kinds.latency.engines import TRACE_S, Measured, Request
-from deadbeat.model.errors import DataError, DeadbeatError, TargetError
+from deadbeat.model.errors import DataError, DeadbeatError, TargetError, UnreachableError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, LateWakeUp, PathSplit
@@ -42,7 +44,7 @@ class _Counts(TypedDict):
 
 
 class ProbedCpu(TypedDict):
-    """What a measuring thread wrote (runtime/src/wakeup.c)."""
+    """What a measuring thread wrote (runtime/src/host/wakeup.c)."""
 
     cpu: int
     thread: int
@@ -112,12 +114,16 @@ class ProberEngine:
     def measure(self, target: Target, request: Request) -> Measured:
         if request.break_ns:
             return self._kept(target, request)
-        return _measured(self._run(target, request))
+        plain = self._run(target, request)
+        with understood(target):
+            return _measured(plain)
 
     def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
         """Splits the path; see the protocol. What `measure` kept of its worst wake-up stays."""
         try:
             split = self._split(target, request)
+        except UnreachableError:
+            raise
         except TargetError as error:
             split = _untraced(request.cpus, str(error))
         return evolve(measured, split=with_worst(split, measured.split))
@@ -135,7 +141,8 @@ class ProberEngine:
             text = tracer.text()
             if tracer.unavailable:
                 return _untraced(request.cpus, tracer.unavailable)
-            return split_path(text, traced_threads(plain), lost=tracer.lost, machine=machine)
+            with understood(target):
+                return split_path(text, traced_threads(plain), lost=tracer.lost, machine=machine)
 
     def _kept(self, target: Target, request: Request) -> Measured:
         """The run that counts, with the kernel's events, and why its worst wake-up was late."""
@@ -149,7 +156,9 @@ class ProberEngine:
             keeper = _Keeper(tracer, machine)
             options = _marks(tracer) | {"--break-ns": str(request.break_ns)}
             plain = self._run(target, request, options, keeper.hear)
-        return _measured(plain, split=keeper.told(plain, request), traced=True)
+            text = tracer.saved()
+        with understood(target):
+            return _measured(plain, split=keeper.told(plain, request, text), traced=True)
 
     def _program(self) -> Path:
         return link_program(self.toolchain or Toolchain.find(), NO_TASK_SETS)
@@ -169,7 +178,8 @@ class ProberEngine:
         options = self._options(request, out) | dict(more or {})
         with machine.start_program(self._program(), "probe", options) as process:
             patience = request.seconds + self.lock_wait + PATIENCE_S
-            _listen(machine, process, patience, hear, priority=request.priority)
+            with understood(target):
+                _listen(machine, process, patience, hear, priority=request.priority)
         return parsed(target.read_text(out) or "")
 
     def _options(self, request: Request, out: str) -> dict[str, str]:
@@ -232,13 +242,13 @@ def traced_threads(plain: Probed) -> list[Traced]:
 class _Keeper:
     """Keeps the trace that the program stopped, and lets the next one begin.
 
-    It is kept unread: to parse it would keep the machine busy that is being measured.
+    It stays on the target, unread, until the run is over: to read it would keep the machine, and
+    the network to another one, busy in the run.
     """
 
     _tracer: Tracer
     _machine: Machine
     _last: tuple[int, int, int] | None = None
-    _text: str = ""
 
     def hear(self, line: str) -> None:
         """``late PLACE DUE_NS LATENCY_NS``."""
@@ -247,17 +257,18 @@ class _Keeper:
             place, due_ns, latency_ns = map(int, rest)
             if self._last is None or latency_ns > self._last[2]:  # two at once come in any order
                 self._tracer.stop()
-                self._last, self._text = (place, due_ns, latency_ns), self._tracer.text()
+                self._tracer.save()
+                self._last = (place, due_ns, latency_ns)
             self._tracer.start()
 
-    def told(self, plain: Probed, request: Request) -> tuple[PathSplit, ...]:
-        """The worst wake-up with its cause, on its CPU."""
+    def told(self, plain: Probed, request: Request, text: str) -> tuple[PathSplit, ...]:
+        """The worst wake-up with its cause, on its CPU, from the trace that was kept."""
         why = f"no wake-up was later than {request.break_ns / 1000:.0f} us"
         if self._last is None:
             return _untraced(request.cpus, why)
         place, due_ns, latency_ns = self._last
         thread = traced_threads(plain)[place]
-        worst = told_worst(self._text, thread, due_ns, latency_ns, self._machine)
+        worst = told_worst(text, thread, due_ns, latency_ns, self._machine)
         return tuple(
             PathSplit(cpu=cpu, worst=worst)
             if cpu == thread.cpu
@@ -293,7 +304,7 @@ def _measured(
     plain: Probed, *, split: tuple[PathSplit, ...] = (), traced: bool = False
 ) -> Measured:
     return Measured(
-        cpus=tuple(cpu_latency(cpu, plain["interval_ns"]) for cpu in plain["cpus"]),
+        cpus=tuple(cpu_latency(cpu, int(plain["interval_ns"])) for cpu in plain["cpus"]),
         split=split,
         problems=tuple(problems_of(plain, traced=traced)),
     )
@@ -304,24 +315,24 @@ def cpu_latency(plain: ProbedCpu, interval_ns: int) -> CpuLatency:
     try:
         raw, omitted = _histogram(plain["raw"]), _histogram(plain["omitted"])
         return CpuLatency(
-            cpu=plain["cpu"],
-            expected=plain["expected"],
-            cycles=plain["cycles"],
-            missed=plain["missed"],
+            cpu=int(plain["cpu"]),
+            expected=int(plain["expected"]),
+            cycles=int(plain["cycles"]),
+            missed=int(plain["missed"]),
             raw=raw,
             corrected=raw + omitted,
             worst=tuple(
-                LateWakeUp(due_ns=due, latency_ns=latency, missed=missed)
+                LateWakeUp(due_ns=int(due), latency_ns=int(latency), missed=int(missed))
                 for due, latency, missed in plain["worst"]
             ),
-            block_ns=plain["block_periods"] * interval_ns,
-            block_maxima=tuple(plain["blocks"]),
-            policy=plain["policy"],
-            priority=plain["priority"],
-            placed=plain["placed"],
-            switches=(plain["voluntary"], plain["involuntary"]),
-            clock_cost_ps=plain["clock_cost_ps"],
-            cpu_ns=plain["cpu_ns"],
+            block_ns=int(plain["block_periods"]) * interval_ns,
+            block_maxima=tuple(map(int, plain["blocks"])),
+            policy=str(plain["policy"]),
+            priority=int(plain["priority"]),
+            placed=int(plain["placed"]),
+            switches=(int(plain["voluntary"]), int(plain["involuntary"])),
+            clock_cost_ps=int(plain["clock_cost_ps"]),
+            cpu_ns=int(plain["cpu_ns"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"the result of the prober is damaged: {error!r}", _HINT) from error
@@ -340,7 +351,7 @@ def _histogram(plain: _Counts) -> Histogram:
 
 def problems_of(plain: Probed, *, traced: bool = False) -> Iterator[Finding]:
     """What the program itself saw go wrong."""
-    held = plain.get("held", "")
+    held = str(plain.get("held", ""))
     if held.startswith("refused"):
         why = held.removeprefix("refused: ")
         yield problem("idle-not-held", f"/dev/cpu_dma_latency could not be held at 0 ({why})")
@@ -355,4 +366,6 @@ def problems_of(plain: Probed, *, traced: bool = False) -> Iterator[Finding]:
         yield problem("ended-early", "it was asked to end before its time")
 
 
-make = ProberEngine
+def make(toolchain: Toolchain | None = None) -> ProberEngine:
+    """The engine, whose program is built by ``toolchain``."""
+    return ProberEngine(toolchain=toolchain)

@@ -20,10 +20,10 @@ from deadbeat.kinds.latency.circumstances import circumstances, judge
 from deadbeat.kinds.latency.engines import Engine, Measured, Request
 from deadbeat.kinds.latency.loads import Loads, RunningLoad
 from deadbeat.kinds.latency.spec import LatencySpec, estimate, keys, seed_of, visits
-from deadbeat.model.errors import DeadbeatError, TargetError
+from deadbeat.model.errors import DeadbeatError, TargetError, UnreachableError
 from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint, LoadReport
 from deadbeat.store.latency import LatencyStore
-from deadbeat.targets.base import Target
+from deadbeat.targets.base import Target, is_here, require_connected
 
 #: How often a long run is looked at, s.
 _LOOK_S = 60.0
@@ -93,6 +93,7 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         for visit in visits(self._spec):
             left = [key for key in visit if key in wanted]
             while left:
+                folder = self._machine.target.folder
                 try:
                     with self._load(left[0].load, runs=len(left)) as load:
                         died = False
@@ -100,7 +101,10 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
                             result, died = self._run(left[0], load)
                             left.pop(0)
                             yield result
+                except UnreachableError:  # no other load has a better chance
+                    raise
                 except TargetError as error:
+                    require_connected(self._machine.target, folder)
                     yield from (Lost(key, error) for key in left)
                     left = []
 
@@ -122,15 +126,19 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
     ) -> tuple[LatencyRun | Lost[LatencyKey], bool]:
         """Measures one run; and whether its load died."""
         engine, target = self._machine.engines[key.engine], self._machine.target
-        request = request_of(self._spec, key)
+        request, folder = request_of(self._spec, key), target.folder
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         before = take(target, first=True)
         load.begin()
         with looking(target, seconds=request.seconds) as between:
             try:
                 measured: Measured | DeadbeatError = engine.measure(target, request)
+            except UnreachableError:
+                raise
             except DeadbeatError as error:
                 measured = error
+        if isinstance(measured, DeadbeatError):
+            require_connected(target, folder)
         did = load.end()
         if isinstance(measured, DeadbeatError):
             return Lost(key, measured), bool(did.died)
@@ -173,9 +181,10 @@ def without_engine(load: LoadReport, cpus: Sequence[CpuLatency], *, seconds: flo
 def looking(
     target: Target, *, seconds: float, every_s: float = _LOOK_S
 ) -> Iterator[list[Snapshot]]:
-    """Looks at the machine once a minute while the block runs; a short one is left alone."""
+    """Looks at the machine once a minute while the block runs; a short one is left alone, and
+    another machine, which would have to answer over its network."""
     seen: list[Snapshot] = []
-    if seconds <= every_s:
+    if seconds <= every_s or not is_here(target):
         yield seen
         return
     stop = threading.Event()

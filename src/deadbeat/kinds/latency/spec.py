@@ -16,7 +16,7 @@ from attrs import frozen
 
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, TRACE_S
 from deadbeat.kinds.latency.importers import foreign_engines
-from deadbeat.kinds.latency.loads import LOADS, strengths
+from deadbeat.kinds.latency.loads import LOADS, OWN, STRESS_NG, strengths
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import PROFILES, LatencyKey, LoadPoint
@@ -74,7 +74,10 @@ def load_word(point: LoadPoint) -> str:
 
 
 CPU_LOADS = tuple(LoadPoint("cpu", percent) for percent in (0, 25, 50, 75, 100))
-ALL_LOADS = CPU_LOADS + tuple(LoadPoint(name, 100) for name in PROFILES if name != "cpu")
+#: ``kernel`` is of comparisons of kernels; ``scheduler`` and ``io`` have its workers.
+ALL_LOADS = CPU_LOADS + tuple(
+    LoadPoint(name, 100) for name in PROFILES if name not in ("cpu", "kernel")
+)
 
 
 @frozen
@@ -150,8 +153,14 @@ class LatencySpec:
     loads: tuple[LoadPoint, ...] = keyed(
         LoadsRule(),
         "--loads LIST",
-        "Background loads: idle,50,cpu:75,memory,io,timer,scheduler,mixed or all.  [all]",
+        "Background loads: idle,50,cpu:75,memory,io,timer,scheduler,mixed,kernel or all.  [all]",
         default=ALL_LOADS,
+    )
+    loads_by: Literal["auto", "stress-ng", "deadbeat"] = keyed(
+        rules.Choice(("auto", STRESS_NG, OWN)),
+        "--loads-by auto|stress-ng|deadbeat",
+        "Program that makes the loads.  [stress-ng where installed]",
+        default="auto",
     )
     engines: tuple[str, ...] | None = keyed(
         Engines(),

@@ -1,6 +1,7 @@
-"""Background loads by stress-ng, each under the runtime's guard: nothing of one outlives it.
+"""Background loads by stress-ng, or by the runtime itself where there is none, each under the
+runtime's guard: nothing of one outlives it.
 
-stress-ng's own count of operations comes only when it ends, after several runs. Of /proc, one look
+Their own counts of operations come only when they end, after several runs. Of /proc, one look
 before and one after a run tell CPU time, switches and bytes written of every worker with its
 descendants: what was skipped, or stands still, is seen. A process belongs to a load by its
 ancestor, which names our folder in its command line.
@@ -15,15 +16,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from signal import Signals
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from deadbeat.host.proc import STAT, UPTIME, task_of, uptime_of
 from deadbeat.host.snapshot import Snapshot, diff, parse
+from deadbeat.host.values import understood
 from deadbeat.kinds.latency.circumstances import rounded
 from deadbeat.kinds.latency.guarded import SIGNALLED, guarded, put_runtime
-from deadbeat.kinds.latency.loads import LOADS, PROGRAM, LoadProfile
+from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG, LoadProfile
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import LoadPoint, LoadReport
+from deadbeat.store.files import tool_version
 from deadbeat.targets.base import Process, Target
 from deadbeat.targets.readings import Readings
 
@@ -40,40 +43,60 @@ files=
 for process in /proc/[0-9]*; do
     read -r name < $process/comm || continue
     case $name in
-    stress-ng*) files="$files $process/stat $process/cmdline $process/status $process/io" ;;
+    stress-ng* | db-load*) ;;
+    *) continue ;;
     esac
+    files="$files $process/stat $process/cmdline $process/status $process/io"
 done 2>/dev/null
 [ -z "$files" ] || grep -as '' $files /dev/null | tr '\0' ' '; :"""
 _TICK_S = 0.01
-_TITLE = re.compile(r"stress-ng-([a-z0-9-]+)")
+_TITLE = re.compile(rf"(?:{'|'.join(PROCESSES.values())})-([a-z0-9-]+)")
 _SWITCHES = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
+
+
+def makers_of(target: Target, wanted: str = "auto") -> str:
+    """What makes loads there, with its version: ``stress-ng 0.15.06``, ``deadbeat 1.2.0``.
+
+    Args:
+        wanted: ``stress-ng``, ``deadbeat``, or ``auto``: stress-ng where it is installed.
+
+    Raises:
+        TargetError: stress-ng is wanted and not there.
+    """
+    if wanted != OWN:
+        said = target.run(("sh", "-c", f"{STRESS_NG} --version"))
+        if said.returncode == 0:
+            version = re.search(r"version (\S+)", said.stdout)
+            return f"{STRESS_NG} {version[1] if version else ''}".strip()
+        if wanted == STRESS_NG:
+            hint = f"install it (Debian: apt-get install {STRESS_NG}), or leave out --loads-by"
+            raise TargetError(f"there is no {STRESS_NG} on {target.name}", hint)
+    return f"{OWN} {tool_version()}"
 
 
 @define
 class StressLoads:
-    """See `Loads`: on each CPU, pinned. ``program`` puts the runtime on a target, and tells
-    where."""
+    """See `Loads`: on each CPU, pinned. ``maker``: see `makers_of`. ``program`` puts the runtime on
+    a target, and tells where."""
 
     cpus: tuple[int, ...]
+    maker: str = STRESS_NG
     program: Callable[[Target], str] = field(default=put_runtime, kw_only=True)
     sleep: Callable[[float], None] = field(default=time.sleep, kw_only=True)
     _put: str = field(default="", init=False)
-
-    def unavailable(self, target: Target, point: LoadPoint) -> str:
-        """Whether its program is installed; the idle machine needs none."""
-        if point.percent == 0 or not target.run(("sh", "-c", f"command -v {PROGRAM}")).returncode:
-            return ""
-        return f"{PROGRAM} is not installed (Debian: apt-get install {PROGRAM})"
 
     def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningStress:
         """Starts its commands and waits until it has settled; see the protocol."""
         profile = LOADS[point.profile]
         commands = profile.commands(point.percent, self.cpus) if point.percent else ()
-        if commands and not self._put:
+        if commands and not self._put.startswith(f"{target.folder}/"):
             self._put = self.program(target)
-        running = RunningStress(target, point, profile, commands, self.cpus)
+        name = self.maker.partition(" ")[0]
+        first = (self._put, "load") if name == OWN else (name,)
+        running = RunningStress(target, point, profile, commands, self.cpus, PROCESSES[name])
         try:
-            for argv in commands:
+            for options in commands:
+                argv = (*first, *options)
                 running.add(guarded(self._put, argv, bound_s=seconds, until_eof=True))
             if commands:
                 self.sleep(SETTLE_S)
@@ -95,6 +118,7 @@ class RunningStress:
     _profile: LoadProfile
     _commands: Sequence[Sequence[str]]
     _cpus: tuple[int, ...]
+    _name: str
     _processes: list[Process] = field(factory=list)
     _words: str = ""
     _before: tuple[Snapshot, Look] | None = None
@@ -109,25 +133,9 @@ class RunningStress:
         self._before = self._look()
 
     def end(self) -> LoadReport:
-        busy, working = self._before or (Snapshot(), Look())
-        now_busy, now_working = self._look()
-        asked, least = asked_of(self._commands, self._profile.kinds), self._profile.least
-        workers, throughput = did(asked, working, now_working, least=least)
-        return LoadReport(
-            asked=self._point.percent,
-            judged=self._profile.judged,
-            computes=self._profile.computes,
-            achieved=rounded(diff(busy, now_busy).busy, self._cpus),
-            commands=tuple(" ".join(argv) for argv in self._commands),
-            workers=workers,
-            throughput=throughput,
-            least={
-                name: each * asked[kind]
-                for name, each in least.items()
-                if (kind := name.split(maxsplit=1)[0]) in asked
-            },
-            died=self.died(),
-        )
+        before, after = self._before or (Snapshot(), Look()), self._look()
+        found = load_report(self._point, self._cpus, self._name, before, after)
+        return evolve(found, died=self.died())
 
     def stop(self) -> None:
         processes, self._processes = self._processes, []
@@ -142,20 +150,49 @@ class RunningStress:
         for process in () if self._words else tuple(self._processes):
             if _ended(process):
                 self._processes.remove(process)
-                self._words = _ending(process)
+                self._words = _ending(process, self._name)
                 break
         return self._words
 
     def _look(self) -> tuple[Snapshot, Look]:
         commands = {"load": COMMAND} if self._commands else {}
         readings = self._target.read_many(FILES, commands)
-        busy = parse(readings)
-        if not commands:
-            return busy, Look(workers={})
-        return busy, look_of(readings, self._target.folder)
+        with understood(self._target):
+            busy = parse(readings)
+            if not commands:
+                return busy, Look(workers={})
+            return busy, look_of(readings, self._target.folder)
 
 
-def _ending(process: Process) -> str:
+def load_report(
+    point: LoadPoint,
+    cpus: tuple[int, ...],
+    name: str,
+    before: tuple[Snapshot, Look],
+    after: tuple[Snapshot, Look],
+) -> LoadReport:
+    """What a load made by ``name`` did from one look to the other."""
+    profile = LOADS[point.profile]
+    commands = profile.commands(point.percent, cpus) if point.percent else ()
+    asked, least = asked_of(commands, profile.kinds), profile.least
+    workers, throughput = did(asked, before[1], after[1], least=least)
+    return LoadReport(
+        asked=point.percent,
+        judged=profile.judged,
+        computes=profile.computes,
+        achieved=rounded(diff(before[0], after[0]).busy, cpus),
+        commands=tuple(" ".join((name, *each)) for each in commands),
+        workers=workers,
+        throughput=throughput,
+        least={
+            name: each * asked[kind]
+            for name, each in least.items()
+            if (kind := name.split(maxsplit=1)[0]) in asked
+        },
+    )
+
+
+def _ending(process: Process, program: str) -> str:
     """How a command that writes no more has ended: by which signal, else what it said last."""
     try:
         status = process.close(_END_S).returncode
@@ -164,7 +201,7 @@ def _ending(process: Process) -> str:
     if status < 0 or status > SIGNALLED:
         number = -status if status < 0 else status - SIGNALLED
         name = next((each.name for each in Signals if each == number), f"signal {number}")
-        return f"{'its guard' if status < 0 else PROGRAM} was killed by {name}"
+        return f"{'its guard' if status < 0 else program} was killed by {name}"
     lines = process.stderr().strip().splitlines()
     said = [line for line in lines if not line.startswith(_GUARD)]
     return (said or lines or [f"it ended without a word, with status {status}"])[-1]
@@ -185,7 +222,7 @@ def _ended(process: Process) -> bool:
 
 @frozen(kw_only=True)
 class Worker:
-    """One process that a stress-ng began, with all its descendants.
+    """One process that such a program began, with all its descendants.
 
     Attributes:
         kind: ``vm``, ``timerfd``.
@@ -208,6 +245,22 @@ class Look:
     uptime_s: float | None = None
 
 
+#: What of every process `COMMAND` prints, where files can be read and no command runs.
+PROCESS_FILES = ("stat", "cmdline", "status", "io")
+
+
+def printed(files: Mapping[str, bytes]) -> str:
+    """What `COMMAND` prints, of a machine of which these are files, by their paths."""
+    lines = []
+    for path, content in files.items():
+        process, _, name = path.rpartition("/")
+        stat = files.get(f"{process}/stat", b"")
+        if name in PROCESS_FILES and any(f"({p}".encode() in stat for p in PROCESSES.values()):
+            text = content.decode(errors="replace").replace("\0", " ")
+            lines += [f"{path}:{line}" for line in text.splitlines()]
+    return "\n".join(lines)
+
+
 def look_of(readings: Readings, folder: str) -> Look:
     """What `FILES` and `COMMAND` (called ``load``) gave; ``folder``: of the load's own files."""
     text = readings.commands["load"].text
@@ -218,7 +271,7 @@ def look_of(readings: Readings, folder: str) -> Look:
 
 
 def workers_of(text: str, folder: str) -> dict[int, Worker]:
-    """The workers in what `COMMAND` printed: children of a stress-ng whose ``folder`` it is."""
+    """The workers in what `COMMAND` printed: children of a program whose ``folder`` it is."""
     lines: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for number, name, line in re.findall(r"^/proc/(\d+)/(\w+):(.*)$", text, re.M):
         lines[int(number)][name].append(line)

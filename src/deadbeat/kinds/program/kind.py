@@ -30,6 +30,7 @@ from deadbeat.kinds.program.results import (
 from deadbeat.kinds.program.runner import ProgramExperiment
 from deadbeat.kinds.program.so_far import ProgramSoFar
 from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of, read
@@ -38,6 +39,7 @@ from deadbeat.report.html import write_result
 from deadbeat.report.paper import Words
 from deadbeat.settings.tune import with_tuning
 from deadbeat.store.place import REPORT_FILE
+from deadbeat.targets.base import LOCAL
 from deadbeat.targets.guarded import found
 from deadbeat.targets.local import LocalTarget
 
@@ -45,6 +47,11 @@ from deadbeat.targets.local import LocalTarget
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a measured program, or finds the one to continue."""
     spec = read(ProgramSpec, asked.written, asked.typed, names=asked.names)
+    if asked.target not in (None, LOCAL):
+        raise UsageError(
+            f"--target {asked.target}: deadbeat run measures a program on this machine alone",
+            "run deadbeat there",
+        )
     if not asked.simulated:
         found(spec.command[0])
     if "name" not in {*asked.written, *asked.typed}:
@@ -90,14 +97,13 @@ def _here() -> Platform:
 
 
 def _answer(store: ProgramStore, found: ProgramSummary) -> Shown:
-    page = store.path / REPORT_FILE
     return Shown(
         kind="program",
         state=FOLDERS.state_of(store.path).state,
         headline=" ".join(answer(found)),
         plain=summary_dict(found, store),
         document=document(found, store.platform),
-        page=page if page.is_file() else None,
+        page=store.path / REPORT_FILE,
         empty=not found.cells,
         fails=frozenset({"misses"} if any(cell.misses for cell in found.cells) else ()),
     )

@@ -40,14 +40,13 @@ def state_of(path: Path) -> FolderState:
 
 def shown(store: StudyStore, report: StudyReport, *, whole: bool = False) -> Shown:
     """What a report says."""
-    page = store.path / REPORT_FILE
     plain = {
         "name": store.path.name,
         "path": str(store.path),
         "digest": store.digest,
         "label": LABEL,
         **report.summary,
-        "report": str(page),
+        "report": str(store.path / REPORT_FILE),
     }
     return Shown(
         kind="study",
@@ -55,7 +54,7 @@ def shown(store: StudyStore, report: StudyReport, *, whole: bool = False) -> Sho
         headline=" ".join(report.document.answer),
         plain=plain,
         document=report.document,
-        page=page if page.is_file() else None,
+        page=store.path / REPORT_FILE,
         whole=whole,
     )
 

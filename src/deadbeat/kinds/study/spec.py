@@ -22,7 +22,7 @@ from deadbeat.model.specification import usage
 from deadbeat.model.words import nearest
 from deadbeat.sched import Scheduler, policies, tie_rules
 from deadbeat.sched.analysis import tests as known_tests
-from deadbeat.sched.generators import Recipe
+from deadbeat.sched.generators import Laws, Recipe
 from deadbeat.sched.simulator import option_words
 
 #: Bins of the histogram of task utilisations: twentieths of 1.
@@ -40,26 +40,8 @@ _CONVERTER.register_structure_hook(
 
 
 @frozen(kw_only=True)
-class Source:
-    """How task systems are drawn: the parameters of ``Recipe`` that do not vary over the cells."""
-
-    utilisations: str = "randfixedsum"
-    low: float = 0.0
-    high: float = 1.0
-    mean: float | None = None
-    heavy_share: float = 0.33
-    split: float = 0.5
-    periods: str = "lcm-limited"
-    period_low: int = 10
-    period_high: int = 250
-    granularity: int = 1
-    lcm_limit: int = 100_000
-    deadlines: str = "implicit"
-    deadline_low: float | None = None
-    deadline_high: float | None = None
-    offsets: str = "zero"
-    tolerance: float | None = None
-    attempts: int = 100_000
+class Source(Laws):
+    """How task systems are drawn: what does not vary over the cells."""
 
     def recipe(self, cell: SweepCell) -> Recipe:
         """The whole recipe of a cell."""

@@ -1,0 +1,169 @@
+"""Programs that are FreeRTOS, the runtime's core, fragments and task sets in one, for a board."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from attrs import frozen
+
+from deadbeat.build.freertos_kernel import VERSION, kernel_sources
+from deadbeat.build.native import (
+    STANDARD,
+    WARNINGS,
+    cache_root,
+    fragment_index_source,
+    headers_hash,
+    identity_of,
+    key_of,
+    made,
+    native_root,
+    text_source,
+)
+from deadbeat.build.toolchain import STATIC, Toolchain
+
+#: The program of task sets; a test has one of its own.
+_JOB = "job"
+#: The program of an emitted tree.
+_ALONE = "alone"
+_KERNEL = ("tasks.c", "list.c", "queue.c")
+
+
+@frozen(kw_only=True)
+class Board:
+    """What a FreeRTOS program runs on.
+
+    Attributes:
+        name: As users call it.
+        folder: Below ``runtime/port/freertos``.
+        kernel: Files of the kernel's port, below the kernel.
+        includes: Folders of the kernel's port.
+        cross: Compiler, as `Toolchain.find`; None: this machine's own.
+        words: Words of every call. ``links``: Words of linking, before the libraries.
+        libraries: Last words of linking.
+    """
+
+    name: str
+    folder: str
+    kernel: tuple[str, ...]
+    includes: tuple[str, ...]
+    cross: str | None = None
+    words: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """Our side of the port."""
+        port = port_folder()
+        ours = (each for each in port.glob("*.c") if each.stem not in (_JOB, _ALONE))
+        return tuple(
+            sorted([*ours, *(port / self.folder).glob("*.c"),
+                    *(port / self.folder).glob("*.S")])
+        )  # fmt: skip
+
+
+VIRT = Board(
+    name="riscv64 virt",
+    folder="riscv64_virt",
+    kernel=("portable/GCC/RISC-V/port.c", "portable/GCC/RISC-V/portASM.S"),
+    includes=("portable/GCC/RISC-V",),
+    cross="riscv64-linux-gnu",
+    # code as in a Linux program, at an address that needs the larger model
+    words=("-fno-pie", "-mcmodel=medany", "-fno-stack-protector"),
+    links=(
+        "-static",
+        "-no-pie",
+        "-nostdlib",
+        "-nostartfiles",
+        "-Wl,--no-warn-rwx-segments",
+        "-Wl,--build-id=none",
+    ),
+    libraries=("-lm", "-lc", "-lgcc"),
+)
+
+HOSTED = Board(
+    name="POSIX",
+    folder="hosted",
+    kernel=(
+        "portable/ThirdParty/GCC/Posix/port.c",
+        "portable/ThirdParty/GCC/Posix/utils/wait_for_event.c",
+    ),
+    includes=("portable/ThirdParty/GCC/Posix", "portable/ThirdParty/GCC/Posix/utils"),
+    words=("-fno-pie",),
+    links=STATIC,
+    libraries=("-pthread", "-lm", "-lrt"),
+)
+
+
+def port_folder() -> Path:
+    """Of the runtime's port to FreeRTOS."""
+    return native_root() / "runtime" / "port" / "freertos"
+
+
+def toolchain_of(board: Board) -> Toolchain:
+    """The compiler of a board's programs. Raises BuildError where there is none."""
+    return Toolchain.find(cross=board.cross)
+
+
+def kernel_words() -> str:
+    """The kernel as results name it."""
+    return f"FreeRTOS {VERSION}"
+
+
+def task_set_program(board: Board, tables: str, fragments: Sequence[Path]) -> Path:
+    """Builds the program of a batch.
+
+    Args:
+        tables: C text of its task sets. ``fragments``: Those it has, by file.
+    """
+    index = fragment_index_source([each.stem for each in fragments])
+    runtime = native_root() / "runtime" / "src"
+    core = [*runtime.glob("core/*.c"), *runtime.glob("program/*.c"), port_folder() / f"{_JOB}.c"]
+    texts = (text_source(index, "index"), text_source(tables, "tables"))
+    return freertos_program(board, [*sorted(core), *sorted(fragments), *texts])
+
+
+def freertos_program(board: Board, sources: Sequence[Path]) -> Path:
+    """Builds one program of a board, the kernel and ``sources``; kept in the cache.
+
+    Raises:
+        BuildError: The compiler or the kernel's source is not to be had, or a source is refused.
+    """
+    toolchain, kernel = toolchain_of(board), kernel_sources()
+    port = port_folder()
+    includes = [
+        *(native_root() / "runtime" / "include", port, port / board.folder),
+        *(kernel / each for each in ("include", *board.includes)),
+    ]
+    words = [
+        *toolchain.words,
+        *STANDARD,
+        *toolchain.flags,
+        *board.words,
+        *(f"-I{each}" for each in includes),
+    ]
+    ours = [*board.sources, *sources]
+    theirs = [kernel / each for each in (*_KERNEL, *board.kernel)]
+    headers = headers_hash()
+
+    def compiled(source: Path) -> Path:
+        # the kernel's own style is not ours; it is compiled as it came
+        judged = ("-w",) if kernel in source.parents else WARNINGS
+        flags = (*words, *judged, f"-ffile-prefix-map={native_root()}=.")
+        key = key_of(*identity_of(toolchain), " ".join(flags), headers, source.name,
+                     source.read_bytes())  # fmt: skip
+        out = cache_root() / "objects" / f"freertos-{source.stem}-{key}.o"
+        return made(out, [toolchain.cc, *flags, "-c", str(source)], source.name)
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        objects = list(pool.map(compiled, [*ours, *theirs]))
+    script = sorted((port / board.folder).glob("*.ld"))
+    link = [*board.links, *(f"-Wl,-T,{each}" for each in script), "-Wl,-z,noexecstack"]
+    scripts = b"".join(each.read_bytes() for each in script)
+    key = key_of(*[each.name for each in objects], *board.links, *board.libraries, scripts)
+    path = cache_root() / "programs" / f"freertos-{key}"
+    argv = [toolchain.cc, *link, *map(str, objects), *board.libraries]
+    return made(path, argv, f"a FreeRTOS program for {board.name}")

@@ -1,0 +1,113 @@
+"""The source of the FreeRTOS kernel: fetched once, as the crate that vendors it, and verified.
+
+Nothing of it is kept in the project. A fetched kernel lies in the compile cache and is used from
+there without a network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from deadbeat.build.native import cache_root
+from deadbeat.model.errors import BuildError
+
+VERSION = "V11.2.0"
+CRATE, CRATE_VERSION = "freertos-next", "0.12.0"
+#: SHA-256 over names and contents of the files below its FreeRTOS-Kernel folder.
+DIGEST = "519f18fde1c5662504f07939123f6fc776fcb11eb80e2ce28d94143d66a82696"
+_FOLDER = "FreeRTOS-Kernel"
+_PATIENCE_S = 300
+_HINT = "cargo 1.85 or newer (rustup, or Debian 13's) and a network are needed, once"
+_MANIFEST = f"""[package]
+name = "deadbeat-kernel"
+version = "0.0.0"
+edition = "2021"
+[lib]
+path = "lib.rs"
+[dependencies]
+{CRATE} = "={CRATE_VERSION}"
+"""
+
+
+def kernel_sources(*, cargo: str = "cargo") -> Path:
+    """Folder of the kernel's source (with ``tasks.c``), in the cache; fetched where it is not.
+
+    Raises:
+        BuildError: There is no cargo, no network, or what came is not what is expected.
+    """
+    place = cache_root() / "freertos" / f"{VERSION}-{DIGEST[:16]}"
+    if (place / "tasks.c").is_file():
+        return place
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+            fetched = _fetch(Path(folder), cargo)
+            _verify(fetched)
+            if not place.exists():
+                fetched.replace(place)
+    except OSError as error:
+        raise BuildError(
+            f"the FreeRTOS kernel cannot be kept in {place.parent}: {error.strerror or error}",
+            "free some space or set DEADBEAT_CACHE to a writable folder",
+        ) from error
+    return place
+
+
+def _fetch(folder: Path, cargo: str) -> Path:
+    if shutil.which(cargo) is None:
+        raise BuildError(
+            "the FreeRTOS kernel is not in the cache, and there is no cargo to fetch it with",
+            _HINT,
+        )
+    (folder / "Cargo.toml").write_text(_MANIFEST)
+    (folder / "lib.rs").touch()
+    try:
+        done = subprocess.run(
+            [cargo, "vendor", "--quiet", "vendor"],
+            cwd=folder,
+            env={**os.environ, "CARGO_TERM_COLOR": "never"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_PATIENCE_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise BuildError(
+            f"cargo did not fetch the FreeRTOS kernel within {_PATIENCE_S} s", "is there a network?"
+        ) from None
+    fetched = folder / "vendor" / CRATE / _FOLDER
+    if done.returncode != 0 or not fetched.is_dir():
+        words = done.stderr.strip().splitlines() or ["it came without the kernel"]
+        raise BuildError(
+            f"cargo could not fetch the FreeRTOS kernel (crate {CRATE} {CRATE_VERSION}):"
+            f" {words[0][:200]}",
+            _HINT,
+        )
+    return fetched
+
+
+def _verify(folder: Path) -> None:
+    found = digest_of(folder)
+    if found != DIGEST:
+        raise BuildError(
+            f"crate {CRATE} {CRATE_VERSION} holds another FreeRTOS kernel than expected"
+            f" ({found[:16]} instead of {DIGEST[:16]})",
+            "its registry changed what must not change: find out why before you use it",
+        )
+
+
+def digest_of(folder: Path) -> str:
+    """SHA-256 over names and contents of all files below ``folder``."""
+    digest = hashlib.sha256()
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        for data in (path.relative_to(folder).as_posix().encode(), path.read_bytes()):
+            digest.update(len(data).to_bytes(8, "little"))
+            digest.update(data)
+    return digest.hexdigest()

@@ -1,0 +1,121 @@
+"""Writes task sets as a C tree that builds with nothing of deadbeat installed."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from deadbeat.build.native import fragment_index_source, native_root
+from deadbeat.catalog import CORE_PORT
+from deadbeat.model.errors import UsageError
+
+#: Port -> words of ``requires`` that it has. Objects that outlive a killed program are on none.
+PORTS: dict[str, frozenset[str]] = {
+    "posix": CORE_PORT
+    | {
+        *("condition-variable", "eventfd", "file-lock", "mutex-without-protocol", "pipe"),
+        *("priority-ceiling", "robust-mutex", "rwlock", "signal", "socket", "virtual-memory"),
+    },
+    "template": CORE_PORT,
+    "freertos": CORE_PORT,
+}
+#: What a host alone needs; the program that takes any job, where a tree has one of its own.
+_NOT_COPIED = {"port_host.c", "port_load.c", "job.c"}
+_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+_FUNCTION = re.compile(r"^[a-z_0-9 ]*?[ *](port_[a-z_]+)\(", re.MULTILINE | re.IGNORECASE)
+
+
+@frozen(kw_only=True)
+class Tree:
+    """What is written.
+
+    Attributes:
+        port: One of `PORTS`.
+        tables: C text of the task sets. ``settings``: of ``db_core_defaults``.
+        fragments: Their names.
+        facts: What the page on porting says of them, by the name of its gap.
+    """
+
+    port: str
+    tables: str
+    settings: str
+    fragments: Sequence[str]
+    facts: Mapping[str, str]
+
+
+def tree_files(tree: Tree) -> dict[str, bytes]:
+    """Path below the tree -> content: the same for the same task sets, whatever the machine."""
+    root = native_root()
+    runtime = root / "runtime"
+    port = runtime / "port" / tree.port
+    files = {f"port/{each.relative_to(port)}": each for each in _port_files(port)}
+    for folder in ("core", "program"):
+        files |= {
+            f"{folder}/{each.name}": each for each in (runtime / "src" / folder).glob("*.[ch]")
+        }
+    for name in tree.fragments:
+        files[f"fragments/{name}.c"] = next((root / "fragments").glob(f"*/{name}.c"))
+    include = runtime / "include"
+    for header in _headers(files.values(), include):
+        files[f"include/{header.relative_to(include)}"] = header
+    files["Makefile"] = runtime / "emit" / "Makefile"
+    content = {name: path.read_bytes() for name, path in files.items()}
+    core = (include / "deadbeat" / "port_core.h").read_text()
+    page = (runtime / "emit" / "PORTING.md").read_text()
+    facts = {**tree.facts, "port": tree.port, "core_count": str(len(_FUNCTION.findall(core)))}
+    for gap, text in facts.items():
+        page = page.replace("{" + gap + "}", text)
+    content |= {
+        "PORTING.md": page.encode(),
+        "tables.c": tree.tables.encode(),
+        "settings.c": tree.settings.encode(),
+        "index.c": fragment_index_source(tree.fragments).encode(),
+    }
+    return dict(sorted(content.items()))
+
+
+def write_tree(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Writes ``files`` below ``folder``, all or nothing.
+
+    Raises:
+        UsageError: There is something at ``folder`` already, or it cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"--out: {folder} exists and is not an empty folder", "name another")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as made:
+            part = Path(made) / "tree"
+            for name, content in files.items():
+                path = part / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            part.replace(folder)
+    except OSError as error:
+        text = f"--out: {folder} cannot be written: {error.strerror or error}"
+        raise UsageError(text, "name a folder that can be") from error
+
+
+def _port_files(port: Path) -> list[Path]:
+    """All of a port's folder but what only a host's runtime needs."""
+    return [
+        path for path in sorted(port.rglob("*")) if path.is_file() and path.name not in _NOT_COPIED
+    ]
+
+
+def _headers(sources: Iterable[Path], include: Path) -> set[Path]:
+    """The runtime's public headers that these include, and those that they include."""
+    found: set[Path] = set()
+    left = [path for path in sources if path.suffix in (".c", ".h")]
+    left += [include / "deadbeat" / "tables.h", include / "deadbeat" / "core.h"]
+    while left:
+        for name in _INCLUDE.findall(left.pop().read_text()):
+            header = include / name
+            if header.is_file() and header not in found:
+                found.add(header)
+                left.append(header)
+    return found | {include / "deadbeat" / "tables.h", include / "deadbeat" / "core.h"}

@@ -1,0 +1,420 @@
+"""What ``deadbeat lab run`` does, and what it shares with ``lab sweep``."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import field, frozen
+
+from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.toolchain import toolchain_for
+from deadbeat.cli._options import to_repeat, words_typed
+from deadbeat.cli._output import say
+from deadbeat.cli._signals import Told
+from deadbeat.cli.compare import compare
+from deadbeat.cli.lab_campaign import CampaignSide, measured_campaigns
+from deadbeat.cli.lab_fetch import MACHINES, needed
+from deadbeat.cli.lab_together import Together
+from deadbeat.cli.plot import drawn_plot
+from deadbeat.kinds.base import Shown
+from deadbeat.kinds.latency.begin import FOLDERS
+from deadbeat.kinds.latency.guest import (
+    IGNORED,
+    Boots,
+    GuestExperiment,
+    look_s,
+    platform_of,
+    require_possible,
+)
+from deadbeat.kinds.latency.kind import KIND
+from deadbeat.kinds.latency.spec import LatencySpec, read_spec, resolve, spec_dict, specify
+from deadbeat.kinds.registry import find
+from deadbeat.lab.boot import Mode
+from deadbeat.lab.guest import Guest
+from deadbeat.lab.image import ImageFile
+from deadbeat.lab.job import PROGRAM, Job
+from deadbeat.lab.kernels import Kernel
+from deadbeat.lab.kvm import kvm_works
+from deadbeat.lab.presets import PRESETS, LabPreset
+from deadbeat.lab.qemu import find_qemu
+from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
+from deadbeat.model.platform import Platform
+from deadbeat.model.words import count_of, duration, nearest, shown
+from deadbeat.store.latency import LatencyStore
+from deadbeat.store.place import MATRIX, family
+
+MODELS = ("none", "voluntary", "full", "lazy")
+_EXTRA_MOST = 256 << 20
+#: What kernels are compared by: every further metric makes a decision of these need more seeds.
+_METRICS = ("p99", "max")
+#: Rows of a comparison that are printed.
+_ROWS = 24
+
+
+@frozen(kw_only=True)
+class LabSide:
+    """One kernel with one command line, and where its results go."""
+
+    name: str
+    guest: Guest
+
+
+@frozen(kw_only=True)
+class Asked:
+    """How kernels are measured, whichever they are; what is left are options of a latency matrix.
+
+    Attributes:
+        command: As it is typed, without options.
+    """
+
+    command: str
+    name: str
+    cmdline: str
+    seeds: int
+    seed: int
+    cpus: int
+    memory: int
+    mode: Mode
+    fresh: bool
+    retry: bool
+    figures: bool | None
+    runs: Path
+    matrix: Mapping[str, str | None]
+    extra: Mapping[str, ImageFile] = field(factory=dict)
+
+    def spec(self) -> LatencySpec:
+        """The matrix of each; UsageError names what is wrong with it."""
+        base = {"loads": "mixed", "duration": "2s"}
+        typed = {
+            key if key != "limits" else "deadlines": value for key, value in self.matrix.items()
+        }
+        layer = {key: value for key, value in typed.items() if value is not None}
+        fixed = {"name": self.name, "engines": ["prober"], "repeats": self.seeds, "seed": self.seed}
+        names = {key: f"--{key}" for key in self.matrix}
+        names |= {"deadlines": "--limits", "name": "--name"}
+        wanted = specify(base, layer, fixed, names=names)
+        return resolve(wanted, engines={"prober": ""}, cpus=tuple(range(self.cpus)), names=names)
+
+    def side(self, name: str, kernel: Kernel, words: str, services: str = "") -> LabSide:
+        """A kernel with words for its command line, and processes beside what measures."""
+        argv = (PROGRAM, "load", *services.split())
+        guest = Guest(
+            qemu=find_qemu(kernel.machine, say=say),
+            kernel=kernel,
+            program=link_program(toolchain_for(kernel.machine), NO_TASK_SETS),
+            words=" ".join(f"{words} {self.cmdline}".split()),
+            mode=self.mode,
+            cpus=self.cpus,
+            memory=self.memory,
+            extra=self.extra,
+            preset=Job().start("services", argv) if services else Job(),
+        )
+        # A release has signs that no result may have in its name.
+        return LabSide(name=re.sub(r"[^\w.-]", "-", f"{self.name}-{name}"), guest=guest)
+
+    def measured(self, sides: Sequence[LabSide], spec: LatencySpec) -> list[Path]:
+        """Folders of the sides that have a result, after all that was lacking has been measured."""
+        for side in sides:
+            require_possible(spec, side.guest)
+        if self.mode == "kvm":
+            _require_kvm(sides)
+        stores = {side.name: [] if self.fresh else _stores(side, self.runs) for side in sides}
+        done: dict[str, Path] = {}
+        if not self.retry:
+            done = {name: path for name, known in stores.items() if (path := _done(known, spec))}
+        lacking = [side for side in sides if side.name not in done]
+        together, begun = Together(self.name), list[str]()
+        try:
+            with Boots() as boots:
+                for side, platform in _looked(lacking, stores, boots):
+                    if not changed(side, platform, sides[0]):
+                        continue
+                    own = attrs.evolve(spec, name=side.name)
+                    together.add(self._begun(side, own, platform, boots))
+                    begun.append(side.name)
+                if not done and not begun:
+                    raise DeadbeatError("no kernel could be booted", "their last words stand above")
+                for name, path in zip(begun, together.measured(), strict=True):
+                    if not KIND.report(path, bool(self.figures)).empty:
+                        done[name] = path
+        except KeyboardInterrupt:
+            typed = to_repeat(words_typed(self.command), retrying=True)
+            say(f"interrupted: {together.kept_words}; continue with: {typed}")
+            raise Told from None
+        return [found for side in sides if (found := done.get(side.name))]
+
+    def _begun(
+        self, side: LabSide, spec: LatencySpec, platform: Platform, boots: Boots
+    ) -> GuestExperiment:
+        """The matrix of a side, begun or to be continued."""
+        facts = side.guest.facts
+        place = FOLDERS.choose(
+            self.runs,
+            spec,
+            platform,
+            differs=lambda store: (
+                f"was begun with another {key.replace('_', ' ')}"
+                for key, value in facts.items()
+                if store.facts.get("lab", {}).get(key) != value
+            ),
+            fresh=self.fresh,
+            retry=self.retry,
+        )
+        if not place.resumed:
+            LatencyStore.create(place.path, spec_dict(spec), platform, lab=facts)
+        store = LatencyStore.open(place.path)
+        return GuestExperiment(spec, store, side.guest, boots, retry_invalid=self.retry)
+
+
+def run(
+    *,
+    kernels: str,
+    preset: str | None,
+    kernel: Path | None,
+    initrd_extra: Path | None,
+    preempt: str,
+    machine: str,
+    campaign: Path | None,
+    **asked: Any,
+) -> Shown:
+    how = asked_of("lab run", added=_extra(initrd_extra), **asked)
+    if campaign is not None:
+        if preset or initrd_extra or how.cmdline:
+            raise UsageError(
+                "--campaign compares kernels and preemption models alone",
+                "leave --preset, --initrd-extra, --cmdline out",
+            )
+        lines = [
+            (each, *line)
+            for each in _kernels(kernels, kernel, MACHINES[machine])
+            for line in _command_lines(each, preempt)
+        ]
+        return _campaigns(campaign, lines, how, machine)
+    spec = how.spec()
+    question = PRESETS[preset] if preset else None
+    if question is not None:
+        if kernels or kernel or preempt:
+            raise UsageError(
+                "--preset names its kernels itself", "leave --kernels, --kernel, --preempt out"
+            )
+        sides = _sides_of(question, how)
+    else:
+        sides = [
+            how.side(name, each, words)
+            for each in _kernels(kernels, kernel, MACHINES[machine])
+            for name, words in _command_lines(each, preempt)
+        ]
+    paths = how.measured(sides, spec)
+    if question is not None and question.ranked and len(paths) > 1:
+        folder = how.runs / f"plot-{how.name}-{preset}"
+        return drawn_plot("effects", paths, folder, figures=bool(how.figures), strip=f"{how.name}-")
+    found = answer(paths, runs=how.runs, figures=how.figures)
+    names = [f"{how.name}-{each}" for each in question.also] if question else []
+    own = [path for name in names for path in paths if _name_of(path) == name]
+    return _with(found, answer(own, runs=how.runs, figures=how.figures)) if len(own) > 1 else found
+
+
+def _name_of(path: Path) -> str:
+    """What a matrix was asked for as; its folder may have a number behind it."""
+    return read_spec(LatencyStore.open(path).spec).name
+
+
+def _with(first: Shown, second: Shown) -> Shown:
+    """A comparison that has the verdict and the page of another beside its own."""
+    assert first.document is not None and second.document is not None
+    lines = [*first.document.answer, *second.document.answer]
+    document = attrs.evolve(first.document, answer=lines)
+    return attrs.evolve(first, document=document, lines=(*first.lines, f"page: {second.page}"))
+
+
+def _campaigns(
+    file: Path, lines: Sequence[tuple[Kernel, str, str]], how: Asked, machine: str
+) -> Shown:
+    """Task sets on each kernel, and how they compare."""
+    options = f"cores={how.cpus},memory={how.memory},mode={how.mode},seed={how.seed}"
+    sides = [
+        CampaignSide(
+            name=f"{how.name}-{name}",
+            executor=",".join(
+                filter(None, [f"lab:{each.name}", words, options, f"machine={machine}"])
+            ),
+        )
+        for each, name, words in lines
+    ]
+    paths = measured_campaigns(
+        file, sides, runs=how.runs, fresh=how.fresh, figures=bool(how.figures)
+    )
+    return answer(paths, runs=how.runs, figures=how.figures)
+
+
+def asked_of(
+    command: str, *, added: Mapping[str, ImageFile] | None = None, **options: Any
+) -> Asked:
+    """What the options of a command ask for; those of a latency matrix among them.
+
+    Args:
+        added: Files of the machine beside ours.
+    """
+    own = {key: options[key] for key in attrs.fields_dict(Asked) if key in options}
+    matrix = {key: value for key, value in options.items() if key not in own}
+    return Asked(command=command, matrix=matrix, extra=added or {}, **own)
+
+
+def _require_kvm(sides: Sequence[LabSide]) -> None:
+    """TargetError where KVM does not boot one of the kernels, by a trial of each."""
+    for guest in {side.guest.kernel.name: side.guest for side in sides}.values():
+        works, why = kvm_works(guest.qemu, guest.kernel, guest.program)
+        if not works:
+            raise TargetError(why, "leave --mode out: virtual time needs no KVM")
+
+
+def _sides_of(question: LabPreset, how: Asked) -> list[LabSide]:
+    found = {word: needed([word], "x86_64")[0] for word in question.kernels}
+    return [
+        how.side(each.name, found[each.kernel], each.words, each.services)
+        for each in question.variants
+    ]
+
+
+def _stores(side: LabSide, runs: Path) -> list[LatencyStore]:
+    """What was begun on just this machine, the last first: in virtual time it was the same one."""
+    if side.guest.mode != "virtual-time":
+        return []
+    known = sorted(family(runs, side.name).items(), reverse=True)
+    found = [
+        LatencyStore.open(path)
+        for _, path in known
+        if MATRIX.holds(path) and FOLDERS.state_of(path).state != "damaged"
+    ]
+    return [each for each in found if each.facts.get("lab") == side.guest.facts]
+
+
+def _done(stores: Sequence[LatencyStore], spec: LatencySpec) -> Path | None:
+    """Where just this was measured to the end."""
+    for store in stores:
+        own = read_spec(store.spec)
+        same = spec_dict(own) == spec_dict(attrs.evolve(spec, name=own.name))
+        if same and FOLDERS.state_of(store.path).state == "finished":
+            return store.path
+    return None
+
+
+def changed(side: LabSide, platform: Platform, base: LabSide) -> bool:
+    """Whether the kernel made something of the words that ``base`` has not; says which it did
+    not."""
+    ignored = platform.details.get(IGNORED)
+    if not isinstance(ignored, list) or not ignored:
+        return True
+    own = {*side.guest.words.split()} - {*base.guest.words.split()}
+    nothing = bool(own) and own <= {*ignored}
+    told = f"the kernel makes nothing of {' '.join(ignored)}"
+    say(f"{side.name}: {told}" + (", all that it differs by: left out" if nothing else ""))
+    return not nothing
+
+
+def _looked(
+    sides: Sequence[LabSide], stores: Mapping[str, Sequence[LatencyStore]], boots: Boots
+) -> Iterator[tuple[LabSide, Platform]]:
+    """What each kernel shows of itself, once; those that do not boot say so and are left out."""
+    new = [side for side in sides if not stores[side.name]]
+    if new:
+        took = duration(look_s(new[0].guest, len(new)))
+        say(f"look at {count_of(len(new), 'kernel')}: a boot each, about {took}")
+    looks = {
+        side.name: boots.submit(partial(platform_of, side.guest, name=side.name, stop=boots.stop))
+        for side in new
+    }
+    for side in sides:
+        try:
+            look = looks.get(side.name)
+            yield side, stores[side.name][0].platform if look is None else look.result()
+        except DeadbeatError as error:
+            say(str(error))
+
+
+def answer(paths: Sequence[Path], *, runs: Path, figures: bool | None) -> Shown:
+    """The comparison of all with the first; of one alone its own answer.
+
+    Raises:
+        DeadbeatError: There is no result.
+    """
+    if not paths:
+        raise DeadbeatError("no boot gave a result that counts", "deadbeat show says why")
+    if len(paths) == 1:
+        return find(runs, str(paths[0]))[0].show(paths[0])
+    found = compare(
+        campaigns=tuple(map(str, paths)),
+        aa=(),
+        metric=_METRICS if MATRIX.holds(paths[0]) else (),
+        minimum_effect=None,
+        minimum_miss=None,
+        fail_on=(),
+        ungated=False,
+        per_cpu=False,
+        allow_mixed=False,
+        partial=True,
+        out=None,
+        figures=figures,
+        show_all=False,
+        runs=runs,
+    )
+    assert found.document is not None
+    again = shlex.join(["deadbeat", "compare", *map(str, paths), "--all"])
+    return attrs.evolve(found, document=attrs.evolve(found.document, rows=_ROWS, details=again))
+
+
+# ---------- what is booted
+
+
+def _kernels(names: str, file: Path | None, machine: str) -> list[Kernel]:
+    """The kernels that are asked for; those that are not here are fetched.
+
+    Raises:
+        UsageError: None is, or there is none of that name.
+        DeadbeatError: None could be had.
+    """
+    found = [] if file is None else [Kernel.of_file(file)]
+    words = [word for word in names.split(",") if word]
+    found += needed(words, machine) if words else ()
+    if not found:
+        raise UsageError("no kernel is named", "--kernels LIST: deadbeat lab list shows them")
+    return found
+
+
+def _command_lines(kernel: Kernel, preempt: str) -> list[tuple[str, str]]:
+    """Name of a result and words, for each model that is asked for and the kernel has."""
+    asked = [word for word in preempt.split(",") if word]
+    strange = [word for word in asked if word not in MODELS]
+    if strange:
+        raise UsageError(f"--preempt: {shown(strange[0])}", nearest(strange[0], MODELS))
+    models = [word for word in asked if word in kernel.preemption.choices]
+    if kernel.preemption.default == "rt" or not models:
+        return [(kernel.label, "")]
+    return [(f"{kernel.label}-{word}", f"preempt={word}") for word in models]
+
+
+def _extra(folder: Path | None) -> dict[str, ImageFile]:
+    """The files below a folder, by their path in the machine.
+
+    Raises:
+        UsageError: It is none, or holds more than 256 MB.
+    """
+    if folder is None:
+        return {}
+    if not folder.is_dir():
+        raise UsageError(f"--initrd-extra: {folder} is not a folder", "name one")
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    if sum(path.stat().st_size for path in files) > _EXTRA_MOST:
+        raise UsageError(f"--initrd-extra: {folder} holds more than 256 MB", "leave some out")
+    return {
+        f"/{path.relative_to(folder)}": ImageFile(
+            path.read_bytes(), bool(path.stat().st_mode & 0o100)
+        )
+        for path in files
+    }

@@ -1,0 +1,143 @@
+"""``deadbeat lab``: kernels in virtual machines. What its commands do: `lab`."""
+
+from __future__ import annotations
+
+from deadbeat.cli._options import (
+    FIGURES,
+    JSON,
+    PATH,
+    RUNS,
+    OneOf,
+    Verbs,
+    add,
+    arg,
+    one_of,
+    opt,
+    whole,
+)
+
+group = Verbs(
+    {},
+    name="lab",
+    help="""Compare kernels without hardware: each is booted in QEMU, in virtual time.
+
+Start with: deadbeat lab run --kernels 6.12-amd64,6.12-rt-amd64""",
+)
+
+_MACHINE = opt(
+    "--machine amd64|arm64|riscv64", "Architecture of the kernels.  [amd64]", default="amd64"
+)
+#: Of `run` and `sweep`.
+_MEASURED = (
+    opt("--cmdline WORDS", "Further words for the kernel's command line.", default=""),
+    opt("--seeds N", "Seeds of the machine, a boot each.  [3]", type=whole(1, 999), default=3),
+    opt("--seed N", "Seed of the first boot.  [1]", type=whole(0, 2**31), default=1),
+    opt("--loads LIST", "Background loads, as of deadbeat latency.  [mixed]"),
+    opt("--duration TIME", "Measuring time of each boot, in the machine's time.  [2s]"),
+    opt("--interval TIME", "Period of the measuring threads.  [1ms]"),
+    opt("--priority N", "Priority of the measuring threads, 1 to 99.  [90]"),
+    opt("--limits LIST", "Report how often latency exceeds each limit: 100us,1ms."),
+    opt("--smp N", "CPUs of the virtual machine.  [1]", type=whole(1, 64), default=1, to="cpus"),
+    opt("--memory MB", "Memory of the machine.  [512]", type=whole(128, 65536), default=512),
+    opt(
+        "--mode NAME",
+        "Time of the machine: virtual-time; functional (means nothing) or kvm.  [virtual-time]",
+        type=OneOf("virtual-time", "functional", "kvm"),
+        default="virtual-time",
+    ),
+    opt("--fresh", "Begin anew instead of continuing."),
+    opt("--retry", "Boot again for runs that are invalid, too."),
+    FIGURES,
+    RUNS,
+    JSON,
+)
+
+add(
+    group,
+    "fetch",
+    "lab_fetch:fetch",
+    "Fetch kernels from Debian's packages, and the emulator.",
+    """Fetch kernels as Debian packages from this machine's own mirror, without installing them.
+
+    NAME is a name or a release that deadbeat lab list shows, a preset of deadbeat lab run, or all.
+    Only the image and its configuration are kept. A cut download continues. What cannot be had
+    does not stop the rest.
+
+    Exit status 3: not all could be had.""",
+    arg("names", "NAME...", nargs=-1, required=True),
+    _MACHINE,
+    JSON,
+)
+add(
+    group,
+    "list",
+    "lab_fetch:listed",
+    "List the kernels that are here and those to be had.",
+    """List the kernels that are here and those that Debian's mirror has, with the preemption models
+    that each can run with; * marks the default.
+
+    The mirror is asked once a day. Without a network the last answer counts.""",
+    _MACHINE,
+    opt("--all", "Print every release, not only the newest of each series.", to="show_all"),
+    JSON,
+)
+
+add(
+    group,
+    "run",
+    "lab:run",
+    "Measure wake-up latency of kernels in virtual machines, and compare.",
+    """Boot each kernel in QEMU, measure wake-up latency under load in it, and compare.
+
+    In virtual time an instruction takes a nanosecond, whatever the host does meanwhile: the same
+    command gives the same figures. Caches, the memory bus and cores that really run at once are
+    not in it. What a kernel does on the way to a task is.
+
+    Each kernel and command line gets a latency matrix RUNS/NAME-KERNEL, with a repeat for each
+    seed. The same command continues what was interrupted. The first is the baseline of the
+    comparison.""",
+    opt("--kernels LIST", "Kernels, by the names that deadbeat lab list shows.", default=""),
+    opt(
+        "--preset NAME",
+        "Compare what answers a question: preemption, hardening, userland or options.",
+        type=one_of("lab.presets:PRESETS"),
+    ),
+    opt("--kernel FILE", "A kernel of your own: bzImage, Image or vmlinux.", type=PATH),
+    opt("--initrd-extra FOLDER", "Add the files in FOLDER to the machine.", type=PATH),
+    opt(
+        "--preempt LIST",
+        "Boot each kernel with these preemption models, as far as it has them: none,full.",
+        default="",
+    ),
+    opt(
+        "--campaign FILE",
+        "Run the task sets of a campaign file (profile or stress) instead, the same on each.",
+        type=PATH,
+    ),
+    _MACHINE,
+    opt("--name NAME", "Beginning of the names of the results.  [lab]", default="lab"),
+    *_MEASURED,
+)
+add(
+    group,
+    "sweep",
+    "lab_sweep:sweep",
+    "Measure a kernel's packaged versions, and find where latency changed.",
+    """Measure the packaged versions of a kernel in virtual machines, draw latency over versions,
+    and name the packages between which it changed.
+
+    The newest of each series is measured first; wherever two of them differ in all their runs, the
+    versions between them are bisected until the step stands between neighbours. Each version gets
+    a latency matrix RUNS/NAME-RELEASE. The same command continues what was interrupted.""",
+    opt("--flavour NAME", "Kernels to sweep: amd64, rt-amd64, cloud-arm64.  [amd64]", default=""),
+    opt("--since SERIES", "Leave out older series: 6.1.", default="", to="first"),
+    opt("--until SERIES", "Leave out newer series: 6.18.", default="", to="last"),
+    opt("--every", "Measure every package, not only where a step is."),
+    opt(
+        "--preempt none|voluntary|full|lazy",
+        "Boot with this preemption model; kernels without it are left out.  [their default]",
+    ),
+    opt("--load LOAD", "Load in which steps are looked for.  [the last of --loads]"),
+    opt("--name NAME", "Beginning of the names of the results.  [sweep]", default="sweep"),
+    *_MEASURED,
+)

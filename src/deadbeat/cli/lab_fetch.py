@@ -1,0 +1,187 @@
+"""What ``deadbeat lab list`` and ``deadbeat lab fetch`` do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from deadbeat.cli._measure import Watch
+from deadbeat.cli._output import say, table
+from deadbeat.kinds.base import Shown
+from deadbeat.lab.kernels import Fetched, Fetching, Kernel, disk_needed, fetched, named
+from deadbeat.lab.kernels import fetch as get
+from deadbeat.lab.offers import ARCHITECTURES, Offer, Offers, chosen, newest, offers
+from deadbeat.lab.preempt import expected
+from deadbeat.lab.presets import PRESETS
+from deadbeat.lab.qemu import find_qemu
+from deadbeat.model.errors import DeadbeatError, TargetError
+from deadbeat.model.words import count_of, duration, size
+
+#: Debian's word for an architecture -> that of a kernel (``uname -m``).
+MACHINES = {debian: machine for machine, debian in ARCHITECTURES.items()}
+
+
+def listed(*, machine: str, show_all: bool) -> Shown:
+    found = _offered(MACHINES[machine])
+    here = {each.name: each for each in fetched(MACHINES[machine])}
+    rows = [_of_kernel(each) for each in here.values()]
+    rows += [_of_offer(each) for each in found.kernels if each.name not in here]
+    order = {each.name: number for number, each in enumerate(found.kernels)}
+    rows.sort(key=lambda row: order.get(str(row["release"]), -1))
+    last = {each.name for each in newest(found.kernels)}
+    shown = [row for row in rows if show_all or row["fetched"] or row["release"] in last]
+    columns = ("kernel", "release", "package", "from", "preemption models", "size", "here")
+    lines = [
+        (
+            str(row["name"]),
+            str(row["release"]),
+            str(row["version"]),
+            str(row["suite"]),
+            _models(row),
+            size(float(str(row["bytes"]))),
+            "yes" if row["fetched"] else "",
+        )
+        for row in shown
+    ]
+    words = f"{count_of(len(rows), 'kernel')} for {machine}, {len(here)} here"
+    more = "" if len(shown) == len(rows) else f"; {len(rows) - len(shown)} older: --all"
+    return Shown(
+        plain={"machine": machine, "kernels": rows, "refused": list(found.refused)},
+        parts=[
+            table(columns, lines, numeric=("size",), whole=("kernel", "release", "package")),
+            lambda: say(words + more),
+        ],
+        headline=words,
+    )
+
+
+def _models(row: dict[str, object]) -> str:
+    models, default = row["models"], row["default"]
+    assert isinstance(models, list)
+    return ", ".join(f"{each}*" if each == default and len(models) > 1 else each for each in models)
+
+
+def _of_kernel(kernel: Kernel) -> dict[str, object]:
+    return {
+        "name": kernel.label,
+        "release": kernel.name,
+        "machine": kernel.machine,
+        "flavour": kernel.flavour,
+        "version": kernel.version,
+        "suite": kernel.suite,
+        "models": list(kernel.preemption.models),
+        "default": kernel.preemption.default,
+        "bytes": kernel.image.stat().st_size,
+        "fetched": True,
+    }
+
+
+def _of_offer(offer: Offer) -> dict[str, object]:
+    models = expected(offer.flavour, offer.name)
+    return {
+        "name": offer.label,
+        "release": offer.name,
+        "machine": offer.machine,
+        "flavour": offer.flavour,
+        "version": offer.version,
+        "suite": offer.suite,
+        "models": list(models.models),
+        "default": models.default,
+        "bytes": offer.size,
+        "fetched": False,
+    }
+
+
+def _offered(machine: str) -> Offers:
+    """What the mirror has; nothing, and a line that says why, where it does not answer and never
+    did, but kernels are here."""
+    try:
+        return offers(machine, say=say)
+    except TargetError as error:
+        if not fetched(machine):
+            raise
+        say(str(error))
+        return Offers()
+
+
+def fetch(*, names: Sequence[str], machine: str) -> Shown:
+    words = [word for name in names for word in _of_preset(name)]
+    wanted = _wanted(words, MACHINES[machine])
+    machines = dict.fromkeys(each[0].machine for each in wanted)
+    emulators = [find_qemu(each, say=say) for each in machines]
+    download, stays = disk_needed(wanted)
+    lacking = f"{size(download)} to download, at most {size(stays)} stay on the disk"
+    say(f"fetch {count_of(len(wanted), 'kernel')}: " + (lacking if stays else "all are here"))
+    got = got_kernels(wanted)
+    lines = [(each.label, each.name, each.version, each.suite) for each in got.kernels]
+    return Shown(
+        plain={
+            "kernels": [_of_kernel(each) for each in got.kernels],
+            "refused": dict(got.refused),
+            "emulators": [each.identification for each in emulators],
+        },
+        parts=[table(("kernel", "release", "package", "from"), lines)],
+        headline=f"{count_of(len(got.kernels), 'kernel')} here",
+        status=DeadbeatError.exit_status if len(got.kernels) < len(wanted) else 0,
+    )
+
+
+def got_kernels(wanted: Sequence[Sequence[Offer]]) -> Fetched:
+    """Fetches kernels, tells how far it is, and what cannot be had.
+
+    Raises:
+        DeadbeatError: None can be had.
+    """
+    with Watch("fetch") as watch:
+        got = get(wanted, told=_Told(watch))
+    for why in got.refused.values():
+        say(why)
+    if wanted and not got.kernels:
+        raise DeadbeatError("none of these kernels can be had", "their reasons stand above")
+    return got
+
+
+def needed(words: Sequence[str], machine: str) -> tuple[Kernel, ...]:
+    """Kernels for words, in their order: those that are here, the others fetched.
+
+    Raises:
+        UsageError: A word means none.
+        DeadbeatError: None can be had.
+    """
+    here = fetched()
+    if all(any(word in (each.label, each.name) for each in here) for word in words):
+        return named(words)
+    return got_kernels(_wanted(words, machine)).kernels
+
+
+def _of_preset(word: str) -> tuple[str, ...]:
+    preset = PRESETS.get(word)
+    return preset.kernels if preset else (word,)
+
+
+def _wanted(words: Sequence[str], machine: str) -> list[tuple[Offer, ...]]:
+    """Kernels for words; a word's own architecture counts, where it names one."""
+    found: dict[str, tuple[Offer, ...]] = {}
+    for word in words:
+        parts = word.split("-")
+        own = next((each for debian, each in MACHINES.items() if debian in parts), machine)
+        for choices in chosen(word, offers(own, say=say).kernels):
+            found[choices[0].name] = choices
+    return list(found.values())
+
+
+class _Told:
+    """Tells a person how far it is, a line for each kernel where nobody watches."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch, self._began, self._last = watch, time.monotonic(), 0
+
+    def __call__(self, step: Fetching) -> None:
+        took = time.monotonic() - self._began
+        left = took * (step.total / step.done - 1) if step.done else 0.0
+        words = f"{step.name}, {step.number} of {step.kernels}, {size(step.done)}"
+        words += f" of {size(step.total)}" + (f", {duration(left)} left" if left >= 1 else "")
+        self._watch.share(
+            step.done / step.total if step.total else 1.0, words, tell=step.number != self._last
+        )
+        self._last = step.number

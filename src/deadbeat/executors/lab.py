@@ -1,0 +1,315 @@
+"""Runs task sets on a Linux kernel in a machine of the lab, a boot for each.
+
+The machine is a target that cannot be talked to: a program is booted with all its input, and what
+it wrote is read when the machine is off. The same programs run on every kernel.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Self
+
+from attrs import evolve
+
+from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.toolchain import toolchain_for
+from deadbeat.catalog import Catalog
+from deadbeat.executors.base import (
+    Costing,
+    Injection,
+    Progress,
+    RunRequest,
+    RunSettings,
+    untold,
+)
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.session import HardwareSession
+from deadbeat.host.recorded import PLATFORM, recorded_target
+from deadbeat.lab.boot import MODES
+from deadbeat.lab.guest import Guest, require_room
+from deadbeat.lab.image import ImageFile
+from deadbeat.lab.job import WARM_UP_NS, Job
+from deadbeat.lab.kernels import Kernel, fetch, fetched
+from deadbeat.lab.offers import ARCHITECTURES, chosen, offers
+from deadbeat.lab.qemu import find_qemu
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.model.rules import Whole
+from deadbeat.store.files import atomic_write, storing
+from deadbeat.targets.base import Completed, Readings
+from deadbeat.targets.fake import FakeTarget
+
+#: Environment and words of the first process.
+_HANDED_ON = ("/proc/1/environ", "/proc/1/cmdline")
+#: Words that x86 heeds and hands on all the same (Linux: cmdline_find_option).
+_HEEDED = re.compile(
+    r"nokaslr|nopti|pti=|(no)?spectre_v2|(no)?spec_store_bypass_disable|mem_encrypt="
+    r"|clearcpuid=|no(387|fxsr|xsave)"
+)
+_LOOK, _FOLDER, _COMMANDS = "look", "/deadbeat", "/commands"
+#: In virtual time an entry costs the same at every visit: a few are enough.
+_CALIBRATION_MOST_S = 3.0
+#: A program of which nobody knows how long it takes ends after this, in the machine's time.
+_LONGEST_S = 3600.0
+_KEYS = ("preempt", "cores", "memory", "mode", "machine", "seed")
+
+
+def look(guest: Guest, *, name: str, stop: Event | None = None) -> FakeTarget:
+    """The machine as its kernel shows it, from a boot of its own; it can only be read.
+
+    Raises:
+        TargetError: The kernel does not boot.
+    """
+    asked = (*PLATFORM, *_HANDED_ON, *filter(None, map(_parameter, guest.words.split())))
+    files = guest.run(Job().read(_LOOK, asked), seed=1, seconds=1, stop=stop).files
+    found = recorded_target(files, _LOOK, name=name, kind=guest.kind)
+    config = guest.kernel.config
+    release = found.read_text("/proc/sys/kernel/osrelease")
+    if config is not None and release:
+        found.files[f"/boot/config-{release.strip()}"] = config.read_bytes()
+    return found
+
+
+def ignored_words(seen: FakeTarget, words: str) -> list[str]:
+    """Words for a command line of which the kernel made nothing: those that it handed on to its
+    first process, and parameters of modules that it does not have."""
+    handed_on = {word for path in _HANDED_ON for word in (seen.read_text(path) or "").split("\0")}
+    return [
+        word
+        for word in words.split()
+        if (word in handed_on and not _HEEDED.match(word))
+        or ((path := _parameter(word)) and seen.read_text(path) is None)
+    ]
+
+
+def _parameter(word: str) -> str:
+    """Where the kernel shows ``MODULE.NAME=VALUE``; "" of another word."""
+    module, dot, name = word.partition("=")[0].partition(".")
+    return f"/sys/module/{module}/parameters/{name}".replace("-", "_") if dot else ""
+
+
+class GuestTarget:
+    """A machine of the lab; see :class:`deadbeat.targets.base.Target`.
+
+    Args:
+        seen: What its kernel shows.
+        seed: Of every boot.
+    """
+
+    folder = _FOLDER
+
+    def __init__(self, guest: Guest, seen: FakeTarget, *, seed: int = 1) -> None:
+        self.name, self.kind, self.address = seen.name, seen.kind, seen.address
+        self._guest, self._seen, self._seed = guest, seen, seed
+        self._files: dict[str, ImageFile] = {}
+        self._made: dict[str, bytes] = {}
+
+    def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
+        """Boots it for a command alone."""
+        with self.start(argv) as process:
+            return process.close()
+
+    def start(self, argv: Sequence[str]) -> GuestProcess:
+        """A program that is booted when the first line is asked for, or it is closed."""
+        return GuestProcess(self, tuple(argv))
+
+    def boot(self, argv: Sequence[str], lines: Sequence[str]) -> Mapping[str, bytes]:
+        """What a boot handed over that ran ``argv`` with ``lines`` for its input.
+
+        Raises:
+            TargetError: It did not boot.
+        """
+        outs = [value for key, value in itertools.pairwise(argv) if key == "--out"]
+        outs += [line.split(" ", 3)[3] for line in lines if line.startswith("run ")]
+        lengths = [value for key, value in itertools.pairwise(argv) if key == "--seconds-ns"]
+        busy = 3 * int(lengths[-1]) / 1e9 if lengths else 10.0
+        job = Job().sleep(WARM_UP_NS)
+        job = job.run("program", argv, limit_ns=round(_LONGEST_S * 1e9), given=_COMMANDS)
+        for path in outs:
+            job = job.keep(path)
+        text = "".join(f"{line}\n" for line in lines)
+        files = {**self._files, _COMMANDS: ImageFile(text.encode())}
+        found = self._guest.run(job, seed=self._seed, seconds=busy, more=files).files
+        self._made |= {path: found[path] for path in outs if path in found}
+        return found
+
+    def put(self, source: Path, destination: str) -> None:
+        """A file of every boot from now on."""
+        try:
+            content, mode = source.read_bytes(), source.stat().st_mode
+        except OSError as error:
+            raise TargetError(f"{source} cannot be read: {error.strerror}") from error
+        self._files[destination] = ImageFile(content, bool(mode & 0o100))
+
+    def get(self, source: str, destination: Path) -> None:
+        """A file that a boot handed over."""
+        if source not in self._made:
+            raise TargetError(f"the machine handed over no {source}", "its program says why")
+        with storing(destination):
+            atomic_write(destination, self._made.pop(source))
+
+    def read_text(self, path: str) -> str | None:
+        return self._seen.read_text(path)
+
+    def read_many(
+        self, paths: Sequence[str], commands: Mapping[str, str] | None = None
+    ) -> Readings:
+        return self._seen.read_many(paths, commands)
+
+    def close(self) -> None:
+        self._files.clear()
+        self._made.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class GuestProcess:
+    """A program of a boot; see :class:`deadbeat.targets.base.Process`.
+
+    One that is talked to (``serve``) is booted anew for each line it is sent: what a task set gives
+    does not depend on those before it.
+    """
+
+    def __init__(self, target: GuestTarget, argv: tuple[str, ...]) -> None:
+        self._target, self._argv = target, argv
+        self._served = argv[1:2] == ("serve",)
+        self._said: list[str] | None = ["ready 2 0"] if self._served else None
+        self._errors, self._status = "", 0
+
+    def write_line(self, line: str) -> None:
+        self._said = self._boot([line])
+
+    def read_line(self, timeout: float | None = None) -> str | None:
+        if self._said is None:
+            self._said = self._boot([])
+        return self._said.pop(0) if self._said else None
+
+    def _boot(self, lines: Sequence[str]) -> list[str]:
+        found = self._target.boot(self._argv, lines)
+        texts = {
+            what: found.get(f"/tmp/program.{what}", b"").decode(errors="replace")
+            for what in ("out", "err", "status")
+        }
+        self._errors = texts["err"]
+        self._status = int(texts["status"]) if texts["status"].strip().isdigit() else 1
+        said = texts["out"].splitlines()
+        return [line for line in said if not (self._served and line.startswith("ready "))]
+
+    def close(self, timeout: float = 5.0) -> Completed:
+        if self._said is None:
+            self._said = self._boot([])
+        rest = "".join(f"{line}\n" for line in self._said)
+        return Completed(argv=self._argv, returncode=self._status, stdout=rest, stderr=self._errors)
+
+    def kill(self) -> None:
+        """There is nothing to end: the machine is off."""
+
+    def stderr(self) -> str:
+        return self._errors
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+
+class GuestExecutor(HardwareExecutor):
+    """Runs task sets on a kernel of the lab; see :class:`deadbeat.executors.base.Executor`."""
+
+    def __init__(self, guest: Guest, target: GuestTarget) -> None:
+        super().__init__(
+            target=target,
+            cpus=tuple(range(guest.cpus)),
+            toolchain=toolchain_for(guest.kernel.machine),
+        )
+        self._guest = guest
+
+    def environment(self) -> dict[str, object]:
+        return {**super().environment(), "lab": self._guest.facts}
+
+    def calibrate(
+        self, catalog: Catalog, asked: Costing, progress: Progress = untold
+    ) -> Calibration:
+        if asked.basis != "warm":
+            hint = "an emulator has no caches: drop --cost-basis"
+            raise UsageError(f"the lab measures no {asked.basis} costs", hint)
+        asked = evolve(asked, seconds=min(asked.seconds, _CALIBRATION_MOST_S))
+        return super().calibrate(catalog, asked, progress)
+
+    def open(
+        self,
+        requests: Sequence[RunRequest],
+        settings: RunSettings,
+        *,
+        program: Path | None = None,
+        inject: Injection | None = None,
+    ) -> HardwareSession:
+        """Refuses what the lab has no room, or no means, for."""
+        for name in ("causes", "counters"):
+            if getattr(settings, name):
+                raise UsageError(f"--{name} is not to be had in the lab", f"drop --{name}")
+        for request in requests:
+            wanted = float(sum(task.utilisation for task in request.task_set.tasks))
+            cores = request.task_set.cores
+            require_room(self._guest.mode, wanted, cores, what=f"task set {request.key.text}")
+        return super().open(requests, settings, program=program, inject=inject)
+
+
+def lab_executor(words: str) -> GuestExecutor:
+    """A kernel of the lab by ``KERNEL,preempt=MODEL,cores=N,memory=MB,mode=MODE,machine=ARCH``.
+
+    Raises:
+        UsageError: There is no such kernel, or option.
+        TargetError: It does not boot.
+    """
+    name, *options = words.split(",")
+    given: dict[str, str] = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if key not in _KEYS or not equals or not value:
+            raise UsageError(f"--executor: {option!r} is unknown", f"one of {', '.join(_KEYS)}")
+        given[key] = value
+    machines = {debian: machine for machine, debian in ARCHITECTURES.items()}
+    machine = machines.get(given.get("machine", "amd64"), "")
+    mode = next((each for each in MODES if each == given.get("mode", "virtual-time")), None)
+    if not name or not machine or mode is None:
+        raise UsageError(f"--executor: lab:{words}: no such machine", "lab:6.12-amd64,cores=1")
+    preempt = given.get("preempt", "")
+    kernel = _kernel(name, machine)
+    if preempt and preempt not in kernel.preemption.choices:
+        known = ", ".join(kernel.preemption.choices) or kernel.preemption.default
+        raise UsageError(f"--executor: {kernel.label} has no preempt={preempt}", f"it has {known}")
+    guest = Guest(
+        qemu=find_qemu(machine),
+        kernel=kernel,
+        program=link_program(toolchain_for(machine), NO_TASK_SETS),
+        words=f"preempt={preempt}" if preempt else "",
+        mode=mode,
+        cpus=Whole(1, 64).parse(given.get("cores", "1")),
+        memory=Whole(128, 65536).parse(given.get("memory", "512")),
+    )
+    label = "-".join(filter(None, [kernel.label, preempt]))
+    seed = Whole(0, 2**31).parse(given.get("seed", "1"))
+    return GuestExecutor(guest, GuestTarget(guest, look(guest, name=label), seed=seed))
+
+
+def _kernel(name: str, machine: str) -> Kernel:
+    if (path := Path(name)).is_file():
+        return Kernel.of_file(path)
+    here = [each for each in fetched(machine) if each.name == name]
+    if here:
+        return here[-1]
+    got = fetch(chosen(name, offers(machine).kernels))
+    if not got.kernels:
+        why = next(iter(got.refused.values()), "")
+        raise TargetError(f"{name} cannot be had: {why}", "deadbeat lab list")
+    return got.kernels[0]

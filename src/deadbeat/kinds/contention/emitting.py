@@ -1,0 +1,194 @@
+"""Task sets of a campaign, stored or planned, as a C tree of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from deadbeat.build.tree import PORTS, Tree, tree_files, write_tree
+from deadbeat.catalog import Catalog, lacking, load_catalog
+from deadbeat.emit import emit_batch, task_set_id
+from deadbeat.executors.base import RunSettings
+from deadbeat.kinds.contention.place import find_campaign
+from deadbeat.kinds.contention.plan import parameters, plan, resolve, set_seed
+from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, specify
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import UsageError
+from deadbeat.model.results import RunKey
+from deadbeat.model.specification import names_in_file
+from deadbeat.model.tasks import TaskSet
+from deadbeat.model.words import nearest, shown
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.files import read_toml
+from deadbeat.store.serial import given_calibration
+from deadbeat.synthesis import Synthesiser
+
+_SETTINGS = """/* How the sets are measured: a campaign's settings. */
+#include "deadbeat/core.h"
+
+const struct db_core_options db_core_defaults = {{
+    .policy = {policy},
+    .seconds_ns = INT64_C({seconds_ns}),
+    .slot_periods = {slot_periods},
+    .warmup = {warmup},
+    .solo = {solo},
+    .late = {late},
+    .period_ppm = 1000000,
+}};
+"""
+
+
+@frozen(kw_only=True)
+class Emitted:
+    """What was written.
+
+    Attributes:
+        files: Paths below the folder. ``sets``: key and identifier of each set, as numbered.
+    """
+
+    files: tuple[str, ...]
+    sets: tuple[tuple[str, str], ...]
+
+
+@frozen(kw_only=True)
+class _Source:
+    """Where task sets come from: a folder of results, or a file of parameters."""
+
+    name: str
+    spec: CampaignSpec
+    calibration: Calibration
+    keys: tuple[RunKey, ...]
+    task_set: Callable[[RunKey], TaskSet]
+
+
+def emit_tree(
+    campaign: str,
+    out: Path,
+    *,
+    runs: Path,
+    keys: Sequence[str],
+    port: str,
+    calibration: Path | None,
+) -> Emitted:
+    """Writes task sets of ``campaign`` (a result, or a TOML file of parameters) below ``out``.
+
+    Args:
+        keys: Of the sets, as ``deadbeat show`` names runs; none: the first one.
+        calibration: Costs for a file of parameters; a stored campaign has its own.
+
+    Raises:
+        UsageError: No such campaign, set or calibration; ``out`` is taken; a fragment does not
+            run on ``port``.
+    """
+    catalog = load_catalog()
+    planned = campaign.endswith(".toml")
+    if calibration is not None and not planned:
+        raise UsageError(f"--calibration: {campaign} has its own", "drop --calibration")
+    costs = given_calibration(calibration)
+    source = _planned(Path(campaign), costs, catalog) if planned else _stored(campaign, runs)
+    chosen = [_key(text, source) for text in keys] or list(source.keys[:1])
+    sets = [source.task_set(key) for key in chosen]
+    names = sorted({name for each in sets for name in _fragments(each)})
+    _require(names, catalog, port)
+    tree = Tree(
+        port=port,
+        tables=emit_batch(sets),
+        settings=_settings(source.spec.run.settings),
+        fragments=names,
+        facts=_facts(source, chosen, sets),
+    )
+    files = tree_files(tree)
+    write_tree(out, files)
+    ids = [task_set_id(each) for each in sets]
+    return Emitted(
+        files=tuple(files),
+        sets=tuple((key.text, name) for key, name in zip(chosen, ids, strict=True)),
+    )
+
+
+def _stored(campaign: str, runs: Path) -> _Source:
+    store = CampaignStore.open(find_campaign(runs, campaign))
+    calibration, keys = store.load_calibration(), sorted(store.programs.keys())
+    if calibration is None or not keys:
+        raise UsageError(f"{campaign} holds no task sets yet", "measure it first")
+    if calibration.platform.kind == "simulated":
+        text = f"{campaign} was simulated: the fragments of its sets are made up"
+        raise UsageError(text, "name a campaign that was measured, or a TOML file of parameters")
+    return _Source(
+        name=store.path.resolve().name,
+        spec=read_spec(store.spec),
+        calibration=calibration,
+        keys=tuple(keys),
+        task_set=store.programs.task_set,
+    )
+
+
+def _planned(file: Path, calibration: Calibration | None, catalog: Catalog) -> _Source:
+    if calibration is None:
+        text = f"{file} says what to draw, but not what fragments cost"
+        raise UsageError(text, "add --calibration FILE, which deadbeat calibrate makes")
+    values: Mapping[str, object] = read_toml(file)
+    names = names_in_file(file, values)
+    if "stress" in values:
+        values = {"mode": "stress", **values}
+    spec = resolve(specify(values, names=names), calibration.platform, names=names).spec
+    synthesiser = Synthesiser(catalog, calibration)
+    return _Source(
+        name=file.name,
+        spec=spec,
+        calibration=calibration,
+        keys=plan(spec),
+        task_set=lambda key: synthesiser.synthesise(parameters(spec, key), set_seed(spec, key)),
+    )
+
+
+def _key(text: str, source: _Source) -> RunKey:
+    known = {key.text: key for key in source.keys}
+    if text not in known:
+        near = nearest(text, known)
+        hint = near if near.startswith("did") else f"such as {', '.join(list(known)[:3])}"
+        raise UsageError(f"--set: {source.name} has no task set {shown(text)}", hint)
+    return known[text]
+
+
+def _fragments(task_set: TaskSet) -> set[str]:
+    uses = [use for task in task_set.tasks for segment in task.segments for use in segment.uses]
+    return {use.entry.fragment for use in uses} | {each.fragment for each in task_set.resources}
+
+
+def _require(names: Sequence[str], catalog: Catalog, port: str) -> None:
+    """Raises UsageError where the port cannot run one of them, naming all."""
+    found = [catalog.fragment(name) for name in names]
+    refused = [f"{each.name} {why}" for each in found if (why := lacking(each, PORTS[port]))]
+    if refused:
+        text = f"--port {port} cannot run this set: {'; '.join(refused)}"
+        raise UsageError(text, "another --set, or draw the sets with --pool portable")
+
+
+def _settings(run: RunSettings) -> str:
+    return _SETTINGS.format(
+        policy="DB_POLICY_FIFO" if run.policy == "fifo" else "DB_POLICY_OTHER",
+        seconds_ns=round(run.seconds * 1e9),
+        slot_periods=run.slot_periods,
+        warmup=run.warmup_jobs,
+        solo=str(run.solo).lower(),
+        late=str(run.overrun == "late").lower(),
+    )
+
+
+def _facts(source: _Source, keys: Sequence[RunKey], sets: Sequence[TaskSet]) -> dict[str, str]:
+    platform = source.calibration.platform
+    rows = ["| set | key | cores | tasks | fragments | identifier |", "|---|---|---|---|---|---|"]
+    for number, (key, each) in enumerate(zip(keys, sets, strict=True)):
+        used = ", ".join(sorted(_fragments(each)))
+        name = task_set_id(each)[:12]
+        count = len(each.tasks)
+        rows.append(f"| {number} | {key.text} | {each.cores} | {count} | {used} | {name} |")
+    return {
+        "sets": "a task set" if len(sets) == 1 else f"{len(sets)} task sets",
+        "priorities": str(max(len({task.priority for task in each.tasks}) for each in sets)),
+        "calibrated": f"{platform.name} ({platform.kind})",
+        "table": "\n".join(rows),
+    }

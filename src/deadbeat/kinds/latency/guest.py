@@ -1,0 +1,282 @@
+"""A latency matrix of a kernel in the lab: one boot for each run, seeds as repeats.
+
+The prober measures in the machine, under loads that the runtime makes there. A run is what its boot
+handed over; nothing of the host is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+from functools import partial
+from threading import Event
+from typing import Self, TypeVar
+
+import attrs
+
+from deadbeat.executors.lab import ignored_words, look
+from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
+from deadbeat.host.environment import environment_of, platform_from_environment
+from deadbeat.host.recorded import FIRST_SNAPSHOT, LOG, SNAPSHOT, recorded_target
+from deadbeat.host.snapshot import take
+from deadbeat.kinds.latency.circumstances import circumstances, judge
+from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES
+from deadbeat.kinds.latency.prober import WORST, cpu_latency, parsed, problems_of
+from deadbeat.kinds.latency.runner import request_of, without_engine
+from deadbeat.kinds.latency.spec import LatencySpec, keys
+from deadbeat.kinds.latency.stress import FILES as LOOK_FILES
+from deadbeat.kinds.latency.stress import PROCESS_FILES, Look, load_report, look_of, printed
+from deadbeat.lab.guest import Guest, require_room
+from deadbeat.lab.job import PROGRAM, WARM_UP_NS, Job
+from deadbeat.model.errors import DeadbeatError, TargetError
+from deadbeat.model.latency import LatencyKey, LatencyRun, LoadPoint
+from deadbeat.model.platform import LOADED_BY, Platform
+from deadbeat.settings.hardening import states_of
+from deadbeat.store.files import tool_version
+from deadbeat.store.latency import LatencyStore
+from deadbeat.targets.readings import Reading
+
+R = TypeVar("R")
+#: Detail of a platform: words for its command line of which its kernel made nothing.
+IGNORED = "ignored_words"
+#: Boots at a time: each keeps one CPU of the host busy, and none hears of the other.
+WORKERS = 2
+#: From the start of a load to the first wake-up that counts, and what a run may take beyond its
+#: time, in the machine's time.
+_SETTLE_NS, _LATE_NS = 250_000_000, 60_000_000_000
+_LOAD_FOLDER = "/tmp"
+_OF_LOADS = (*LOOK_FILES, *(f"/proc/[0-9]*/{name}" for name in PROCESS_FILES))
+_RESULT, _BEFORE, _AFTER = "/tmp/wake-ups", "before", "after"
+#: By the plan, on an idle host, s: a boot, for each processor more; a second of the machine's time.
+_BOOT_S, _PROCESSOR_S, _BUSY_S = 10.0, 3.0, 14.0
+
+
+def require_possible(spec: LatencySpec, guest: Guest) -> None:
+    """UsageError where a load of ``spec`` (resolved) is more than the machine's processors do."""
+    for point in spec.loads:
+        wanted = guest.cpus * point.percent / 100
+        require_room(guest.mode, wanted, guest.cpus, what=f"load {point.text}")
+
+
+def platform_of(guest: Guest, *, name: str, stop: Event | None = None) -> Platform:
+    """The platform as the kernel itself shows it, from a boot of its own.
+
+    Raises:
+        TargetError: The kernel does not boot.
+    """
+    target = look(guest, name=name, stop=stop)
+    loads = f"{OWN} {tool_version()}"
+    more = {
+        "hardening": states_of(target),
+        "lab": guest.facts,
+        IGNORED: ignored_words(target, guest.words),
+        LOADED_BY: loads,
+    }
+    environment = environment_of(target, now=datetime.now(UTC), more=more)
+    return platform_from_environment(
+        environment,
+        cpus=tuple(range(guest.cpus)),
+        toolchain="",
+        flags="",
+        kind=guest.kind,
+        name=name,
+    )
+
+
+def job_of(spec: LatencySpec, point: LoadPoint) -> Job:
+    """What the machine does for a run: warms up, starts the load, measures."""
+    commands = load_commands(point, spec.cpus or ())
+    job = Job().sleep(WARM_UP_NS)
+    for number, argv in enumerate(commands):
+        job = job.start(f"load{number}", argv)
+    if commands:
+        job = job.sleep(_SETTLE_NS)
+    measured_ns = round(spec.seconds * 1e9)
+    probe = {
+        "--cpus": ",".join(map(str, spec.cpus or ())),
+        "--policy": spec.policy,
+        "--priority": str(spec.real_priority),
+        "--seconds-ns": str(measured_ns),
+        "--interval-ns": str(spec.interval),
+        "--dma-latency": str(int(spec.dma_latency == "hold")),
+        "--worst": str(WORST),
+        "--out": _RESULT,
+    }
+    words = [word for pair in probe.items() for word in pair]
+    return (
+        job.read(_BEFORE, (*FIRST_SNAPSHOT, *_OF_LOADS))
+        .log(f"{_BEFORE}/{LOG}")
+        .run("probe", (PROGRAM, "probe", *words), limit_ns=measured_ns + _LATE_NS)
+        .read(_AFTER, (*SNAPSHOT, *_OF_LOADS))
+        .log(f"{_AFTER}/{LOG}")
+        .keep(_RESULT)
+    )
+
+
+def load_commands(point: LoadPoint, cpus: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
+    """The commands of a load, made by the runtime's own verb ``load``."""
+    if not point.percent:
+        return ()
+    commands = LOADS[point.profile].commands(point.percent, cpus)
+    return tuple(
+        (PROGRAM, "load", *argv, "--temp-path", _LOAD_FOLDER, "--quiet") for argv in commands
+    )
+
+
+def seed_of(spec: LatencySpec, key: LatencyKey) -> int:
+    """Of the machine: the same for all kernels and loads of a repeat."""
+    return spec.seed + key.repeat
+
+
+def run_of(
+    files: Mapping[str, bytes], spec: LatencySpec, key: LatencyKey, guest: Guest, *, started: str
+) -> LatencyRun:
+    """The run that a machine handed over.
+
+    Raises:
+        TargetError: It did not measure; with its own words.
+        DataError: What it wrote is damaged.
+    """
+    if _RESULT not in files:
+        raise TargetError(f"nothing was measured in the machine: {_said(files)}")
+    plain = parsed(files[_RESULT].decode(errors="replace"))
+    request = request_of(spec, key)
+    before, after = (
+        take(recorded_target(files, at, name=guest.kernel.name, kind=guest.kind), first=first)
+        for at, first in ((_BEFORE, True), (_AFTER, False))
+    )
+    did = load_report(
+        key.load,
+        request.cpus,
+        PROCESSES[OWN],
+        (before, _load_look(files, _BEFORE, guest)),
+        (after, _load_look(files, _AFTER, guest)),
+    )
+    in_memory = {name: rate for name, rate in did.least.items() if "written" not in name}
+    did = attrs.evolve(did, died=_died(files, len(did.commands)), least=in_memory)
+    cpus = tuple(cpu_latency(cpu, plain["interval_ns"]) for cpu in plain["cpus"])
+    run = LatencyRun(
+        key=key,
+        started=started,
+        seconds=request.seconds,
+        interval_ns=request.interval_ns,
+        priority=request.priority,
+        policy=request.policy,
+        cpus=cpus,
+        load=without_engine(did, cpus, seconds=request.seconds),
+        circumstances=circumstances(before, after, cpus=request.cpus),
+        kind=guest.kind,
+        engine_version=f"deadbeat {tool_version()} ({guest.program.name})",
+    )
+    return attrs.evolve(run, problems=(*problems_of(plain), *judge(run, request)))
+
+
+def _load_look(files: Mapping[str, bytes], at: str, guest: Guest) -> Look:
+    """Processes of the load at a moment."""
+    target = recorded_target(files, at, name=guest.kernel.name, kind=guest.kind)
+    target.outputs["load"] = Reading(printed(target.files))
+    return look_of(target.read_many(LOOK_FILES, {"load": ""}), _LOAD_FOLDER)
+
+
+def _said(files: Mapping[str, bytes]) -> str:
+    """Last words of what should have measured."""
+    for name in ("/tmp/probe.out", "/tmp/probe.err", "/failed"):
+        lines = files.get(name, b"").decode(errors="replace").strip().splitlines()
+        told = [line for line in lines if not line.startswith("threads ")]
+        if told:
+            return told[-1][:200]
+    return "no word of it"
+
+
+def _died(files: Mapping[str, bytes], count: int) -> str:
+    """Last words of a load that had ended before it was asked to."""
+    for number in range(count):
+        status = files.get(f"/tmp/load{number}.status", b"143").strip()
+        if status not in (b"143", b"0"):  # SIGTERM, which asks it to end
+            said = files.get(f"/tmp/load{number}.err", b"").decode(errors="replace").strip()
+            last = said.splitlines()[-1][:200] if said else "without a word"
+            return f"status {status.decode(errors='replace')[:8]}, {last}"
+    return ""
+
+
+class Boots:
+    """Boots some machines at a time, of however many matrices; at its end those under way are
+    ended."""
+
+    def __init__(self, workers: int = WORKERS) -> None:
+        self.stop = Event()
+        self._pool = ThreadPoolExecutor(workers)
+
+    def submit(self, run: Callable[[], R]) -> Future[R]:
+        return self._pool.submit(run)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        self._pool.shutdown(cancel_futures=True)
+
+
+class GuestExperiment(FolderExperiment[LatencyKey, LatencyRun]):
+    """What ``store`` lacks of a matrix of ``spec`` (resolved) on ``guest``."""
+
+    unit = "boots"
+
+    def __init__(
+        self,
+        spec: LatencySpec,
+        store: LatencyStore,
+        guest: Guest,
+        boots: Boots,
+        *,
+        retry_invalid: bool = False,
+    ) -> None:
+        super().__init__(store, keys(spec), retry_invalid=retry_invalid)
+        self._spec = spec
+        self._guest = guest
+        self._boots = boots
+        self._begun: list[tuple[LatencyKey, Future[LatencyRun]]] = []
+
+    def begin(self) -> None:
+        """Asks for its boots, behind those that others have asked for."""
+        self._begun = [(key, self._boots.submit(partial(self._run, key))) for key in self.lacking]
+
+    def seconds(self, runs: int) -> float:
+        return estimate_s(self._spec, self._guest, runs=runs)
+
+    def measure(self, tell: Watcher) -> Generator[LatencyRun | Lost[LatencyKey]]:
+        """Some boots at a time; results come in the order of the plan."""
+        if not self._begun:
+            self.begin()
+        for key, result in self._begun:
+            try:
+                yield result.result()
+            except DeadbeatError as error:
+                yield Lost(key, error)
+
+    def _run(self, key: LatencyKey) -> LatencyRun:
+        started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        spec, guest = self._spec, self._guest
+        seconds = busy_seconds(spec, key.load)
+        booted = guest.run(
+            job_of(spec, key.load), seed=seed_of(spec, key), seconds=seconds, stop=self._boots.stop
+        )
+        return run_of(booted.files, spec, key, guest, started=started)
+
+
+def busy_seconds(spec: LatencySpec, point: LoadPoint) -> float:
+    """Of the machine's time, in which it has something to do."""
+    return (spec.seconds + _SETTLE_NS / 1e9) * (point.percent / 100 or 0.1)
+
+
+def estimate_s(spec: LatencySpec, guest: Guest, *, runs: int) -> float:
+    """What so many runs take on an idle host."""
+    each = [_BUSY_S * busy_seconds(spec, point) for point in spec.loads]
+    return look_s(guest, runs) + sum(each) / len(each) * runs / WORKERS
+
+
+def look_s(guest: Guest, boots: int) -> float:
+    """What so many boots take on an idle host that do nothing."""
+    return (_BOOT_S + _PROCESSOR_S * (guest.cpus - 1)) * boots / WORKERS

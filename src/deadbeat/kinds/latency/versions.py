@@ -1,0 +1,232 @@
+"""Latency over versions of a kernel, and the effect of single changes, from many matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from attrs import frozen
+
+from deadbeat.kinds.latency.sides import (
+    DrawnPlot,
+    PlotPreset,
+    Question,
+    Side,
+    SidesTable,
+    how,
+    systems_table,
+)
+from deadbeat.kinds.latency.words import US, load_words
+from deadbeat.model.latency import LoadPoint
+from deadbeat.model.words import time_text
+from deadbeat.report.charts import Chart, CurvePoint, Panel, curve
+from deadbeat.stats.steps import apart, steps
+
+#: What must be apart for a step or an effect, and by what fraction.
+METRIC, LEAST = "p99", 0.1
+_SHOWN = ((METRIC, "99th percentile"), ("max", "Maximum"))
+#: How many steps or effects a sentence is spent on.
+_TOLD = 5
+_MOST = 400
+_CAPTION = "Bars: from the smallest to the largest of the runs."
+
+
+@frozen
+class _Measured:
+    """A side's values of a quantity, one for each run, ns."""
+
+    name: str
+    values: tuple[float, ...]
+    pooled: float
+
+    @property
+    def text(self) -> str:
+        low, high = time_text(min(self.values)), time_text(max(self.values))
+        return f"{time_text(self.pooled)} [{low}, {high}]"
+
+
+def load_of(asked: Question) -> LoadPoint:
+    """The load that was asked for, else the last that all were measured beside."""
+    return asked.load or asked.loads[-1]
+
+
+def run_values(
+    side: Side, load: LoadPoint, engine: str, quantity: str = METRIC
+) -> tuple[float, ...]:
+    """A quantity of every valid run of a side, ns; none where it was not measured."""
+    cell = side.cell(load, engine)
+    return tuple(v for v in cell.whole.honest[quantity].runs_ns if v is not None) if cell else ()
+
+
+def _row(asked: Question, quantity: str) -> list[_Measured]:
+    found = []
+    for side in asked.sides:
+        values = run_values(side, load_of(asked), asked.engine, quantity)
+        cell = side.cell(load_of(asked), asked.engine)
+        if values and cell is not None:
+            pooled = cell.whole.honest[quantity].value_ns
+            found.append(_Measured(side.name, values, pooled or max(values)))
+    return found
+
+
+def _panel(row: Sequence[_Measured], title: str, *, joined: bool) -> Panel:
+    points = [
+        CurvePoint(place, each.pooled, min(each.values), max(each.values), text=each.text)
+        for place, each in enumerate(row)
+    ]
+    shown = curve("", points, kind="errors", scale=1 / US)
+    line = curve("", [CurvePoint(p.x, p.y) for p in points], kind="plain", scale=1 / US)
+    return Panel(
+        title=title,
+        x_label="",
+        y_label="latency, us",
+        categories=tuple(each.name for each in row),
+        curves=(line, shown) if joined and len(points) > 1 else (shown,),
+        y_log=True,
+        empty="no valid run",
+    )
+
+
+def _chart(asked: Question, name: str, title: str, rows: dict[str, list[_Measured]]) -> Chart:
+    return Chart(
+        name=name,
+        title=title,
+        caption=f"{how(asked)}; load {load_words(load_of(asked))}; all CPUs together. {_CAPTION}",
+        panels=tuple(
+            _panel(rows[quantity], words, joined=name == "versions") for quantity, words in _SHOWN
+        ),
+    )
+
+
+def _versions(asked: Question) -> DrawnPlot:
+    rows = {quantity: _row(asked, quantity) for quantity, _ in _SHOWN}
+    row = rows[METRIC]
+    places = steps([each.values for each in row], least=LEAST)
+    found = [(row[before], row[after]) for before, after in places]
+    ordered = sorted(found, key=lambda pair: -_effect(*pair))
+    sentences = [_step_sentence(*pair) for pair in ordered[:_TOLD]]
+    if not found:
+        sentences = [
+            f"No step: no neighbours of these {len(row)} have a {METRIC} that differs by"
+            f" {LEAST:.0%} in all runs."
+        ]
+    lines = [
+        (f"{before.name} -> {after.name}", before.text, after.text, _change(before, after))
+        for before, after in found
+    ]
+    return DrawnPlot(
+        charts=(_chart(asked, "versions", "Latency over versions", rows),),
+        sentences=tuple(sentences),
+        tables=(
+            SidesTable(
+                title="Steps",
+                columns=("between", "before", "after", "change"),
+                rows=tuple(lines),
+                empty="None.",
+            ),
+            systems_table(asked),
+        ),
+        caveats=_caveats(asked),
+    )
+
+
+def _effects(asked: Question) -> DrawnPlot:
+    rows = {quantity: _row(asked, quantity) for quantity, _ in _SHOWN}
+    base, *others = rows[METRIC] or [_Measured("", (), 1.0)]
+    ranked = sorted(others, key=lambda each: -_effect(base, each))
+    order = {each.name: place for place, each in enumerate([base, *ranked])}
+    rows = {
+        quantity: sorted(row, key=lambda each: order.get(each.name, len(order)))
+        for quantity, row in rows.items()
+    }
+    shown = [each for each in ranked if apart(base.values, each.values, least=LEAST)]
+    sentences = [
+        f"{each.name}: {METRIC} {_change(base, each)} against {base.name}" for each in shown[:_TOLD]
+    ]
+    if not shown:
+        sentences = [
+            f"No effect is shown: every {METRIC} lies within the runs of {base.name}, or within"
+            f" {LEAST:.0%} of it."
+        ]
+    maxima = {each.name: each for each in rows["max"]}
+    lines = [
+        (
+            each.name,
+            each.text,
+            _change(base, each),
+            "yes" if each in shown else "no",
+            maxima[each.name].text if each.name in maxima else "",
+        )
+        for each in (base, *ranked)
+    ]
+    return DrawnPlot(
+        charts=(_chart(asked, "effects", "Effect of single changes, largest first", rows),),
+        sentences=tuple(sentences),
+        tables=(
+            SidesTable(
+                title="Effects, largest first",
+                columns=("change", METRIC, f"against {base.name}", "shown", "maximum"),
+                rows=tuple(lines),
+            ),
+            systems_table(asked),
+        ),
+        caveats=_caveats(asked),
+    )
+
+
+def _effect(one: _Measured, other: _Measured) -> float:
+    """How many times the larger is the smaller."""
+    low, high = sorted((one.pooled, other.pooled))
+    return high / low if low else 0.0
+
+
+def _change(before: _Measured, after: _Measured) -> str:
+    ratio = after.pooled / before.pooled if before.pooled else 1.0
+    if ratio < 2:
+        return f"{ratio - 1:+.1%}"
+    return f"x {ratio:.3g}" if ratio < 100 else f"x {ratio:,.0f}"
+
+
+def _step_sentence(before: _Measured, after: _Measured) -> str:
+    return (
+        f"A step between {before.name} and {after.name}: {METRIC} {before.text} before,"
+        f" {after.text} after ({_change(before, after)})."
+    )
+
+
+def _caveats(asked: Question) -> tuple[str, ...]:
+    found = []
+    load = load_of(asked)
+    counts = [len(run_values(side, load, asked.engine)) for side in asked.sides]
+    if min(counts) < 3:
+        found.append("Fewer than three runs of some: their range says little.")
+    if lacking := [side.name for side in asked.sides if side.lacking]:
+        found.append(f"Not everything that was asked for was measured: {', '.join(lacking)}.")
+    if any(one.summary.labels != other.summary.labels for one, other in pairwise(asked.sides)):
+        found.append("They were not all measured in the same mode.")
+    return tuple(found)
+
+
+PRESETS = (
+    PlotPreset(
+        name="versions",
+        title="Latency over versions of a kernel, and between which it changed",
+        about="99th percentile and maximum of each, in the order given, and the steps between"
+        f" neighbours: all runs of one beyond all of the other, by {LEAST:.0%} or more; one whose"
+        " runs overlap with both may lie between.",
+        source="the practice of regression sweeps",
+        takes="OLDEST NEXT...",
+        draw=_versions,
+        most=_MOST,
+    ),
+    PlotPreset(
+        name="effects",
+        title="Effect of single changes on latency, largest first",
+        about="99th percentile and maximum of each against the first; an effect is shown where all"
+        f" runs of one lie beyond all of the other, by {LEAST:.0%} or more.",
+        source="one-factor-at-a-time studies",
+        takes="BASE CHANGED...",
+        draw=_effects,
+        most=_MOST,
+    ),
+)

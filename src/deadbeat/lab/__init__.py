@@ -1,0 +1,1 @@
+"""Boots kernels in virtual machines: fetched packages, an initramfs, a job, what it collected."""

@@ -1,0 +1,302 @@
+"""Debian packages fetched and unpacked in a folder of our own, as an ordinary user.
+
+A private configuration of apt: own state, cache and sources. The host's settings (proxy, keys, how
+old a list may be) count; its lists, its cache and what is installed are never touched.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from attrs import evolve, frozen
+
+from deadbeat.build.native import cache_root
+from deadbeat.lab.sources import AptSource
+from deadbeat.model.errors import TargetError
+from deadbeat.store.files import atomic_write, storing
+from deadbeat.targets.base import Completed, Target
+from deadbeat.targets.local import LocalTarget
+
+#: What a person should do when apt could not reach anything.
+OFFLINE = "is there a network? what was fetched before still works"
+_UPDATE_SECONDS, _DOWNLOAD_SECONDS, _ASK_SECONDS = 300.0, 1800.0, 120.0
+_CONFIGURATION = """\
+Dir::State "{state}";
+Dir::State::status "{status}";
+Dir::Cache "{cache}";
+Dir::Cache::pkgcache "{name}.bin";
+Dir::Cache::srcpkgcache "";
+Dir::Etc::sourcelist "{sources}";
+Dir::Etc::sourceparts "-";
+Dir::Etc::preferencesparts "-";
+Dir::Etc::preferences "-";
+APT::Architecture "{architecture}";
+APT::Architectures {{ "{architecture}"; }};
+APT::Get::List-Cleanup "false";
+APT::Sandbox::User "root";
+Acquire::Retries "3";
+Acquire::Languages "none";
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear DPkg::Pre-Invoke;
+#clear DPkg::Post-Invoke;
+#clear DPkg::Pre-Install-Pkgs;
+"""
+
+
+def lab_folder() -> Path:
+    """Where the lab keeps what it fetched; made when it is not there."""
+    folder = cache_root() / "lab"
+    with storing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else fetches into ``folder`` meanwhile; waits for who does."""
+    with storing(folder), (folder / "lock").open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+@frozen(kw_only=True)
+class Package:
+    """A version of a package that is to be had.
+
+    Attributes:
+        name, version, architecture: As Debian has them (``amd64``).
+        suite: Where; ``filename``: below the place of it.
+        size: Of the download, bytes. ``sha256``: of it, as the signed lists have it.
+        depends: What it needs, as Debian writes it.
+    """
+
+    name: str
+    version: str
+    architecture: str = ""
+    suite: str = ""
+    filename: str = ""
+    size: int = 0
+    sha256: str = ""
+    depends: str = ""
+
+
+class Apt:
+    """The sources that are of use for one purpose; apt's answers about them.
+
+    Args:
+        folder: Ours; see `lab_folder`.
+        name: Of the purpose; files of the configuration are named so.
+        sources: Suites. ``architecture``: of the packages, as Debian names it.
+        installed: Packages of this machine count as installed.
+        target: Runs apt; this machine, or a script of it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        sources: Sequence[AptSource],
+        architecture: str,
+        *,
+        installed: bool = False,
+        target: Target | None = None,
+    ) -> None:
+        self.sources, self.architecture = tuple(sources), architecture
+        self.target = target or LocalTarget(folder=folder)
+        self._folder, self._name, self._installed = folder / "apt", name, installed
+
+    @cached_property
+    def _configuration(self) -> Path:
+        home = self._folder
+        with storing(home):
+            for each in ("state/lists/partial", "cache/archives/partial"):
+                (home / each).mkdir(parents=True, exist_ok=True)
+        nothing = home / "status"
+        atomic_write(nothing, "")
+        sources = home / f"{self._name}.sources"
+        atomic_write(sources, "\n".join(each.stanza(self.architecture) for each in self.sources))
+        text = _CONFIGURATION.format(
+            state=home / "state",
+            status="/var/lib/dpkg/status" if self._installed else nothing,
+            cache=home / "cache",
+            sources=sources,
+            name=self._name,
+            architecture=self.architecture,
+        )
+        path = home / f"{self._name}.conf"
+        atomic_write(path, text)
+        return path
+
+    def _run(self, program: str, *words: str, at: Path | None = None, timeout: float) -> Completed:
+        place = ("-C", str(at)) if at else ()
+        start = ("env", *place, "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
+        return self.target.run(
+            [*start, program, "-c", str(self._configuration), *words], timeout=timeout
+        )
+
+    def update(self) -> tuple[str, ...]:
+        """Renew the lists. What could not be had, a line each; the rest can be used.
+
+        Raises:
+            TargetError: There is no apt, or it did not end within five minutes.
+        """
+        done = self._run("apt-get", "update", timeout=_UPDATE_SECONDS)
+        return complaints(done)
+
+    def versions(self, name: str) -> tuple[Package, ...]:
+        """Versions of a package, newest first.
+
+        Raises:
+            TargetError: There is no apt.
+        """
+        done = self._run("apt-cache", "madison", name, timeout=_ASK_SECONDS)
+        return tuple(evolve(each, architecture=self.architecture) for each in _madison(done.stdout))
+
+    def names(self, prefix: str) -> tuple[str, ...]:
+        """Names of packages that begin with ``prefix``."""
+        done = self._run("apt-cache", "pkgnames", prefix, timeout=_ASK_SECONDS)
+        return tuple(sorted(done.stdout.split()))
+
+    def described(self, names: Sequence[str]) -> tuple[Package, ...]:
+        """The newest version of each of these packages; unknown ones are left out."""
+        if not names:
+            return ()
+        show = self._run(
+            "apt-cache", "show", "--no-all-versions", "--", *names, timeout=_ASK_SECONDS
+        )
+        done = self._run("apt-cache", "madison", "--", *names, timeout=_ASK_SECONDS)
+        suites = {(each.name, each.version): each for each in reversed(_madison(done.stdout))}
+        found = []
+        for stanza in show.stdout.split("\n\n"):
+            fields = dict(re.findall(r"^([\w-]+): (.*)$", stanza, re.M))
+            known = suites.get((fields.get("Package", ""), fields.get("Version", "")))
+            if known and fields.get("Filename") and fields.get("SHA256"):
+                found.append(
+                    evolve(
+                        known,
+                        architecture=fields["Architecture"],
+                        size=int(fields["Size"]),
+                        sha256=fields["SHA256"],
+                        filename=fields["Filename"],
+                        depends=fields.get("Depends", ""),
+                    )
+                )
+        return tuple(found)
+
+    def lacking(self, package: Package) -> tuple[Package, ...]:
+        """The package and what it needs that is not installed here.
+
+        Raises:
+            TargetError: It cannot be installed here.
+        """
+        wanted = f"{package.name}/{package.suite}"
+        words = ("--simulate", "--no-install-recommends", "install", wanted)
+        done = self._run("apt-get", *words, timeout=_ASK_SECONDS)
+        inst = re.compile(r"^Inst (\S+) (?:\[[^\]]*\] )?\((\S+) [^)]*\[(\w+)\]\)", re.M)
+        found = tuple(
+            Package(name=name, version=version, architecture=architecture)
+            for name, version, architecture in inst.findall(done.stdout)
+        )
+        if done.returncode or not found:
+            lines = complaints(done) or ("apt does not say why",)
+            raise TargetError(f"{package.name} does not go with this system: {lines[0]}")
+        return found
+
+    def download(self, packages: Sequence[Package], folder: Path) -> tuple[Path, ...]:
+        """Fetch packages into ``folder``; apt checks them and continues what was interrupted.
+
+        Raises:
+            TargetError: One of them cannot be had.
+        """
+        with storing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        words = [f"{each.name}:{each.architecture}={each.version}" for each in packages]
+        words = [word.replace(":all=", "=") for word in words]
+        done = self._run("apt-get", "download", *words, at=folder, timeout=_DOWNLOAD_SECONDS)
+        if done.returncode:
+            lines = complaints(done) or ("apt does not say why",)
+            names = ", ".join(each.name for each in packages)
+            raise TargetError(f"{names} cannot be fetched: {lines[0]}", OFFLINE)
+        return tuple(
+            folder / f"{each.name}_{each.version.replace(':', '%3a')}_{each.architecture}.deb"
+            for each in packages
+        )
+
+    def download_one(self, package: Package, path: Path) -> None:
+        """Fetch a package that was `described` as ``path``, without reading apt's lists again; what
+        is there of it already is not fetched again.
+
+        Raises:
+            TargetError: It cannot be had.
+        """
+        place = next((each.uri for each in self.sources if each.suite == package.suite), None)
+        if place is None:
+            raise TargetError(f"{package.name}: this machine's apt no longer has {package.suite}")
+        words = (f"{place.rstrip('/')}/{package.filename}", str(path), f"SHA256:{package.sha256}")
+        done = self._run(
+            "/usr/lib/apt/apt-helper", "download-file", *words, timeout=_DOWNLOAD_SECONDS
+        )
+        if done.returncode or not path.is_file():
+            lines = complaints(done) or ("apt does not say why",)
+            raise TargetError(f"{package.name} cannot be fetched: {lines[0]}", OFFLINE)
+
+    def unpack(self, package: Path, folder: Path, *patterns: str) -> None:
+        """The files of a package below ``folder``; nothing of it is run.
+
+        Args:
+            patterns: The first file that matches each of these alone, as tar has them.
+
+        Raises:
+            TargetError: It is damaged, or ``folder`` cannot be written.
+        """
+        if patterns:
+            # Ends as soon as all were found: modules, nine tenths of a kernel, stay packed.
+            script = 'dpkg-deb --fsys-tarfile "$0" 2>/dev/null |'
+            script += ' tar -x --wildcards --occurrence -C "$@"'
+            words = ["sh", "-c", script, str(package), str(folder), *patterns]
+        else:
+            words = ["dpkg-deb", "-x", str(package), str(folder)]
+        done = self.target.run(words, timeout=_DOWNLOAD_SECONDS)
+        if done.returncode:
+            raise TargetError(f"{package.name} cannot be unpacked: {done.stderr.strip()[:200]}")
+
+
+def _madison(text: str) -> list[Package]:
+    """Packages in lines like ``name | version | uri suite/main amd64 Packages``."""
+    rows = ([cell.split() for cell in line.split("|")] for line in text.splitlines())
+    return [
+        Package(name=row[0][0], version=row[1][0], suite=row[2][1].rpartition("/")[0])
+        for row in rows
+        if len(row) == 3 and len(row[0]) == len(row[1]) == 1 and len(row[2]) == 4
+    ]
+
+
+def native_architecture(target: Target) -> str:
+    """What Debian calls the machine's architecture.
+
+    Raises:
+        TargetError: This is no Debian.
+    """
+    try:
+        done = target.run(["dpkg", "--print-architecture"], timeout=_ASK_SECONDS)
+    except TargetError:
+        raise TargetError(
+            "the kernel lab gets kernels and QEMU as Debian packages, and there is no dpkg here",
+            "use a machine with Debian, or give a kernel as a file and install QEMU 10",
+        ) from None
+    return done.stdout.strip()
+
+
+def complaints(done: Completed) -> tuple[str, ...]:
+    """What apt could not do, a line each, without the name of the mirror."""
+    text = re.sub(r"\b\w+://[^/\s]+/?| *\[IP: [^\]]*\]", "", done.stderr)
+    found = re.findall(r"^E: (?!Some index files failed)(.*)$", text, re.M)
+    refused = re.findall(r"^W: (Failed to fetch .*)$", text, re.M)
+    return tuple(dict.fromkeys(re.sub(r"\s+", " ", line).strip() for line in (*found, *refused)))

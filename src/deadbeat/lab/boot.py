@@ -1,0 +1,288 @@
+"""Boots a kernel in QEMU, once, and gives what its job handed over.
+
+In virtual time an instruction takes a nanosecond and nothing else takes any: equal inputs give
+equal bytes, whatever the host does meanwhile. What is read from the machine is checked; the
+emulator ends with us, however we end.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Literal, Protocol
+
+from attrs import define, frozen
+
+from deadbeat.lab.export import exported
+from deadbeat.model.errors import DataError, TargetError
+from deadbeat.store.files import storing
+from deadbeat.targets.guarded import GuardedProgram, ended_words
+from deadbeat.targets.local import LocalTarget
+
+Mode = Literal["virtual-time", "functional", "kvm"]
+MODES: tuple[Mode, ...] = ("virtual-time", "functional", "kvm")
+#: Mode -> kind of a platform that was booted in it. A KVM guest runs on the host's own processor.
+KINDS: dict[Mode, str] = {
+    "virtual-time": "virtual-time",
+    "functional": "emulated",
+    "kvm": "hardware",
+}
+#: What leaves a machine through shared memory fits this, MB.
+SHARED_MB = 64
+#: Of a console: more is a kernel that repeats itself.
+_CONSOLE_MOST = 32 << 20
+_LAST_LINES = 3
+#: How often somebody looks whether a boot is still wanted, s.
+_LOOK_S = 0.25
+#: Mode -> how many times its limit a boot may take on the host's clock. A machine in virtual time
+#: is never idle: it is the host that is busy with other work.
+_PATIENCE: dict[Mode, float] = {"virtual-time": 10.0, "functional": 3.0, "kvm": 1.0}
+#: Words of its command line that every kernel gets; those of the machine come before.
+_ALWAYS = "panic=-1 quiet rdinit=/init nokaslr"
+
+
+@frozen(kw_only=True)
+class VirtualBoard:
+    """How QEMU and kernels call an architecture's parts."""
+
+    board: str
+    processor: str
+    console: str
+    native: tuple[str, ...]
+
+
+BOARDS = {
+    "x86_64": VirtualBoard(board="pc", processor="max", console="ttyS0", native=("x86_64",)),
+    "aarch64": VirtualBoard(
+        board="virt,gic-version=3", processor="cortex-a72", console="ttyAMA0", native=("aarch64",)
+    ),
+    "riscv64": VirtualBoard(board="virt", processor="max", console="ttyS0", native=("riscv64",)),
+}
+
+
+class Emulator(Protocol):
+    """As `deadbeat.lab.qemu.Qemu`: the words that start it; those of a machine follow."""
+
+    @property
+    def command(self) -> tuple[str, ...]: ...
+    @property
+    def identification(self) -> str: ...
+
+
+class Bootable(Protocol):
+    """As `deadbeat.lab.kernels.Kernel`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def machine(self) -> str: ...
+    @property
+    def image(self) -> Path: ...
+    @property
+    def config(self) -> Path | None: ...
+    @property
+    def facts(self) -> Mapping[str, object]: ...
+
+
+@frozen(kw_only=True)
+class Booted:
+    """What a boot gave.
+
+    Attributes:
+        files: Name -> content, as the job collected it.
+        console: What the machine wrote on its console.
+        attempts: Boots it took.
+    """
+
+    files: Mapping[str, bytes]
+    console: str
+    attempts: int = 1
+
+
+class Boot(Protocol):
+    """`boot`, or what stands for it in a test."""
+
+    def __call__(
+        self,
+        qemu: Emulator,
+        kernel: Bootable,
+        *,
+        initramfs: bytes,
+        cmdline: str = "",
+        seed: int = 1,
+        cpus: int = 1,
+        memory: int = 512,
+        mode: Mode = "virtual-time",
+        timeout_s: float = 120.0,
+        retries: int = 1,
+        stop: Event | None = None,
+    ) -> Booted: ...
+
+
+def boot(
+    qemu: Emulator,
+    kernel: Bootable,
+    *,
+    initramfs: bytes,
+    cmdline: str = "",
+    seed: int = 1,
+    cpus: int = 1,
+    memory: int = 512,
+    mode: Mode = "virtual-time",
+    timeout_s: float = 120.0,
+    retries: int = 1,
+    stop: Event | None = None,
+) -> Booted:
+    """Boots ``kernel`` with ``initramfs`` and waits until the machine turns itself off.
+
+    Args:
+        cmdline: Words for the kernel, behind those that all get.
+        seed: Of every random number of the machine; in virtual time another one is another sample.
+        memory: MB.
+        timeout_s: Of one boot, in processor time for each CPU; longer on the clock of a host that
+            is busy with other work.
+        retries: Further boots where one hangs or dies; the emulator does so once in some ten with
+            several processors.
+        stop: Set from another thread: no boot begins any more, and one under way is ended.
+
+    Raises:
+        TargetError: It did not boot, or handed over nothing; with its last words.
+    """
+    limits = (timeout_s * cpus, timeout_s * _PATIENCE[mode])
+    machine = _Machine(
+        qemu, kernel, initramfs, command_line(kernel, cmdline), limits, stop or Event()
+    )
+    options = machine_options(kernel, seed=seed, cpus=cpus, memory=memory, mode=mode)
+    attempt = 1
+    while True:
+        try:
+            files, console = machine.run(options)
+            return Booted(files=files, console=console, attempts=attempt)
+        except (TargetError, DataError) as error:
+            if attempt > retries or (stop is not None and stop.is_set()):
+                tries = f" ({attempt} boots)" if attempt > 1 else ""
+                raise TargetError(f"{kernel.name}: {error.message}{tries}", error.hint) from error
+        attempt += 1
+
+
+def command_line(kernel: Bootable, words: str = "") -> str:
+    """What the kernel is told; the last word tells its first process what it is."""
+    console = BOARDS[kernel.machine].console
+    return " ".join([f"console={console}", _ALWAYS, *words.split(), "--", "init"])
+
+
+def machine_options(
+    kernel: Bootable, *, seed: int, cpus: int, memory: int, mode: Mode
+) -> tuple[str, ...]:
+    """The machine, without what it boots."""
+    board = BOARDS[kernel.machine]
+    accelerated: dict[Mode, tuple[str, ...]] = {
+        "virtual-time": (
+            *("-accel", "tcg,thread=single", "-cpu", board.processor),
+            *("-icount", "shift=0,sleep=off"),
+            *("-rtc", "base=2026-01-01,clock=vm"),
+        ),
+        "functional": ("-accel", "tcg,thread=multi", "-cpu", board.processor),
+        "kvm": ("-accel", "kvm", "-cpu", "host"),
+    }
+    return (
+        *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none"),
+        *("-M", board.board, *accelerated[mode]),
+        *("-seed", str(seed), "-smp", str(cpus), "-m", str(memory)),
+    )
+
+
+@define
+class _Machine:
+    """Boots the same thing as often as is needed."""
+
+    _qemu: Emulator
+    _kernel: Bootable
+    _initramfs: bytes
+    _cmdline: str
+    _limits_s: tuple[float, float]  # in processor time, and on the host's clock
+    _stop: Event
+
+    def run(self, options: Sequence[str]) -> tuple[dict[str, bytes], str]:
+        """One boot.
+
+        Raises:
+            TargetError: It does not start, hangs, or hands over nothing.
+            DataError: What it handed over is damaged.
+        """
+        with LocalTarget() as host:
+            folder = Path(host.folder)
+            image, shared, console = (folder / name for name in ("image", "shared", "console"))
+            with storing(folder):
+                image.write_bytes(self._initramfs)
+                with shared.open("wb") as stream:
+                    stream.truncate(SHARED_MB << 20)
+            memory = f"memory-backend-file,id=shared,share=on,mem-path={shared},size={SHARED_MB}M"
+            words = (
+                *(*self._qemu.command, *options),
+                *("-kernel", str(self._kernel.image), "-initrd", str(image)),
+                *("-append", self._cmdline, "-serial", f"file:{console}"),
+                *("-object", memory, "-device", "ivshmem-plain,memdev=shared"),
+            )
+            ended, said = self._emulate(words, folder / "said")
+            raw = _read(console, _CONSOLE_MOST)
+            files = exported(_read(shared, SHARED_MB << 20), raw)
+        text = raw.decode(errors="replace").replace("\r", "")
+        if files is None:
+            raise TargetError(f"{ended}{_last_words(text, said)}", _HINT)
+        return files, text
+
+    def _emulate(self, words: Sequence[str], log: Path) -> tuple[str, str]:
+        """How it ended, and what the emulator itself said."""
+        quiet = 'log=$1; shift; exec "$@" >"$log" 2>&1'
+        program = GuardedProgram(("sh", "-c", quiet, "sh", str(log), *words))
+        try:
+            in_time = self._await(program)
+        finally:
+            status = program.close()
+        said = _read(log, _CONSOLE_MOST).decode(errors="replace").strip()
+        if self._stop.is_set():
+            return "it was given up", said
+        if not in_time:
+            within = f"{self._limits_s[0]:.3g} s of processor time"
+            return f"it did not end within {within}, or {self._limits_s[1]:.3g} s", said
+        if status:
+            return f"the emulator ended {ended_words(status)}", said
+        return "it ended without a result", said
+
+    def _await(self, program: GuardedProgram) -> bool:
+        """Whether it ended in time."""
+        busy_s, wall_s = self._limits_s
+        ends = time.monotonic() + wall_s
+        while not self._stop.is_set() and time.monotonic() < ends:
+            if program.wait(_LOOK_S):
+                return True
+            if program.cpu_seconds() > busy_s:
+                return False
+        return False
+
+
+_HINT = "is it a kernel for this machine, with devtmpfs and an initramfs? try --mode functional"
+
+
+def _read(path: Path, most: int) -> bytes:
+    """Of a file, or as much as is allowed."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(most)
+    except OSError:
+        return b""
+
+
+def _last_words(console: str, said: str) -> str:
+    """What a machine, else its emulator, wrote last."""
+    for who, text in (("its console ends", console), ("the emulator said", said)):
+        lines = [re.sub(r"[^ -~]", "", line).strip() for line in text.splitlines()]
+        panic = [line for line in lines if "Kernel panic" in line]  # its trace says less
+        last = [line[:160] for line in panic[:1] or lines if line][-_LAST_LINES:]
+        if last:
+            return f"; {who}: {' / '.join(last)}"
+    return "; its console is empty"

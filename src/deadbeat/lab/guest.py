@@ -1,0 +1,118 @@
+"""A kernel on a machine of the lab: what all boots of a result have in common."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Event
+
+from attrs import field, frozen
+
+from deadbeat.lab.boot import KINDS, Boot, Bootable, Booted, Emulator, Mode, boot, command_line
+from deadbeat.lab.image import ImageFile, image
+from deadbeat.lab.job import JOB, PROGRAM, Job
+from deadbeat.model.errors import UsageError
+
+#: Processor time that a boot may take, s: the kernel's own start for each processor, and a second
+#: of the machine's time (2 s where it computes, 20 where it switches and forks).
+_BOOT_S, _PROCESSOR_S, _SECOND_S = 120.0, 30.0, 150.0
+
+
+@frozen(kw_only=True)
+class Guest:
+    """One kernel, with one command line, on one machine.
+
+    Attributes:
+        program: Our static program for the machine: its first process, and what measures.
+        words: For the kernel's command line.
+        memory: MB.
+        preset: Lines that every job begins with: settings of the machine, services.
+        extra: Further files of the machine, by path.
+        booted: Boots it; a test gives another.
+    """
+
+    qemu: Emulator
+    kernel: Bootable
+    program: Path
+    words: str = ""
+    mode: Mode = "virtual-time"
+    cpus: int = 1
+    memory: int = 512
+    preset: Job = field(factory=Job)
+    extra: Mapping[str, ImageFile] = field(factory=dict)
+    booted: Boot = field(default=boot)
+
+    @property
+    def kind(self) -> str:
+        """Of a platform."""
+        return KINDS[self.mode]
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What a figure depends on beside the program, as results record it."""
+        return {
+            "kernel": self.kernel.name,
+            "image": dict(self.kernel.facts),
+            "mode": self.mode,
+            "emulator": self.qemu.identification if self.mode != "kvm" else "KVM",
+            "cpus": self.cpus,
+            "memory_mb": self.memory,
+            "cmdline": command_line(self.kernel, self.words),
+            "preset": list(self.preset.lines),
+            "extra": hashlib.sha256(image(self.extra)).hexdigest() if self.extra else "",
+        }
+
+    def run(
+        self,
+        job: Job,
+        *,
+        seed: int,
+        seconds: float,
+        more: Mapping[str, ImageFile] | None = None,
+        stop: Event | None = None,
+    ) -> Booted:
+        """Boots it once with ``job``.
+
+        Args:
+            seconds: Of the machine's time in which it is busy.
+            more: Files beside its program and its job, by path.
+            stop: Set from elsewhere: the boot is given up.
+
+        Raises:
+            TargetError: It did not boot, or not to the end of its job.
+        """
+        lines = Job((*self.preset.lines, *job.lines))
+        files = {PROGRAM: ImageFile(self.program.read_bytes(), True), JOB: ImageFile(lines.text)}
+        return self.booted(
+            self.qemu,
+            self.kernel,
+            initramfs=image({**self.extra, **(more or {}), **files}),
+            cmdline=self.words,
+            seed=seed,
+            cpus=self.cpus,
+            memory=self.memory,
+            mode=self.mode,
+            timeout_s=_BOOT_S + _PROCESSOR_S * self.cpus + _SECOND_S * seconds,
+            stop=stop,
+        )
+
+
+def require_room(mode: Mode, wanted: float, cpus: int, *, what: str) -> None:
+    """Refuses work for more than one CPU in virtual time.
+
+    There the processors share one stream of instructions: together they do the work of one, and one
+    that computes keeps the others waiting.
+
+    Args:
+        wanted: CPUs' worth of work.
+
+    Raises:
+        UsageError: It is more than there is.
+    """
+    if mode != "virtual-time" or cpus == 1 or wanted <= 1:
+        return
+    raise UsageError(
+        f"{what} wants {wanted:g} CPUs, and in virtual time {cpus} CPUs do the work of one",
+        f"at most {100 / cpus:.0f} % of each of them; or --smp 1",
+    )

@@ -1,0 +1,353 @@
+"""Kernels to boot: fetched from Debian's packages, or a file of the user's own."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+
+from attrs import evolve, field, frozen
+
+from deadbeat.lab.apt import Apt, Package, lab_folder, locked
+from deadbeat.lab.offers import Offer, kernel_apt, series_of, version_key
+from deadbeat.lab.preempt import Preemption, preemption
+from deadbeat.lab.vmlinux import BootImage, boot_image
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.words import shown
+from deadbeat.model.words import size as size_text
+from deadbeat.store.campaign import free_bytes
+from deadbeat.store.files import atomic_write, read_json, storing, write_json
+from deadbeat.store.serial import structure, to_plain
+from deadbeat.targets.base import Target
+from deadbeat.targets.local import LocalTarget
+
+#: Files of a kernel's folder.
+IMAGE, CONFIG, FACTS = "image", "config", "kernel.json"
+#: Of an uncompressed image with its configuration, bytes; the largest seen is 72 MB.
+_UNPACKED = 80 << 20
+_ETC = Path("/etc/apt")
+_LOOK_SECONDS = 0.2
+
+
+@frozen(kw_only=True)
+class Kernel:
+    """A kernel that can be booted.
+
+    Attributes:
+        name: Its release, as ``uname -r`` says it: ``6.12.117+deb12-rt-amd64``.
+        machine: ``x86_64``, ``aarch64`` or ``riscv64``.
+        flavour: ``amd64``, ``rt-amd64``, ``cloud-amd64``; "own" for a file of the user's.
+        version: Of its packages; "" for a file. ``suite``: where they are.
+        packages: What it comes from: name, version, suite and sha256.
+        banner: What it says of its build.
+        sha256: Of its image.
+        image: What the emulator gets. ``config``: build configuration; None where there is none.
+        preemption: Its models.
+    """
+
+    name: str
+    machine: str
+    flavour: str
+    version: str = ""
+    suite: str = ""
+    packages: tuple[Package, ...] = ()
+    banner: str = ""
+    sha256: str = ""
+    image: Path = Path()
+    config: Path | None = None
+    preemption: Preemption = field(factory=Preemption)
+
+    @property
+    def series(self) -> str:
+        """Major and minor number: ``6.12``."""
+        return series_of(self.name)
+
+    @property
+    def label(self) -> str:
+        """Short name: ``6.12-rt-amd64``; of a user's file its release."""
+        return self.name if self.flavour == "own" else f"{self.series}-{self.flavour}"
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """What results record of it; neither a path nor a mirror."""
+        return {
+            "version": self.version,
+            "suite": self.suite,
+            "packages": [
+                {"name": each.name, "version": each.version, "sha256": each.sha256}
+                for each in self.packages
+            ],
+            "banner": self.banner,
+            "sha256": self.sha256,
+        }
+
+    @classmethod
+    def of_file(
+        cls, path: Path, *, config: Path | None = None, folder: Path | None = None
+    ) -> Kernel:
+        """A kernel of the user's: machine and version are read from the image.
+
+        Args:
+            config: Its build configuration, where the image holds none.
+            folder: Of the lab, where its uncompressed image is kept.
+
+        Raises:
+            DataError: It is no kernel of a machine that the lab emulates.
+            TargetError: It needs a tool that is missing.
+        """
+        folder = folder or lab_folder()
+        found = boot_image(path, LocalTarget(folder=folder))
+        if config is not None:
+            try:
+                found = evolve(found, config=config.read_text(errors="replace"))
+            except OSError as error:
+                raise DataError(f"{config}: {error.strerror}", "give a kernel's .config") from None
+        sha256 = hashlib.sha256(found.data).hexdigest()
+        home = folder / "own" / sha256[:16]
+        return _kept(home, found, cls(name=found.release, machine=found.machine, flavour="own"))
+
+
+def config_options(text: str) -> dict[str, str]:
+    """Build options that are set, without ``CONFIG_``."""
+    return dict(re.findall(r"^CONFIG_(\w+)=(.*)$", text, re.M))
+
+
+def fetched(machine: str | None = None, *, folder: Path | None = None) -> tuple[Kernel, ...]:
+    """Kernels that are here, oldest first.
+
+    Args:
+        machine: Those for it alone. ``folder``: of the lab.
+    """
+    home = (folder or lab_folder()) / "kernels"
+    found = [kernel for path in sorted(home.glob(f"*/{FACTS}")) if (kernel := _read(path))]
+    wanted = [each for each in found if machine in (None, each.machine)]
+    return tuple(sorted(wanted, key=lambda each: (version_key(each.version), each.name)))
+
+
+def named(words: Sequence[str], *, folder: Path | None = None) -> tuple[Kernel, ...]:
+    """Kernels that are here: ``6.12-amd64`` is the newest of its series, else a release.
+
+    Raises:
+        UsageError: One is not here.
+    """
+    here = fetched(folder=folder)
+    found = []
+    for word in words:
+        which = [each for each in here if word in (each.label, each.name)]
+        if not which:
+            raise UsageError(f"kernel {shown(word)} is not here", f"deadbeat lab fetch {word}")
+        found.append(which[-1])
+    return tuple(found)
+
+
+def _read(path: Path) -> Kernel | None:
+    """The kernel of a folder; None where it is not whole."""
+    try:
+        plain = read_json(path, what="kernel", hint="fetch it again")
+        kernel = structure(plain, Kernel, path=path, what="kernel", hint="fetch it again")
+    except DeadbeatError:
+        return None
+    config = path.with_name(CONFIG)
+    image = path.with_name(IMAGE)
+    if not image.is_file():
+        return None
+    return evolve(kernel, image=image, config=config if config.is_file() else None)
+
+
+def _kept(home: Path, found: BootImage, kernel: Kernel) -> Kernel:
+    """``kernel`` with what was found in its image, kept in the folder ``home``."""
+    numbers = re.match(r"(\d+)\.(\d+)", found.release)
+    version = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+    kernel = evolve(
+        kernel,
+        banner=found.banner,
+        sha256=hashlib.sha256(found.data).hexdigest(),
+        preemption=preemption(config_options(found.config), version, found.banner),
+    )
+    new = home.with_name(f"{home.name}.new")
+    with storing(home):
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        atomic_write(new / IMAGE, found.data)
+        if found.config:
+            atomic_write(new / CONFIG, found.config)
+        write_json(new / FACTS, to_plain(evolve(kernel, image=Path(IMAGE), config=None)))
+        shutil.rmtree(home, ignore_errors=True)
+        new.replace(home)
+    return evolve(kernel, image=home / IMAGE, config=home / CONFIG if found.config else None)
+
+
+@frozen(kw_only=True)
+class Fetching:
+    """How far it is.
+
+    Attributes:
+        name: Kernel in hand. ``number``, ``kernels``: which of how many.
+        done, total: Bytes of all of them.
+    """
+
+    name: str = ""
+    number: int
+    kernels: int
+    done: int
+    total: int
+
+
+@frozen(kw_only=True)
+class Fetched:
+    """What a call of `fetch` gave.
+
+    Attributes:
+        kernels: Those that were asked for and are here now.
+        refused: Kernel -> why it is not.
+    """
+
+    kernels: tuple[Kernel, ...] = ()
+    refused: Mapping[str, str] = field(factory=dict)
+
+
+def disk_needed(
+    wanted: Sequence[Sequence[Offer]], *, folder: Path | None = None
+) -> tuple[int, int]:
+    """Bytes to download and bytes that stay, of those that are not here."""
+    home = (folder or lab_folder()) / "kernels"
+    lacking = _lacking(wanted, home)
+    return sum(each[0].size for each in lacking), _UNPACKED * len(lacking)
+
+
+def _lacking(wanted: Sequence[Sequence[Offer]], home: Path) -> list[Sequence[Offer]]:
+    return [each for each in wanted if _read(home / each[0].name / FACTS) is None]
+
+
+def fetch(
+    wanted: Sequence[Sequence[Offer]],
+    *,
+    told: Callable[[Fetching], None] = lambda step: None,
+    target: Target | None = None,
+    folder: Path | None = None,
+    etc: Path = _ETC,
+) -> Fetched:
+    """Gets kernels; those that are here already cost nothing, and a cut download continues.
+
+    What cannot be had does not stop the others.
+
+    Args:
+        wanted: Each with what stands in for it where it cannot be had; see `offers.chosen`.
+        told: Told some times a second how far it is.
+        target: Runs apt and dpkg; this machine, or a script of it. ``etc``: folder of apt.
+        folder: Of the lab.
+
+    Raises:
+        DeadbeatError: The disk has no room for them.
+        TargetError: This is no Debian.
+    """
+    folder = folder or lab_folder()
+    home = folder / "kernels"
+    target = target or LocalTarget(folder=folder)
+    lacking = _lacking(wanted, home)
+    _require_disk(lacking, folder)
+    total, done = sum(each[0].size for each in lacking), 0
+    refused: dict[str, str] = {}
+    got: dict[str, Kernel] = {}
+    for number, choices in enumerate(lacking, 1):
+        step = Fetching(kernels=len(lacking), number=number, done=done, total=total)
+        for offer in choices:
+            kernel = _read(home / offer.name / FACTS)
+            try:
+                if kernel is None:
+                    with locked(folder):
+                        apt = kernel_apt(offer.machine, target, folder, etc)
+                        kernel = _told(offer, evolve(step, name=offer.name), told, apt, folder)
+            except DeadbeatError as error:
+                refused[offer.name] = error.message
+                continue
+            got[choices[0].name] = kernel
+            break
+        done += choices[0].size
+        told(evolve(step, name=choices[0].name, done=done))
+    have = [got.get(each[0].name) or _read(home / each[0].name / FACTS) for each in wanted]
+    return Fetched(kernels=tuple(each for each in have if each), refused=refused)
+
+
+def _told(
+    offer: Offer, step: Fetching, told: Callable[[Fetching], None], apt: Apt, folder: Path
+) -> Kernel:
+    """Fetches one and meanwhile tells how far it is."""
+    packages, home = folder / "packages", folder / "kernels" / offer.name
+    with storing(packages):
+        packages.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(_one, apt, offer, home, packages)
+        while not wait([waiting], timeout=_LOOK_SECONDS).done:
+            here = sum(path.stat().st_size for path in _downloads(offer, packages))
+            told(evolve(step, done=step.done + min(here, offer.size)))
+    return waiting.result()
+
+
+def _require_disk(lacking: Sequence[Sequence[Offer]], folder: Path) -> None:
+    need = _UNPACKED * len(lacking) + max((each[0].size for each in lacking), default=0)
+    free = free_bytes(folder)
+    if need > free:
+        raise DeadbeatError(
+            f"{len(lacking)} kernels take {size_text(need)}, and {folder} has {size_text(free)}",
+            "fetch fewer, or set DEADBEAT_CACHE to a folder with more room",
+        )
+
+
+def _downloads(offer: Offer, packages: Path) -> list[Path]:
+    paths = [packages / Path(each.filename).name for each in offer.packages]
+    return [path for path in paths if path.is_file()]
+
+
+def _one(apt: Apt, offer: Offer, home: Path, packages: Path) -> Kernel:
+    """Fetches and unpacks one.
+
+    Raises:
+        DeadbeatError: It cannot be had, or is not what it should be.
+    """
+    with storing(home):
+        root = home.with_name(f"{home.name}.files")
+        shutil.rmtree(root, ignore_errors=True)
+        root.mkdir(parents=True)
+    config = ""
+    try:
+        for package in offer.packages:
+            path = packages / Path(package.filename).name
+            apt.download_one(package, path)
+            apt.unpack(path, root, *_patterns(offer, package))
+        images = [path for pattern in ("vmlinuz*", "vmlinux*") for path in root.rglob(pattern)]
+        if not images:
+            raise DataError(f"{offer.packages[0].name} holds no kernel", "fetch another one")
+        for path in root.rglob("config*"):
+            config = path.read_text(errors="replace")
+        found = boot_image(images[0], apt.target)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    if found.release != offer.name or found.machine != offer.machine:
+        raise DataError(
+            f"{offer.packages[0].name} holds {found.release} for {found.machine}", "fetch another"
+        )
+    made = Kernel(
+        name=offer.name,
+        machine=offer.machine,
+        flavour=offer.flavour,
+        version=offer.version,
+        suite=offer.suite,
+        packages=offer.packages,
+    )
+    kernel = _kept(home, evolve(found, config=config or found.config), made)
+    for path in _downloads(offer, packages):
+        path.unlink()
+    return kernel
+
+
+def _patterns(offer: Offer, package: Package) -> tuple[str, ...]:
+    """What a package holds of a kernel: image, configuration or both."""
+    if package.name.startswith("linux-base-"):
+        return (f"*/{offer.name}/config",)
+    if package.name.startswith("linux-binary-"):
+        return ("*/vmlinu[xz]*",)
+    return ("./boot/config-*", "./boot/vmlinu[xz]-*")

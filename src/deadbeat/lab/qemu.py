@@ -1,0 +1,184 @@
+"""A QEMU that is new enough: the host's, or one of Debian's packages in a folder of our own.
+
+Version 7.2 stands still with instruction counting, several CPUs and kernels before 6.12.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from attrs import evolve, field, frozen
+
+from deadbeat.lab.apt import OFFLINE, Apt, Package, lab_folder, locked, native_architecture
+from deadbeat.lab.sources import debian_sources, host_sources
+from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.model.words import nearest
+from deadbeat.store.files import storing
+from deadbeat.targets.base import Target
+from deadbeat.targets.local import LocalTarget
+
+OLDEST = 10
+#: Machine -> packages that may hold its emulator.
+PACKAGES = {
+    "x86_64": ("qemu-system-x86",),
+    "aarch64": ("qemu-system-arm",),
+    "riscv64": ("qemu-system-riscv", "qemu-system-misc"),
+}
+#: Folders of firmware below the root of the packages.
+_FIRMWARE = ("usr/share/qemu", "usr/share/seabios", "usr/lib/ipxe/qemu")
+_ETC = Path("/etc/apt")
+_START_SECONDS = 60.0
+
+
+@frozen(kw_only=True)
+class Qemu:
+    """An emulator of one machine.
+
+    Attributes:
+        machine: What it emulates: ``x86_64``, ``aarch64`` or ``riscv64``.
+        program: Its path. ``version``: its numbers.
+        environment: Variables it needs. ``options``: words it needs first.
+    """
+
+    machine: str
+    program: Path
+    version: tuple[int, int, int] = (0, 0, 0)
+    environment: Mapping[str, str] = field(factory=dict)
+    options: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Words that start it, without a shell; those of a machine follow."""
+        words = (f"{name}={value}" for name, value in self.environment.items())
+        env = ("env", *words) if self.environment else ()
+        return (*env, str(self.program), *self.options)
+
+    @property
+    def identification(self) -> str:
+        """Its version in words, for results."""
+        return "QEMU " + ".".join(map(str, self.version))
+
+
+def find_qemu(
+    machine: str,
+    *,
+    oldest: int = OLDEST,
+    target: Target | None = None,
+    folder: Path | None = None,
+    etc: Path = _ETC,
+    say: Callable[[str], None] = lambda line: None,
+) -> Qemu:
+    """The emulator of ``machine``: the host's where it is new enough, else one that was fetched.
+
+    Args:
+        oldest: Version that is new enough.
+        target: Runs the programs; this machine, or a script of it.
+        folder: Of the lab. ``etc``: of apt.
+        say: Told in a line what is fetched.
+
+    Raises:
+        UsageError: There is no such machine.
+        TargetError: None is to be had.
+    """
+    if machine not in PACKAGES:
+        raise UsageError(f"the lab emulates no {machine}", nearest(machine, PACKAGES))
+    folder = folder or lab_folder()
+    target = target or LocalTarget(folder=folder)
+    home = folder / "qemu" / machine
+    found = _of_host(target, machine, oldest) or _of_folder(target, machine, home)
+    if found is None:
+        with locked(folder):
+            found = _of_folder(target, machine, home) or _fetch(target, machine, home, etc, say)
+    return found
+
+
+def _of_host(target: Target, machine: str, oldest: int) -> Qemu | None:
+    program = Path(f"qemu-system-{machine}")
+    return _tried(target, Qemu(machine=machine, program=program), oldest)
+
+
+def _of_folder(target: Target, machine: str, home: Path) -> Qemu | None:
+    """The emulator whose packages were unpacked in ``home``; None where it is not, or not whole."""
+    program = home / "usr/bin" / f"qemu-system-{machine}"
+    if not program.is_file():
+        return None
+    environment = {}
+    if modules := sorted(home.glob("usr/lib/*/qemu")):
+        environment["QEMU_MODULE_DIR"] = str(modules[0])
+    libraries = {path.parent for at in ("usr/lib", "lib") for path in home.glob(f"{at}/*/*.so*")}
+    if libraries:
+        environment["LD_LIBRARY_PATH"] = ":".join(sorted(map(str, libraries)))
+    firmware = [home / each for each in _FIRMWARE]
+    options = [word for path in firmware if path.is_dir() for word in ("-L", str(path))]
+    found = Qemu(machine=machine, program=program, environment=environment, options=tuple(options))
+    return _tried(target, found)
+
+
+def _tried(target: Target, qemu: Qemu, oldest: int = OLDEST) -> Qemu | None:
+    """It with the version that it gives; None where it does not start or is too old."""
+    try:
+        done = target.run([*qemu.command, "--version"], timeout=_START_SECONDS)
+    except TargetError:
+        return None
+    found = re.search(r"version (\d+)\.(\d+)\.(\d+)", done.stdout)
+    if found is None or int(found[1]) < oldest:
+        return None
+    return evolve(qemu, version=(int(found[1]), int(found[2]), int(found[3])))
+
+
+def _fetch(target: Target, machine: str, home: Path, etc: Path, say: Callable[[str], None]) -> Qemu:
+    host = host_sources(etc)
+    suites = tuple(f"{each.suite}-backports" for each in host if "-" not in each.suite)
+    apt = Apt(
+        home.parent.parent,
+        "qemu",
+        tuple(dict.fromkeys((*host, *debian_sources(host, suites)))),
+        native_architecture(target),
+        installed=True,
+        target=target,
+    )
+    refused = apt.update()
+    offered = [each for name in PACKAGES[machine] for each in apt.versions(name)]
+    package = next((each for each in offered if _major(each) >= OLDEST), None)
+    if package is None:
+        have = f"; the newest is {offered[0].version}" if offered else ""
+        raise TargetError(
+            f"no QEMU {OLDEST} or newer for {machine} in the packages of this Debian{have}",
+            refused[0] if refused else OFFLINE,
+        )
+    wanted = apt.lacking(package)
+    say(f"fetching QEMU {package.version} for {machine}: {len(wanted)} packages")
+    new = home.with_name(f"{machine}.new")
+    with storing(home):
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        for deb in apt.download(wanted, home.parent / "packages"):
+            apt.unpack(deb, new)
+            deb.unlink()
+        _trim(new, machine)
+        shutil.rmtree(home, ignore_errors=True)
+        new.replace(home)
+    found = _of_folder(target, machine, home)
+    if found is None:
+        raise TargetError(
+            f"{home}: the QEMU that was fetched does not start", "remove the folder and repeat"
+        )
+    return found
+
+
+def _major(package: Package) -> int:
+    """First number of a version: 10 of ``1:10.0.2+ds-2``."""
+    found = re.match(r"(?:\d+:)?(\d+)", package.version)
+    return int(found[1]) if found else 0
+
+
+def _trim(root: Path, machine: str) -> None:
+    """Removes what no emulation of ``machine`` needs: a package holds several emulators."""
+    for path in (root / "usr/bin").iterdir():
+        if path.name != f"qemu-system-{machine}":
+            path.unlink()
+    for each in ("usr/share/doc", "usr/share/man"):
+        shutil.rmtree(root / each, ignore_errors=True)

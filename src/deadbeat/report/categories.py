@@ -1,0 +1,38 @@
+"""Names of categories below a panel on paper: their turn, and the room they need, in inches."""
+
+from __future__ import annotations
+
+import math
+
+from deadbeat.report.charts import Panel
+
+#: Names of more categories are turned upright, each as wide as this; a letter of one, inches.
+_FEW, _CATEGORY, _LETTER = 8, 0.22, 0.075
+
+
+def width(panel: Panel) -> float:
+    """Of a panel with many categories; 0 of one with few, which may stand beside others."""
+    count = len(panel.categories)
+    return _CATEGORY * count if count > _FEW else 0.0
+
+
+def turn(panel: Panel) -> int:
+    """By how many degrees names of categories are turned that would run into each other."""
+    if sum(map(len, panel.categories)) <= 34:
+        return 0
+    return 25 if len(panel.categories) <= _FEW else 90
+
+
+def below(panel: Panel) -> float:
+    """Inches that turned names of categories need below those that are not."""
+    if not (angle := turn(panel)):
+        return 0.0
+    return max(0.35, _LETTER * max(map(len, panel.categories)) * math.sin(math.radians(angle)))
+
+
+def beside(panel: Panel, panel_width: float) -> float:
+    """Inches that the first name of a category needs left of its panel, turned by a little."""
+    if turn(panel) != 25:
+        return 0.0
+    first = _LETTER * len(panel.categories[0]) * math.cos(math.radians(25))
+    return 0.1 + first - 0.5 * panel_width / len(panel.categories) * 0.9

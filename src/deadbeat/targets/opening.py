@@ -1,0 +1,40 @@
+"""From the word for a machine to its target."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from deadbeat.model.errors import UsageError
+from deadbeat.model.words import shown
+from deadbeat.targets.base import LOCAL
+from deadbeat.targets.local import LocalTarget
+
+if TYPE_CHECKING:
+    from deadbeat.targets.base import Target
+
+#: What a word for another machine begins with -> ``module:class``, which is made of the word.
+SCHEMES = {
+    "ssh": "deadbeat.targets.ssh:SshTarget",
+    "labgrid": "deadbeat.targets.labgrid:LabgridTarget",
+}
+
+
+def open_target(word: str | None) -> Target:
+    """The machine that ``word`` names; None: the one that deadbeat runs on.
+
+    Raises:
+        UsageError: It names none.
+        TargetError: The machine cannot be reached, or used.
+    """
+    if word is None or word == LOCAL:
+        return LocalTarget()
+    scheme, colon, _ = word.partition(":")
+    if not colon or scheme not in SCHEMES:
+        raise UsageError(
+            f"--target: {shown(word)} names no machine",
+            f"write {LOCAL}, ssh://user@host[:port] or labgrid:PLACE",
+        )
+    module, _, name = SCHEMES[scheme].partition(":")
+    target: Target = getattr(import_module(module), name)(word)
+    return target
