@@ -4,9 +4,11 @@ import signal
 
 import pytest
 
-# A suite started in the background of a script inherits SIGINT as ignored, and so would every
-# program that a test interrupts.
+# A suite started in the background of a script inherits SIGINT and SIGQUIT as ignored, by nohup
+# SIGHUP, and so would every program that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.hookimpl(tryfirst=True)

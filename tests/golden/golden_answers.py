@@ -149,13 +149,13 @@ def _runs(row: Any) -> list[Row]:
     written = ("runs/*/*.csv",)
     return [
         row("profile-simulated", "profile", "--quick", *made_up),
-        row("profile-small", "profile", "--cores=1,2", "--replicas=2", *small, *made_up,
+        row("profile-small", "profile", "--cores=1,2", "--sets=2", *small, *made_up,
             files=written),
         row("profile-precision", "profile", "--cores=1,2", *small, "--precision=0.1",
             "--sets-min=5", "--sets-max=8", *made_up),
-        row("profile-sim", "profile", "--cores=1,2", "--replicas=2", *small, *NEW,
+        row("profile-sim", "profile", "--cores=1,2", "--sets=2", *small, *NEW,
             "--executor=sim:cores=2"),
-        row("profile-file", "profile", "--campaign=examples/contention.toml", "--replicas=1",
+        row("profile-file", "profile", "--campaign=examples/contention.toml", "--sets=1",
             "--cores=1,2", "--duration=60ms", *made_up),
         row("stress-simulated", "stress", "--quick", "--sets=5", *made_up, files=written),
         row("stress-file", "stress", "--campaign=examples/random-sets.toml", "--sets=5",
@@ -221,8 +221,8 @@ def _scheduling(row: Any) -> list[Row]:
     rows += [
         row("sched-generate", *drawn),
         row("sched-generate-others", *drawn, "--deadlines=constrained", "--offsets=uniform",
-            "--utilisations=uniform", "--periods=log-uniform", "--period-low=10",
-            "--period-high=99"),
+            "--utilisations=uniform", "--periods=log-uniform", "--period-min=10",
+            "--period-max=99"),
         row("sched-simulate-costs", "sched", "simulate", "examples/sched/vehicle.json",
             "--cost-context-switch=1", "--cost-migration=2", "--json"),
     ]  # fmt: skip

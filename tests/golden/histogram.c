@@ -14,7 +14,8 @@ static void print_value(int64_t value)
 
 static void print_histogram(const struct db_histogram *h)
 {
-    printf("%" PRIu64 " %" PRId64 " %" PRId64 " %.0Lf", h->total, h->min, h->max, (long double)h->sum);
+    char digits[DB_WIDE_DIGITS];
+    printf("%" PRIu64 " %" PRId64 " %" PRId64 " %s", h->total, h->min, h->max, db_wide_text(h->sum, digits));
     for (uint32_t i = 0; i < DB_BUCKETS; i++)
         if (h->counts[i])
             printf(" %u:%" PRIu64, i, h->counts[i]);

@@ -74,5 +74,5 @@ def test_a_row_of_a_day_takes_no_longer_than_its_buckets(said: Callable[[str], l
     (line,) = said(f"r {20_000 * (count - 1)} 20000 {count}\n")
     total, least, most, sum_ns, *counts = line.split()
     assert (int(total), int(least), int(most)) == (count, 0, 20_000 * (count - 1))
-    assert int(sum_ns) == pytest.approx(20_000 * count * (count - 1) // 2, rel=1e-15)
+    assert int(sum_ns) == 20_000 * count * (count - 1) // 2 > 2**64
     assert sum(int(pair.split(":")[1]) for pair in counts) == count

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deadbeat.build.native import Toolchain
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model.jobs import JobTable

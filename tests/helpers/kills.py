@@ -23,6 +23,8 @@ _SETTINGS = (
     "/proc/sysvipc/sem",
     "/proc/mounts",
 )
+#: Where the finished runs of a result lie, whatever its kind.
+_FINISHED = ("jobs", "runs", "chunks")
 _FOLDERS = ("/sys/kernel/tracing/instances", "/dev/shm", "/dev/mqueue")
 
 
@@ -74,8 +76,8 @@ def machine() -> dict[str, str]:
 
 def run_files(folder: Path) -> dict[str, tuple[int, int]]:
     """Finished runs below ``folder``: name -> time of change and size."""
-    files = (path for path in folder.rglob("runs/*/runs/*") if path.suffix in (".json", ".jobs"))
-    files = (*files, *folder.rglob("chunks/*"))
+    results = (each for each in folder.glob("runs/*") if not each.is_symlink())
+    files = [f for each in results for name in _FINISHED for f in each.glob(f"{name}/**/*")]
     return {
         str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.stat().st_size)
         for path in files

@@ -29,9 +29,6 @@ class ScriptedLoads:
     def judging(self) -> bool:
         return bool(self.judged)
 
-    def unavailable(self, target: Target, point: LoadPoint) -> str:
-        return ""
-
     def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningLoad:
         if point.text in self.refused:
             raise TargetError(self.refused[point.text], "")

@@ -10,6 +10,7 @@ import pytest
 from helpers.hardware import LOCK_WAIT
 
 from deadbeat.catalog import Catalog, load_catalog
+from deadbeat.executors.base import Costing
 from deadbeat.executors.calibration import CORES_VISITED
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model.calibration import Calibration
@@ -25,14 +26,7 @@ CROSSING = Path(__file__).parents[1] / "pools" / "crossing"
 
 def calibrated(executor: HardwareExecutor, catalog: Catalog = CATALOG) -> Calibration:
     try:
-        return executor.calibrate(
-            catalog,
-            pool="quick",
-            seconds=1.0,
-            basis="warm",
-            policy="other",
-            progress=lambda _: None,
-        )
+        return executor.calibrate(catalog, Costing(pool="quick", seconds=1.0, policy="other"))
     finally:
         executor.close()
 

@@ -98,7 +98,7 @@ def test_a_simulated_matrix_from_the_package(installed: Path, tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.hardware
 def test_a_real_measurement_from_the_package(installed: Path, tmp_path: Path) -> None:
-    words = "latency --loads idle --engine prober --policy other --seconds 1 --cpus 0"
+    words = "latency --loads idle --engine prober --policy other --duration 1 --cpus 0"
     _run(installed, tmp_path, *words.split())
     assert (tmp_path / "runs/latest/report.html").is_file()
 

@@ -16,7 +16,8 @@ import pytest
 from helpers.hardware import LOCK_WAIT, MS, POOLS, processes_of, stands_above, task, task_set
 from helpers.old_kernel import CLOCK_NANOSLEEP, REFUSED, without_call
 
-from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.emit import emit_batch
 from deadbeat.kinds.latency.guarded import BOUND_PASSED, guarded
 from deadbeat.targets.local import LocalTarget

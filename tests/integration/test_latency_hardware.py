@@ -21,10 +21,13 @@ from deadbeat.model.latency import LoadPoint
 from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.local import LocalTarget
 
-pytestmark = [
-    pytest.mark.hardware,
-    pytest.mark.skipif(shutil.which("stress-ng") is None, reason="stress-ng is not installed"),
-]
+pytestmark = pytest.mark.hardware
+#: What makes the loads: a word of the command lines of its processes.
+MAKERS = {"deadbeat": "\0load\0", "stress-ng": "stress-ng"}
+NO_STRESS_NG = pytest.mark.skipif(shutil.which("stress-ng") is None, reason="no stress-ng here")
+BY_BOTH = pytest.mark.parametrize(
+    "maker", ["deadbeat", pytest.param("stress-ng", marks=[pytest.mark.slow, NO_STRESS_NG])]
+)
 PATIENCE_S = 60.0
 WORDS = ("--loads", "cpu:50", "--engine", "prober", "--repeats", "1", "--no-figures")
 
@@ -51,7 +54,7 @@ def started_below(folder: Path, *, name: str = "") -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            words = (entry / "cmdline").read_text() if entry.name.isdigit() else ""
+            words = (entry / "cmdline").read_text(errors="replace") if entry.name.isdigit() else ""
         except OSError:
             continue
         ours = str(folder) in words and f"--runs\0{folder}" not in words
@@ -70,10 +73,12 @@ def until(condition: Callable[[], Any]) -> Any:
     raise AssertionError("nothing came of it")
 
 
-def test_a_worker_of_a_load_that_stands_still_is_seen() -> None:
+@BY_BOTH
+def test_a_worker_of_a_load_that_stands_still_is_seen(maker: str) -> None:
     cpu = min(os.sched_getaffinity(0))
     with LocalTarget() as target:
-        load = StressLoads((cpu,)).start(target, LoadPoint("timer", 100), seconds=PATIENCE_S)
+        loads = StressLoads((cpu,), maker)
+        load = loads.start(target, LoadPoint("timer", 100), seconds=PATIENCE_S)
         try:
             seen = look_of(target.read_many(FILES, {"load": COMMAND}), target.folder).workers or {}
             assert sorted(worker.kind for worker in seen.values()) == ["itimer", "timer", "timerfd"]
@@ -96,22 +101,26 @@ def measuring(folder: Path) -> bool:
     return begun and bool(started_below(folder, name="\0probe\0"))
 
 
-def test_kill_9_leaves_nothing_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    with start(tmp_path, "--duration", "1s") as killed:
+@BY_BOTH
+def test_kill_9_leaves_nothing_and_the_same_command_goes_on(tmp_path: Path, maker: str) -> None:
+    words = ("--duration", "1s", "--loads-by", maker)
+    with start(tmp_path, *words) as killed:
         until(lambda: measuring(tmp_path))
-        assert started_below(tmp_path, name="stress-ng")
+        assert started_below(tmp_path, name=MAKERS[maker])
         killed.kill()
         killed.communicate()
     until(lambda: not started_below(tmp_path))
     assert not LatencyStore.open(tmp_path / "runs/latency").committed()
     again = subprocess.run(
-        command(tmp_path, "--duration", "1s", "--json"), capture_output=True, text=True, check=False
+        command(tmp_path, *words, "--json"), capture_output=True, text=True, check=False
     )
     # Whether a busy host lets the load reach its share is not asked here: 1 is "no run counts".
     assert again.returncode in (0, 1)
     answer = answer_of(again.stdout)
     assert (answer["planned"], answer["done"], answer["failed"]) == (1, 1, [])
-    (run,) = LatencyStore.open(tmp_path / "runs/latency").runs()
+    store = LatencyStore.open(tmp_path / "runs/latency")
+    assert str(store.platform.details["loads_by"]).startswith(f"{maker} ")
+    (run,) = store.runs()
     assert run.kind == "hardware" and all(
         cpu.cycles + cpu.missed == cpu.expected for cpu in run.cpus
     )
@@ -133,10 +142,12 @@ def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> Non
 
 
 @pytest.mark.slow
-def test_a_load_that_is_killed_makes_its_run_invalid(tmp_path: Path) -> None:
-    with start(tmp_path, "--duration", "3s", "--fail-on", "invalid") as running:
+@BY_BOTH
+def test_a_load_that_is_killed_makes_its_run_invalid(tmp_path: Path, maker: str) -> None:
+    words = ("--duration", "3s", "--fail-on", "invalid", "--loads-by", maker)
+    with start(tmp_path, *words) as running:
         until(lambda: measuring(tmp_path))
-        for number in started_below(tmp_path, name="stress-ng"):
+        for number in started_below(tmp_path, name=MAKERS[maker]):
             with suppress(ProcessLookupError):  # with the first its guard ends all others
                 os.kill(number, signal.SIGKILL)
         _, said = running.communicate(timeout=PATIENCE_S)

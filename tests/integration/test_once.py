@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from helpers.hardware import MS, POOLS, task, task_set
 
-from deadbeat.build.native import Toolchain, link_program
+from deadbeat.build.native import link_program
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.emit import emit_batch
 
 pytestmark = pytest.mark.hardware
@@ -145,12 +146,8 @@ def test_plain_perf_sees_the_tasks(program: Path) -> None:
     perf = shutil.which("perf")
     if perf is None:
         pytest.skip("perf is not installed")
-    done = once(
-        perf, "stat", "-x", ",", "-e", "task-clock,context-switches", program, "once", *QUICK
-    )
+    done = once(perf, "stat", "-x", ",", "-e", "task-clock", program, "once", *QUICK)
     assert done.returncode == 0, done.stderr
-    counts = dict(re.findall(r"^([0-9.]+),[^,]*,([a-z-]+)", done.stderr, re.MULTILINE)[::-1])
-    by_name = {name: float(count) for count, name in counts.items()}
+    clock = re.search(r"^([0-9.]+),[^,]*,task-clock", done.stderr, re.MULTILINE)
     # some 150 jobs of 100 us, in processes that perf's child forked
-    assert by_name["task-clock"] > 12
-    assert by_name["context-switches"] > 120
+    assert clock is not None and float(clock[1]) > 12

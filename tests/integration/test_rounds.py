@@ -12,7 +12,8 @@ import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT, MS, processes_of, stands_above
 
-from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.kinds.interference.engine import REASON, LoadRequest
 from deadbeat.kinds.interference.hardware import HardwareLoad
 from deadbeat.kinds.interference.remedies import RemedyChange

@@ -25,7 +25,8 @@ from helpers.hardware import (
     task_set,
 )
 
-from deadbeat.build.native import NO_TASK_SETS, Toolchain, compile_program, link_program
+from deadbeat.build.native import NO_TASK_SETS, compile_program, link_program
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.emit import emit_batch
 from deadbeat.executors.base import RunRequest
 from deadbeat.executors.tables import SOLO_SAMPLE, plan_slots
@@ -433,10 +434,11 @@ def test_the_template_port_defines_all_that_the_runtime_needs(tmp_path: Path) ->
     main = tmp_path / "main.c"
     main.write_text("int main(void) { return 0; }\n")
     program = compile_program(
-        [main, runtime / "port" / "template" / "port.c"], tmp_path / "out", static=False
+        [main, *(runtime / "port" / "template").glob("port_*.c")], tmp_path / "out", static=False
     )
     defined = {line.split()[-1] for line in _code(program)}
-    header = (runtime / "include" / "deadbeat" / "port.h").read_text()
+    headers = ("port_core.h", "port_host.h")
+    header = "".join((runtime / "include" / "deadbeat" / name).read_text() for name in headers)
     declared = set(re.findall(r"^[a-z_0-9 ]*?[ *](port_[a-z_]+)\(", header, re.MULTILINE | re.I))
     assert len(declared) > 20
     assert declared - defined == set()

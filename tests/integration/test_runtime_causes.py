@@ -26,7 +26,7 @@ from helpers.hardware import (
     task_set,
 )
 
-from deadbeat.build.native import Toolchain
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.executors.base import Hog, Injection, Move, RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model import jobs as j

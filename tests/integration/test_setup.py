@@ -23,6 +23,12 @@ if [ "$1" = -m ] && [ "$2" = venv ]; then
 fi
 """
 
+#: What tests of other machines need.
+ELSEWHERE = (
+    "sshd", "busybox", "qemu-system-riscv64", "qemu-arm-static", "musl-gcc",
+    "aarch64-linux-gnu-gcc", "arm-linux-gnueabihf-gcc", "riscv64-linux-gnu-gcc",
+)  # fmt: skip
+
 
 class Machine:
     """A clone and a PATH of stubs."""
@@ -47,7 +53,7 @@ class Machine:
         self.add("venv-python")
         self.add("id", "echo 0")
         programs = ("gcc", "g++", "make", "apt-get", "chromium", "chromedriver")
-        for name in (*programs, "cyclictest", "stress-ng"):
+        for name in (*programs, *ELSEWHERE, "cyclictest", "stress-ng"):
             self.add(name)
 
     def add(self, name: str, body: str = "") -> None:
@@ -264,6 +270,13 @@ def test_a_python_that_is_too_old_is_said(machine):
     status, said, _ = machine.setup()
     assert status == 1
     assert "Python 3.11 or newer is needed" in said
+
+
+def test_tests_need_compilers_for_other_machines_and_what_runs_their_programs(machine):
+    machine.remove("arm-linux-gnueabihf-gcc", "qemu-arm-static")
+    wanted = "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user-static"
+    assert machine.setup("dev")[2][0] == f"{INSTALL} {wanted}"
+    assert machine.setup("measure")[2] == []
 
 
 def test_tests_need_a_browser(machine):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.hardware import LOCK_WAIT, POOLS, executor, keys, settings, table_of, task, task_set
 
-from deadbeat.build.native import Toolchain
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.emit import task_set_id
 from deadbeat.executors.base import RunRequest
 from deadbeat.executors.hardware import HardwareExecutor

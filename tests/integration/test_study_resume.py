@@ -21,7 +21,7 @@ WORDS = [
     "--utilisation",
     "0.6..0.9:0.1",
 ]
-WORDS += ["--distribution", "randfixedsum:lcm-limit=10000", "--policy", "g-edf,p-edf", "--metrics"]
+WORDS += ["--utilisations", "randfixedsum:lcm-limit=10000", "--policy", "g-edf,p-edf", "--metrics"]
 WORDS += ["--sets", "70", "--no-figures", "--workers", "1", "--name", "s"]
 
 

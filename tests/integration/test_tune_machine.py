@@ -78,7 +78,7 @@ def test_odd_values_come_back(journal: Journal) -> None:
 
 def test_odd_values_come_back_after_a_block(journal: Journal) -> None:
     odd = _state()
-    with applied(journal._target, WANTED, reason="test", journal=journal):
+    with applied(journal.target, WANTED, reason="test", journal=journal):
         assert _state() != odd
     assert _state() == odd
 

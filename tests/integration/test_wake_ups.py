@@ -15,7 +15,8 @@ import pytest
 from helpers.hardware import LOCK_WAIT, POOLS, executor, processes_of
 from helpers.old_kernel import PIDFD_OPEN, REFUSED, without_call
 
-from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.kinds.latency.engines import Request
 from deadbeat.kinds.latency.prober import ProberEngine, cpu_latency, parsed

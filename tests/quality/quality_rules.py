@@ -23,6 +23,7 @@ LAYERS = (
     "trace",
     "settings",
     "host",
+    "lab",
     "targets",
     "emit",
     "synthesis",
@@ -34,8 +35,8 @@ LAYERS = (
     "model",
 )
 MAY_PRINT = ("cli",)
-MAY_START_PROCESSES = ("targets", "build")
-MAY_WRITE_FILES = ("store", "build", "report")
+MAY_START_PROCESSES = ("targets", "build", "lab")
+MAY_WRITE_FILES = ("store", "build", "report", "lab")
 MAY_IMPORT_NATIVE = ("sched",)
 
 LINES_MAX = 600

@@ -21,6 +21,7 @@ EXCEPTIONS = {
     ("write", "src/deadbeat/targets/marks.py"): "shared memory of a running program, no result",
     ("write", "src/deadbeat/executors/hardware.py"): "a list for the runtime to read, no result",
     ("write", "src/deadbeat/targets/fake.py"): "get() copies a file of the target to this host",
+    ("write", "src/deadbeat/targets/ssh.py"): "get() copies a file of the target to this host",
 }
 
 SOURCE_RULES: dict[str, Callable[[str, str], list[str]]] = {
@@ -94,6 +95,7 @@ def test_imports_are_declared_dependencies():
     project = tomllib.loads(tracked()["pyproject.toml"])["project"]
     extras = project["optional-dependencies"]
     optional = [*rules.names_of(extras["cluster"]), *rules.names_of(extras["plots"])]
+    optional += rules.names_of(extras["labgrid"])
     # pandas is offered where it is installed, see decision 0002.
     declared = [*rules.names_of(project["dependencies"]), *optional, "pandas"]
     found = [

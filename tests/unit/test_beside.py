@@ -20,7 +20,6 @@ from deadbeat.cli.main import main
 from deadbeat.experiment.base import Experiment, Kept, Lost, Todo, Watcher
 from deadbeat.experiment.run import run
 from deadbeat.kinds.contention.facts import labels
-from deadbeat.kinds.latency.begin import idle_only
 from deadbeat.kinds.latency.spec import spec_dict, specify
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.results import Summary
@@ -178,7 +177,6 @@ def test_a_command_to_repeat_leaves_the_program_alone() -> None:
     words = ["latency", "--fresh", "--loads", "cpu:50", "--beside", "--", "./c", "--fresh"]
     again = "deadbeat latency --loads cpu:50 --beside --retry -- ./c --fresh"
     assert to_repeat(words, "--retry") == again
-    assert " ".join(idle_only(words)).endswith("--beside --loads idle -- ./c --fresh")
 
 
 @pytest.mark.hardware

@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.stats.binomial import (
@@ -24,6 +24,7 @@ def slow_at_most(successes: int, values: int, share: float) -> float:
     )
 
 
+@settings(deadline=None)  # the first imports scipy
 @given(st.integers(1, 200), st.floats(0.001, 0.999), st.data())
 def test_the_distribution_is_the_sum_of_its_terms(
     values: int, share: float, data: st.DataObject
@@ -43,6 +44,7 @@ def test_bounds_are_those_of_clopper_and_pearson(successes: int, values: int, bo
     assert upper_bound(successes, values) == pytest.approx(bound, rel=1e-4)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 30), st.integers(100, 10_000_000))
 def test_a_bound_is_where_so_few_become_improbable(successes: int, values: int) -> None:
     bound = upper_bound(successes, values)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from helpers.campaigns import TINY, begin, example_catalog, run, tiny_spec
 
+from deadbeat.executors.base import Costing
 from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.executors.tables import plan_slots
 from deadbeat.kinds.contention.plan import (
@@ -158,10 +159,8 @@ ROW = {"per_core": 3, "deadline_factor": 40, "sync_share": [1], "contended_ratio
 @pytest.mark.parametrize("layer", [{}, {"tasks": {"per_core": 12}}, {"loaded": ROW}])
 def test_no_run_is_longer_than_its_bound(layer: dict[str, Any]) -> None:
     spec = tiny_spec(layer)
-    how, costs = spec.run.settings, FakeExecutor().calibrate(
-        example_catalog(), pool="quick", seconds=1, basis="warm", policy="fifo",
-        progress=lambda _: None,
-    )  # fmt: skip
+    how = spec.run.settings
+    costs = FakeExecutor().calibrate(example_catalog(), Costing(pool="quick", seconds=1))
     wall_s = 0.0
     for key in plan(spec):
         made = synthesise(parameters(spec, key), example_catalog(), costs, set_seed(spec, key))

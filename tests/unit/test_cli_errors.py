@@ -121,6 +121,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "--utilisation: 3 tasks on a core reach 1.2 to 3, found 0.5 (raise --utilisation, lower"
             " --utilisation-min or",
         ),
+        (("selftest", "--executor", "freertos"), 2, "the self-test is about a real machine (drop"),
         (("selftest", "--simulated", "--duration", "-1"), 2, '--duration: "-1" is out of range ('),
     ],
 )

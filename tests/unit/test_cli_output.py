@@ -31,7 +31,7 @@ def events() -> list[Phase | Started | RunDone | RunFailed]:
         Phase(name="calibration", share=0.5),
         Started(total=100, done=0, failed=0, eta_s=100),
         *done[:50],
-        RunFailed(key=KEY, reason="it broke", done=50, total=100, eta_s=1),
+        RunFailed(key=KEY, reason="it broke"),
         *done[50:],
     ]
 

@@ -40,8 +40,8 @@ def test_what_only_measures_does_without(tmp_path):
     done = without_core(
         tmp_path,
         "doctor",
-        "latency --simulated --duration 1 --repeats 3 --loads idle --no-figures",
-        "load --simulated --quick --no-figures",
+        "latency --simulated --duration 1 --repeats 1 --loads idle --no-figures",
+        "load --simulated --quick --repeats 1 --no-figures",
         "run --simulated --no-figures -- true",
         "show runs/latency",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.stats.evt_fit import Fit, anderson_darling, fit, fit_p
@@ -70,6 +70,7 @@ def test_the_survival_function_is_that_of_the_family(
     assert found == pytest.approx(survivals, rel=1e-6)
 
 
+@settings(deadline=None)  # the first imports scipy
 @given(st.floats(-0.9, 0.9), st.floats(1e-6, 0.5))
 def test_levels_invert_the_survival_function(shape: float, share: float) -> None:
     found = known(shape)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers.campaigns import example_catalog
 
-from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.base import Costing, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.simulated import FakeExecutor, Faults, parse_simulated
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import RunError, UsageError
@@ -20,9 +20,7 @@ from deadbeat.store.jobfile import find_inconsistency, job_file_buffers, read_jo
 from deadbeat.synthesis import SynthesisParameters, synthesise
 
 SETTINGS = RunSettings(seconds=0.2)
-CALIBRATION = FakeExecutor().calibrate(
-    example_catalog(), pool="full", seconds=1, basis="warm", policy="fifo", progress=lambda _: None
-)
+CALIBRATION = FakeExecutor().calibrate(example_catalog(), Costing(pool="full", seconds=1))
 
 
 def task_set(
@@ -136,9 +134,7 @@ def test_without_real_time_priority_protocols_are_refused_by_name() -> None:
     catalog = example_catalog()
     needy = attrs.evolve(catalog.fragments["mutex"], requires=("priority-ceiling",))
     catalog = type(catalog)(fragments={**catalog.fragments, "mutex": needy})
-    found = FakeExecutor().calibrate(
-        catalog, pool="full", seconds=1, basis="warm", policy="other", progress=lambda _: None
-    )
+    found = FakeExecutor().calibrate(catalog, Costing(pool="full", seconds=1, policy="other"))
     assert set(found.refused) == {"mutex/1", "mutex/4", "mutex/16"}
     assert not set(found.refused) & set(found.costs)
     assert FakeExecutor().unavailable(catalog, policy="fifo") == {}

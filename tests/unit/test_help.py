@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from deadbeat.cli._help import OPTIONS, PLACED, RENAMED, VERBS
+from deadbeat.cli._help import OPTIONS, PLACED, VERBS
 from deadbeat.cli.main import main, root
 
 #: A line that begins so leans on the line above it, or has no verb and no noun of its own.
@@ -160,26 +160,3 @@ def test_verbs_stand_under_titles(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_tables_name_options_once() -> None:
     listed = [name for names in OPTIONS.values() for name in names.replace("|", " ").split()]
     assert len(listed) == len(set(listed)) == len(PLACED)
-
-
-@pytest.mark.parametrize("verb", sorted(RENAMED))
-def test_an_old_name_stands_for_one_that_exists(verb: str) -> None:
-    (command,) = [each for words, each in commands(root) if words.split()[-1] == verb]
-    names = {name for option in command.params for name in option.opts}
-    for old, new in RENAMED[verb].items():
-        assert old not in names
-        assert new in names
-
-
-def test_an_old_name_is_accepted_with_a_note(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("sched", "generate", "--low", "0.1", "--tasks=2")
-    assert main(words) == 0
-    told, noted = capsys.readouterr()
-    assert "deadbeat: --low is now called --utilisation-min\n" in noted
-    assert main(("sched", "generate", "--utilisation-min=0.1", "--tasks=2")) == 0
-    assert capsys.readouterr() == (told, "")
-
-
-def test_both_names_of_an_option_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(("sched", "generate", "--low", "0.1", "--utilisation-min", "0.2")) == 2
-    assert "--utilisation-min and --low mean the same" in capsys.readouterr().err

@@ -5,10 +5,23 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from deadbeat.kinds.latency.loads import LOADS, PROGRAM, strengths
-from deadbeat.kinds.latency.stress import Look, StressLoads, Worker, asked_of, did, workers_of
+from deadbeat.kinds.latency.begin import loaded_otherwise
+from deadbeat.kinds.latency.loads import LOADS, strengths
+from deadbeat.kinds.latency.observe import differing_loads, matrix_of
+from deadbeat.kinds.latency.stress import (
+    Look,
+    StressLoads,
+    Worker,
+    asked_of,
+    did,
+    makers_of,
+    workers_of,
+)
 from deadbeat.model.errors import TargetError
+from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import IDLE, PROFILES, LoadPoint
+from deadbeat.model.platform import Platform, differing_platforms
+from deadbeat.store.files import tool_version
 from deadbeat.targets.base import Completed
 from deadbeat.targets.fake import Conversation, FakeTarget
 
@@ -16,8 +29,10 @@ STAT = "cpu  0 0 0 0\ncpu0 {0} 0 0 {1} 0 0 0 0 0 0\ncpu1 {0} 0 0 {1} 0 0 0 {2} 0
 RUNTIME = "/fake/runtime"
 
 
-def machine(conversation: Conversation | None = None, *, installed: int = 0) -> FakeTarget:
-    there = Completed(argv=("sh",), returncode=installed, stdout="", stderr="")
+def machine(
+    conversation: Conversation | None = None, *, installed: str = "version 0.15.06 (gcc)"
+) -> FakeTarget:
+    there = Completed(argv=("sh",), returncode=0 if installed else 127, stdout=installed, stderr="")
     return FakeTarget(
         files={"/proc/stat": STAT.format(0, 0, 0)},
         commands={"sh": there},
@@ -33,9 +48,9 @@ def test_every_profile_describes_itself() -> None:
     assert set(LOADS) == set(PROFILES)
     for name, profile in LOADS.items():
         commands = profile.commands(100, (0, 3))
-        assert commands and all(argv[0] == PROGRAM for argv in commands), name
+        assert commands, name
         asked = " ".join(word for argv in commands for word in argv)
-        assert "0,3" in asked or {"0", "3"} <= {argv[2] for argv in commands}, name
+        assert "0,3" in asked or {"0", "3"} <= {argv[1] for argv in commands}, name
         # Nothing real-time, nothing endless outside its folder.
         assert "sched" not in asked and "--all" not in asked
     assert LOADS["cpu"].commands(0, (0, 1)) == ()
@@ -141,18 +156,32 @@ def test_a_load_runs_under_the_guard_is_counted_and_ends() -> None:
 
 
 def test_the_idle_machine_starts_nothing_and_needs_nothing() -> None:
-    target = machine(installed=1)
-    assert loads().unavailable(target, IDLE) == ""
+    target = machine()
     load = loads().start(target, IDLE, seconds=1.0)
     load.begin()
     said = load.end()
     assert said.commands == () and said.workers == {} and not target.processes
 
 
-def test_a_program_that_is_missing_is_named_with_its_package() -> None:
-    assert loads().unavailable(machine(), LoadPoint("io", 100)) == ""
-    why = loads().unavailable(machine(installed=1), LoadPoint("io", 100))
-    assert "stress-ng is not installed" in why and "apt-get install" in why
+def test_stress_ng_makes_the_loads_where_it_is_installed_else_deadbeat() -> None:
+    there, bare = machine(), machine(installed="")
+    assert makers_of(there) == makers_of(there, "stress-ng") == "stress-ng 0.15.06"
+    assert makers_of(there, "deadbeat") == makers_of(bare) == f"deadbeat {tool_version()}"
+    with pytest.raises(TargetError, match="no stress-ng") as refused:
+        makers_of(bare, "stress-ng")
+    assert "apt-get install" in refused.value.hint
+
+
+def test_deadbeat_makes_the_same_load_with_the_same_options() -> None:
+    target = machine()
+    load = StressLoads((0, 1), "deadbeat 1.0", program=lambda _: RUNTIME, sleep=lambda _: None)
+    running = load.start(target, LoadPoint("io", 50), seconds=1.0)
+    running.begin()
+    said = running.end()
+    running.stop()
+    words = " ".join(LOADS["io"].commands(50, (0, 1))[0])
+    assert said.commands == (f"db-load {words}",)
+    assert f" -- {RUNTIME} load {words} --temp-path /fake --quiet" in " ".join(target.calls[-1])
 
 
 def dying(line: str) -> Conversation:
@@ -204,3 +233,24 @@ def test_a_load_that_ends_at_once_is_refused_and_leaves_nothing() -> None:
             target, LoadPoint("cpu", 50), seconds=1.0
         )
     assert not any(process.running for process in target.processes)
+
+
+def test_loads_of_another_program_begin_another_folder_and_are_named_where_two_are_compared() -> (
+    None
+):
+    def made(**details: str) -> Platform:
+        return attrs.evolve(example_platform(), details=details)
+
+    older, newer = made(loads_by="stress-ng 0.15"), made(loads_by="stress-ng 0.18")
+    ours, unknown = made(loads_by="deadbeat 1.0"), made()
+    assert [*loaded_otherwise(older, ours)] == ["was begun with loads by stress-ng"]
+    assert not [*loaded_otherwise(older, newer), *loaded_otherwise(unknown, ours)]
+    sides = [attrs.asdict(each) for each in (older, ours, unknown)]
+    told = ["loads_by: stress-ng 0.15 | deadbeat 1.0"]
+    assert differing_platforms(sides[0], sides[1]) == told
+    assert differing_platforms(sides[0], sides[2]) == []
+    named = zip("abc", sides, strict=True)
+    one, two, three = (matrix_of((), name=n, path=n, platform=p) for n, p in named)
+    (found,) = differing_loads((one, two, three))
+    assert "a by stress-ng 0.15, b by deadbeat 1.0" in found.message
+    assert not [*differing_loads((one, one, three))]

@@ -106,7 +106,6 @@ def test_wrong_words_are_refused_in_one_line(
             "--quick and --preset paper exclude each other (drop one)",
         ),
         (["--fail-on", "mises"], '--fail-on: "mises" is not a choice (did you mean misses?)'),
-        (["--budget", "2ms", "--round", "5ms"], "--round and --budget mean the same"),
     ],
 )
 def test_an_option_of_the_other_form_is_refused(

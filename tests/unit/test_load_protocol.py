@@ -1,4 +1,4 @@
-"""Truth: the text that runtime/src/rounds.c writes."""
+"""Truth: the text that runtime/src/host/rounds.c writes."""
 
 from __future__ import annotations
 

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.build.native import Toolchain, runtime_library
+from deadbeat.build.native import runtime_library
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.model.errors import BuildError
 
 #: Makes an empty file of whatever it is to compile.
 CC = """#!/bin/sh
 [ "$1" = --version ] && echo "cc 1.0" && exit
+[ "$1" = -E ] && printf '#define %s\n' '__linux__ 1' '__x86_64__ 1' 'DB_KERNEL_HEADERS 1' \\
+    '__BYTE_ORDER__ __ORDER_LITTLE_ENDIAN__' && exit
 while [ $# -gt 0 ]; do [ "$1" = -o ] && : > "$2"; shift; done
 """
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.build.native import Toolchain, compile_program, fragment_index_source, native_root
+from deadbeat.build.native import compile_program, fragment_index_source, native_root
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.catalog import Catalog, load_catalog
 
 RUNTIME = native_root() / "runtime"
@@ -28,7 +29,7 @@ THREADS = ("-O1", "-g", "-fsanitize=thread")
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     """The NS pool alone: a mistake in another pool is not this module's matter."""
     root = tmp_path_factory.mktemp("pools")
@@ -68,18 +69,18 @@ def sources_of(names: Sequence[str] = NAMES) -> list[Path]:
     return [POOL / f"{name}.c" for name in names]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return build_driver(tmp_path_factory.mktemp("measured"), sources_of())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address_driver(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("address")
     return build_driver(folder, sources_of(), flags=ADDRESS_AND_UNDEFINED, static=False)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def thread_driver(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("threads")
     return build_driver(folder, sources_of(), flags=THREADS, static=False)
@@ -200,7 +201,7 @@ ALTERED = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def altered_driver(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("altered")
     sources = []

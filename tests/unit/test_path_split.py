@@ -9,7 +9,8 @@ from helpers.wake_ups import cpu, result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.host.machine import Machine, read_machine
 from deadbeat.kinds.latency.cyclictest import CyclictestEngine
 from deadbeat.kinds.latency.engines import Measured, Request, SimulatedEngine
@@ -534,9 +535,18 @@ def test_a_traced_run_is_another_than_the_one_that_counts() -> None:
 
 
 def test_the_worst_of_a_long_run_has_its_cause_and_the_run_says_that_it_was_traced() -> None:
-    target = machine(SHELL, text_of(*usual()))
+    heard: list[str] = []
+
+    def answer(line: str) -> tuple[str]:
+        heard.append(line)
+        return ("ok 0",)
+
+    shell = Conversation(greeting=("ready /instance",), answer=answer)
+    target = machine(shell, text_of(*usual()))
     request = Request(cpus=(1, 2), seconds=60, break_ns=5000)
     measured = ProberEngine().measure(target, request)
+    # the trace stays there until the run is over, which may be behind a network
+    assert heard == ["on", "off", "save /fake/trace", "on", "forget /fake/trace"]
     (options,) = measured_options(target)
     assert (options["--break-ns"], options["--break-file"]) == ("5000", "/instance/tracing_on")
     assert measured.split[0].worst.latency_ns == 6200

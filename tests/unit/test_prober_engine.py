@@ -7,7 +7,8 @@ import json
 import pytest
 from helpers.wake_ups import counted, cpu, result
 
-from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.kinds.latency.engines import Request
 from deadbeat.kinds.latency.prober import ProberEngine, cpu_latency, parsed, problems_of
 from deadbeat.model.errors import DataError, TargetError
@@ -118,3 +119,18 @@ def test_without_a_real_time_policy_there_is_no_priority() -> None:
 def test_a_program_that_gives_up_says_why(lines: tuple[str, ...], said: str) -> None:
     with pytest.raises(TargetError, match=said):
         ProberEngine().measure(machine("", *lines), Request(cpus=(0,), seconds=1))
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        {"version": 1},
+        {"version": 1, "interval_ns": 1, "cpus": 5},
+        result(cpu(block_periods="x")),
+        result(cpu(), held=7) | {"interval_ns": "y"},
+    ],
+)
+def test_a_program_that_leaves_something_else_is_an_error_of_the_target(plain: object) -> None:
+    target = machine(json.dumps(plain), "threads 0 77", "done 0 5000000")
+    with pytest.raises((TargetError, DataError), match=r"makes no sense|is damaged"):
+        ProberEngine().measure(target, Request(cpus=(3,), seconds=1))

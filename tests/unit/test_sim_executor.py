@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers.campaigns import example_catalog
 
-from deadbeat.executors.base import RunRequest, RunSettings
+from deadbeat.executors.base import Costing, RunRequest, RunSettings
 from deadbeat.executors.metrics import job_columns
 from deadbeat.executors.simulated import SimExecutor, parse_simulated
 from deadbeat.kinds.contention.predict import (
@@ -28,9 +28,7 @@ from deadbeat.sched.simulator import simulate_jobs
 from deadbeat.store.jobfile import find_inconsistency
 from deadbeat.synthesis import SynthesisParameters, synthesise
 
-CALIBRATION = SimExecutor().calibrate(
-    example_catalog(), pool="full", seconds=1, basis="warm", policy="fifo", progress=lambda _: None
-)
+CALIBRATION = SimExecutor().calibrate(example_catalog(), Costing(pool="full", seconds=1))
 
 
 def task_set(cores: int, tasks: int, factor: int = 10) -> TaskSet:

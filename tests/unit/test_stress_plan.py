@@ -11,6 +11,7 @@ import attrs
 import pytest
 from helpers.campaigns import example_catalog
 
+from deadbeat.executors.base import Costing
 from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.kinds.contention.plan import (
     batches,
@@ -150,15 +151,7 @@ def test_groups_that_differ_in_critical_cores_alone_draw_the_same_sets_side_by_s
 def test_a_shielded_set_has_its_critical_tasks_on_the_first_cores_alone() -> None:
     executor = FakeExecutor(cores=4)
     spec = stress(cores="4", sets=3, critical_cores=1, sync_share=1, per_core=2)
-    costs = executor.calibrate(
-        example_catalog(),
-        pool="quick",
-        seconds=1,
-        basis="warm",
-        policy="fifo",
-        layout="default",
-        progress=lambda share: None,
-    )
+    costs = executor.calibrate(example_catalog(), Costing(pool="quick", seconds=1))
     for key in plan(spec):
         task_set = Synthesiser(example_catalog(), costs).synthesise(
             parameters(spec, key), set_seed(spec, key)

@@ -51,6 +51,16 @@ def test_paired_comparison_counts_only_what_differs() -> None:
     assert compare_paired(a, a) == (0, 0, 0)
 
 
+def test_paired_comparison_tells_apart_as_the_sign_test() -> None:
+    # Critical values of the two-sided sign test at 5 %, by n.
+    for n, most in ((6, 0), (20, 5), (50, 17), (100, 39)):
+        for fewer, order in ((most, 1), (most + 1, 0)):
+            only_a = np.arange(n) >= fewer
+            assert compare_paired(only_a, ~only_a) == (order, n - fewer, fewer)
+    half = np.arange(40_000) % 2 == 0
+    assert compare_paired(half, ~half)[0] == 0
+
+
 def test_means_of_one_set_are_never_told_apart() -> None:
     one = Mean.of(np.array([5.0]))
     many = Mean.of(np.array([1.0, 1.1, 0.9, 1.0]))

@@ -24,6 +24,8 @@ from deadbeat.build.native import compile_program, fragment_index_source, native
 ROOT = native_root()
 SOURCES = {path.stem: path for path in sorted((ROOT / "fragments" / "sy").glob("*.c"))}
 DRIVER = ROOT / "runtime" / "tests" / "sy_stress.c"
+#: What the fragments call of the port.
+PORT = ROOT / "runtime" / "port" / "linux" / "port_memory.c"
 ASAN = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 TSAN = ("-O1", "-g", "-fsanitize=thread")
 LAYOUTS = ((1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (3, 2), (4, 2))
@@ -74,7 +76,7 @@ def build(folder: Path, name: str, sources: Sequence[Path], flags: Sequence[str]
     index.write_text(fragment_index_source([path.stem for path in sources]))
     static = not any("sanitize" in flag for flag in flags)
     program = folder / name
-    return compile_program([DRIVER, index, *sources], program, flags=flags, static=static)
+    return compile_program([DRIVER, PORT, index, *sources], program, flags=flags, static=static)
 
 
 def stress_with(program: Path, folder: Path) -> Stress:
@@ -240,9 +242,9 @@ def test_no_ipc_object_or_file_survives_a_run(tmp_path: Path, plain: Stress) -> 
 
 
 def test_the_name_of_a_message_queue_is_gone_while_it_is_used() -> None:
-    text = (ROOT / "runtime/include/deadbeat/sy/mq_posix.h").read_text()
+    text = (ROOT / "runtime/port/posix/port_objects.h").read_text()
     opened, unlinked = text.index("mq_open(name"), text.index("mq_unlink(name")
-    assert "return" not in text[opened:unlinked]
+    assert text[opened:unlinked].count("return") == 1  # of the unlinking itself
 
 
 # --- damage that must be noticed ------------------------------------------------------------
@@ -278,10 +280,15 @@ NO_MUTEX = Damage(
 NO_SEMOP = Damage(
     (("int error = db_semaphore_sysv_change(resource, -1);", "int error = 0;"),), calls=1_000
 )
-NO_SEM_WAIT = Damage((("result = sem_wait(semaphore);", "result = semaphore == NULL;"),))
+NO_TAKE = Damage((("port_semaphore_take(&object->semaphore)", "0"),))
 DAMAGES = {
     "mutex_normal": NO_MUTEX,
-    "mutex_inherit": NO_MUTEX,
+    "mutex_inherit": Damage(
+        (
+            ("int error = port_mutex_lock(&object->mutex);", "int error = 0;"),
+            ("error = port_mutex_unlock(&object->mutex);", "error = 0;"),
+        )
+    ),
     "mutex_ceiling": NO_MUTEX,
     "mutex_robust": NO_MUTEX,
     "rwlock": Damage(
@@ -291,8 +298,8 @@ DAMAGES = {
             ("error = pthread_rwlock_unlock(&object->lock);", "error = 0;"),
         )
     ),
-    "semaphore_posix": NO_SEM_WAIT,
-    "semaphore_posix_scarce": NO_SEM_WAIT,
+    "semaphore_posix": NO_TAKE,
+    "semaphore_posix_scarce": NO_TAKE,
     "semaphore_sysv": NO_SEMOP,
     "semaphore_sysv_scarce": NO_SEMOP,
     "condvar_queue": Damage(
@@ -315,7 +322,7 @@ DAMAGES = {
     "pipe": wrong_payload("record"),
     "eventfd": Damage((("EFD_SEMAPHORE | EFD_CLOEXEC", "EFD_CLOEXEC"),)),
     "socket_pair": wrong_payload("message"),
-    "futex": Damage((("uint32_t found = FREE;", "uint32_t found = atomic_load(state);"),)),
+    "futex": Damage((("unsigned found = FREE;", "unsigned found = atomic_load(state);"),)),
     "signal_realtime": Damage(
         (("sigtimedwait(&set, &info, &second);", "SIGRTMAX; (void)second;"),), calls=1_000
     ),
@@ -352,7 +359,7 @@ DAMAGES = {
 def damaged_source(name: str, damage: Damage, folder: Path) -> Path:
     """A copy of the fragment with its headers pasted in and the damage done."""
     text = SOURCES[name].read_text()
-    include = re.compile(r'^#include "(deadbeat/sy/(?!common|message|futex)\w+\.h)"$', re.M)
+    include = re.compile(r'^#include "(deadbeat/sy/(?!common|message)\w+\.h)"$', re.M)
     text = include.sub(lambda m: (ROOT / "runtime/include" / m[1]).read_text(), text)
     for old, new in damage.edits:
         assert old in text, f"{name}: the damage does not fit the source any more: {old}"

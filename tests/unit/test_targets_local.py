@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import shutil
 import subprocess
@@ -56,70 +55,6 @@ def test_it_satisfies_the_protocols(target):
         assert seam.kind == "hardware"
 
 
-def test_run_returns_status_and_both_outputs(target):
-    done = target.run(["sh", "-c", "printf out; printf err >&2; exit 7"])
-    assert (done.returncode, done.stdout, done.stderr) == (7, "out", "err")
-
-
-def test_run_of_a_command_killed_by_a_signal_is_negative(target):
-    assert target.run(["sh", "-c", "kill -9 $$"]).returncode == -9
-
-
-def test_run_replaces_bytes_that_are_not_utf8(target):
-    assert target.run(["printf", "\\377"]).stdout == "\N{REPLACEMENT CHARACTER}"
-
-
-def test_run_kills_what_does_not_end_in_time_even_with_grandchildren_on_its_pipes(target):
-    with pytest.raises(TargetError, match=r"did not end within 0\.2 s"):
-        target.run(["sh", "-c", "sleep 3; true"], timeout=0.2)
-
-
-@pytest.mark.parametrize("how", ["run", "start"])
-def test_a_missing_program_is_named(target, how):
-    with pytest.raises(TargetError, match="no program no-such-program"):
-        getattr(target, how)(["no-such-program"])
-
-
-@pytest.mark.parametrize("how", ["run", "start"])
-def test_a_file_that_is_not_a_program_is_refused(target, how, tmp_path):
-    file = tmp_path / "data"
-    file.write_text("x")
-    with pytest.raises(TargetError, match="may not be executed"):
-        getattr(target, how)([str(file)])
-
-
-def test_a_conversation_in_lines(target):
-    with target.start([sys.executable, "-c", ECHO]) as process:
-        assert process.read_line(timeout=30) == "ready"
-        process.write_line("one")
-        process.write_line("two")
-        assert process.read_line(timeout=30) == "got one"
-        assert process.read_line(timeout=30) == "got two"
-        process.write_line("three")
-        done = process.close(timeout=30)
-    assert (done.returncode, done.stdout, done.stderr) == (3, "got three\n", "bye\n")
-    assert process.stderr() == "bye\n"
-
-
-def test_the_end_of_output_is_none_and_an_unfinished_last_line_is_kept(target):
-    with target.start(["printf", "a\\nlast"]) as process:
-        assert process.read_line(timeout=30) == "a"
-        assert process.read_line(timeout=30) == "last"
-        assert process.read_line(timeout=30) is None
-
-
-def test_silence_is_an_error_that_quotes_the_last_words_and_loses_nothing(target):
-    script = r"echo why >&2; printf 'first\nhalf'; read go; echo ' done'"
-    with target.start(["sh", "-c", script]) as process:
-        assert process.read_line(timeout=30) == "first"
-        with pytest.raises(TargetError) as caught:
-            process.read_line(timeout=0.01)
-        assert "did not answer within 0.01 s" in caught.value.message
-        assert caught.value.hint == "it said: why"
-        process.write_line("go")
-        assert process.read_line(timeout=30) == "half done"
-
-
 def test_writing_to_a_command_that_does_not_listen_is_an_error(target):
     with target.start(["sh", "-c", "exec <&-; echo deaf; exec cat /dev/null"]) as process:
         assert process.read_line(timeout=30) == "deaf"
@@ -128,20 +63,6 @@ def test_writing_to_a_command_that_does_not_listen_is_an_error(target):
         process.close(timeout=30)
         with pytest.raises(TargetError, match="no longer listens"):
             process.write_line("x")
-
-
-def test_close_kills_what_ignores_it(target):
-    process = target.start([sys.executable, "-c", STUBBORN])
-    assert process.read_line(timeout=30) == "ready"
-    with pytest.raises(TargetError, match="was killed"):
-        process.close(timeout=0.1)
-    assert not is_alive(process.pid)
-
-
-def test_close_drains_a_command_that_writes_more_than_a_pipe_holds(target):
-    with target.start([sys.executable, "-c", "print('x' * 1_000_000)"]) as process:
-        done = process.close(timeout=60)
-    assert (done.returncode, len(done.stdout)) == (0, 1_000_001)
 
 
 def test_nothing_survives_the_target():
@@ -161,35 +82,6 @@ def test_a_given_folder_is_kept(tmp_path):
     with LocalTarget(folder=tmp_path) as target:
         assert target.folder == str(tmp_path)
     assert tmp_path.is_dir()
-
-
-def test_put_and_get_keep_bytes_and_the_executable_bit(target, tmp_path):
-    source = tmp_path / "program"
-    source.write_bytes(b"#!/bin/sh\necho hello\n")
-    source.chmod(0o755)
-    there = f"{target.folder}/program"
-    target.put(source, there)
-    assert target.run([there]).stdout == "hello\n"
-    target.get(there, tmp_path / "back")
-    assert (tmp_path / "back").read_bytes() == source.read_bytes()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["back", "program"]
-
-
-def test_a_failed_copy_leaves_nothing(target, tmp_path):
-    with pytest.raises(TargetError, match="cannot be copied"):
-        target.get(f"{target.folder}/missing", tmp_path / "x")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_read_text(target, tmp_path):
-    (tmp_path / "plain").write_text("text")
-    (tmp_path / "config.gz").write_bytes(gzip.compress(b"CONFIG_X=y\n"))
-    (tmp_path / "damaged.gz").write_bytes(gzip.compress(b"CONFIG_X=y\n")[:-9])
-    assert target.read_text(str(tmp_path / "plain")) == "text"
-    assert target.read_text(str(tmp_path / "config.gz")) == "CONFIG_X=y\n"
-    assert target.read_text(str(tmp_path / "damaged.gz")) is None
-    assert target.read_text(str(tmp_path / "missing")) is None
-    assert target.read_text(str(tmp_path)) is None
 
 
 def test_folders_of_dead_processes_are_removed_and_others_are_not(

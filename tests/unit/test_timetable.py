@@ -11,7 +11,7 @@ import pytest
 from helpers.campaigns import example_catalog
 from helpers.runs import PlannedTask, task_set
 
-from deadbeat.executors.base import RunSettings
+from deadbeat.executors.base import Costing, RunSettings
 from deadbeat.executors.simulated import FakeExecutor, SimExecutor
 from deadbeat.executors.tables import SOLO_SAMPLE, plan_slots
 from deadbeat.model import jobs as j
@@ -22,9 +22,7 @@ from deadbeat.synthesis import SynthesisParameters, synthesise
 
 MS = 1_000_000
 SETTINGS = RunSettings(seconds=0.2)
-CALIBRATION = FakeExecutor().calibrate(
-    example_catalog(), pool="full", seconds=1, basis="warm", policy="fifo", progress=lambda _: None
-)
+CALIBRATION = FakeExecutor().calibrate(example_catalog(), Costing(pool="full", seconds=1))
 Run = Callable[[TaskSet, RunSettings, int], JobTable]
 
 

@@ -1,0 +1,49 @@
+"""A kernel and an emulator that are scripts: what stands in for QEMU."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import field, frozen
+
+from deadbeat.lab.export import payload_of
+
+
+@frozen(kw_only=True)
+class ScriptedEmulator:
+    """Runs a script instead of a machine; see `deadbeat.lab.boot.Emulator`."""
+
+    command: tuple[str, ...]
+    identification: str = "QEMU 10.0.2"
+
+
+@frozen(kw_only=True)
+class AnyKernel:
+    """See `deadbeat.lab.boot.Bootable`."""
+
+    name: str = "6.12-amd64"
+    machine: str = "x86_64"
+    image: Path = Path("/boot/vmlinux")
+    config: Path | None = None
+    facts: Mapping[str, object] = field(factory=dict)
+
+
+_HEAD = """\
+import re, sys, time
+words = " ".join(sys.argv)
+shared = open(re.search(r"mem-path=([^,]+)", words)[1], "r+b")
+console = open(re.search(r"file:(\\S+)", words)[1], "w")
+image = open(re.search(r"-initrd (\\S+)", words)[1], "rb").read()
+"""
+
+
+def scripted_emulator(folder: Path, script: str, **files: bytes) -> ScriptedEmulator:
+    """An emulator that does what ``script`` says: it has ``words``, ``shared``, ``console`` and
+    ``image``; ``payload`` is the memory of a machine that hands over ``files``."""
+    payload = payload_of({f"/{name}": content for name, content in files.items()})
+    path = folder / "emulator.py"
+    path.write_text(f"payload = {payload!r}\n{_HEAD}{textwrap.dedent(script)}")
+    return ScriptedEmulator(command=(sys.executable, str(path)))

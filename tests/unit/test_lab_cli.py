@@ -1,0 +1,144 @@
+"""``deadbeat lab list``, ``fetch`` and ``sweep`` on scripted packages and stored matrices."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from helpers.answers import answer_of
+from helpers.latencies import made_up_runs
+from test_lab_kernels import Mirror
+
+from deadbeat.build.native import cache_root
+from deadbeat.cli.lab import asked_of, changed
+from deadbeat.cli.main import main
+from deadbeat.kinds.latency.spec import keys, spec_dict
+from deadbeat.lab.kernels import fetch, fetched
+from deadbeat.lab.offers import chosen, offers
+from deadbeat.lab.preempt import expected
+from deadbeat.lab.presets import PRESETS
+from deadbeat.model.examples import example_platform
+from deadbeat.store.latency import LatencyStore
+
+QEMU = "#!/bin/sh\necho QEMU emulator version 10.0.2\n"
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch) -> Mirror:
+    """A lab with some kernels here, an emulator that only says its version, and no network; what
+    is compiled is that of all tests."""
+    for compiled in ("libraries", "objects", "programs", "sources"):
+        (cache_root() / compiled).mkdir(parents=True, exist_ok=True)
+        (tmp_path / compiled).symlink_to(cache_root() / compiled)
+    monkeypatch.setenv("DEADBEAT_CACHE", str(tmp_path))
+    mirror = Mirror(tmp_path)
+    known = offers("x86_64", now=time.time(), **mirror.place).kernels
+    wanted = [one for word in ("6.12-amd64", "6.12.90+deb13-amd64") for one in chosen(word, known)]
+    fetch(wanted, **mirror.place)
+    program = mirror.folder / "qemu/x86_64/usr/bin/qemu-system-x86_64"
+    program.parent.mkdir(parents=True)
+    program.write_text(QEMU)
+    program.chmod(0o755)
+    return mirror
+
+
+def test_the_list_tells_what_is_here_and_what_is_to_be_had(lab, capsys):
+    assert main(["lab", "list", "--json"]) == 0
+    rows = answer_of(capsys.readouterr().out)["kernels"]
+    assert [(row["release"], row["fetched"]) for row in rows] == [
+        ("6.12.90+deb13-amd64", True),
+        ("6.12.117+deb13-amd64", True),
+        ("6.12.117+deb13-rt-amd64", False),
+        ("7.3.4+deb13-amd64", False),
+    ]
+    assert rows[0]["models"] == ["none", "voluntary", "full"]
+    assert rows[2]["models"] == ["rt"]
+    assert rows[3]["models"] == ["full", "lazy"]
+    assert "mirror.example" not in str(rows)
+    assert main(["lab", "list"]) == 0
+    assert "none, voluntary*, full" in capsys.readouterr().out
+
+
+def test_fetching_what_is_here_asks_nobody(lab, capsys):
+    assert main(["lab", "fetch", "6.12-amd64"]) == 0
+    told = capsys.readouterr()
+    assert "all are here" in told.err
+    assert "6.12.117+deb13-amd64" in told.out
+    assert main(["lab", "fetch", "6.12-amd64x"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("flavour", "release", "models"),
+    [
+        ("amd64", "5.10.0-46-amd64", ("voluntary",)),
+        ("cloud-amd64", "6.17.13+deb13-cloud-amd64", ("none", "voluntary", "full", "lazy")),
+        ("rt-arm64", "6.1.0-56-rt-arm64", ("rt",)),
+        ("arm64", "7.3.4+deb13-arm64", ("lazy",)),
+    ],
+)
+def test_models_of_kernels_that_are_not_here(flavour, release, models):
+    assert expected(flavour, release).models == models
+
+
+def test_every_variant_of_a_preset_has_a_name_of_its_own():
+    for preset in PRESETS.values():
+        names = [each.name for each in preset.variants]
+        assert len(set(names)) == len(names)
+        assert len(preset.variants) > 1
+
+
+def test_a_preset_names_its_kernels_itself(lab, capsys):
+    assert main(["lab", "run", "--preset", "preemption", "--kernels", "6.12-amd64"]) == 2
+    assert "--preset names its kernels itself" in capsys.readouterr().err
+
+
+def stored(runs: Path, name: str, scale: float) -> None:
+    """The finished matrix that a sweep would measure of a kernel that is here."""
+    given = {"cmdline": "", "seeds": 3, "seed": 1, "cpus": 1, "memory": 512}
+    more = {"fresh": False, "retry": False, "figures": None, "runs": runs}
+    matrix = {"loads": "idle", "duration": "1s"}
+    how = asked_of("lab sweep", name="sweep", mode="virtual-time", **given, **more, **matrix)
+    (kernel,) = [each for each in fetched() if each.name == name]
+    side = how.side(name, kernel, "")
+    spec = evolve(how.spec(), name=side.name)
+    path = runs / side.name
+    store = LatencyStore.create(path, spec_dict(spec), example_platform(), lab=side.guest.facts)
+    runs_made = made_up_runs(loads=spec.loads, repeats=3, cpus=(0,), seconds=1.0, scale=scale)
+    for key, run in zip(keys(spec), runs_made, strict=True):
+        store.keep(evolve(run, key=key))
+    (path / "report.html").write_text("")
+
+
+def test_a_variant_of_whose_words_the_kernel_makes_nothing_is_left_out(lab, tmp_path, capsys):
+    (kernel,) = [each for each in fetched() if each.name == "6.12.117+deb13-amd64"]
+    given = {"cmdline": "quiet", "seeds": 3, "seed": 1, "cpus": 1, "memory": 512}
+    more = {"fresh": False, "retry": False, "figures": None, "runs": tmp_path}
+    how = asked_of("lab run", name="lab", mode="virtual-time", **given, **more, loads="idle")
+    base, one = how.side("base", kernel, ""), how.side("one", kernel, "psy=0")
+    two = how.side("two", kernel, "psy=0 psi=0")
+    platform = evolve(example_platform(), details={"ignored_words": ["psy=0"]})
+    assert not changed(one, platform, base)
+    assert changed(two, platform, base) and changed(one, platform, one)
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == (
+        "deadbeat: lab-one: the kernel makes nothing of psy=0, all that it differs by: left out"
+    )
+    assert told[1] == "deadbeat: lab-two: the kernel makes nothing of psy=0"
+    assert changed(one, example_platform(), base)
+
+
+def test_a_sweep_draws_what_was_measured_and_names_the_step(lab, tmp_path, capsys):
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    stored(runs, "6.12.90+deb13-amd64", 1.0)
+    stored(runs, "6.12.117+deb13-amd64", 4.0)
+    words = ["--until", "6.12", "--loads", "idle", "--duration", "1s", "--runs", str(runs)]
+    assert main(["lab", "sweep", *words]) == 0
+    told = capsys.readouterr()
+    assert "look at" not in told.err, "what is finished is not booted again"
+    assert "A step between 6.12.90-deb13-amd64 and 6.12.117-deb13-amd64" in told.out
+    assert (runs / "plot-sweep" / "versions.png").is_file()
+    assert main(["lab", "sweep", "--flavour", "rt-amd65"]) == 2
+    assert main(["lab", "sweep", "--since", "7.3"]) == 2

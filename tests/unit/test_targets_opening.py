@@ -1,0 +1,82 @@
+"""Truth: a word opens its machine, anything else is refused in a line; what is asked of another
+machine is read there, and said of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from deadbeat.cli.main import main
+from deadbeat.model.errors import UsageError
+from deadbeat.targets import opening
+from deadbeat.targets.base import is_here
+from deadbeat.targets.opening import open_target
+from tests.helpers.pretend import PretendedTarget
+
+BOARD = "pretend://board"
+
+
+@pytest.fixture
+def pretended(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[PretendedTarget]]:
+    monkeypatch.setitem(opening.SCHEMES, "pretend", "tests.helpers.pretend:PretendedTarget")
+    PretendedTarget.made.clear()
+    yield PretendedTarget.made
+    assert all(each.closed for each in PretendedTarget.made)
+
+
+@pytest.mark.parametrize("word", [None, "local"])
+def test_no_word_is_this_machine(word: str | None) -> None:
+    with open_target(word) as target:
+        assert is_here(target) and target.address == "local"
+
+
+@pytest.mark.parametrize("word", ["", "board", "telnet://board", "ssh", "$(id)", "a\nb"])
+def test_another_word_is_refused_in_a_line(word: str) -> None:
+    with pytest.raises(UsageError, match="names no machine") as caught:
+        open_target(word)
+    assert "\n" not in str(caught.value) and "ssh://" in caught.value.hint
+
+
+def test_the_doctor_reads_the_target_and_names_it(
+    pretended: list[PretendedTarget], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--target", BOARD, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["results"]
+    assert found["target"]["address"] == BOARD
+    (target,) = pretended
+    assert target.asked == ["run sh"]  # one round trip
+    cures = [each["cure"] for each in found["checks"] if each["cure"]]
+    assert cures and all(cure.startswith(f"on {found['target']['name']}: ") for cure in cures)
+    assert main(["doctor", "--target", BOARD]) == 0
+    shown = capsys.readouterr().out
+    assert f"deadbeat latency --quick --target {BOARD}" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["latency", "--simulated"], "--simulated and --target (or --cross) exclude each other"),
+        (["profile", "--simulated"], "--simulated and --target (or --cross) exclude each other"),
+        (["load", "--simulated"], "--simulated and --target (or --cross) exclude each other"),
+        (
+            ["breakdown", "--executor", "sim"],
+            "--executor sim and --target (or --cross) exclude each other",
+        ),
+        (["run", "true"], "measures a program on this machine alone"),
+        (["latency", "--beside", "--", "true"], "--beside and --target"),
+        (["latency", "--import", "x"], "--target says nothing about files"),
+        (["doctor", "--hardening-cost", "a", "b"], "leave out --target"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    pretended: list[PretendedTarget],
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    told: str,
+) -> None:
+    verb, *rest = words
+    assert main([verb, "--target", BOARD, *rest]) == 2
+    assert told in capsys.readouterr().err
+    assert not pretended
