@@ -9,7 +9,8 @@ from time import perf_counter
 
 from common import cpu_seconds, report
 
-from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.catalog import load_catalog
 from deadbeat.emit import emit_batch
 from deadbeat.model.examples import example_calibration, example_entries

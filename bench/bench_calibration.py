@@ -9,6 +9,7 @@ from time import perf_counter
 from common import CALIBRATION, cpu_seconds, report
 
 from deadbeat.catalog import load_catalog
+from deadbeat.executors.base import Costing
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.store.serial import write_calibration
 
@@ -19,14 +20,7 @@ def main() -> None:
     """Wall time: a calibration mostly sleeps."""
     executor, catalog = HardwareExecutor(lock_wait=600), load_catalog()
     began = perf_counter()
-    calibration = executor.calibrate(
-        catalog,
-        pool="full",
-        seconds=SECONDS,
-        basis="warm",
-        policy="fifo",
-        progress=lambda share: None,
-    )
+    calibration = executor.calibrate(catalog, Costing(pool="full", seconds=SECONDS))
     wall = perf_counter() - began
     executor.close()
     write_calibration(CALIBRATION, calibration)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from common import cpu_seconds, report
 
-from deadbeat.build.native import TABLE_FLAGS, Toolchain, native_root
+from deadbeat.build.native import TABLE_FLAGS, native_root
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.catalog import load_catalog
 from deadbeat.emit import emit_batch
 from deadbeat.model.examples import example_calibration, example_entries

@@ -266,7 +266,7 @@ def scale(machine: Machine) -> None:
             listed = f"{cpus[0]}-{cpus[-1]}*{cores // len(cpus)}"
             words = ["profile", "--pool", "quick", "--calibration-seconds", "20", "--cpus", listed,
                      "--cores", str(cores), "--sync-share", "1", "--contended-ratio", "0,1",
-                     "--replicas", "1", "--policy", "other", "--name", "scale",
+                     "--sets", "1", "--policy", "other", "--name", "scale",
                      "--runs", folder]  # fmt: skip
             done = subprocess.run(
                 [Path(sys.executable).parent / "deadbeat", *words],

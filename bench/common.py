@@ -10,6 +10,7 @@ from time import time
 from typing import Any
 
 from deadbeat.catalog import load_catalog
+from deadbeat.executors.base import Costing
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model.calibration import Calibration
 from deadbeat.store.serial import read_calibration
@@ -54,11 +55,4 @@ def bench_calibration(executor: HardwareExecutor) -> Calibration:
     """The calibration of bench_calibration.py if it is fresh, else one of the quick pool."""
     if CALIBRATION.exists() and time() - CALIBRATION.stat().st_mtime < FRESH_SECONDS:
         return read_calibration(CALIBRATION)
-    return executor.calibrate(
-        load_catalog(),
-        pool="quick",
-        seconds=20.0,
-        basis="warm",
-        policy="fifo",
-        progress=lambda share: None,
-    )
+    return executor.calibrate(load_catalog(), Costing(pool="quick", seconds=20.0))

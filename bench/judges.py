@@ -36,7 +36,7 @@ def options_of(
         lost_max=rare[0],
         cells_alike=KINDS[kind].COMPARABLE.cells_alike,
         lacking_max=KINDS[kind].COMPARABLE.lacking_max,
-        simulated=simulated,
+        undisturbed="simulated" if simulated else "",
         ungated=ungated,
     )
 
