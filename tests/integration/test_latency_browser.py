@@ -91,7 +91,8 @@ def test_a_plot_is_drawn_narrow_and_dark(browser, tmp_path):
     made = write_plot(preset_of("two-kernels"), sides, tmp_path / "out", formats=())
     opened(browser, made.page, width=400, scheme="dark")
     assert "SIMULATED" in browser.find_element(By.ID, "labels").text
-    assert "times as late" in browser.find_element(By.CSS_SELECTOR, ".sentence").text
+    sentences = browser.find_elements(By.CSS_SELECTOR, ".sentence")
+    assert "times as late" in " ".join(each.text for each in sentences)
     assert_sound(browser, made.page)
     # A heading was cut off on a wide page.
     made = write_plot(preset_of("bsp"), sides, tmp_path / "bsp", formats=())

@@ -52,7 +52,7 @@ def seen(asked: LoadRequest) -> Seen:
 
 
 def test_rounds_follow_one_another_and_the_thread_has_what_was_asked() -> None:
-    found = seen(ask(pin=CPUS[-1], threads=2))
+    found = seen(ask(pin=CPUS[-1], threads=2, normal_cpus=CPUS[:1]))
     assert (found.policy, found.priority, found.cpu) == ("fifo", 99, CPUS[-1])
     rounds = found.rounds
     assert len(rounds) > 3
@@ -63,8 +63,8 @@ def test_rounds_follow_one_another_and_the_thread_has_what_was_asked() -> None:
     assert (rounds.cpu_ns > UNITS * 100).all()
     assert rounds.release_ns[-1] < found.window_ns[1] <= rounds.finish_ns[-1]
     assert len(found.normal_units) == 2
-    # one may wait behind the real-time thread for the whole window: that is what a load test is for
-    assert any(units > 0 for units in found.normal_units)
+    # on one CPU they wait behind the real-time thread: that is what a load test is for
+    assert len(CPUS) == 1 or all(units > 0 for units in found.normal_units)
 
 
 def test_releases_lie_a_period_apart_and_those_that_pass_are_counted() -> None:
