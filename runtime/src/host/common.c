@@ -1,7 +1,10 @@
 /* Bounds, processes, names, and the result file's writer. */
 #include "runtime.h"
 
+#include "deadbeat/histogram.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,4 +59,42 @@ int writer_close(struct writer *writer, const char *part, const char *path)
     if (error)
         remove(part);
     return error;
+}
+
+/* --- results for a reader of JSON ------------------------------------------------------------------- */
+
+FILE *part_open(struct part *part, const char *path)
+{
+    part->path = path;
+    snprintf(part->name, sizeof part->name, "%s.part", path);
+    part->file = fopen(part->name, "wb");
+    return part->file;
+}
+
+int part_close(struct part *part)
+{
+    int error = ferror(part->file) ? EIO : 0;
+    if (fclose(part->file) != 0)
+        error = errno;
+    if (!error && rename(part->name, part->path) != 0)
+        error = errno;
+    if (error)
+        remove(part->name);
+    return error;
+}
+
+void put_histogram(FILE *file, const char *name, const struct db_histogram *h)
+{
+    const char *comma = "";
+    char digits[DB_WIDE_DIGITS];
+    fprintf(file, ",\"%s\":{\"min_ns\":%" PRId64 ",\"max_ns\":%" PRId64 ",\"sum_ns\":", name,
+            h->total ? h->min : -1, h->max);
+    fputs(db_wide_text(h->sum, digits), file);
+    fputs(",\"counts\":[", file);
+    for (uint32_t i = 0; i < DB_BUCKETS; i++)
+        if (h->counts[i]) {
+            fprintf(file, "%s[%u,%" PRIu64 "]", comma, i, h->counts[i]);
+            comma = ",";
+        }
+    fputs("]}", file);
 }

@@ -60,10 +60,11 @@ struct verb {
     int (*body)(const struct options *options);
 };
 
-static const struct verb verbs[] = {
-    {"serve", serve_sets},       {"calibrate", calibrate},   {"noise", measure_noise},
-    {"try", try_fragments},      {"once", run_once},         {"instrument", measure_instrumentation},
-    {"probe", measure_wake_ups}, {"rounds", measure_rounds}, {"unit", measure_unit}};
+static const struct verb verbs[] = {{"serve", serve_sets},       {"calibrate", calibrate},
+                                    {"noise", measure_noise},    {"try", try_fragments},
+                                    {"once", run_once},          {"instrument", measure_instrumentation},
+                                    {"probe", measure_wake_ups}, {"rounds", measure_rounds},
+                                    {"unit", measure_unit},      {"primitive", measure_primitive}};
 
 static const struct verb *find_verb(const char *name)
 {
@@ -127,7 +128,8 @@ static int guard(int coordinator)
 }
 
 static const char usage[] =
-    "usage: %s serve|calibrate|noise|try|instrument|probe|rounds|unit --cpus LIST [--key value ...]\n"
+    "usage: %s serve|calibrate|noise|try|instrument|probe|rounds|unit|primitive --cpus LIST [--key value "
+    "...]\n"
     "       %s once [--set INDEX] [--cpus LIST] [--seconds-ns NS] [--policy fifo|other] [--key value ...]\n";
 
 int main(int count, char **words)
@@ -137,6 +139,7 @@ int main(int count, char **words)
         .solo = true,
         .kinds = 1,
         .participants = 1,
+        .sampling = {.batch = 1},
         .lock_memory = true,
         .policy = DB_POLICY_FIFO,
         .bound_ns = DB_LONGEST_NS,

@@ -93,6 +93,10 @@ static bool parse_text_option(struct options *o, const char *key, const char *va
         return parse_move(&o->inject, value);
     if (strcmp(key, "--entries") == 0)
         return o->entries = value, true;
+    if (strcmp(key, "--primitive") == 0)
+        return o->sampling.primitive = value, true;
+    if (strcmp(key, "--variant") == 0)
+        return o->sampling.variant = value, true;
     if (strcmp(key, "--out") == 0)
         return o->out = value, true;
     if (strcmp(key, "--break-file") == 0)
@@ -137,6 +141,12 @@ static const struct number {
     {"--unit-ps", NUMBER, offsetof(struct options, rounds.unit_ps), 1, MAX_UNITS},
     {"--gap-ns", NUMBER, offsetof(struct options, rounds.gap_ns), 1000, DB_LONGEST_NS},
     {"--period-ns", NUMBER, offsetof(struct options, rounds.period_ns), 0, DB_LONGEST_NS},
+    {"--size", NUMBER, offsetof(struct options, sampling.size), 1, INT64_C(1) << 40},
+    {"--amount", NUMBER, offsetof(struct options, sampling.amount), 0, INT64_C(1) << 32},
+    {"--work", NUMBER, offsetof(struct options, sampling.work), 0, MAX_UNITS},
+    {"--count", NUMBER, offsetof(struct options, sampling.count), 0, INT64_MAX},
+    {"--batch", SMALL, offsetof(struct options, sampling.batch), 1, MAX_WARMUP},
+    {"--second-priority", SMALL, offsetof(struct options, sampling.second_priority), 0, 99},
     {"--real-time", FLAG, offsetof(struct options, rounds.real_time), 0, 1},
     {"--solo", FLAG, offsetof(struct options, solo), 0, 1},
     {"--late", FLAG, offsetof(struct options, late), 0, 1},

@@ -37,6 +37,14 @@ struct rounds_options {
     int64_t period_ns; /* 0: back to back */
 };
 
+/* A primitive and what it is asked for; --cpus has an entry for each thread. */
+struct sampling_options {
+    const char *primitive, *variant;
+    int64_t size, amount, work, count;
+    uint32_t batch;
+    uint32_t second_priority; /* of the second of a pair; 0: as the first */
+};
+
 struct options {
     int cpus[DB_MAX_CORES];
     uint32_t cpu_count;
@@ -57,6 +65,7 @@ struct options {
     bool counters;         /* count perf events of every task in every slot */
     struct injection inject;
     uint32_t set_index; /* once: which task set */
+    struct sampling_options sampling;
     struct rounds_options rounds;
     /* calibration and noise */
     const char *entries; /* file with one "name size" a line */
@@ -113,6 +122,7 @@ int run_guarded(int count, char **words);
 int run_load(int count, char **words);
 int measure_rounds(const struct options *options);
 int measure_unit(const struct options *options);
+int measure_primitive(const struct options *options);
 /* What `once` takes where no option says otherwise. */
 void once_defaults(struct options *options);
 bool once_possible(const struct options *options);
@@ -136,5 +146,19 @@ struct writer {
 int writer_open(struct writer *writer, const char *path);
 /* Appends the checksum and renames `part` to `path`; 0 or an errno, leaving no file on failure. */
 int writer_close(struct writer *writer, const char *part, const char *path);
+
+/* A text that is written beside `path` and renamed to it. */
+struct part {
+    const char *path;
+    char name[4200];
+    FILE *file;
+};
+/* NULL: errno says why. */
+FILE *part_open(struct part *part, const char *path);
+/* 0 or an errno value, leaving no file on failure. */
+int part_close(struct part *part);
+struct db_histogram;
+/* ,"NAME":{...} as src/deadbeat/model/histogram.py reads it. */
+void put_histogram(FILE *file, const char *name, const struct db_histogram *histogram);
 
 #endif

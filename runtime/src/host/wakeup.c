@@ -342,22 +342,6 @@ static bool run_all(struct wake_ups *all, const struct options *o)
 
 /* --- the result -------------------------------------------------------------------------------------- */
 
-static void put_histogram(FILE *file, const char *name, const struct db_histogram *h)
-{
-    const char *comma = "";
-    char digits[DB_WIDE_DIGITS];
-    fprintf(file, ",\"%s\":{\"min_ns\":%" PRId64 ",\"max_ns\":%" PRId64 ",\"sum_ns\":", name,
-            h->total ? h->min : -1, h->max);
-    fputs(db_wide_text(h->sum, digits), file);
-    fputs(",\"counts\":[", file);
-    for (uint32_t i = 0; i < DB_BUCKETS; i++)
-        if (h->counts[i]) {
-            fprintf(file, "%s[%u,%" PRIu64 "]", comma, i, h->counts[i]);
-            comma = ",";
-        }
-    fputs("]}", file);
-}
-
 static void put_prober(FILE *file, const struct prober *p)
 {
     const char *policy = p->policy == 0 ? "other" : p->policy == 1 ? "fifo" : "unknown";
@@ -384,9 +368,8 @@ static void put_prober(FILE *file, const struct prober *p)
 
 static int put_result(const struct wake_ups *all, const struct options *o, const char *held)
 {
-    char part[4200];
-    snprintf(part, sizeof part, "%s.part", o->out);
-    FILE *file = fopen(part, "wb");
+    struct part part;
+    FILE *file = part_open(&part, o->out);
     if (!file)
         return errno;
     fprintf(file, "{\"version\":1,\"interval_ns\":%" PRId64 ",\"stopped\":%s,\"held\":\"%s\",\"cpus\":[\n",
@@ -396,14 +379,7 @@ static int put_result(const struct wake_ups *all, const struct options *o, const
         put_prober(file, &all->probers[i]);
     }
     fputs("]}\n", file);
-    int error = ferror(file) ? EIO : 0;
-    if (fclose(file) != 0)
-        error = errno;
-    if (!error && rename(part, o->out) != 0)
-        error = errno;
-    if (error)
-        remove(part);
-    return error;
+    return part_close(&part);
 }
 
 static const char *prepare(struct wake_ups *all, const struct options *o, char *why, size_t bytes)

@@ -68,14 +68,28 @@ def runtime_sources() -> tuple[Path, ...]:
     return tuple(sorted(path for folder in folders for path in runtime.glob(f"{folder}/*.c")))
 
 
+def primitive_sources() -> tuple[Path, ...]:
+    """All files of primitives, sorted by name."""
+    return tuple(sorted((native_root() / "runtime" / "primitives").glob("*.c")))
+
+
 def fragment_index_source(names: Iterable[str]) -> str:
     """C text that defines ``db_fragments[]`` and ``db_fragment_count`` for these fragments."""
+    return _index_source("fragment", names, "tables.h")
+
+
+def primitive_index_source(names: Iterable[str]) -> str:
+    """C text that defines ``db_primitives[]`` and ``db_primitive_count`` for these primitives."""
+    return _index_source("primitive", names, "primitive.h")
+
+
+def _index_source(kind: str, names: Iterable[str], header: str) -> str:
     ordered = sorted(names)
-    lines = ['#include "deadbeat/tables.h"', ""]
-    lines += [f"extern const struct db_fragment db_fragment_{name};" for name in ordered]
-    lines += ["", f"const uint32_t db_fragment_count = {len(ordered)};"]
-    lines.append("const struct db_fragment *const db_fragments[] = {")
-    lines += [f"    &db_fragment_{name}," for name in ordered]
+    lines = [f'#include "deadbeat/{header}"', ""]
+    lines += [f"extern const struct db_{kind} db_{kind}_{name};" for name in ordered]
+    lines += ["", f"const uint32_t db_{kind}_count = {len(ordered)};"]
+    lines.append(f"const struct db_{kind} *const db_{kind}s[] = {{")
+    lines += [f"    &db_{kind}_{name}," for name in ordered]
     lines += ["    0,", "};", ""]
     return "\n".join(lines)
 
@@ -190,7 +204,9 @@ def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None)
     """
     fragments = fragment_sources(fragments_root)
     index = text_source(fragment_index_source([p.stem for p in fragments]), "index")
-    sources = [*runtime_sources(), index, *fragments]
+    primitives = primitive_sources()
+    more = text_source(primitive_index_source([p.stem for p in primitives]), "primitives")
+    sources = [*runtime_sources(), index, *fragments, more, *primitives]
     # not position independent: const tables stay in read-only memory, calls stay direct
     code = ("-fno-pie",) if toolchain.static else ()
     if toolchain.static:

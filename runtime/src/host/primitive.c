@@ -1,0 +1,400 @@
+/*
+ * The verb `primitive`: threads of one process repeat an operation, and every sample is kept.
+ *
+ * All threads start together, some time after the last was placed. Nothing is dropped: of a sample that took
+ * longer than a few typical ones it is asked whether the thread was preempted, moved or had to wait for its
+ * CPU, and a gap between two samples is kept as the samples are, because a stall may also fall there.
+ *
+ *   stdout  "done 0 MEASURED_NS", or "error primitive REASON"; the result, JSON, goes to --out
+ */
+#include "runtime.h"
+
+#include "deadbeat/primitive.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define MARGIN_NS (20000 * DB_MILLISECOND)
+/* From the last preparation to the first sample. */
+#define LEAD_NS (2 * DB_MILLISECOND)
+/* Samples before the first that counts, and how many of their medians make a long one. */
+#define WARM_UP 256
+#define WATCH_MEDIANS 4
+#define WATCH_LEAST_NS 1000
+/* No more than one sample of so many is looked at: the next look begins later. */
+#define LOOK_SHARE 64
+/* How what a sample costs is found out. */
+#define COST_TURNS 24
+#define COST_SAMPLES 500
+
+struct sampled {
+    struct db_sampling run;
+    const struct options *options;
+    const struct db_primitive *primitive;
+    struct db_sampler *samplers;
+    atomic_uint placed, go, ended, news;
+    struct failure failure;
+    int64_t sample_cost_ps, resolution_ns;
+};
+
+/* What a thread is given. */
+struct place {
+    struct sampled *all;
+    struct db_sampler *sampler;
+    int cpu;
+    uint64_t handle;
+    int policy, priority, placed;
+};
+
+/* --- samples that took long --------------------------------------------------------------------------- */
+
+static void keep_late(struct db_late_list *late, int64_t moment_ns, int64_t value_ns, uint32_t tags)
+{
+    if (late->count == DB_LATE_SAMPLES && value_ns <= late->list[DB_LATE_SAMPLES - 1].value_ns)
+        return;
+    uint32_t i = late->count < DB_LATE_SAMPLES ? late->count++ : DB_LATE_SAMPLES - 1;
+    for (; i > 0 && late->list[i - 1].value_ns < value_ns; i--)
+        late->list[i] = late->list[i - 1];
+    late->list[i] = (struct db_late_sample){.moment_ns = moment_ns, .value_ns = value_ns, .tags = tags};
+}
+
+static uint32_t tags_of(struct db_sampler *s)
+{
+    struct db_usage now;
+    uint32_t tags = 0;
+    int cpu = port_current_cpu();
+    port_usage(s->usage, &now, 1);
+    if (now.involuntary != s->seen.involuntary)
+        tags |= DB_SAMPLE_PREEMPTED;
+    if (cpu != s->seen_cpu)
+        tags |= DB_SAMPLE_MIGRATED;
+    if (now.run_delay_ns - s->seen.run_delay_ns > s->watch_ns)
+        tags |= DB_SAMPLE_WAITED;
+    s->seen = now;
+    s->seen_cpu = cpu;
+    return tags;
+}
+
+void db_sample_late(struct db_sampler *s, int64_t begin_ns, int64_t took_ns, int64_t gap_ns)
+{
+    uint32_t tags = tags_of(s);
+    int64_t moment = begin_ns - s->run->start_ns;
+    s->looked++;
+    s->preempted += (tags & DB_SAMPLE_PREEMPTED) != 0;
+    s->migrated += (tags & DB_SAMPLE_MIGRATED) != 0;
+    s->waited += (tags & DB_SAMPLE_WAITED) != 0;
+    if (took_ns > s->watch_ns)
+        keep_late(&s->late_times, moment, took_ns, tags);
+    if (gap_ns > s->watch_ns)
+        keep_late(&s->late_gaps, moment - gap_ns, gap_ns, tags);
+    if (s->looked > 2 * DB_LATE_SAMPLES && s->looked > s->times.total / LOOK_SHARE)
+        s->watch_ns += s->watch_ns / 2;
+    s->last_ns = port_now_ns(); /* the look is no gap */
+}
+
+/* --- one thread ----------------------------------------------------------------------------------------- */
+
+static void empty(struct db_histogram *h)
+{
+    memset(h, 0, sizeof *h);
+    db_histogram_begin(h);
+}
+
+static int64_t median_of(const struct db_histogram *h)
+{
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < DB_BUCKETS; i++)
+        if ((seen += h->counts[i]) * 2 >= h->total)
+            return db_bucket_high(i);
+    return 0;
+}
+
+/* What the harness itself takes for a sample: so much longer is a loop of empty samples than one that reads
+ * the clock twice, in the fastest of many turns about. */
+static int64_t sample_cost_ps(struct db_sampler *s)
+{
+    int64_t bare_ns = INT64_MAX, full_ns = INT64_MAX;
+    volatile int64_t kept = 0;
+    for (int turn = 0; turn < COST_TURNS; turn++) {
+        int64_t began = port_now_ns();
+        for (int i = 0; i < COST_SAMPLES; i++)
+            kept = port_now_ns() - port_now_ns();
+        int64_t between = port_now_ns();
+        for (int i = 0; i < COST_SAMPLES; i++)
+            DB_SAMPLE(s, __asm__ volatile(""));
+        int64_t ended = port_now_ns();
+        bare_ns = between - began < bare_ns ? between - began : bare_ns;
+        full_ns = ended - between < full_ns ? ended - between : full_ns;
+    }
+    (void)kept;
+    return (full_ns - bare_ns) * 1000 / COST_SAMPLES;
+}
+
+/* The shortest time that two readings can lie apart and differ. */
+static int64_t resolution_ns(void)
+{
+    int64_t least = INT64_MAX, last = port_now_ns();
+    for (int i = 0; i < 4 * COST_SAMPLES; i++) {
+        int64_t now = port_now_ns();
+        if (now > last && now - last < least)
+            least = now - last;
+        last = now;
+    }
+    return least;
+}
+
+static void prepare_sampler(struct db_sampler *s)
+{
+    s->batch = 1;
+    s->watch_ns = INT64_MAX;
+    s->left = UINT64_MAX;
+    if (s->place == 0) {
+        struct sampled *all = (struct sampled *)s->run;
+        all->sample_cost_ps = sample_cost_ps(s);
+        all->resolution_ns = resolution_ns();
+    }
+}
+
+/* Runs the primitive with bounds of its own. */
+static void run_for(struct db_sampler *s, const struct sampled *all, uint64_t count, int64_t watch_ns,
+                    int64_t end_ns)
+{
+    empty(&s->times);
+    empty(&s->gaps);
+    s->batch = all->run.batch;
+    s->left = count;
+    s->watch_ns = watch_ns;
+    s->end_ns = end_ns;
+    s->last_ns = port_now_ns();
+    all->primitive->run(s);
+}
+
+static void tell(struct sampled *all, atomic_uint *word)
+{
+    atomic_fetch_add(word, 1);
+    atomic_fetch_add(&all->news, 1);
+    port_wake(&all->news);
+}
+
+static void await(struct sampled *all, atomic_uint *word, unsigned wanted)
+{
+    for (;;) {
+        unsigned seen = atomic_load(&all->news);
+        if (atomic_load(word) >= wanted)
+            return;
+        port_wait(&all->news, seen, -1);
+    }
+}
+
+static void measure(struct db_sampler *s, const struct sampled *all)
+{
+    int64_t warm_ns = all->run.start_ns - LEAD_NS;
+    for (int pass = 0; pass < 2; pass++) /* what happens once lies in the first */
+        run_for(s, all, WARM_UP, INT64_MAX, warm_ns);
+    int64_t watch = WATCH_MEDIANS * median_of(&s->times);
+    port_sleep_until_ns(all->run.start_ns);
+    port_usage(s->usage, &s->seen, 1);
+    s->seen_cpu = port_current_cpu();
+    run_for(s, all, all->run.count, watch > WATCH_LEAST_NS ? watch : WATCH_LEAST_NS, all->run.end_ns);
+}
+
+static void *sampler_main(void *argument)
+{
+    struct place *place = argument;
+    struct sampled *all = place->all;
+    struct db_sampler *s = place->sampler;
+    name_thread("sample", s->place);
+    s->error = port_usage_open(&s->usage);
+    prepare_sampler(s);
+    if (!s->error && all->primitive->begin)
+        s->error = all->primitive->begin(s);
+    if (s->error)
+        fail_errno(&all->failure, "a thread could not prepare itself", s->error);
+    tell(all, &all->placed);
+    await(all, &all->go, 1);
+    if (!has_failed(&all->failure))
+        measure(s, all);
+    if (all->primitive->end)
+        all->primitive->end(s);
+    int error = port_get_placement(&place->policy, &place->priority, &place->placed);
+    s->error = s->error ? s->error : error;
+    port_usage_close(s->usage);
+    tell(all, &all->ended);
+    return NULL;
+}
+
+/* --- all threads ------------------------------------------------------------------------------------------
+ */
+
+static int priority_of(const struct options *o, const struct sampled *all, uint32_t thread)
+{
+    uint32_t group = all->primitive->group;
+    bool second = group == 2 && thread % 2 == 1;
+    return (int)(second && o->sampling.second_priority ? o->sampling.second_priority : o->priority);
+}
+
+static bool run_threads(struct sampled *all, struct place *places)
+{
+    const struct options *o = all->options;
+    uint32_t started = 0;
+    for (; started < all->run.threads; started++) {
+        struct place *p = &places[started];
+        *p = (struct place){.all = all, .sampler = &all->samplers[started], .cpu = o->cpus[started]};
+        int error =
+            port_start_thread(sampler_main, p, o->policy, priority_of(o, all, started), p->cpu, &p->handle);
+        if (error) {
+            fail_errno(&all->failure, "a thread could not be started", error);
+            break;
+        }
+    }
+    await(all, &all->placed, started);
+    int64_t warm_ns = o->seconds_ns / 10 < 20 * DB_MILLISECOND ? o->seconds_ns / 10 : 20 * DB_MILLISECOND;
+    all->run.start_ns = port_now_ns() + warm_ns + 2 * LEAD_NS;
+    all->run.end_ns = all->run.start_ns + o->seconds_ns;
+    tell(all, &all->go);
+    await(all, &all->ended, started);
+    for (uint32_t i = 0; i < started; i++)
+        port_join_thread(places[i].handle);
+    return !has_failed(&all->failure);
+}
+
+/* --- the result --------------------------------------------------------------------------------------------
+ */
+
+static void put_late(FILE *file, const char *name, const struct db_late_list *late)
+{
+    fprintf(file, ",\"%s\":[", name);
+    for (uint32_t i = 0; i < late->count; i++)
+        fprintf(file, "%s[%" PRId64 ",%" PRId64 ",%u]", i ? "," : "", late->list[i].moment_ns,
+                late->list[i].value_ns, late->list[i].tags);
+    fputs("]", file);
+}
+
+static void put_thread(FILE *file, const struct place *p)
+{
+    const struct db_sampler *s = p->sampler;
+    const char *policy = p->policy == 0 ? "other" : p->policy == 1 ? "fifo" : "unknown";
+    fprintf(file,
+            "{\"thread\":%u,\"cpu\":%d,\"policy\":\"%s\",\"priority\":%d,\"looked\":%" PRIu64
+            ",\"preempted\":%" PRIu64 ",\"migrated\":%" PRIu64 ",\"waited\":%" PRIu64
+            ",\"watch_ns\":%" PRId64,
+            s->place, p->placed, policy, p->priority, s->looked, s->preempted, s->migrated, s->waited,
+            s->watch_ns);
+    put_histogram(file, "times", &s->times);
+    put_histogram(file, "gaps", &s->gaps);
+    put_late(file, "late_times", &s->late_times);
+    put_late(file, "late_gaps", &s->late_gaps);
+    fputs("}", file);
+}
+
+static int put_result(const struct sampled *all, const struct place *places)
+{
+    struct part part;
+    FILE *file = part_open(&part, all->options->out);
+    if (!file)
+        return errno;
+    fprintf(file,
+            "{\"version\":1,\"batch\":%u,\"clock_cost_ps\":%" PRId64 ",\"sample_cost_ps\":%" PRId64
+            ",\"resolution_ns\":%" PRId64 ",\"measured_ns\":%" PRId64 ",\"threads\":[\n",
+            all->run.batch, clock_cost_ps(), all->sample_cost_ps, all->resolution_ns,
+            all->run.end_ns - all->run.start_ns);
+    for (uint32_t i = 0; i < all->run.threads; i++) {
+        fputs(i ? ",\n" : "", file);
+        put_thread(file, &places[i]);
+    }
+    fputs("]}\n", file);
+    return part_close(&part);
+}
+
+/* --- the verb
+ * ------------------------------------------------------------------------------------------------ */
+
+static const struct db_primitive *find_primitive(const char *name)
+{
+    for (uint32_t i = 0; name && i < db_primitive_count; i++)
+        if (strcmp(db_primitives[i]->name, name) == 0)
+            return db_primitives[i];
+    return NULL;
+}
+
+static bool find_variant(const struct db_primitive *primitive, const char *name, uint32_t *variant)
+{
+    if (!name)
+        return true;
+    for (*variant = 0; primitive->variants && primitive->variants[*variant]; ++*variant)
+        if (strcmp(primitive->variants[*variant], name) == 0)
+            return true;
+    return false;
+}
+
+static const char *prepare(struct sampled *all, const struct options *o)
+{
+    const struct db_primitive *primitive = find_primitive(o->sampling.primitive);
+    if (!primitive)
+        return "there is no such primitive";
+    if (!o->out || o->seconds_ns == 0)
+        return "--out and --seconds-ns are needed";
+    if (!find_variant(primitive, o->sampling.variant, &all->run.variant))
+        return "the primitive has no such variant";
+    if (primitive->group && o->cpu_count % primitive->group)
+        return "threads of this primitive come in pairs";
+    all->options = o;
+    all->primitive = primitive;
+    all->run.threads = o->cpu_count;
+    all->run.size = o->sampling.size;
+    all->run.amount = o->sampling.amount;
+    all->run.work = o->sampling.work;
+    all->run.batch = o->sampling.batch;
+    all->run.count = o->sampling.count ? (uint64_t)o->sampling.count : UINT64_MAX;
+    all->run.period_ns = o->rounds.period_ns;
+    size_t bytes = primitive->shared_bytes ? primitive->shared_bytes(&all->run) : 0;
+    all->samplers = port_map(all->run.threads * sizeof *all->samplers, 0);
+    all->run.shared = bytes ? port_map(bytes, 0) : NULL;
+    if (!all->samplers || (bytes && !all->run.shared))
+        return "there is not enough memory";
+    for (uint32_t i = 0; i < all->run.threads; i++) {
+        struct db_sampler *s = &all->samplers[i];
+        s->place = i;
+        s->run = &all->run;
+        empty(&s->times);
+        empty(&s->gaps);
+    }
+    int error = primitive->create ? primitive->create(&all->run) : 0;
+    return error ? strerror(error) : NULL;
+}
+
+static const char *why_failed(struct sampled *all)
+{
+    for (uint32_t i = 0; i < all->run.threads; i++)
+        if (all->samplers[i].why)
+            return all->samplers[i].why;
+    return all->primitive->check ? all->primitive->check(&all->run) : NULL;
+}
+
+static int refuse(const char *why)
+{
+    printf("error primitive %s\n", why);
+    fflush(stdout);
+    return 1;
+}
+
+int measure_primitive(const struct options *o)
+{
+    static struct sampled all;
+    static struct place places[DB_MAX_CORES];
+    guard_allow(o->seconds_ns + MARGIN_NS);
+    int error = o->lock_memory ? port_lock_memory() : 0;
+    const char *why = error ? strerror(error) : prepare(&all, o);
+    if (why)
+        return refuse(why);
+    if (!run_threads(&all, places))
+        return refuse(all.failure.reason);
+    if ((why = why_failed(&all)))
+        return refuse(why);
+    if ((error = put_result(&all, places)))
+        return refuse(strerror(error));
+    printf("done 0 %lld\n", (long long)(all.run.end_ns - all.run.start_ns));
+    fflush(stdout);
+    return 0;
+}
