@@ -130,6 +130,7 @@ __all__ = [
     "mark",
     "open",
     "overlay_panel",
+    "primitives",
     "profile",
     "seconds_text",
     "sides_panel",
@@ -150,7 +151,7 @@ __all__ = [
 _PUBLIC = {
     "cli.call": (
         *("ask", "breakdown", "compare", "doctor", "latency", "load", "profile", "stress"),
-        "study",
+        *("primitives", "study"),
     ),
     "compare.engine": ("FALSE_ALARMS", "CompareOptions", "compare_tables"),
     "kinds.latency.words": ("interval_text", "load_words"),

@@ -87,4 +87,5 @@ def measure(verb: str, *, progress: bool = False, **options: object) -> Any:
 
 profile, stress, breakdown = (partial(measure, verb) for verb in ("profile", "stress", "breakdown"))
 latency, load, study = (partial(measure, verb) for verb in ("latency", "load", "sched study"))
+primitives = partial(measure, "primitives")
 compare, doctor = partial(ask, "compare"), partial(ask, "doctor")

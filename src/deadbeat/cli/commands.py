@@ -40,6 +40,7 @@ root = Verbs(
         "breakdown": (MEASURING, "Find the utilisation up to which deadlines hold."),
         "latency": (MEASURING, "Measure how late tasks wake up, under background loads."),
         "load": (MEASURING, "Count deadlines missed among ordinary threads."),
+        "primitives": (MEASURING, "Time what real-time programs are made of."),
         "profile": (MEASURING, "Map slowdown and misses over cores and contention."),
         "run": (MEASURING, "Measure a periodic program of your own."),
         "stress": (MEASURING, "Measure slowdown and misses of random task sets."),

@@ -337,6 +337,20 @@ COMMANDS = {
         },
         adjust=_beside,
     ),
+    "primitives": Measuring(
+        kind="primitives",
+        text="""Time what parallel real-time programs are made of: allocation, copies, events from
+    thread to thread, system calls.
+
+    Each is repeated by threads under SCHED_FIFO, between two readings of the clock. Every sample
+    counts; whether its thread was preempted or moved meanwhile is told of the long ones, and a
+    stall between two samples is kept as well. Each repeat is a process of its own, and all come in
+    random order.
+
+    Results live in RUNS/NAME. The same command continues them.""",
+        own=(RETRY,),
+        machine=(TARGET, CROSS, SIMULATED),
+    ),
     "profile": Measuring(
         kind="campaign",
         spec="contention.spec:CampaignSpec",

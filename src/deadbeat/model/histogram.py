@@ -8,7 +8,7 @@ never wider than 1/1024 of what it holds (G. Tene's HdrHistogram, with the knee 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from attrs import asdict, field, frozen
 
@@ -210,3 +210,28 @@ def to_json(histogram: Histogram) -> dict[str, object]:
 def from_json(values: Mapping[str, object]) -> Histogram:
     """What `to_json` gave. KeyError, TypeError or ValueError where it did not."""
     return Histogram(**values)  # type: ignore[arg-type]  # the constructor checks
+
+
+class HistogramCounts(TypedDict):
+    """A histogram as the runtime writes it: of each bucket its number and its count."""
+
+    counts: list[list[int]]
+    min_ns: int
+    max_ns: int
+    sum_ns: int
+
+
+def from_counts(plain: HistogramCounts) -> Histogram:
+    """What the runtime wrote (put_histogram in runtime/src/host/common.c).
+
+    Raises:
+        KeyError, TypeError, ValueError: It did not.
+    """
+    pairs = np.array(plain["counts"], np.int64).reshape(-1, 2)
+    return Histogram(
+        buckets=pairs[:, 0],
+        counts=pairs[:, 1],
+        min_ns=plain["min_ns"] if len(pairs) else None,
+        max_ns=plain["max_ns"] if len(pairs) else None,
+        sum_ns=plain["sum_ns"],
+    )

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NotRequired, TypedDict, cast
 
-import numpy as np
 from attrs import define, evolve, frozen
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
@@ -18,7 +17,7 @@ from deadbeat.host.values import understood
 from deadbeat.kinds.latency.engines import TRACE_S, Measured, Request
 from deadbeat.model.errors import DataError, DeadbeatError, TargetError, UnreachableError
 from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram
+from deadbeat.model.histogram import HistogramCounts, from_counts
 from deadbeat.model.latency import CpuLatency, LateWakeUp, PathSplit
 from deadbeat.model.validity import problem
 from deadbeat.store.files import tool_version
@@ -36,13 +35,6 @@ _VERSION = 1
 _HINT = "a defect: the runtime wrote it"
 
 
-class _Counts(TypedDict):
-    counts: list[list[int]]
-    min_ns: int
-    max_ns: int
-    sum_ns: int
-
-
 class ProbedCpu(TypedDict):
     """What a measuring thread wrote (runtime/src/host/wakeup.c)."""
 
@@ -53,8 +45,8 @@ class ProbedCpu(TypedDict):
     cycles: int
     missed: int
     early: int
-    raw: _Counts
-    omitted: _Counts
+    raw: HistogramCounts
+    omitted: HistogramCounts
     worst: list[tuple[int, int, int]]
     block_periods: int
     blocks: list[int]
@@ -313,7 +305,7 @@ def _measured(
 def cpu_latency(plain: ProbedCpu, interval_ns: int) -> CpuLatency:
     """What one measuring thread wrote. DataError where a key is missing or wrong."""
     try:
-        raw, omitted = _histogram(plain["raw"]), _histogram(plain["omitted"])
+        raw, omitted = from_counts(plain["raw"]), from_counts(plain["omitted"])
         return CpuLatency(
             cpu=int(plain["cpu"]),
             expected=int(plain["expected"]),
@@ -336,17 +328,6 @@ def cpu_latency(plain: ProbedCpu, interval_ns: int) -> CpuLatency:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"the result of the prober is damaged: {error!r}", _HINT) from error
-
-
-def _histogram(plain: _Counts) -> Histogram:
-    pairs = np.array(plain["counts"], np.int64).reshape(-1, 2)
-    return Histogram(
-        buckets=pairs[:, 0],
-        counts=pairs[:, 1],
-        min_ns=plain["min_ns"] if len(pairs) else None,
-        max_ns=plain["max_ns"] if len(pairs) else None,
-        sum_ns=plain["sum_ns"],
-    )
 
 
 def problems_of(plain: Probed, *, traced: bool = False) -> Iterator[Finding]:

@@ -1,0 +1,244 @@
+"""Timed primitives in words, as a picture, and as files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesStore, PrimitivesSummary
+from deadbeat.kinds.primitives.spec import size_word
+from deadbeat.model.platform import Platform
+from deadbeat.model.specification import plain_of
+from deadbeat.model.words import count_of, time_text
+from deadbeat.report.charts import Chart, Curve, Panel, log_edges
+from deadbeat.report.document import (
+    Column,
+    Document,
+    FactList,
+    Figures,
+    Findings,
+    Section,
+    Sentence,
+    Table,
+    flatten,
+    machine_facts,
+)
+from deadbeat.store.place import REPORT_FILE
+
+_WHERE = {
+    "one": "one thread",
+    "all": "all CPUs",
+    "same": "one CPU",
+    "other": "two CPUs",
+}
+
+
+def short_time(value_ns: float) -> str:
+    """A time with three digits, also below a nanosecond."""
+    return time_text(round(value_ns)) if value_ns >= 10 else f"{value_ns:.3g} ns"
+
+
+def _at(key: str, heading: str, share_ppm: int, **more: Any) -> Column:
+    return Column(
+        key=key,
+        heading=heading,
+        value=lambda row: row.quantile_ns(share_ppm),
+        format=short_time,
+        **more,
+    )
+
+
+def _span(row: PrimitiveCell) -> str:
+    low, high = min(row.p99s_ns) / row.batch, max(row.p99s_ns) / row.batch
+    return short_time(low) if low == high else f"{short_time(low)} to {short_time(high)}"
+
+
+COLUMNS = (
+    Column(key="operation", heading="primitive", value=lambda row: row.case.operation, words=True),
+    Column(
+        key="size",
+        heading="size",
+        value=lambda row: row.case.size or None,
+        format=size_word,
+    ),
+    Column(
+        key="placement",
+        heading="where",
+        value=lambda row: row.case.placement,
+        format=lambda word: _WHERE[word],
+        words=True,
+    ),
+    Column(key="samples", heading="samples", terminal=False),
+    _at("p50_ns", "median", 500_000),
+    _at("p99_ns", "99 %", 990_000),
+    _at("p999_ns", "99.9 %", 999_000),
+    Column(key="max_ns", heading="max", value=lambda row: row.times.max_ns or 0, format=short_time),
+    Column(
+        key="stall_ns",
+        heading="longest gap",
+        format=short_time,
+        help="between two samples: a stall may fall there, too",
+    ),
+    Column(key="p99_span", heading="99 % of each repeat", value=_span, raw=False, terminal=False),
+    Column(
+        key="worst",
+        heading="during the longest sample",
+        value=lambda row: (row.worst.words if row.worst else "") or None,
+        terminal=False,
+        words=True,
+    ),
+    Column(
+        key="resolved",
+        heading="resolved",
+        value=lambda row: row.resolved,
+        format=lambda resolved: "yes" if resolved else "no",
+        help="the median is at least 5 steps of the clock",
+        terminal=False,
+    ),
+)
+
+
+def answer(found: PrimitivesSummary) -> tuple[str, ...]:
+    """What an event costs on one CPU and across, and the longest sample of all."""
+    if not found.cells:
+        return ("Nothing is measured yet.",)
+    said = []
+    simulated = "Simulated: " * ("SIMULATED" in found.labels)
+    events = [row for row in found.cells if row.case.test == "event"]
+    for placement, words in (("same", "on one CPU"), ("other", "from CPU to CPU")):
+        rows = [row for row in events if row.case.placement == placement]
+        if rows:
+            best, slow = (
+                choose(rows, key=lambda row: row.quantile_ns(500_000)) for choose in (min, max)
+            )
+            said.append(
+                f"{simulated}An event {words} takes {short_time(best.quantile_ns(500_000))}"
+                f" ({best.case.variant}) to {short_time(slow.quantile_ns(500_000))}"
+                f" ({slow.case.variant}); medians."
+            )
+    worst = max(found.cells, key=lambda row: row.times.max_ns or 0)
+    why = f" ({worst.worst.words})" if worst.worst and worst.worst.words else ""
+    said.append(
+        f"{simulated if not said else ''}The longest of"
+        f" {sum(row.samples for row in found.cells):,} samples took"
+        f" {short_time(worst.times.max_ns or 0)}: {worst.case.operation},"
+        f" {_WHERE[worst.case.placement]}{why}."
+    )
+    return tuple(said)
+
+
+def _clock(found: PrimitivesSummary) -> str:
+    unresolved = sum(not row.resolved for row in found.cells)
+    flagged = (
+        f" {count_of(unresolved, 'row')} with a median below 5 steps of it"
+        f" {'is' if unresolved == 1 else 'are'} not resolved: give --batch 100."
+        if unresolved
+        else ""
+    )
+    return (
+        f"A reading of the clock takes {found.clock_cost_ps / 1000:.1f} ns; to keep a sample takes"
+        f" {found.sample_cost_ps / 1000:.1f} ns beyond its two readings. Nothing is subtracted."
+        f" Two readings lie {found.resolution_ns} ns apart at least.{flagged}"
+    )
+
+
+def _chart(test: str, rows: list[PrimitiveCell]) -> Chart:
+    known = [row.times.lows_ns() / row.batch for row in rows]
+    edges = np.asarray(log_edges(np.concatenate(known).tolist()))
+    curves = []
+    for look, (row, values) in enumerate(zip(rows, known, strict=True)):
+        counts, _ = np.histogram(values, bins=edges, weights=row.times.counts)
+        above = 100 * (1 - np.cumsum(counts) / row.samples)
+        kept = np.maximum(above, 100 / row.samples / 2)
+        curves.append(
+            Curve(
+                label=f"{row.case.text} (n = {row.samples:,})",
+                x=tuple(map(float, edges)),
+                y=(100.0, *map(float, kept)),
+                look=look,
+            )
+        )
+    panel = Panel(
+        title=test,
+        x_label="time of an operation, ns",
+        y_label="longer than that, %",
+        curves=tuple(curves),
+        x_log=True,
+        y_log=True,
+    )
+    caption = "The share of samples that took longer: a tail shows where it begins."
+    return Chart(name=f"times-{test}", title=f"Times of {test}", caption=caption, panels=(panel,))
+
+
+def charts(found: PrimitivesSummary) -> list[Chart]:
+    """One of each primitive."""
+    groups: dict[str, list[PrimitiveCell]] = {}
+    for row in found.cells:
+        groups.setdefault(row.case.test, []).append(row)
+    return [_chart(test, rows) for test, rows in groups.items()]
+
+
+def document(found: PrimitivesSummary, platform: Platform) -> Document:
+    """The result for people."""
+    said = answer(found)
+    table = Table(name="primitives", columns=COLUMNS, rows=found.cells, terminal=True)
+    refused = FactList([*found.refused.items()])
+    return Document(
+        title=found.name,
+        kind="primitives",
+        product="deadbeat report · primitives",
+        source="the stored runs",
+        labels=found.labels,
+        head=machine_facts(attrs.asdict(platform)),
+        answer=said,
+        picture=table,
+        sections=(
+            Section(
+                "answer",
+                "What the primitives take",
+                (
+                    Sentence(" ".join(said), answer=True, terminal=True),
+                    table,
+                    Sentence(_clock(found), terminal=True),
+                ),
+                "Answer",
+            ),
+            Section("figures", "Figures", (Figures(charts(found)),)),
+            *((Section("refused", "Not run, and why", (refused,)),) if found.refused else ()),
+            Section("findings", "What makes this doubtful", (Findings(found.findings),)),
+            Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
+        ),
+    )
+
+
+def rows(found: PrimitivesSummary) -> list[dict[str, object]]:
+    """A mapping for each cell: COLUMNS that files hold, and the repeats."""
+    return [
+        {column.key: column.of(row) for column in COLUMNS if column.raw}
+        | {
+            "medians_ns": list(row.medians_ns),
+            "p99s_ns": list(row.p99s_ns),
+            "maxima_ns": list(row.maxima_ns),
+            "looked": row.looked,
+            "tagged": row.tagged,
+        }
+        for row in found.cells
+    ]
+
+
+def summary_dict(found: PrimitivesSummary, store: PrimitivesStore) -> dict[str, object]:
+    """JSON values."""
+    return {
+        "name": found.name,
+        "path": str(store.path),
+        "done": found.done,
+        "labels": list(found.labels),
+        "clock_cost_ps": found.clock_cost_ps,
+        "sample_cost_ps": found.sample_cost_ps,
+        "resolution_ns": found.resolution_ns,
+        "refused": found.refused,
+        "rows": rows(found),
+        "report": str(store.path / REPORT_FILE),
+    }

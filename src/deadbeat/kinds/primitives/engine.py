@@ -1,0 +1,168 @@
+"""The seam between an experiment and what runs its threads: a machine, or a made-up one."""
+
+from __future__ import annotations
+
+import json
+import random
+from abc import ABC, abstractmethod
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
+from deadbeat.executors.toolchains import toolchain_of
+from deadbeat.kinds.primitives.pool import primitives
+from deadbeat.kinds.primitives.results import LateSample, PrimitiveRun, ThreadRun
+from deadbeat.kinds.primitives.spec import PrimitiveKey, PrimitivesSpec, placed
+from deadbeat.model.errors import DataError, RunError
+from deadbeat.model.examples import example_platform
+from deadbeat.model.histogram import Histogram, from_counts
+from deadbeat.model.platform import Platform
+from deadbeat.settings.tune import with_tuning
+from deadbeat.targets.base import Target
+
+#: Beyond a run: start-up and the guardian's own bound.
+_PATIENCE_S = 40.0
+_VERSION = 1
+
+
+class PrimitiveEngine(ABC):
+    """Runs one process of threads that repeat an operation."""
+
+    @abstractmethod
+    def cpus(self) -> tuple[int, ...]:
+        """CPUs that may be used."""
+
+    @abstractmethod
+    def describe(self) -> Platform:
+        """The machine as it stands now."""
+
+    @abstractmethod
+    def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
+        """One run."""
+
+
+class HardwarePrimitives(PrimitiveEngine):
+    """The runtime's verb ``primitive`` (runtime/src/host/primitive.c) on ``target``."""
+
+    def __init__(
+        self, target: Target, *, cross: str | None = None, lock_wait: float = LOCK_WAIT_S
+    ) -> None:
+        self._target = target
+        self._executor = HardwareExecutor(
+            target=target, toolchain=toolchain_of(target, cross=cross), lock_wait=lock_wait
+        )
+
+    def cpus(self) -> tuple[int, ...]:
+        return self._executor.cpus
+
+    def describe(self) -> Platform:
+        return with_tuning(self._executor.describe(), self._target)
+
+    def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
+        started = datetime.now(UTC).isoformat()
+        out = f"{self._target.folder}/primitive"
+        timeout = spec.seconds + _PATIENCE_S
+        options = self._options(spec, key) | {"--out": out}
+        for line in self._executor.converse("primitive", spec.policy, options, timeout=timeout):
+            if not line.startswith("done "):
+                raise RunError(f"unexpected words of the program: {line[:80]}")
+        with self._executor.understood():
+            return parsed(self._target.read_text(out) or "", key, started)
+
+    def _options(self, spec: PrimitivesSpec, key: PrimitiveKey) -> dict[str, str]:
+        case, fifo = key.case, spec.policy == "fifo"
+        options = {
+            "--primitive": case.test,
+            "--cpus": ",".join(map(str, placed(case, spec.cpus or self.cpus()))),
+            "--amount": str(primitives()[case.test].amount),
+            "--priority": str(spec.priority if fifo else 0),
+            "--second-priority": str(spec.priority + 1 if fifo else 0),
+            "--batch": str(spec.batch),
+            "--seconds-ns": str(round(spec.seconds * 1e9)),
+        }
+        more = {"--variant": case.variant, "--size": str(case.size or "")}
+        return options | {name: word for name, word in more.items() if word}
+
+
+def parsed(text: str, key: PrimitiveKey, started: str) -> PrimitiveRun:
+    """What the program wrote.
+
+    Raises:
+        DataError: It is damaged, or of another version.
+    """
+    try:
+        plain = json.loads(text)
+        if plain["version"] != _VERSION:
+            raise DataError("the result is of another version", "a defect: the runtime wrote it")
+        threads = tuple(_thread(each) for each in plain["threads"] if each["times"]["counts"])
+        numbers: dict[str, Any] = {name: int(plain[name]) for name in _NUMBERS}
+        return PrimitiveRun(key=key, started=started, threads=threads, **numbers)
+    except (KeyError, TypeError, ValueError) as error:
+        hint = "a defect: the runtime wrote it"
+        raise DataError(f"the result of a primitive is damaged: {error!r}", hint) from error
+
+
+_NUMBERS = ("batch", "clock_cost_ps", "sample_cost_ps", "resolution_ns", "measured_ns")
+
+
+def _thread(plain: Any) -> ThreadRun:
+    made = {
+        **{name: from_counts(plain[name]) for name in ("times", "gaps")},
+        **{name: tuple(map(_late, plain[name])) for name in ("late_times", "late_gaps")},
+    }
+    return ThreadRun(**{**plain, **made})
+
+
+def _late(row: list[int]) -> LateSample:
+    moment, value, tags = map(int, row)
+    return LateSample(moment_ns=moment, value_ns=value, tags=tags)
+
+
+@frozen
+class SimulatedPrimitives(PrimitiveEngine):
+    """A made-up machine of four CPUs; every run is a function of its key."""
+
+    count: int = field(default=4)
+
+    def cpus(self) -> tuple[int, ...]:
+        return tuple(range(self.count))
+
+    def describe(self) -> Platform:
+        return example_platform()
+
+    def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
+        draw = random.Random(f"primitive {key.text}")
+        middle = draw.gauss(6, 0.3) + np.log1p(key.case.size) / 8 + (key.case.placement == "other")
+        times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(500)], np.int64)
+        worst = LateSample(moment_ns=int(times.argmax()) * 1000, value_ns=int(times.max()), tags=1)
+        pair = primitives()[key.case.test].group == 2
+        return PrimitiveRun(
+            key=key,
+            started="",
+            batch=1,
+            clock_cost_ps=25_000,
+            sample_cost_ps=9_000,
+            resolution_ns=20,
+            measured_ns=round(spec.seconds * 1e9),
+            threads=tuple(
+                ThreadRun(
+                    thread=thread,
+                    cpu=cpu,
+                    policy=spec.policy,
+                    priority=spec.priority,
+                    looked=1,
+                    preempted=1,
+                    migrated=0,
+                    waited=0,
+                    watch_ns=4 * int(np.median(times)),
+                    times=Histogram.of(times),
+                    gaps=Histogram.of(times // 2),
+                    late_times=(worst,),
+                )
+                for thread, cpu in enumerate(placed(key.case, spec.cpus or self.cpus()))
+                if not pair or thread % 2
+            ),
+        )

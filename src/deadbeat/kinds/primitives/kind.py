@@ -1,0 +1,117 @@
+"""What commands do with the folder of timed primitives."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from attrs import evolve
+
+from deadbeat.executors.made import refuse_made_up
+from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
+from deadbeat.kinds.primitives.document import COLUMNS, answer, document, rows, summary_dict
+from deadbeat.kinds.primitives.engine import (
+    HardwarePrimitives,
+    PrimitiveEngine,
+    SimulatedPrimitives,
+)
+from deadbeat.kinds.primitives.results import (
+    FOLDERS,
+    PrimitivesStore,
+    PrimitivesSummary,
+    summarise,
+)
+from deadbeat.kinds.primitives.runner import PrimitivesExperiment
+from deadbeat.kinds.primitives.so_far import PrimitivesSoFar
+from deadbeat.kinds.primitives.spec import PrimitivesSpec, cases, plan, resolved
+from deadbeat.model.specification import plain_of, read
+from deadbeat.report.document import csv_of
+from deadbeat.report.html import write_result
+from deadbeat.report.paper import Words
+from deadbeat.store.place import REPORT_FILE
+from deadbeat.targets.opening import open_target
+
+
+def _engine(asked: Begin) -> PrimitiveEngine:
+    if asked.simulated:
+        refuse_made_up(asked.target or asked.cross, "--simulated")
+        return SimulatedPrimitives()
+    target = asked.held.enter_context(closing(open_target(asked.target)))
+    return HardwarePrimitives(target, cross=asked.cross)
+
+
+def begin(asked: Begin) -> Begun:
+    """Makes the folder of timed primitives, or finds the one to continue."""
+    wanted = read(PrimitivesSpec, asked.written, asked.typed, names=asked.names)
+    engine = _engine(asked)
+    spec = resolved(wanted, engine.cpus())
+    platform, again = engine.describe(), asked.retry_invalid
+    place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
+    planned = plan(spec)
+    store = PrimitivesStore.open(place.path) if place.resumed else None
+    left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
+    for name, why in cases(spec)[1].items():
+        asked.say(f"{name} is not run: {why}")
+    experiment_seconds = left * (spec.seconds + 0.15)
+    asked.announce(
+        place,
+        total=len(planned),
+        left=left,
+        made_up=asked.simulated,
+        seconds=None if asked.simulated else experiment_seconds,
+    )
+    if store is None:
+        PrimitivesStore.create(place.path, plain_of(spec), platform)
+        store = PrimitivesStore.open(place.path)
+    experiment = PrimitivesExperiment(spec, engine, store, planned, retry=again)
+    return Begun(experiment=experiment, so_far=PrimitivesSoFar(store))
+
+
+def _answer(store: PrimitivesStore, found: PrimitivesSummary) -> Shown:
+    return Shown(
+        kind="primitives",
+        state=FOLDERS.state_of(store.path).state,
+        headline=" ".join(answer(found)),
+        plain=summary_dict(found, store),
+        document=document(found, store.platform),
+        page=store.path / REPORT_FILE,
+        empty=not found.cells,
+    )
+
+
+def _show(path: Path) -> Shown:
+    store = PrimitivesStore.open(path)
+    return evolve(_answer(store, summarise(store)), whole=True)
+
+
+def _report(path: Path, figures: bool) -> Shown:
+    store = PrimitivesStore.open(path)
+    found = summarise(store)
+    made = document(found, store.platform)
+    write_result(
+        store,
+        made,
+        {"summary.csv": csv_of(COLUMNS, found.cells), "summary.json": summary_dict(found, store)},
+        words=Words(labels=" · ".join(found.labels), caption=""),
+        charts=made.charts if figures else (),
+    )
+    return _answer(store, found)
+
+
+def _open(path: Path) -> Stored[PrimitivesStore, PrimitivesSummary]:
+    store = PrimitivesStore.open(path)
+    found = summarise(store)
+    return Stored(show=_show, store=store, summary=found, rows=rows(found))
+
+
+KIND = ExperimentKind(
+    name="primitives",
+    folder=FOLDERS.kind,
+    state_of=FOLDERS.state_of,
+    show=_show,
+    report=_report,
+    open=_open,
+    keys=("operation", "size", "placement"),
+    spec=PrimitivesSpec,
+    begin=begin,
+)

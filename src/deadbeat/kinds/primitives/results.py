@@ -1,0 +1,208 @@
+"""What runs of primitives showed, where that is stored, and what it comes to."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from attrs import frozen
+
+from deadbeat.experiment.folders import RunFolders
+from deadbeat.kinds.primitives.spec import PrimitiveCase, PrimitiveKey, PrimitivesSpec, cases, plan
+from deadbeat.model import histogram
+from deadbeat.model.finding import Finding
+from deadbeat.model.histogram import Histogram, pool
+from deadbeat.model.latency import Replaced
+from deadbeat.model.specification import read
+from deadbeat.store.place import FolderKind
+from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
+
+#: Bits of a sample's tags (runtime/include/deadbeat/primitive.h).
+TAGS = {1: "preempted", 2: "migrated", 4: "waited for its CPU"}
+#: A median below so many steps of the clock is not resolved.
+RESOLVED = 5
+
+
+@frozen(kw_only=True)
+class LateSample:
+    """One of the longest samples or gaps; ``moment_ns`` since the start of its run."""
+
+    moment_ns: int
+    value_ns: int
+    tags: int
+
+    @property
+    def words(self) -> str:
+        """What happened to its thread meanwhile; "": nothing that is known."""
+        return ", ".join(word for bit, word in TAGS.items() if self.tags & bit)
+
+
+@frozen(kw_only=True)
+class ThreadRun:
+    """What one thread saw.
+
+    Attributes:
+        times: Of every sample. ``gaps``: from the end of each to the start of the next.
+        looked: Samples longer than ``watch_ns``, of which it was asked what happened meanwhile:
+            so many were ``preempted``, ``migrated`` or ``waited`` for their CPU.
+    """
+
+    thread: int
+    cpu: int
+    policy: str
+    priority: int
+    looked: int
+    preempted: int
+    migrated: int
+    waited: int
+    watch_ns: int
+    times: Histogram
+    gaps: Histogram
+    late_times: tuple[LateSample, ...] = ()
+    late_gaps: tuple[LateSample, ...] = ()
+
+
+@frozen(kw_only=True)
+class PrimitiveRun:
+    """One process.
+
+    Attributes:
+        batch: Operations of a sample.
+        clock_cost_ps: Of a reading. ``sample_cost_ps``: what keeping a sample takes beyond the two
+            readings around it. ``resolution_ns``: between two readings that differ, at least.
+    """
+
+    key: PrimitiveKey
+    started: str
+    batch: int
+    clock_cost_ps: int
+    sample_cost_ps: int
+    resolution_ns: int
+    measured_ns: int
+    threads: tuple[ThreadRun, ...]
+    problems: tuple[Finding, ...] = ()
+    replaced: tuple[Replaced, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        return not any(each.severity == "invalid" for each in self.problems)
+
+
+class PrimitivesStore(RunFolder[PrimitiveKey, PrimitiveRun]):
+    """The folder."""
+
+    KIND, NOUN = "primitives", "measurement of primitives"
+    RUN = PrimitiveRun
+    CONVERTER = run_converter(PrimitiveKey, PrimitiveKey.parse)
+
+    def parse_key(self, text: str) -> PrimitiveKey:
+        return PrimitiveKey.parse(text)
+
+
+PrimitivesStore.CONVERTER.register_unstructure_hook(Histogram, histogram.to_json)
+PrimitivesStore.CONVERTER.register_structure_hook(
+    Histogram, lambda plain, _: histogram.from_json(plain)
+)
+
+FOLDERS = RunFolders(
+    kind=FolderKind(EXPERIMENT_FILE, PrimitivesStore.NOUN, PrimitivesStore.KIND),
+    store=PrimitivesStore,
+    read=partial(read, PrimitivesSpec),
+    planned=lambda store: plan(read(PrimitivesSpec, store.spec)),
+)
+
+
+@frozen(kw_only=True)
+class PrimitiveCell:
+    """All runs and threads of a cell, pooled; times are of a sample.
+
+    Attributes:
+        medians_ns, p99s_ns, maxima_ns: Of each repeat.
+        worst: The longest sample, and the longest gap between two.
+    """
+
+    case: PrimitiveCase
+    runs: int
+    batch: int
+    resolution_ns: int
+    times: Histogram
+    medians_ns: tuple[int, ...]
+    p99s_ns: tuple[int, ...]
+    maxima_ns: tuple[int, ...]
+    stall_ns: int
+    looked: int
+    tagged: int
+    worst: LateSample | None
+
+    @property
+    def samples(self) -> int:
+        return self.times.total
+
+    def quantile_ns(self, share_ppm: int) -> float:
+        """Of an operation, where a sample is many: of their mean."""
+        return (self.times.quantile(share_ppm) or 0) / self.batch
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the clock's steps are small beside the median."""
+        return (self.times.quantile(500_000) or 0) >= RESOLVED * self.resolution_ns
+
+
+@frozen(kw_only=True)
+class PrimitivesSummary:
+    """What is known of the primitives of a machine."""
+
+    name: str
+    spec: PrimitivesSpec
+    done: int
+    labels: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    refused: dict[str, str]
+    cells: tuple[PrimitiveCell, ...]
+    clock_cost_ps: int
+    sample_cost_ps: int
+    resolution_ns: int
+
+
+def summarise(store: PrimitivesStore) -> PrimitivesSummary:
+    """All stored runs that count, pooled by cell."""
+    spec = read(PrimitivesSpec, store.spec)
+    runs = list(store.runs())
+    groups: dict[PrimitiveCase, list[PrimitiveRun]] = {}
+    for run in runs:
+        if run.valid:
+            groups.setdefault(run.key.case, []).append(run)
+    simulated = store.platform.kind == "simulated"
+    other = ("SCHED_OTHER",) if spec.policy == "other" else ()
+    return PrimitivesSummary(
+        name=store.path.name,
+        spec=spec,
+        done=len(runs),
+        labels=(*(("SIMULATED",) if simulated else ()), *other),
+        findings=tuple(each for run in runs for each in run.problems),
+        refused=cases(spec)[1],
+        cells=tuple(cell_of(case, group) for case, group in sorted(groups.items())),
+        clock_cost_ps=max((run.clock_cost_ps for run in runs), default=0),
+        sample_cost_ps=max((run.sample_cost_ps for run in runs), default=0),
+        resolution_ns=max((run.resolution_ns for run in runs), default=0),
+    )
+
+
+def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
+    """The runs of one cell together."""
+    each = [pool([thread.times for thread in run.threads]) for run in group]
+    threads = [thread for run in group for thread in run.threads]
+    late = [sample for thread in threads for sample in thread.late_times]
+    return PrimitiveCell(
+        case=case,
+        runs=len(group),
+        batch=group[0].batch,
+        resolution_ns=max(run.resolution_ns for run in group),
+        times=pool(each),
+        medians_ns=tuple(one.quantile(500_000) or 0 for one in each),
+        p99s_ns=tuple(one.quantile(990_000) or 0 for one in each),
+        maxima_ns=tuple(one.max_ns or 0 for one in each),
+        stall_ns=max(thread.gaps.max_ns or 0 for thread in threads),
+        looked=sum(thread.looked for thread in threads),
+        tagged=sum(thread.preempted + thread.migrated + thread.waited for thread in threads),
+        worst=max(late, key=lambda sample: sample.value_ns, default=None),
+    )

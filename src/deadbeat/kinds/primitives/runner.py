@@ -1,0 +1,40 @@
+"""Carries out the runs a folder lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
+from deadbeat.kinds.primitives.engine import PrimitiveEngine
+from deadbeat.kinds.primitives.results import PrimitiveRun, PrimitivesStore
+from deadbeat.kinds.primitives.spec import PrimitiveKey, PrimitivesSpec
+from deadbeat.model.errors import DataError, RunError
+
+#: A run beside its own length: a process starts, warms up and writes its result.
+_OVERHEAD_S = 0.15
+
+
+class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
+    """One process after the other, in the order of the plan."""
+
+    def __init__(
+        self,
+        spec: PrimitivesSpec,
+        engine: PrimitiveEngine,
+        store: PrimitivesStore,
+        planned: Sequence[PrimitiveKey],
+        *,
+        retry: bool = False,
+    ) -> None:
+        super().__init__(store, planned, retry_invalid=retry)
+        self._spec, self._engine = spec, engine
+
+    def seconds(self, runs: int) -> float:
+        return runs * (self._spec.seconds + _OVERHEAD_S)
+
+    def measure(self, tell: Watcher) -> Generator[PrimitiveRun | Lost[PrimitiveKey]]:
+        for key in self.lacking:
+            try:
+                yield self._engine.run(self._spec, key)
+            except (DataError, RunError) as error:
+                yield Lost(key, error)
