@@ -29,11 +29,13 @@ class LateSample:
     moment_ns: int
     value_ns: int
     tags: int
+    cause: str = ""
 
     @property
     def words(self) -> str:
         """What happened to its thread meanwhile; "": nothing that is known."""
-        return ", ".join(word for bit, word in TAGS.items() if self.tags & bit)
+        known = [word for bit, word in TAGS.items() if self.tags & bit]
+        return ", ".join([*known, *filter(None, [self.cause])])
 
 
 @frozen(kw_only=True)
@@ -62,6 +64,25 @@ class ThreadRun:
 
 
 @frozen(kw_only=True)
+class WarmUp:
+    """Windows that ran before the one that counts, and whether the last of them were alike."""
+
+    windows: int
+    steady: bool
+
+
+@frozen(kw_only=True)
+class RuntimeFacts:
+    """What a runtime says that it is; ``calls``: by what it calls the C library."""
+
+    name: str
+    version: str
+    gc: str
+    flags: str
+    calls: str = ""
+
+
+@frozen(kw_only=True)
 class PrimitiveRun:
     """One process.
 
@@ -79,6 +100,8 @@ class PrimitiveRun:
     resolution_ns: int
     measured_ns: int
     threads: tuple[ThreadRun, ...]
+    warm_up: WarmUp | None = None
+    runtime: RuntimeFacts | None = None
     problems: tuple[Finding, ...] = ()
     replaced: tuple[Replaced, ...] = ()
 
