@@ -112,6 +112,5 @@ KIND = ExperimentKind(
     report=_report,
     open=_open,
     keys=("operation", "size", "placement"),
-    spec=PrimitivesSpec,
     begin=begin,
 )
