@@ -6,8 +6,6 @@ import json
 import random
 from abc import ABC, abstractmethod
 from datetime import UTC, datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
@@ -60,15 +58,11 @@ class HardwareChannels(ChannelEngine):
 
     def run(self, spec: InterfereSpec, key: InterfereKey) -> InterfereRun:
         started = datetime.now(UTC).isoformat()
-        folder = self._executor.folder
-        out, entries = f"{folder}/channels", f"{folder}/works"
-        with TemporaryDirectory() as here:
-            path = Path(here) / "works"
-            path.write_text("".join(f"{work.line}\n" for work in spec.works))
-            self._target.put(path, entries)
+        out = f"{self._executor.folder}/channels"
+        works = "".join(f"{work.line}\n" for work in spec.works)
         options = {
             "--cpus": ",".join(map(str, spec.cpus or self.cpus())),
-            "--entries": entries,
+            "--entries": self._executor.put_text("works", works),
             "--seconds-ns": str(round(spec.seconds * 1e9)),
             "--seed": str(spec.seed * 9973 + key.repeat),
             "--out": out,
