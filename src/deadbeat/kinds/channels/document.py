@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import attrs
 
 from deadbeat.kinds.channels.results import (
@@ -114,7 +116,7 @@ def _cell(cell: Slowdown | None) -> HeatCell:
         return HeatCell()
     beside = cell.aggressor.text if cell.aggressor else "threads that sleep"
     return HeatCell(
-        value=cell.value,
+        value=math.log2(cell.value),
         state=SHOWN if cell.shows else FAINT,
         text=f"{cell.value:.2f}",
         hover=f"{cell.victim.text} beside {beside}: {cell.value:.3f} ({_interval(cell.interval)}),"
@@ -135,9 +137,9 @@ def heat(found: InterfereSummary) -> list[Chart]:
             cells=[[_cell(found.cell(v, a)) for a in across] for v in reversed(found.order)],
             x=[work.text if work else "asleep" for work in across],
             y=[work.text for work in reversed(found.order)],
-            low=1.0,
-            high=max(1.5, *(cell.value for cell in found.cells)),
-            unit="slowdown",
+            low=0.0,
+            high=math.log2(max(2.0, *(cell.value for cell in found.cells))),
+            unit="slowdown, as a power of 2",
         ),
     )
     caption = f"{found.slots:,} slots in {found.done} runs. Grey: within the noise, or below 5 %."

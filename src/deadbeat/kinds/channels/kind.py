@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from contextlib import closing
-from pathlib import Path
-
-from attrs import evolve
 
 from deadbeat.executors.made import refuse_made_up
-from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
+from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.channels.document import COLUMNS, answer, document, rows, summary_dict
 from deadbeat.kinds.channels.engine import ChannelEngine, HardwareChannels, SimulatedChannels
 from deadbeat.kinds.channels.results import (
     FOLDERS,
     InterfereStore,
-    InterfereSummary,
     summarise,
 )
 from deadbeat.kinds.channels.runner import OVERHEAD_S, InterfereExperiment
 from deadbeat.kinds.channels.spec import InterfereSpec, plan, resolved
+from deadbeat.kinds.table import TableKind
 from deadbeat.model.specification import plain_of, read
-from deadbeat.report.document import csv_of
-from deadbeat.report.html import write_result
-from deadbeat.report.paper import Words
-from deadbeat.store.place import REPORT_FILE
 from deadbeat.targets.opening import open_target
 
 
@@ -60,50 +53,13 @@ def begin(asked: Begin) -> Begun:
     return Begun(experiment=InterfereExperiment(spec, engine, store, planned, retry=again))
 
 
-def _answer(store: InterfereStore, found: InterfereSummary) -> Shown:
-    return Shown(
-        kind="interfere",
-        state=FOLDERS.state_of(store.path).state,
-        headline=" ".join(answer(found)),
-        plain=summary_dict(found, store),
-        document=document(found, store.platform),
-        page=store.path / REPORT_FILE,
-        empty=not found.cells,
-    )
-
-
-def _show(path: Path) -> Shown:
-    store = InterfereStore.open(path)
-    return evolve(_answer(store, summarise(store)), whole=True)
-
-
-def _report(path: Path, figures: bool) -> Shown:
-    store = InterfereStore.open(path)
-    found = summarise(store)
-    made = document(found, store.platform)
-    write_result(
-        store,
-        made,
-        {"summary.csv": csv_of(COLUMNS, found.cells), "summary.json": summary_dict(found, store)},
-        words=Words(labels=" · ".join(found.labels), caption=""),
-        charts=made.charts if figures else (),
-    )
-    return _answer(store, found)
-
-
-def _open(path: Path) -> Stored[InterfereStore, InterfereSummary]:
-    store = InterfereStore.open(path)
-    found = summarise(store)
-    return Stored(show=_show, store=store, summary=found, rows=rows(found))
-
-
-KIND = ExperimentKind(
+KIND = TableKind(
     name="interfere",
-    folder=FOLDERS.kind,
-    state_of=FOLDERS.state_of,
-    show=_show,
-    report=_report,
-    open=_open,
-    keys=("victim", "aggressor"),
-    begin=begin,
-)
+    folders=FOLDERS,
+    summarise=summarise,
+    answer=answer,
+    document=document,
+    plain=summary_dict,
+    rows=rows,
+    columns=COLUMNS,
+).kind(begin, keys=("victim", "aggressor"))

@@ -13,6 +13,7 @@ from deadbeat.kinds.channels.spec import InterfereKey, InterfereSpec, SetWork, p
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import Replaced
 from deadbeat.model.specification import read
+from deadbeat.stats.cluster import leaf_order
 from deadbeat.stats.intervals import Interval, mean_interval
 from deadbeat.store.place import FolderKind
 from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
@@ -175,21 +176,13 @@ def slowdowns(works: Sequence[SetWork], runs: Sequence[InterfereRun]) -> tuple[S
 
 
 def ordered(works: Sequence[SetWork], cells: Sequence[Slowdown]) -> tuple[SetWork, ...]:
-    """Works that do and suffer alike side by side: by the leading direction of the log slowdowns.
-
-    The order of the first singular vectors (seriation by correspondence; Hahsler et al., J. Stat.
-    Software 25(3), 2008): a list, and no tree, for a dozen rows.
-    """
+    """Works that do and suffer alike side by side, by what shows of the log slowdowns."""
     place = {work: at for at, work in enumerate(works)}
-    matrix = np.zeros((len(works), len(works)))
+    suffered = np.zeros((len(works), len(works)))
     for cell in cells:
-        if cell.aggressor is not None and cell.value > 0:
-            matrix[place[cell.victim], place[cell.aggressor]] = np.log(cell.value)
-    if not matrix.any():
-        return tuple(works)
-    left, _, right = np.linalg.svd(matrix)
-    score = np.abs(left[:, 0]) + np.abs(right[0])
-    return tuple(works[at] for at in np.argsort(-score, kind="stable"))
+        if cell.aggressor is not None and cell.shows:
+            suffered[place[cell.victim], place[cell.aggressor]] = np.log(cell.value)
+    return tuple(works[at] for at in leaf_order(np.hstack([suffered, suffered.T])))
 
 
 def shares(summary: InterfereSummary, victim: SetWork) -> str:
