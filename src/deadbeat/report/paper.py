@@ -187,18 +187,15 @@ def _figure(chart: Chart, words: Words) -> Figure:
     whole = evolve(words, caption=f"{words.caption}  {chart.caption}".strip())
     below = len(caption_lines(whole.caption, width, _CAPTION_LINES))
     bottom = 0.72 + 0.13 * below + 0.2 * legend
-    turned = max(*map(categories.below, chart.panels), _heat_below(heat))
+    turned = max(map(categories.below, chart.panels))
     bottom += turned
     top = 0.92 if any("\n" in panel.title for panel in chart.panels) else 0.72
     gap = top + 0.13 + turned
     height = bottom + top + rows * _PANEL_HEIGHT + (rows - 1) * gap
-    rows_wide = max(
-        (len(row) for panel in chart.panels for row in (*panel.rows, *(heat.y if heat else ()))),
-        default=0,
-    )
+    rows_wide = max((len(row) for panel in chart.panels for row in panel.rows), default=0)
     left = max(
         0.78,
-        (0.55 if heat else 0.3) + 0.075 * rows_wide,
+        0.3 + 0.075 * rows_wide,
         *(categories.beside(panel, _PANEL_WIDTH) for panel in chart.panels),
     )
     title = chart.whole_title
@@ -503,7 +500,7 @@ def _heat(axis: Axes, heat: Heat) -> Any:
                 bbox=patch if cell.state in (AT_LEAST, AT_MOST) else None,
             )  # fmt: skip
     _cells(axis.set_xticks, heat.x, heat.x_places)
-    if _heat_below(heat):
+    if categories.upright(heat):
         axis.tick_params(axis="x", labelrotation=90)
     _cells(axis.set_yticks, heat.y, heat.y_places)
     return image
@@ -546,12 +543,6 @@ def _contours(axis: Axes, heat: Heat, values: Any) -> None:
             heat.x_places, heat.y_places, values, levels=levels, colors=colour, linewidths=width,
             alpha=alpha,
         )  # fmt: skip
-
-
-def _heat_below(heat: Heat | None) -> float:
-    """Inches that names below a heat map take beyond a line: they stand where they are long."""
-    names = heat.x if heat else ()
-    return 0.075 * max(map(len, names)) if sum(map(len, names)) > 80 else 0.0
 
 
 def _cells(put: Any, names: Sequence[str], places: Sequence[float]) -> None:
