@@ -122,6 +122,7 @@ __all__ = [
     "differing_platforms",
     "doctor",
     "how",
+    "interfere",
     "interval_text",
     "judge",
     "latency",
@@ -151,7 +152,7 @@ __all__ = [
 _PUBLIC = {
     "cli.call": (
         *("ask", "breakdown", "compare", "doctor", "latency", "load", "profile", "stress"),
-        *("primitives", "study"),
+        *("interfere", "primitives", "study"),
     ),
     "compare.engine": ("FALSE_ALARMS", "CompareOptions", "compare_tables"),
     "kinds.latency.words": ("interval_text", "load_words"),

@@ -66,7 +66,10 @@ def commands(group: click.Group, *words: str) -> Iterator[tuple[str, ...]]:
 
 
 #: Help of a command that measures needs its specification; nothing draws or computes.
-MEASURING = ("breakdown", "latency", "load", "profile", "run", "stress", "sched study")
+MEASURING = (
+    *("breakdown", "interfere", "latency", "load", "primitives", "profile", "run", "stress"),
+    "sched study",
+)
 
 
 def test_help_of_a_command_imports_what_its_options_need() -> None:

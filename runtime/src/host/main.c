@@ -60,11 +60,17 @@ struct verb {
     int (*body)(const struct options *options);
 };
 
-static const struct verb verbs[] = {{"serve", serve_sets},       {"calibrate", calibrate},
-                                    {"noise", measure_noise},    {"try", try_fragments},
-                                    {"once", run_once},          {"instrument", measure_instrumentation},
-                                    {"probe", measure_wake_ups}, {"rounds", measure_rounds},
-                                    {"unit", measure_unit},      {"primitive", measure_primitive}};
+static const struct verb verbs[] = {{"serve", serve_sets},
+                                    {"calibrate", calibrate},
+                                    {"noise", measure_noise},
+                                    {"try", try_fragments},
+                                    {"once", run_once},
+                                    {"instrument", measure_instrumentation},
+                                    {"probe", measure_wake_ups},
+                                    {"rounds", measure_rounds},
+                                    {"unit", measure_unit},
+                                    {"primitive", measure_primitive},
+                                    {"interfere", measure_interference}};
 
 static const struct verb *find_verb(const char *name)
 {
@@ -128,7 +134,8 @@ static int guard(int coordinator)
 }
 
 static const char usage[] =
-    "usage: %s serve|calibrate|noise|try|instrument|probe|rounds|unit|primitive --cpus LIST [--key value "
+    "usage: %s serve|calibrate|noise|try|instrument|probe|rounds|unit|primitive|interfere --cpus LIST [--key "
+    "value "
     "...]\n"
     "       %s once [--set INDEX] [--cpus LIST] [--seconds-ns NS] [--policy fifo|other] [--key value ...]\n";
 

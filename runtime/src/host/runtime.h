@@ -123,6 +123,7 @@ int run_load(int count, char **words);
 int measure_rounds(const struct options *options);
 int measure_unit(const struct options *options);
 int measure_primitive(const struct options *options);
+int measure_interference(const struct options *options);
 /* What `once` takes where no option says otherwise. */
 void once_defaults(struct options *options);
 bool once_possible(const struct options *options);

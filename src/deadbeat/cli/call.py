@@ -87,5 +87,5 @@ def measure(verb: str, *, progress: bool = False, **options: object) -> Any:
 
 profile, stress, breakdown = (partial(measure, verb) for verb in ("profile", "stress", "breakdown"))
 latency, load, study = (partial(measure, verb) for verb in ("latency", "load", "sched study"))
-primitives = partial(measure, "primitives")
+primitives, interfere = partial(measure, "primitives"), partial(measure, "interfere")
 compare, doctor = partial(ask, "compare"), partial(ask, "doctor")

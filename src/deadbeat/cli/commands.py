@@ -38,6 +38,7 @@ from deadbeat.kinds import KINDS
 root = Verbs(
     {
         "breakdown": (MEASURING, "Find the utilisation up to which deadlines hold."),
+        "interfere": (MEASURING, "Show whose work slows whose, from core to core."),
         "latency": (MEASURING, "Measure how late tasks wake up, under background loads."),
         "load": (MEASURING, "Count deadlines missed among ordinary threads."),
         "primitives": (MEASURING, "Time what real-time programs are made of."),

@@ -337,8 +337,22 @@ COMMANDS = {
         },
         adjust=_beside,
     ),
+    "interfere": Measuring(
+        kind="interfere",
+        spec="channels.spec:InterfereSpec",
+        text="""Show whose work slows whose, from core to core: a matrix of slowdowns.
+
+    Each fragment is a victim on the first CPU beside each as an aggressor on all others, in short
+    slots in random order, alone in between: through caches, memory, kernel locks or an object that
+    both use. Threads that sleep are the control.
+
+    Results live in RUNS/NAME. The same command continues them.""",
+        own=(RETRY,),
+        machine=(TARGET, CROSS, SIMULATED),
+    ),
     "primitives": Measuring(
         kind="primitives",
+        spec="primitives.spec:PrimitivesSpec",
         text="""Time what parallel real-time programs are made of: allocation, copies, events from
     thread to thread, system calls.
 

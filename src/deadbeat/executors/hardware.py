@@ -337,10 +337,14 @@ class HardwareExecutor:
         return destination
 
     def _put_entries(self, entries: Sequence[Entry]) -> str:
-        destination = f"{self._target.folder}/entries"
+        return self.put_text("entries", "".join(f"{e.fragment} {e.size}\n" for e in entries))
+
+    def put_text(self, name: str, text: str) -> str:
+        """Leaves a text on the target; its path there."""
+        destination = f"{self.folder}/{name}"
         with TemporaryDirectory() as folder:
-            path = Path(folder) / "entries"
-            path.write_text("".join(f"{e.fragment} {e.size}\n" for e in entries))
+            path = Path(folder) / name
+            path.write_text(text)
             self._target.put(path, destination)
         return destination
 

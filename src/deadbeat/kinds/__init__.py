@@ -9,6 +9,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "latency": ("deadbeat.kinds.latency.kind", ""),
     "load": ("deadbeat.kinds.interference.kind", ""),
     "breakdown": ("deadbeat.kinds.breakdown.kind", ""),
+    "interfere": ("deadbeat.kinds.channels.kind", ""),
     "primitives": ("deadbeat.kinds.primitives.kind", ""),
     "program": ("deadbeat.kinds.program.kind", ""),
     "study": ("deadbeat.kinds.study.kind", ""),

@@ -500,6 +500,8 @@ def _heat(axis: Axes, heat: Heat) -> Any:
                 bbox=patch if cell.state in (AT_LEAST, AT_MOST) else None,
             )  # fmt: skip
     _cells(axis.set_xticks, heat.x, heat.x_places)
+    if categories.upright(heat):
+        axis.tick_params(axis="x", labelrotation=90)
     _cells(axis.set_yticks, heat.y, heat.y_places)
     return image
 
@@ -544,7 +546,7 @@ def _contours(axis: Axes, heat: Heat, values: Any) -> None:
 
 
 def _cells(put: Any, names: Sequence[str], places: Sequence[float]) -> None:
-    every = math.ceil(len(names) / 11)
+    every = math.ceil(len(names) / 16)
     put(places[::every], labels=names[::every])
 
 

@@ -114,6 +114,5 @@ KIND = ExperimentKind(
     report=_report,
     open=_open,
     keys=("operation", "size", "placement", "runtime"),
-    spec=PrimitivesSpec,
     begin=begin,
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 from attrs import evolve
 
 from deadbeat.host.environment import environment_of, platform_from_environment
-from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
+from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.program.document import (
     COLUMNS,
     UNTRACED,
@@ -30,15 +30,12 @@ from deadbeat.kinds.program.results import (
 from deadbeat.kinds.program.runner import ProgramExperiment
 from deadbeat.kinds.program.so_far import ProgramSoFar
 from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.kinds.table import TableKind
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of, read
-from deadbeat.report.document import csv_of
-from deadbeat.report.html import write_result
-from deadbeat.report.paper import Words
 from deadbeat.settings.tune import with_tuning
-from deadbeat.store.place import REPORT_FILE
 from deadbeat.targets.base import LOCAL
 from deadbeat.targets.guarded import found
 from deadbeat.targets.local import LocalTarget
@@ -96,56 +93,19 @@ def _here() -> Platform:
         return with_tuning(made, target)
 
 
-def _answer(store: ProgramStore, found: ProgramSummary) -> Shown:
-    return Shown(
-        kind="program",
-        state=FOLDERS.state_of(store.path).state,
-        headline=" ".join(answer(found)),
-        plain=summary_dict(found, store),
-        document=document(found, store.platform),
-        page=store.path / REPORT_FILE,
-        empty=not found.cells,
-        fails=frozenset({"misses"} if any(cell.misses for cell in found.cells) else ()),
-    )
+def _fails(found: ProgramSummary) -> frozenset[str]:
+    return frozenset({"misses"} if any(cell.misses for cell in found.cells) else ())
 
 
-def _show(path: Path) -> Shown:
-    store = ProgramStore.open(path)
-    return evolve(_answer(store, summarise(store)), whole=True)
-
-
-def _why(path: Path, worst: int) -> Shown:
-    return evolve(_show(path), lines=(UNTRACED,))
-
-
-def _report(path: Path, figures: bool) -> Shown:
-    store = ProgramStore.open(path)
-    found = summarise(store)
-    made = document(found, store.platform)
-    write_result(
-        store,
-        made,
-        {"summary.csv": csv_of(COLUMNS, found.cells), "summary.json": summary_dict(found, store)},
-        words=Words(labels=" · ".join(found.labels), caption=""),
-        charts=made.charts if figures else (),
-    )
-    return _answer(store, found)
-
-
-def _open(path: Path) -> Stored[ProgramStore, ProgramSummary]:
-    store = ProgramStore.open(path)
-    found = summarise(store)
-    return Stored(show=_show, store=store, summary=found, rows=rows(found))
-
-
-KIND = ExperimentKind(
+KIND = TableKind(
     name="program",
-    folder=FOLDERS.kind,
-    state_of=FOLDERS.state_of,
-    show=_show,
-    report=_report,
-    why=_why,
-    open=_open,
-    spec=ProgramSpec,
-    begin=begin,
-)
+    folders=FOLDERS,
+    summarise=summarise,
+    answer=answer,
+    document=document,
+    plain=summary_dict,
+    rows=rows,
+    columns=COLUMNS,
+    fails=_fails,
+    lines=(UNTRACED,),
+).kind(begin)

@@ -265,7 +265,7 @@ const deadbeatCharts = (function () {
   }
 
   const cells = (names, places, edges) => {
-    const every = Math.ceil(names.length / 11), kept = names.map((_, k) => k).filter((k) => k % every === 0);
+    const every = Math.ceil(names.length / 16), kept = names.map((_, k) => k).filter((k) => k % every === 0);
     return {tickmode: "array", tickvals: kept.map((k) => places[k]), ticktext: kept.map((k) => plain(names[k])), showgrid: false, range: [edges[0], edges[edges.length - 1]]};
   };
 

@@ -1,0 +1,1 @@
+"""Who slows whom: the interference channels between cores, work beside work."""
