@@ -123,7 +123,6 @@ final class Run {
         Pauses pauses = recorded ? new Pauses() : null;
         Costs costs = new Costs();
         long resolutionNs = costs.resolutionNs();
-        long[] taken = costs.clockAndSamplePs(new Sampler(0, 1, new Placed()));
         primitive.create(options);
         Thread[] threads = new Thread[cpus.length];
         for (int i = 0; i < threads.length; i++) {
@@ -145,6 +144,8 @@ final class Run {
         if (pauses != null) {
             pauses.end();
         }
+        // now that the CPUs are free, and the code of a sample is compiled
+        long[] taken = costs.clockAndSamplePs(new Sampler(0, 1, new Placed()));
         String[] results = new String[cpus.length];
         for (int i = 0; i < results.length; i++) {
             results[i] = samplers[i].json(found[i], pauses);
