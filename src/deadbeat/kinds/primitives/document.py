@@ -83,6 +83,20 @@ COLUMNS = (
     ),
     Column(key="p99_span", heading="99 % of each repeat", value=_span, raw=False, terminal=False),
     Column(
+        key="fairness",
+        heading="fairness",
+        format=lambda index: f"{index:.3f}",
+        help="Jain's index of threads' samples: 1 if all had as many, 1/n if one of n had all",
+        terminal=False,
+    ),
+    Column(
+        key="most_share",
+        heading="most by fewest",
+        format=lambda share: f"{share:.2f}",
+        help="samples of the thread that had most, by those of the one that had fewest",
+        terminal=False,
+    ),
+    Column(
         key="worst",
         heading="during the longest sample",
         value=lambda row: (row.worst.words if row.worst else "") or None,

@@ -74,13 +74,15 @@ class HardwarePrimitives(PrimitiveEngine):
 
     def _options(self, spec: PrimitivesSpec, key: PrimitiveKey) -> dict[str, str]:
         case, fifo = key.case, spec.policy == "fifo"
+        primitive = primitives()[case.test]
+        second = spec.priority + (not primitive.equal)
         options = {
             "--primitive": case.test,
             "--cpus": ",".join(map(str, placed(case, spec.cpus or self.cpus()))),
-            "--amount": str(primitives()[case.test].amount),
+            "--amount": str(primitive.amount),
             "--priority": str(spec.priority if fifo else 0),
-            "--second-priority": str(spec.priority + 1 if fifo else 0),
-            "--batch": str(spec.batch),
+            "--second-priority": str(second if fifo else 0),
+            "--batch": str(spec.batch if primitive.batches else 1),
             "--seconds-ns": str(round(spec.seconds * 1e9)),
         }
         more = {"--variant": case.variant, "--size": str(case.size or "")}
@@ -97,7 +99,11 @@ def parsed(text: str, key: PrimitiveKey, started: str) -> PrimitiveRun:
         plain = json.loads(text)
         if plain["version"] != _VERSION:
             raise DataError("the result is of another version", "a defect: the runtime wrote it")
-        threads = tuple(_thread(each) for each in plain["threads"] if each["times"]["counts"])
+        # of a pair, one may only answer; a thread that works alone and had no turn is told
+        alone = primitives()[key.case.test].group == 1
+        threads = tuple(
+            _thread(each) for each in plain["threads"] if alone or each["times"]["counts"]
+        )
         numbers: dict[str, Any] = {name: int(plain[name]) for name in _NUMBERS}
         return PrimitiveRun(key=key, started=started, threads=threads, **numbers)
     except (KeyError, TypeError, ValueError) as error:

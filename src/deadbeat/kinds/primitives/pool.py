@@ -23,6 +23,10 @@ class Primitive:
         variants: Ways of doing it; none: one way.
         group: Threads that only work together: 2 for a firer and its handler.
         spins: Variants that wait without giving up the CPU ("": the primitive, which has none).
+        placements: Where its threads may be; none: wherever such a group may.
+        equal: Whether both of a pair have one priority, not the second the higher.
+        contends: Whether all threads want one thing, so that one may get more of it than another.
+        batches: Whether a sample may be many operations.
         amount: A second number of its own, as its file says; 0: it has none.
     """
 
@@ -32,8 +36,17 @@ class Primitive:
     variants: tuple[str, ...] = ()
     group: int = 1
     spins: tuple[str, ...] = ()
+    placements: tuple[str, ...] = ()
+    equal: bool = False
+    contends: bool = False
+    batches: bool = False
     amount: int = 0
     allocators: bool = False
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where its threads may be, of `PLACEMENTS`."""
+        return self.placements or (("same", "other") if self.group == 2 else ("one", "all"))
 
 
 @cache

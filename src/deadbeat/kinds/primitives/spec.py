@@ -215,10 +215,9 @@ def _wanted(spec: PrimitivesSpec) -> Iterator[PrimitiveCase]:
     for test in spec.tests:
         name, _, variant = test.partition(":")
         primitive = primitives()[name]
-        words = ("same", "other") if primitive.group == 2 else ("one", "all")
         for way in _variants(primitive, variant):
             for size in spec.sizes if primitive.sizes else (0,):
-                for placement in (word for word in words if word in spec.placements):
+                for placement in (word for word in primitive.places if word in spec.placements):
                     yield PrimitiveCase(name, way, size, placement)
 
 
