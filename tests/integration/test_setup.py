@@ -23,10 +23,11 @@ if [ "$1" = -m ] && [ "$2" = venv ]; then
 fi
 """
 
-#: What tests of other machines need.
+#: What tests of other machines need, and of JVMs.
 ELSEWHERE = (
     "sshd", "busybox", "qemu-system-riscv64", "qemu-arm-static", "musl-gcc",
     "aarch64-linux-gnu-gcc", "arm-linux-gnueabihf-gcc", "riscv64-linux-gnu-gcc",
+    "javac", "mvn",
 )  # fmt: skip
 
 

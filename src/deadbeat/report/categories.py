@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from deadbeat.report.charts import Panel
+from deadbeat.report.charts import Heat, Panel
 
 #: Names of more categories are turned upright, each as wide as this; a letter of one, inches.
 _FEW, _CATEGORY, _LETTER = 8, 0.22, 0.075
@@ -25,13 +25,23 @@ def turn(panel: Panel) -> int:
 
 def below(panel: Panel) -> float:
     """Inches that turned names of categories need below those that are not."""
+    if panel.heat:
+        return _LETTER * max(map(len, panel.heat.x)) if upright(panel.heat) else 0.0
     if not (angle := turn(panel)):
         return 0.0
     return max(0.35, _LETTER * max(map(len, panel.categories)) * math.sin(math.radians(angle)))
 
 
+def upright(heat: Heat) -> bool:
+    """Whether the names below a heat map stand, because they are long."""
+    return sum(map(len, heat.x)) > 80
+
+
 def beside(panel: Panel, panel_width: float) -> float:
-    """Inches that the first name of a category needs left of its panel, turned by a little."""
+    """Inches that names need left of their panel: of the rows of a heat map, or the first category,
+    turned by a little."""
+    if panel.heat:
+        return 0.55 + _LETTER * max(map(len, panel.heat.y))
     if turn(panel) != 25:
         return 0.0
     first = _LETTER * len(panel.categories[0]) * math.cos(math.radians(25))

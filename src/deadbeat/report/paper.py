@@ -500,8 +500,8 @@ def _heat(axis: Axes, heat: Heat) -> Any:
                 bbox=patch if cell.state in (AT_LEAST, AT_MOST) else None,
             )  # fmt: skip
     _cells(axis.set_xticks, heat.x, heat.x_places)
-    if sum(map(len, heat.x)) > 80:  # long names would lie over each other
-        axis.tick_params(axis="x", labelrotation=60)
+    if categories.upright(heat):
+        axis.tick_params(axis="x", labelrotation=90)
     _cells(axis.set_yticks, heat.y, heat.y_places)
     return image
 

@@ -7,7 +7,7 @@ from functools import partial
 from attrs import frozen
 
 from deadbeat.experiment.folders import RunFolders
-from deadbeat.kinds.primitives.pool import primitives
+from deadbeat.kinds.primitives.pool import primitives_of
 from deadbeat.kinds.primitives.spec import PrimitiveCase, PrimitiveKey, PrimitivesSpec, cases, plan
 from deadbeat.model import histogram
 from deadbeat.model.finding import Finding
@@ -30,11 +30,13 @@ class LateSample:
     moment_ns: int
     value_ns: int
     tags: int
+    cause: str = ""
 
     @property
     def words(self) -> str:
         """What happened to its thread meanwhile; "": nothing that is known."""
-        return ", ".join(word for bit, word in TAGS.items() if self.tags & bit)
+        known = [word for bit, word in TAGS.items() if self.tags & bit]
+        return ", ".join([*known, *filter(None, [self.cause])])
 
 
 @frozen(kw_only=True)
@@ -63,6 +65,25 @@ class ThreadRun:
 
 
 @frozen(kw_only=True)
+class WarmUp:
+    """Windows that ran before the one that counts, and whether the last of them were alike."""
+
+    windows: int
+    steady: bool
+
+
+@frozen(kw_only=True)
+class RuntimeFacts:
+    """What a runtime says that it is; ``calls``: by what it calls the C library."""
+
+    name: str
+    version: str
+    gc: str
+    flags: str
+    calls: str = ""
+
+
+@frozen(kw_only=True)
 class PrimitiveRun:
     """One process.
 
@@ -80,6 +101,8 @@ class PrimitiveRun:
     resolution_ns: int
     measured_ns: int
     threads: tuple[ThreadRun, ...]
+    warm_up: WarmUp | None = None
+    runtime: RuntimeFacts | None = None
     problems: tuple[Finding, ...] = ()
     replaced: tuple[Replaced, ...] = ()
 
@@ -202,7 +225,7 @@ def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
     each = [pool([thread.times for thread in run.threads]) for run in group]
     threads = [thread for run in group for thread in run.threads]
     counts = [[thread.times.total for thread in run.threads] for run in group]
-    contends = primitives()[case.test].contends and case.placement == "all"
+    contends = primitives_of(case.runtime)[case.test].contends and case.placement == "all"
     late = [sample for thread in threads for sample in thread.late_times]
     return PrimitiveCell(
         case=case,
