@@ -83,6 +83,12 @@ def test_every_case_has_samples_and_threads_are_where_they_should_be(
     check(engine, case)
 
 
+def test_a_pause_of_the_collector_is_named(engine: JvmPrimitives) -> None:
+    case = PrimitiveCase("alloc", "heap", 10240, "one", NEWEST)
+    run = engine.run(evolve(spec_of(NEWEST), seconds=0.3), PrimitiveKey(case, 1))
+    assert "GC pause" in {late.cause for late in run.threads[0].late_times}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("collector", COLLECTORS)
 @pytest.mark.parametrize("jdk", FOUND, ids=lambda jdk: jdk.version)

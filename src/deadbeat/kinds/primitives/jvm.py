@@ -78,6 +78,7 @@ class JvmPrimitives(PrimitiveEngine):
         bound_s = spec.seconds + _PATIENCE_S
         options = options_of(spec, key, self.cpus()) | {"--policy": spec.policy, "--out": out}
         argv = [*command(key.case, len(placed(key.case, spec.cpus or self.cpus())))]
+        argv[1:1] = [f"-Djava.io.tmpdir={self.target.folder}"]
         argv += [word for pair in options.items() for word in pair]
         runtime, wait_s = put_runtime(self.target), self.lock_wait
         words = guarded(runtime, argv, bound_s=bound_s, lock=True, lock_wait_s=wait_s)

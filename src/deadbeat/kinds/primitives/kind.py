@@ -22,7 +22,7 @@ from deadbeat.kinds.primitives.results import (
     PrimitivesSummary,
     summarise,
 )
-from deadbeat.kinds.primitives.runner import PrimitivesExperiment
+from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
 from deadbeat.kinds.primitives.so_far import PrimitivesSoFar
 from deadbeat.kinds.primitives.spec import PrimitivesSpec, cases, plan, resolved
 from deadbeat.model.specification import plain_of, read
@@ -54,7 +54,7 @@ def begin(asked: Begin) -> Begun:
     left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
     for name, why in cases(spec)[1].items():
         asked.say(f"{name} is not run: {why}")
-    experiment_seconds = left * (spec.seconds + 0.15)
+    experiment_seconds = left * mean_seconds(spec, planned)
     asked.announce(
         place,
         total=len(planned),

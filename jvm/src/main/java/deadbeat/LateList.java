@@ -28,11 +28,14 @@ final class LateList {
         tags[i] = tagged;
     }
 
-    String json() {
+    /** Each with what the JVM did meanwhile, where it did something. */
+    String json(long startNs, Pauses pauses) {
         StringBuilder text = new StringBuilder("[");
         for (int i = 0; i < count; i++) {
             text.append(i > 0 ? "," : "").append('[').append(moments[i]).append(',').append(values[i]);
-            text.append(',').append(tags[i]).append(']');
+            long from = startNs + moments[i];
+            String cause = pauses == null ? "" : pauses.within(from, from + values[i]);
+            text.append(',').append(tags[i]).append(cause.isEmpty() ? "" : ",\"" + cause + '"').append(']');
         }
         return text.append(']').toString();
     }

@@ -34,15 +34,19 @@ final class Placed implements Sampler.Usage {
         verify(cpu, fifo, priority);
     }
 
-    void verify(int cpu, boolean fifo, int priority) {
-        String wanted = (fifo ? "fifo" : "other") + " " + (fifo ? priority : 0) + " on CPU " + cpu;
-        String found = policy() + " " + priority() + " on CPU " + cpu();
+    /** Where a thread is and what it has. */
+    record Found(int cpu, String policy, int priority) {}
+
+    Found verify(int cpu, boolean fifo, int priority) {
+        Found wanted = new Found(cpu, fifo ? "fifo" : "other", fifo ? priority : 0);
+        Found found = new Found(cpu(), policy(), priority());
         if (!wanted.equals(found)) {
             throw new Refusal("a thread should be " + wanted + " and is " + found);
         }
+        return found;
     }
 
-    String policy() {
+    private String policy() {
         return switch (LibC.getScheduler() & ~RESET_ON_FORK) {
             case 0 -> "other";
             case FIFO -> "fifo";
@@ -50,7 +54,7 @@ final class Placed implements Sampler.Usage {
         };
     }
 
-    int priority() {
+    private int priority() {
         return LibC.getParameters(parameters) == 0 ? parameters.getInt(0) : -1;
     }
 

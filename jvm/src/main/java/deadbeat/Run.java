@@ -1,5 +1,6 @@
 package deadbeat;
 
+import java.io.IOException;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.concurrent.BrokenBarrierException;
@@ -30,7 +31,7 @@ final class Run {
     private final boolean pairs;
     private final int[] cpus;
     private final Sampler[] samplers;
-    private final String[] results;
+    private final Placed.Found[] found;
     private final long[][] medians;
     private final CyclicBarrier barrier;
     private volatile long startNs, endNs;
@@ -44,7 +45,7 @@ final class Run {
         this.pairs = pairs;
         cpus = options.cpus();
         samplers = new Sampler[cpus.length];
-        results = new String[cpus.length];
+        found = new Placed.Found[cpus.length];
         medians = new long[cpus.length][MOST_WINDOWS];
         barrier = new CyclicBarrier(cpus.length + 1);
     }
@@ -79,8 +80,7 @@ final class Run {
             primitive.run(sampler);
             meet();
         }
-        placed.verify(cpus[place], fifo, priority);
-        results[place] = sampler.json(placed.cpu(), placed.policy(), placed.priority());
+        found[place] = placed.verify(cpus[place], fifo, priority);
     }
 
     private void window(long lengthNs) {
@@ -117,7 +117,10 @@ final class Run {
     }
 
     /** All of it, as JSON. */
-    String json() throws InterruptedException {
+    String json() throws InterruptedException, IOException {
+        // a runtime made for an application may lack the recorder
+        boolean recorded = ModuleLayer.boot().findModule("jdk.jfr").isPresent();
+        Pauses pauses = recorded ? new Pauses() : null;
         Costs costs = new Costs();
         long resolutionNs = costs.resolutionNs();
         long[] taken = costs.clockAndSamplePs(new Sampler(0, 1, new Placed()));
@@ -130,11 +133,21 @@ final class Run {
         }
         warmUp(resolutionNs);
         warm = true;
+        if (pauses != null) {
+            pauses.mark();
+        }
         window(options.secondsNs());
         over = true;
         meet();
         for (Thread thread : threads) {
             thread.join();
+        }
+        if (pauses != null) {
+            pauses.end();
+        }
+        String[] results = new String[cpus.length];
+        for (int i = 0; i < results.length; i++) {
+            results[i] = samplers[i].json(found[i], pauses);
         }
         if (primitive.check() != null) {
             throw new Refusal(primitive.check());

@@ -116,11 +116,12 @@ public final class Sampler extends Padding {
         return times.total();
     }
 
-    String json(int cpu, String policy, int priority) {
-        return "{\"thread\":" + place + ",\"cpu\":" + cpu + ",\"policy\":\"" + policy + "\",\"priority\":" + priority
+    String json(Placed.Found found, Pauses pauses) {
+        return "{\"thread\":" + place + ",\"cpu\":" + found.cpu() + ",\"policy\":\"" + found.policy()
+                + "\",\"priority\":" + found.priority()
                 + ",\"looked\":" + looked + ",\"preempted\":" + preempted + ",\"migrated\":" + migrated
                 + ",\"waited\":" + waited + ",\"watch_ns\":" + watchNs + ",\"times\":" + times.json()
-                + ",\"gaps\":" + gaps.json() + ",\"late_times\":" + lateTimes.json()
-                + ",\"late_gaps\":" + lateGaps.json() + "}";
+                + ",\"gaps\":" + gaps.json() + ",\"late_times\":" + lateTimes.json(startNs, pauses)
+                + ",\"late_gaps\":" + lateGaps.json(startNs, pauses) + "}";
     }
 }
