@@ -6,8 +6,8 @@
 
 #include <pthread.h>
 
-#define STACK_BYTES (128 * 1024) /* memory is locked: of a stack of the usual size every page would be made  \
-                                  */
+/* Memory is locked: of a stack of the usual size every page would be made. */
+#define STACK_BYTES (128 * 1024)
 
 static void *first(void *argument)
 {
