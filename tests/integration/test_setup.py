@@ -23,10 +23,11 @@ if [ "$1" = -m ] && [ "$2" = venv ]; then
 fi
 """
 
-#: What tests of other machines need.
+#: What tests of other machines need, and of JVMs.
 ELSEWHERE = (
     "sshd", "busybox", "qemu-system-riscv64", "qemu-arm-static", "musl-gcc",
     "aarch64-linux-gnu-gcc", "arm-linux-gnueabihf-gcc", "riscv64-linux-gnu-gcc",
+    "javac", "mvn",
 )  # fmt: skip
 
 
@@ -316,6 +317,12 @@ def test_what_latencies_are_measured_with_is_installed_too(machine):
     machine.remove("cyclictest", "stress-ng")
     status, _, calls = machine.setup()
     assert (status, calls) == (0, [f"{INSTALL} rt-tests stress-ng", *FIRST_RUN])
+
+
+def test_locks_of_concurrency_kit_are_installed_where_the_compiler_does_not_find_them(machine):
+    machine.add("gcc", 'case "$*" in *-E*) exit 1 ;; esac')
+    status, _, calls = machine.setup()
+    assert (status, calls) == (0, [f"{INSTALL} libck-dev", *FIRST_RUN])
 
 
 @pytest.mark.parametrize("root", [True, False])

@@ -339,6 +339,9 @@ static const char *prepare(struct sampled *all, const struct options *o)
         return "the primitive has no such variant";
     if (primitive->group && o->cpu_count % primitive->group)
         return "threads of this primitive come in pairs";
+    const char *lacking = primitive->lacks ? primitive->lacks(all->run.variant) : NULL;
+    if (lacking)
+        return lacking;
     all->options = o;
     all->primitive = primitive;
     all->run.threads = o->cpu_count;

@@ -94,6 +94,8 @@ def _index_source(kind: str, names: Iterable[str], header: str) -> str:
     return "\n".join(lines)
 
 
+#: Of Concurrency Kit: a primitive that has it installed is another than one that lacks it.
+KEPT_HEADERS = Path("/usr/include/ck_spinlock.h")
 #: A program without task sets: what calibration, probes and self-tests run.
 NO_TASK_SETS = """#include "deadbeat/tables.h"
 const uint32_t db_tables_version = DB_TABLES_VERSION;
@@ -168,8 +170,10 @@ def _command(toolchain: Toolchain, flags: Sequence[str]) -> list[str]:
     return [toolchain.cc, *toolchain.words, *STANDARD, *WARNINGS, *flags, prefix, *includes]
 
 
-def _objects(toolchain: Toolchain, sources: Sequence[Path], flags: Sequence[str]) -> list[Path]:
-    headers = headers_hash()
+def _objects(
+    toolchain: Toolchain, sources: Sequence[Path], flags: Sequence[str], more: str = ""
+) -> list[Path]:
+    headers = headers_hash() + more
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         return list(pool.map(lambda s: _object(toolchain, s, flags, headers), sources))
 
@@ -206,12 +210,14 @@ def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None)
     index = text_source(fragment_index_source([p.stem for p in fragments]), "index")
     primitives = primitive_sources()
     more = text_source(primitive_index_source([p.stem for p in primitives]), "primitives")
-    sources = [*runtime_sources(), index, *fragments, more, *primitives]
+    sources = [*runtime_sources(), index, *fragments, more]
     # not position independent: const tables stay in read-only memory, calls stay direct
     code = ("-fno-pie",) if toolchain.static else ()
     if toolchain.static:
         check_static(toolchain)
-    objects = _objects(toolchain, sources, (*toolchain.flags, *code))
+    flags = (*toolchain.flags, *code)
+    objects = _objects(toolchain, sources, flags)
+    objects += _objects(toolchain, primitives, flags, str(KEPT_HEADERS.is_file()))
     path = cache_root() / "libraries" / f"libdeadbeat-{key_of(*[o.name for o in objects])}.a"
     if not path.exists():
         _archive(toolchain, path, objects)

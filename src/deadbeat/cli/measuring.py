@@ -361,6 +361,9 @@ COMMANDS = {
     stall between two samples is kept as well. Each repeat is a process of its own, and all come in
     random order.
 
+    --runtimes native,jvm compares with Java; jvm:17:Z is Java 17 with the collector Z. It needs
+    Maven and a JDK, which JAVA_HOME names, or which lies on PATH or under /usr/lib/jvm.
+
     Results live in RUNS/NAME. The same command continues them.""",
         own=(RETRY,),
         machine=(TARGET, CROSS, SIMULATED),

@@ -43,7 +43,7 @@ from deadbeat.host.proc import CPU_FOLDER, STATUS, usable_cpus
 from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import gathered, understood
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.model.errors import DeadbeatError, RunError, TargetError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Entry
 from deadbeat.settings.hardening import states_of
@@ -278,7 +278,7 @@ class HardwareExecutor:
                 words = completed.stderr.strip().splitlines()
                 raise TargetError(_ending(completed.returncode), words[-1] if words else "")
 
-    def explain(self, line: str, *, priority: int = 0) -> TargetError:
+    def explain(self, line: str, *, priority: int = 0) -> DeadbeatError:
         """The error behind an ``error CODE TEXT`` line of the program.
 
         Args:
@@ -302,6 +302,8 @@ class HardwareExecutor:
                 f"memory cannot be locked: {text}",
                 "run as root, give CAP_IPC_LOCK, or raise the limit with: ulimit -l unlimited",
             )
+        if code == "primitive":
+            return RunError(f"it could not be run: {text}", "the others are not concerned")
         return TargetError(f"the program gave up ({code}): {text}", "")
 
     def _sample(self, entries: Sequence[Entry], asked: Costing, progress: Progress) -> Samples:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import attrs
 
+from deadbeat.executors.foreign import put_runtime
 from deadbeat.executors.made import refuse_made_up
 from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import environment_of, name_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
-from deadbeat.kinds.latency.guarded import put_runtime
 from deadbeat.kinds.latency.importers import Foreign, as_run, read_foreign
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines

@@ -16,10 +16,10 @@ from weakref import WeakKeyDictionary
 
 from attrs import evolve, field, frozen
 
+from deadbeat.executors.foreign import failure_of, guarded, put_runtime
 from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import cpu_set, understood
 from deadbeat.kinds.latency.engines import Measured, Request, unsplit
-from deadbeat.kinds.latency.guarded import failure_of, guarded, put_runtime
 from deadbeat.kinds.latency.importers import CYCLICTEST, expecting
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.latency import CpuLatency

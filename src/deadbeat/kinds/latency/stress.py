@@ -18,11 +18,11 @@ from signal import Signals
 
 from attrs import define, evolve, field, frozen
 
+from deadbeat.executors.foreign import SIGNALLED, guarded, put_runtime
 from deadbeat.host.proc import STAT, UPTIME, task_of, uptime_of
 from deadbeat.host.snapshot import Snapshot, diff, parse
 from deadbeat.host.values import understood
 from deadbeat.kinds.latency.circumstances import rounded
-from deadbeat.kinds.latency.guarded import SIGNALLED, guarded, put_runtime
 from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG, LoadProfile
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import LoadPoint, LoadReport

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from deadbeat.kinds.primitives.pool import NATIVE
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesStore, PrimitivesSummary
 from deadbeat.kinds.primitives.spec import size_word
 from deadbeat.model.platform import Platform
@@ -70,6 +71,12 @@ COLUMNS = (
         format=lambda word: _WHERE[word],
         words=True,
     ),
+    Column(
+        key="runtime",
+        heading="runtime",
+        value=lambda row: row.case.runtime,
+        words=True,
+    ),
     Column(key="samples", heading="samples", terminal=False),
     _at("p50_ns", "median", 500_000),
     _at("p99_ns", "99 %", 990_000),
@@ -82,6 +89,20 @@ COLUMNS = (
         help="between two samples: a stall may fall there, too",
     ),
     Column(key="p99_span", heading="99 % of each repeat", value=_span, raw=False, terminal=False),
+    Column(
+        key="fairness",
+        heading="fairness",
+        format=lambda index: f"{index:.3f}",
+        help="Jain's index of threads' samples: 1 if all had as many, 1/n if one of n had all",
+        terminal=False,
+    ),
+    Column(
+        key="most_share",
+        heading="most by fewest",
+        format=lambda share: f"{share:.2f}",
+        help="samples of the thread that had most, by those of the one that had fewest",
+        terminal=False,
+    ),
     Column(
         key="worst",
         heading="during the longest sample",
@@ -100,6 +121,17 @@ COLUMNS = (
 )
 
 
+def columns_of(found: PrimitivesSummary) -> tuple[Column, ...]:
+    """Without the runtime where there is but one."""
+    several = len({row.case.runtime for row in found.cells}) > 1
+    return tuple(column for column in COLUMNS if several or column.key != "runtime")
+
+
+def _way(row: PrimitiveCell) -> str:
+    runtime = "" if row.case.runtime == NATIVE else f", {row.case.runtime}"
+    return f"{row.case.variant}{runtime}"
+
+
 def answer(found: PrimitivesSummary) -> tuple[str, ...]:
     """What an event costs on one CPU and across, and the longest sample of all."""
     if not found.cells:
@@ -115,15 +147,16 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
             )
             said.append(
                 f"{simulated}An event {words} takes {short_time(best.quantile_ns(500_000))}"
-                f" ({best.case.variant}) to {short_time(slow.quantile_ns(500_000))}"
-                f" ({slow.case.variant}); medians."
+                f" ({_way(best)}) to {short_time(slow.quantile_ns(500_000))}"
+                f" ({_way(slow)}); medians."
             )
     worst = max(found.cells, key=lambda row: row.times.max_ns or 0)
     why = f" ({worst.worst.words})" if worst.worst and worst.worst.words else ""
     said.append(
         f"{simulated if not said else ''}The longest of"
         f" {sum(row.samples for row in found.cells):,} samples took"
-        f" {short_time(worst.times.max_ns or 0)}: {worst.case.operation},"
+        f" {short_time(worst.times.max_ns or 0)}: {worst.case.operation}"
+        f"{'' if worst.case.runtime == NATIVE else f' in {worst.case.runtime}'},"
         f" {_WHERE[worst.case.placement]}{why}."
     )
     return tuple(said)
@@ -183,7 +216,7 @@ def charts(found: PrimitivesSummary) -> list[Chart]:
 def document(found: PrimitivesSummary, platform: Platform) -> Document:
     """The result for people."""
     said = answer(found)
-    table = Table(name="primitives", columns=COLUMNS, rows=found.cells, terminal=True)
+    table = Table(name="primitives", columns=columns_of(found), rows=found.cells, terminal=True)
     refused = FactList([*found.refused.items()])
     return Document(
         title=found.name,

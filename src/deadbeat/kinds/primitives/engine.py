@@ -13,11 +13,18 @@ from attrs import field, frozen
 
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
-from deadbeat.kinds.primitives.pool import primitives
-from deadbeat.kinds.primitives.results import LateSample, PrimitiveRun, ThreadRun
-from deadbeat.kinds.primitives.spec import PrimitiveKey, PrimitivesSpec, placed
-from deadbeat.model.errors import DataError, RunError
+from deadbeat.kinds.primitives.pool import NATIVE, primitives_of
+from deadbeat.kinds.primitives.results import (
+    LateSample,
+    PrimitiveRun,
+    RuntimeFacts,
+    ThreadRun,
+    WarmUp,
+)
+from deadbeat.kinds.primitives.spec import PrimitiveKey, PrimitivesSpec, jvm_words, placed
+from deadbeat.model.errors import DataError, RunError, UsageError
 from deadbeat.model.examples import example_platform
+from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, from_counts
 from deadbeat.model.platform import Platform
 from deadbeat.settings.tune import with_tuning
@@ -38,6 +45,14 @@ class PrimitiveEngine(ABC):
     @abstractmethod
     def describe(self) -> Platform:
         """The machine as it stands now."""
+
+    @abstractmethod
+    def runtimes(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
+        """Each with its version and collector.
+
+        Raises:
+            UsageError: One of them is not to be had.
+        """
 
     @abstractmethod
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
@@ -61,30 +76,39 @@ class HardwarePrimitives(PrimitiveEngine):
     def describe(self) -> Platform:
         return with_tuning(self._executor.describe(), self._target)
 
+    def runtimes(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
+        for other in (word for word in wanted if word != NATIVE):
+            raise UsageError(f"{other} is not to be had here", "leave --runtimes away")
+        return wanted
+
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         started = datetime.now(UTC).isoformat()
         out = f"{self._target.folder}/primitive"
         timeout = spec.seconds + _PATIENCE_S
-        options = self._options(spec, key) | {"--out": out}
+        options = options_of(spec, key, self.cpus()) | {"--out": out}
         for line in self._executor.converse("primitive", spec.policy, options, timeout=timeout):
             if not line.startswith("done "):
                 raise RunError(f"unexpected words of the program: {line[:80]}")
         with self._executor.understood():
             return parsed(self._target.read_text(out) or "", key, started)
 
-    def _options(self, spec: PrimitivesSpec, key: PrimitiveKey) -> dict[str, str]:
-        case, fifo = key.case, spec.policy == "fifo"
-        options = {
-            "--primitive": case.test,
-            "--cpus": ",".join(map(str, placed(case, spec.cpus or self.cpus()))),
-            "--amount": str(primitives()[case.test].amount),
-            "--priority": str(spec.priority if fifo else 0),
-            "--second-priority": str(spec.priority + 1 if fifo else 0),
-            "--batch": str(spec.batch),
-            "--seconds-ns": str(round(spec.seconds * 1e9)),
-        }
-        more = {"--variant": case.variant, "--size": str(case.size or "")}
-        return options | {name: word for name, word in more.items() if word}
+
+def options_of(spec: PrimitivesSpec, key: PrimitiveKey, allowed: tuple[int, ...]) -> dict[str, str]:
+    """What every runtime is told of a run."""
+    case, fifo = key.case, spec.policy == "fifo"
+    primitive = primitives_of(case.runtime)[case.test]
+    second = spec.priority + (not primitive.equal)
+    options = {
+        "--primitive": case.test,
+        "--cpus": ",".join(map(str, placed(case, spec.cpus or allowed))),
+        "--amount": str(primitive.amount),
+        "--priority": str(spec.priority if fifo else 0),
+        "--second-priority": str(second if fifo else 0),
+        "--batch": str(spec.batch if primitive.batches else 1),
+        "--seconds-ns": str(round(spec.seconds * 1e9)),
+    }
+    more = {"--variant": case.variant, "--size": str(case.size or "")}
+    return options | {name: word for name, word in more.items() if word}
 
 
 def parsed(text: str, key: PrimitiveKey, started: str) -> PrimitiveRun:
@@ -97,9 +121,22 @@ def parsed(text: str, key: PrimitiveKey, started: str) -> PrimitiveRun:
         plain = json.loads(text)
         if plain["version"] != _VERSION:
             raise DataError("the result is of another version", "a defect: the runtime wrote it")
-        threads = tuple(_thread(each) for each in plain["threads"] if each["times"]["counts"])
+        # of a pair, one may only answer; a thread that works alone and had no turn is told
+        alone = primitives_of(key.case.runtime)[key.case.test].group == 1
+        threads = tuple(
+            _thread(each) for each in plain["threads"] if alone or each["times"]["counts"]
+        )
         numbers: dict[str, Any] = {name: int(plain[name]) for name in _NUMBERS}
-        return PrimitiveRun(key=key, started=started, threads=threads, **numbers)
+        warm_up = WarmUp(**plain["warm_up"]) if "warm_up" in plain else None
+        return PrimitiveRun(
+            key=key,
+            started=started,
+            threads=threads,
+            warm_up=warm_up,
+            runtime=RuntimeFacts(**plain["runtime"]) if "runtime" in plain else None,
+            problems=_unsteady(warm_up),
+            **numbers,
+        )
     except (KeyError, TypeError, ValueError) as error:
         hint = "a defect: the runtime wrote it"
         raise DataError(f"the result of a primitive is damaged: {error!r}", hint) from error
@@ -116,9 +153,22 @@ def _thread(plain: Any) -> ThreadRun:
     return ThreadRun(**{**plain, **made})
 
 
-def _late(row: list[int]) -> LateSample:
-    moment, value, tags = map(int, row)
-    return LateSample(moment_ns=moment, value_ns=value, tags=tags)
+def _unsteady(warm_up: WarmUp | None) -> tuple[Finding, ...]:
+    if warm_up is None or warm_up.steady:
+        return ()
+    text = f"after {warm_up.windows} windows of warming up the medians still differed"
+    return (Finding(id="not-steady", severity="warning", message=text),)
+
+
+def _late(row: list[Any]) -> LateSample:
+    moment, value, tags = map(int, row[:3])
+    cause = str(row[3]) if len(row) > 3 else ""
+    return LateSample(moment_ns=moment, value_ns=value, tags=tags, cause=cause)
+
+
+def _made_up_jvm(runtime: str) -> str:
+    version, collector = jvm_words(runtime)
+    return f"jvm:{version or 25}:{collector or 'G1'}"
 
 
 @frozen
@@ -133,12 +183,15 @@ class SimulatedPrimitives(PrimitiveEngine):
     def describe(self) -> Platform:
         return example_platform()
 
+    def runtimes(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(each if each == NATIVE else _made_up_jvm(each) for each in wanted)
+
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         draw = random.Random(f"primitive {key.text}")
         middle = draw.gauss(6, 0.3) + np.log1p(key.case.size) / 8 + (key.case.placement == "other")
         times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(500)], np.int64)
         worst = LateSample(moment_ns=int(times.argmax()) * 1000, value_ns=int(times.max()), tags=1)
-        pair = primitives()[key.case.test].group == 2
+        pair = primitives_of(key.case.runtime)[key.case.test].group == 2
         return PrimitiveRun(
             key=key,
             started="",

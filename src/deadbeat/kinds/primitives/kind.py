@@ -15,13 +15,14 @@ from deadbeat.kinds.primitives.engine import (
     PrimitiveEngine,
     SimulatedPrimitives,
 )
+from deadbeat.kinds.primitives.jvm import JvmPrimitives
 from deadbeat.kinds.primitives.results import (
     FOLDERS,
     PrimitivesStore,
     PrimitivesSummary,
     summarise,
 )
-from deadbeat.kinds.primitives.runner import PrimitivesExperiment
+from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
 from deadbeat.kinds.primitives.so_far import PrimitivesSoFar
 from deadbeat.kinds.primitives.spec import PrimitivesSpec, cases, plan, resolved
 from deadbeat.model.specification import plain_of, read
@@ -37,14 +38,15 @@ def _engine(asked: Begin) -> PrimitiveEngine:
         refuse_made_up(asked.target or asked.cross, "--simulated")
         return SimulatedPrimitives()
     target = asked.held.enter_context(closing(open_target(asked.target)))
-    return HardwarePrimitives(target, cross=asked.cross)
+    return JvmPrimitives(HardwarePrimitives(target, cross=asked.cross), target)
 
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of timed primitives, or finds the one to continue."""
     wanted = read(PrimitivesSpec, asked.written, asked.typed, names=asked.names)
     engine = _engine(asked)
-    spec = resolved(wanted, engine.cpus())
+    runtimes = engine.runtimes(wanted.runtimes)
+    spec = resolved(evolve(wanted, runtimes=runtimes), engine.cpus())
     platform, again = engine.describe(), asked.retry_invalid
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
     planned = plan(spec)
@@ -52,7 +54,7 @@ def begin(asked: Begin) -> Begun:
     left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
     for name, why in cases(spec)[1].items():
         asked.say(f"{name} is not run: {why}")
-    experiment_seconds = left * (spec.seconds + 0.15)
+    experiment_seconds = left * mean_seconds(spec, planned)
     asked.announce(
         place,
         total=len(planned),
@@ -111,6 +113,6 @@ KIND = ExperimentKind(
     show=_show,
     report=_report,
     open=_open,
-    keys=("operation", "size", "placement"),
+    keys=("operation", "size", "placement", "runtime"),
     begin=begin,
 )

@@ -1,17 +1,23 @@
-"""The primitives there are: each file of runtime/primitives describes itself."""
+"""The primitives there are, natively and in a JVM: the file of each describes itself."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
+from pathlib import Path
 
 from attrs import frozen
 
+from deadbeat.build.jvm import jvm_sources
 from deadbeat.build.native import primitive_sources
 
 _FRONT = re.compile(r"/\*\+\+\+\n(.*?)\n\s*\+\+\+\*/", re.DOTALL)
+
+
+#: The runtime that is always there.
+NATIVE = "native"
 
 
 @frozen(kw_only=True)
@@ -23,6 +29,10 @@ class Primitive:
         variants: Ways of doing it; none: one way.
         group: Threads that only work together: 2 for a firer and its handler.
         spins: Variants that wait without giving up the CPU ("": the primitive, which has none).
+        placements: Where its threads may be; none: wherever such a group may.
+        equal: Whether both of a pair have one priority, not the second the higher.
+        contends: Whether all threads want one thing, so that one may get more of it than another.
+        batches: Whether a sample may be many operations.
         amount: A second number of its own, as its file says; 0: it has none.
     """
 
@@ -32,18 +42,52 @@ class Primitive:
     variants: tuple[str, ...] = ()
     group: int = 1
     spins: tuple[str, ...] = ()
+    placements: tuple[str, ...] = ()
+    equal: bool = False
+    contends: bool = False
+    batches: bool = False
     amount: int = 0
     allocators: bool = False
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where its threads may be, of `PLACEMENTS`."""
+        return self.placements or (("same", "other") if self.group == 2 else ("one", "all"))
 
 
 @cache
 def primitives() -> Mapping[str, Primitive]:
     """All of them, by name."""
+    return _described(primitive_sources())
+
+
+@cache
+def _jvm_primitives() -> Mapping[str, Primitive]:
+    return _described(jvm_sources())
+
+
+def primitives_of(runtime: str) -> Mapping[str, Primitive]:
+    """Those that ``native`` has, or ``jvm:25:G1``."""
+    return primitives() if runtime == NATIVE else _jvm_primitives()
+
+
+@cache
+def variants_of() -> Mapping[str, tuple[str, ...]]:
+    """Of every primitive, the ways of doing it that any runtime has."""
+    found: dict[str, tuple[str, ...]] = {}
+    for pool in (primitives(), _jvm_primitives()):
+        for name, each in pool.items():
+            found[name] = (*found.get(name, ()), *each.variants)
+    return found
+
+
+def _described(paths: Iterable[Path]) -> Mapping[str, Primitive]:
     found = {}
-    for path in primitive_sources():
+    for path in paths:
         front = _FRONT.match(path.read_text(encoding="utf-8"))
         assert front, f"{path.name} does not describe itself"
         table = tomllib.loads(re.sub(r"(?m)^ \* ?", "", front[1]))
         listed = {key: tuple(v) for key, v in table.items() if isinstance(v, list)}
-        found[path.stem] = Primitive(name=path.stem, **(table | listed))
+        name = path.stem.lower()
+        found[name] = Primitive(name=name, **(table | listed))
     return found

@@ -6,12 +6,20 @@ from collections.abc import Generator, Sequence
 
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.kinds.primitives.engine import PrimitiveEngine
+from deadbeat.kinds.primitives.pool import NATIVE
 from deadbeat.kinds.primitives.results import PrimitiveRun, PrimitivesStore
 from deadbeat.kinds.primitives.spec import PrimitiveKey, PrimitivesSpec
 from deadbeat.model.errors import DataError, RunError
 
 #: A run beside its own length: a process starts, warms up and writes its result.
-_OVERHEAD_S = 0.15
+_OVERHEAD_S, _JVM_OVERHEAD_S = 0.15, 1.0
+
+
+def mean_seconds(spec: PrimitivesSpec, planned: Sequence[PrimitiveKey]) -> float:
+    """Of a run."""
+    jvms = sum(key.case.runtime != NATIVE for key in planned)
+    more = _OVERHEAD_S + (_JVM_OVERHEAD_S - _OVERHEAD_S) * jvms / max(len(planned), 1)
+    return spec.seconds + more
 
 
 class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
@@ -28,9 +36,10 @@ class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
     ) -> None:
         super().__init__(store, planned, retry_invalid=retry)
         self._spec, self._engine = spec, engine
+        self._each_s = mean_seconds(spec, planned)
 
     def seconds(self, runs: int) -> float:
-        return runs * (self._spec.seconds + _OVERHEAD_S)
+        return runs * self._each_s
 
     def measure(self, tell: Watcher) -> Generator[PrimitiveRun | Lost[PrimitiveKey]]:
         for key in self.lacking:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from deadbeat.kinds.primitives.pool import Primitive, primitives
+from deadbeat.kinds.primitives.pool import NATIVE, Primitive, primitives_of, variants_of
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import refuse
@@ -59,11 +60,11 @@ class PrimitiveTests:
 
     def _one(self, value: Any) -> str:
         name, _, variant = str(value).partition(":")
-        known = primitives()
+        known = variants_of()
         if name not in known:
             raise refuse(f"there is no primitive {shown(name)}", nearest(name, sorted(known)))
-        if variant and variant not in known[name].variants:
-            hint = nearest(variant, known[name].variants)
+        if variant and variant not in known[name]:
+            hint = nearest(variant, known[name])
             raise refuse(f"{name} has no variant {shown(variant)}", hint)
         return str(value)
 
@@ -89,6 +90,51 @@ class ThreadPlacements:
         return list(placements)
 
 
+#: Collectors of a JVM, and the word behind -XX:+ that asks for each.
+COLLECTORS = {
+    "Serial": "UseSerialGC",
+    "Parallel": "UseParallelGC",
+    "G1": "UseG1GC",
+    "Z": "UseZGC",
+    "Shenandoah": "UseShenandoahGC",
+    "Epsilon": "UseEpsilonGC",
+}
+_JVM = re.compile(r"jvm(?::(?P<version>[0-9]{2,3})(?::(?P<collector>\w{1,40}))?)?")
+#: So much of what lives: collectors need room to move it, and for what is dead.
+HEAP_TIMES = 4
+#: What arenas need, and more than an array can hold.
+_ARENAS, _ARRAY_LIMIT = 22, 2**31 - 8
+
+
+def jvm_words(runtime: str) -> tuple[int, str]:
+    """Version and collector of ``jvm:25:G1``; 0 and "" where they are not said, or native."""
+    match = _JVM.fullmatch(runtime)
+    return (int(match["version"] or 0), match["collector"] or "") if match else (0, "")
+
+
+@frozen
+class Runtimes:
+    """What runs the primitives: ``native``, ``jvm``, ``jvm:25``, ``jvm:25:G1``."""
+
+    def parse(self, value: Any) -> tuple[str, ...]:
+        listed = rules.items(value, "a list of runtimes", "native,jvm:25:G1")
+        return tuple(dict.fromkeys(rules.each(listed, self._one)))
+
+    def _one(self, value: Any) -> str:
+        if value != NATIVE and not _JVM.fullmatch(str(value)):
+            raise refuse(f"there is no runtime {shown(value)}", "native, jvm, jvm:25 or jvm:25:G1")
+        collector = jvm_words(str(value))[1]
+        if collector and collector not in COLLECTORS:
+            raise refuse(
+                f"no JVM has a collector {shown(collector)}", nearest(collector, COLLECTORS)
+            )
+        return str(value)
+
+    @staticmethod
+    def plain(runtimes: tuple[str, ...]) -> list[str]:
+        return list(runtimes)
+
+
 @frozen(kw_only=True)
 class PrimitivesSpec:
     """What is timed, where, how long and how often."""
@@ -105,6 +151,12 @@ class PrimitivesSpec:
         "--sizes LIST",
         "Sizes of what is allocated or copied: 64,10K,1M.",
         default=(64, 10 * 1024, 1024**2),
+    )
+    runtimes: tuple[str, ...] = keyed(
+        Runtimes(),
+        "--runtimes LIST",
+        "What runs them: native; jvm, or jvm:VERSION:COLLECTOR with G1, Z, Shenandoah, ...",
+        default=(NATIVE,),
     )
     placements: tuple[str, ...] = keyed(
         ThreadPlacements(),
@@ -155,7 +207,8 @@ def resolved(spec: PrimitivesSpec, allowed: Sequence[int]) -> PrimitivesSpec:
         if cpu not in allowed:
             known = ",".join(map(str, allowed))
             raise UsageError(f"--cpus: there is no CPU {cpu} to use", f"use some of {known}")
-    spec = evolve(spec, cpus=cpus, tests=spec.tests or tuple(sorted(primitives())))
+    all_tests = {name for runtime in spec.runtimes for name in primitives_of(runtime)}
+    spec = evolve(spec, cpus=cpus, tests=spec.tests or tuple(sorted(all_tests)))
     runs, refused = cases(spec)
     if not runs:
         why = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
@@ -175,11 +228,13 @@ class PrimitiveCase:
     variant: str
     size: int
     placement: str
+    runtime: str = NATIVE
 
     @property
     def text(self) -> str:
         size = [size_word(self.size)] if self.size else []
-        return "-".join(filter(None, [self.test, self.variant, *size, self.placement]))
+        runtime = [self.runtime] if self.runtime != NATIVE else []
+        return "-".join(filter(None, [self.test, self.variant, *size, self.placement, *runtime]))
 
     @property
     def operation(self) -> str:
@@ -197,33 +252,42 @@ class PrimitiveKey:
     @property
     def text(self) -> str:
         case = self.case
-        return f"{case.test}.{case.variant}.{case.size}.{case.placement}.{self.repeat:04d}"
+        runtime = "" if case.runtime == NATIVE else f"{case.runtime.replace(':', '-')}."
+        return f"{case.test}.{case.variant}.{case.size}.{case.placement}.{runtime}{self.repeat:04d}"
 
     @classmethod
     def parse(cls, text: str) -> PrimitiveKey:
         parts = text.split(".")
+        runtime = parts.pop(4).replace("-", ":") if len(parts) == 6 else NATIVE
         if len(parts) != 5 or not (parts[2].isdigit() and parts[4].isdigit()):
             raise UsageError(f"{shown(text)} names no run", "a run is called copy..4096.one.0001")
-        return cls(PrimitiveCase(parts[0], parts[1], int(parts[2]), parts[3]), int(parts[4]))
+        test, variant, size, placement, repeat = parts
+        return cls(PrimitiveCase(test, variant, int(size), placement, runtime), int(repeat))
 
 
 def _variants(primitive: Primitive, wanted: str) -> tuple[str, ...]:
     return (wanted,) if wanted else primitive.variants or ("",)
 
 
+def _has(runtime: str, test: str) -> bool:
+    name, _, variant = test.partition(":")
+    primitive = primitives_of(runtime).get(name)
+    return primitive is not None and (not variant or variant in primitive.variants)
+
+
 def _wanted(spec: PrimitivesSpec) -> Iterator[PrimitiveCase]:
-    for test in spec.tests:
+    pairs = itertools.product(spec.runtimes, spec.tests)
+    for runtime, test in (pair for pair in pairs if _has(*pair)):
         name, _, variant = test.partition(":")
-        primitive = primitives()[name]
-        words = ("same", "other") if primitive.group == 2 else ("one", "all")
+        primitive = primitives_of(runtime)[name]
         for way in _variants(primitive, variant):
             for size in spec.sizes if primitive.sizes else (0,):
-                for placement in (word for word in words if word in spec.placements):
-                    yield PrimitiveCase(name, way, size, placement)
+                for placement in (word for word in primitive.places if word in spec.placements):
+                    yield PrimitiveCase(name, way, size, placement, runtime)
 
 
 def _refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
-    primitive = primitives()[case.test]
+    primitive = primitives_of(case.runtime)[case.test]
     cpus = spec.cpus or ()
     spins = case.variant in primitive.spins
     threads = placed(case, cpus) if len(cpus) > 1 or case.placement != "other" else ()
@@ -233,16 +297,35 @@ def _refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
         return "threads that spin under FIFO on one CPU wait for each other for ever"
     if case.placement == "all" and len(cpus) == 1:
         return "the same as one on one CPU"
-    held = case.size * len(threads) * max(primitive.amount, 2)
+    held = held_bytes(case, len(threads)) * (1 if case.runtime == NATIVE else HEAP_TIMES)
     if held > MEMORY_LIMIT:
         return f"holds {held / 2**30:.1f} GiB at once, more than 4 GiB"
+    return _jvm_refusal(case) if case.runtime != NATIVE else ""
+
+
+def _jvm_refusal(case: PrimitiveCase) -> str:
+    version, collector = jvm_words(case.runtime)
+    if case.variant == "arena" and 0 < version < _ARENAS:
+        return f"arenas need Java {_ARENAS}"
+    if case.variant == "heap" and collector == "Epsilon":
+        return "a heap that nobody collects is full before a run ends"
+    if case.size > _ARRAY_LIMIT:
+        return "an array of Java holds less than 2 GiB"
     return ""
+
+
+def held_bytes(case: PrimitiveCase, threads: int) -> int:
+    """What lives at once."""
+    return case.size * threads * max(primitives_of(case.runtime)[case.test].amount, 2)
 
 
 def cases(spec: PrimitivesSpec) -> tuple[list[PrimitiveCase], dict[str, str]]:
     """What can be run, and why the rest cannot."""
     wanted = list(dict.fromkeys(_wanted(spec)))
     refused = {case.text: why for case in wanted if (why := _refusal(case, spec))}
+    for test in spec.tests:
+        if not any(_has(runtime, test) for runtime in spec.runtimes):
+            refused[test] = f"not a primitive of {', '.join(spec.runtimes)}"
     return [case for case in wanted if case.text not in refused], refused
 
 

@@ -1,0 +1,175 @@
+package deadbeat;
+
+import java.io.IOException;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
+
+/** Threads that repeat a primitive: in windows until their medians are steady, and then once for all. */
+final class Run {
+    /** From the last preparation to the first sample. */
+    private static final long LEAD_NS = 2_000_000;
+
+    private static final long WINDOW_NS = 10_000_000;
+    /** Between two windows, in which compilers have the CPUs of real-time threads. */
+    private static final long PAUSE_MS = 5;
+
+    private static final int LEAST_WINDOWS = 10;
+    private static final int MOST_WINDOWS = 100;
+    /** Steady: so many medians lie so close together. */
+    private static final int SAME_WINDOWS = 5;
+
+    private static final double SAME_SHARE = 0.1;
+    private static final int WATCH_MEDIANS = 4;
+    private static final long WATCH_LEAST_NS = 1000;
+
+    private final Options options;
+    private final Primitive primitive;
+    private final boolean pairs;
+    private final int[] cpus;
+    private final Sampler[] samplers;
+    private final Placed.Found[] found;
+    private final long[][] medians;
+    private final CyclicBarrier barrier;
+    private volatile long startNs, endNs;
+    private volatile boolean warm, over;
+    private int windows;
+    private boolean steady;
+
+    Run(Options options, Primitive primitive, boolean pairs) {
+        this.options = options;
+        this.primitive = primitive;
+        this.pairs = pairs;
+        cpus = options.cpus();
+        samplers = new Sampler[cpus.length];
+        found = new Placed.Found[cpus.length];
+        medians = new long[cpus.length][MOST_WINDOWS];
+        barrier = new CyclicBarrier(cpus.length + 1);
+    }
+
+    private void meet() {
+        try {
+            barrier.await();
+        } catch (InterruptedException | BrokenBarrierException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    private void threadMain(int place) {
+        boolean fifo = options.fifo();
+        int priority = fifo ? options.priority(place, pairs) : 0;
+        Placed placed = new Placed();
+        placed.place(cpus[place], fifo, priority);
+        Sampler sampler = new Sampler(place, options.batch(), placed);
+        samplers[place] = sampler;
+        primitive.begin(sampler);
+        for (long medianNs = 0; ; medianNs = sampler.medianNs()) {
+            meet();
+            if (over) {
+                break;
+            }
+            // while it warms up it looks at samples, too: else the first look would be new to the compiler
+            long watchNs = warm ? Math.max(WATCH_MEDIANS * medianNs, WATCH_LEAST_NS) : medianNs;
+            for (long left; (left = startNs - System.nanoTime()) > 0; ) {
+                LockSupport.parkNanos(left);
+            }
+            sampler.begin(startNs, endNs, watchNs);
+            primitive.run(sampler);
+            meet();
+        }
+        found[place] = placed.verify(cpus[place], fifo, priority);
+    }
+
+    private void window(long lengthNs) {
+        startNs = System.nanoTime() + LEAD_NS;
+        endNs = startNs + lengthNs;
+        meet();
+        meet();
+    }
+
+    private boolean same(long[] values, long resolutionNs) {
+        long low = Long.MAX_VALUE;
+        long high = 0;
+        for (int i = windows - SAME_WINDOWS; i < windows; i++) {
+            low = Math.min(low, values[i]);
+            high = Math.max(high, values[i]);
+        }
+        return high - low <= Math.max(SAME_SHARE * low, resolutionNs);
+    }
+
+    private void warmUp(long resolutionNs) throws InterruptedException {
+        while (!steady && windows < MOST_WINDOWS) {
+            window(WINDOW_NS);
+            boolean all = true;
+            for (int i = 0; i < samplers.length; i++) {
+                medians[i][windows] = samplers[i].medianNs();
+            }
+            windows++;
+            for (long[] each : medians) {
+                all &= windows >= LEAST_WINDOWS && same(each, resolutionNs);
+            }
+            steady = all;
+            Thread.sleep(PAUSE_MS);
+        }
+    }
+
+    /** All of it, as JSON. */
+    String json() throws InterruptedException, IOException {
+        // a runtime made for an application may lack the recorder
+        boolean recorded = ModuleLayer.boot().findModule("jdk.jfr").isPresent();
+        Pauses pauses = recorded ? new Pauses() : null;
+        Costs costs = new Costs();
+        long resolutionNs = costs.resolutionNs();
+        long[] taken = costs.clockAndSamplePs(new Sampler(0, 1, new Placed()));
+        primitive.create(options);
+        Thread[] threads = new Thread[cpus.length];
+        for (int i = 0; i < threads.length; i++) {
+            int place = i;
+            threads[i] = new Thread(() -> Main.orRefuse(() -> threadMain(place)), "sample" + i);
+            threads[i].start();
+        }
+        warmUp(resolutionNs);
+        warm = true;
+        if (pauses != null) {
+            pauses.mark();
+        }
+        window(options.secondsNs());
+        over = true;
+        meet();
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        if (pauses != null) {
+            pauses.end();
+        }
+        String[] results = new String[cpus.length];
+        for (int i = 0; i < results.length; i++) {
+            results[i] = samplers[i].json(found[i], pauses);
+        }
+        if (primitive.check() != null) {
+            throw new Refusal(primitive.check());
+        }
+        return "{\"version\":1,\"batch\":" + options.batch() + ",\"clock_cost_ps\":" + taken[0]
+                + ",\"sample_cost_ps\":" + taken[1] + ",\"resolution_ns\":" + resolutionNs
+                + ",\"measured_ns\":" + options.secondsNs() + ",\"warm_up\":{\"windows\":" + windows
+                + ",\"steady\":" + steady + "},\"runtime\":" + runtime() + ",\"threads\":[\n"
+                + String.join(",\n", results) + "]}\n";
+    }
+
+    private static String runtime() {
+        String collectors = ManagementFactory.getGarbageCollectorMXBeans().stream()
+                .map(GarbageCollectorMXBean::getName)
+                .collect(Collectors.joining(", "));
+        String flags = String.join(" ", ManagementFactory.getRuntimeMXBean().getInputArguments());
+        return "{\"name\":" + quoted(System.getProperty("java.vm.name")) + ",\"version\":"
+                + quoted(System.getProperty("java.vm.version")) + ",\"gc\":" + quoted(collectors)
+                + ",\"flags\":" + quoted(flags) + ",\"calls\":" + quoted(LibC.by()) + "}";
+    }
+
+    private static String quoted(String text) {
+        return '"' + text.replace("\\", "\\\\").replace("\"", "\\\"").replaceAll("\\p{Cntrl}", " ") + '"';
+    }
+}
