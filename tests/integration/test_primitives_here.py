@@ -10,6 +10,7 @@ import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 
+from deadbeat.build.allocators import ALLOCATORS
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.pool import primitives
 from deadbeat.kinds.primitives.results import PrimitiveRun
@@ -21,7 +22,7 @@ from deadbeat.kinds.primitives.spec import (
     placed,
     resolved,
 )
-from deadbeat.model.errors import RunError
+from deadbeat.model.errors import RunError, UsageError
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
 
@@ -69,6 +70,23 @@ def test_a_batch_is_one_sample(engine: HardwarePrimitives) -> None:
     # a system call takes at least as long as its own instruction, whatever the machine
     assert many.threads[0].times.min_ns > 1000
     assert many.threads[0].times.total < one.threads[0].times.total
+
+
+def test_a_program_has_the_allocator_that_it_is_called_after(engine: HardwarePrimitives) -> None:
+    # it finds out itself which it has; a run of another is refused (see parsed())
+    found = engine.allocators(())
+    assert found[0] == "libc"
+    for name in found[1:]:
+        case = PrimitiveCase("alloc", "ring", 64, "one", f"native:{name}")
+        assert run(engine, case).threads[0].times.total > 0
+
+
+def test_an_allocator_that_is_not_installed_is_named_with_its_package() -> None:
+    with closing(LocalTarget()) as target:
+        here = HardwarePrimitives(target)
+        for name in set(ALLOCATORS) - set(here.allocators(())):
+            with pytest.raises(UsageError, match=f"{name} is not installed"):
+                here.allocators((name,))
 
 
 def test_what_it_cannot_do_it_says(engine: HardwarePrimitives) -> None:

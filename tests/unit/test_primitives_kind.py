@@ -164,6 +164,22 @@ def test_fairness_is_that_of_jain_chiu_and_hawe() -> None:
     assert cell_of(alone, [both]).fairness is None
 
 
+def test_alloc_is_timed_with_each_allocator_and_nothing_else_is() -> None:
+    asked = {"tests": "alloc:ring,copy", "sizes": "64", "allocators": "libc,jemalloc"}
+    spec = resolved(read(PrimitivesSpec, {}, asked), (0,))
+    keys = plan(spec)
+    assert {(key.case.test, key.case.runtime) for key in keys} == {
+        ("alloc", "native"),
+        ("alloc", "native:jemalloc"),
+        ("copy", "native"),
+    }
+    assert {PrimitiveKey.parse(key.text) for key in keys} == set(keys)
+    other = PrimitiveKey(PrimitiveCase("alloc", "ring", 64, "one", "native:jemalloc"), 1)
+    assert parsed(written(allocator="jemalloc"), other, "now").threads
+    with pytest.raises(DataError, match="another allocator"):
+        parsed(written(), other, "now")
+
+
 def test_a_switch_has_one_cpu_and_a_line_has_two() -> None:
     wanted, _ = cases(resolved(read(PrimitivesSpec, {}, {"tests": "switch,line:cas"}), (0, 1)))
     assert [case.text for case in wanted] == ["switch-same", "line-cas-other"]

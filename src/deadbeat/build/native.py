@@ -238,17 +238,29 @@ def _archive(toolchain: Toolchain, path: Path, objects: Sequence[Path]) -> None:
         raise _unwritable(path, error) from error
 
 
-def link_program(toolchain: Toolchain, tables: str, *, fragments_root: Path | None = None) -> Path:
+def link_program(
+    toolchain: Toolchain,
+    tables: str,
+    *,
+    fragments_root: Path | None = None,
+    extra: Sequence[str] = (),
+) -> Path:
     """Builds one static, non-relocatable program from the C text of tables.
 
     The archive is linked whole and first, so code lies at the same address in every program and
     code layout cannot pass for contention.
 
+    Args:
+        toolchain: What builds it.
+        tables: C text.
+        fragments_root: As `fragment_sources`.
+        extra: More words of linking: archives and libraries behind the runtime.
+
     Returns:
         Path of the program in the cache.
     """
     library = runtime_library(toolchain, fragments_root=fragments_root)
-    links = "\0".join(toolchain.link_flags)
+    links = "\0".join((*extra, *toolchain.link_flags))
     key = key_of(library.name, tables, " ".join(TABLE_FLAGS), links, str(toolchain.static))
     path = cache_root() / "programs" / f"program-{key}"
     if path.exists():
@@ -259,7 +271,7 @@ def link_program(toolchain: Toolchain, tables: str, *, fragments_root: Path | No
         flags = TABLE_FLAGS if toolchain.static else (*toolchain.flags, *TABLE_FLAGS)
         argv = [*_command(toolchain, flags), *(STATIC if toolchain.static else ())]
         argv += ["-Wl,--whole-archive", str(library), "-Wl,--no-whole-archive", str(source)]
-        argv += ["-lm", "-lrt", *toolchain.link_flags]
+        argv += [*extra, "-lm", "-lrt", *toolchain.link_flags]
         return made(path, argv, "a generated program")
     finally:
         source.unlink(missing_ok=True)

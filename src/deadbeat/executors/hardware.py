@@ -254,18 +254,27 @@ class HardwareExecutor:
         return self._target.start(argv)
 
     def converse(
-        self, verb: str, policy: str, options: Mapping[str, str], *, timeout: float
+        self,
+        verb: str,
+        policy: str,
+        options: Mapping[str, str],
+        *,
+        timeout: float,
+        extra: Sequence[str] = (),
     ) -> Iterator[str]:
         """The lines of a verb of the runtime that needs no task sets, run to its end.
 
         Args:
             options: Beyond those of every verb; the last of a kind counts.
             timeout: Counts from the moment on that it has the machine.
+            extra: More words of linking the program.
 
         Raises:
             TargetError: It reports an error, or fails.
         """
-        program = link_program(self._toolchain, NO_TASK_SETS, fragments_root=self._pools)
+        program = link_program(
+            self._toolchain, NO_TASK_SETS, fragments_root=self._pools, extra=extra
+        )
         folder = self.folder
         with self.start_program(program, verb, {"--policy": policy, **options}) as process:
             while (line := process.read_line(timeout + self._lock_wait)) is not None:

@@ -6,6 +6,7 @@ from contextlib import closing
 
 from attrs import evolve
 
+from deadbeat.build.allocators import ALLOCATORS, lacking
 from deadbeat.executors.made import refuse_made_up
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.primitives.document import COLUMNS, answer, document, rows, summary_dict
@@ -15,10 +16,11 @@ from deadbeat.kinds.primitives.engine import (
     SimulatedPrimitives,
 )
 from deadbeat.kinds.primitives.jvm import JvmPrimitives
+from deadbeat.kinds.primitives.pool import is_native, primitives
 from deadbeat.kinds.primitives.results import FOLDERS, PrimitivesStore, summarise
 from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
 from deadbeat.kinds.primitives.so_far import PrimitivesSoFar
-from deadbeat.kinds.primitives.spec import PrimitivesSpec, cases, plan, resolved
+from deadbeat.kinds.primitives.spec import PrimitiveKey, PrimitivesSpec, cases, plan, resolved
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.specification import plain_of, read
 from deadbeat.targets.opening import open_target
@@ -32,17 +34,27 @@ def _engine(asked: Begin) -> PrimitiveEngine:
     return JvmPrimitives(HardwarePrimitives(target, cross=asked.cross), target)
 
 
+def _not_installed(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
+    native = (primitives()[key.case.test] for key in planned if is_native(key.case.runtime))
+    if not any(each.allocators for each in native):
+        return ""
+    return "; ".join(lacking(name) for name in ALLOCATORS if name not in spec.allocators)
+
+
 def begin(asked: Begin) -> Begun:
     """Makes the folder of timed primitives, or finds the one to continue."""
     wanted = read(PrimitivesSpec, asked.written, asked.typed, names=asked.names)
     engine = _engine(asked)
     runtimes = engine.runtimes(wanted.runtimes)
-    spec = resolved(evolve(wanted, runtimes=runtimes), engine.cpus())
+    allocators = engine.allocators(wanted.allocators)
+    spec = resolved(evolve(wanted, runtimes=runtimes, allocators=allocators), engine.cpus())
     platform, again = engine.describe(), asked.retry_invalid
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
     planned = plan(spec)
     store = PrimitivesStore.open(place.path) if place.resumed else None
     left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
+    if not (wanted.allocators or asked.simulated) and (words := _not_installed(spec, planned)):
+        asked.say(words)
     for name, why in cases(spec)[1].items():
         asked.say(f"{name} is not run: {why}")
     experiment_seconds = left * mean_seconds(spec, planned)

@@ -66,9 +66,14 @@ def _jvm_primitives() -> Mapping[str, Primitive]:
     return _described(jvm_sources())
 
 
+def is_native(runtime: str) -> bool:
+    """``native``, or ``native:jemalloc``: with another allocator than the C library's."""
+    return runtime.partition(":")[0] == NATIVE
+
+
 def primitives_of(runtime: str) -> Mapping[str, Primitive]:
     """Those that ``native`` has, or ``jvm:25:G1``."""
-    return primitives() if runtime == NATIVE else _jvm_primitives()
+    return primitives() if is_native(runtime) else _jvm_primitives()
 
 
 @cache
