@@ -1,5 +1,6 @@
 /*+++
  * summary = "Nothing between two readings of the clock: what a sample costs and cannot resolve"
+ * batches = true
  +++*/
 #include "deadbeat/primitive.h"
 

@@ -1,6 +1,7 @@
 /*+++
  * summary = "memcpy of memory that only this thread has"
  * sizes = true
+ * batches = true
  +++*/
 #include "deadbeat/primitive.h"
 

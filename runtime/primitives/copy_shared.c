@@ -1,6 +1,7 @@
 /*+++
  * summary = "memcpy from one source that all threads read to a destination that only this thread has"
  * sizes = true
+ * batches = true
  +++*/
 #include "deadbeat/primitive.h"
 

@@ -1,12 +1,15 @@
 /*+++
  * summary = "From firing an event to the first instruction of its handler, one handler a firer"
- * variants = ["futex", "semaphore", "pipe", "eventfd", "condvar", "mq", "spin"]
+ * variants = ["futex", "semaphore", "pipe", "eventfd", "condvar", "mq", "spin", "sigwait", "mutex", "sysv"]
  * group = 2
  * spins = ["spin"]
  +++*/
 /* Threads 2k and 2k + 1 are a pair: the first fires and waits for the answer, the second handles. The sample
  * is the handler's: from the firer's reading of the clock to its own. With a period the firer fires at its
- * releases, and the sample counts from the release: a late firer does not hide what its event waited. */
+ * releases, and the sample counts from the release: a late firer does not hide what its event waited. With
+ * --amount 1 the handler pauses for the period before it answers instead, as those of rt-tests do.
+ *
+ * mutex: two locked mutexes that the firer unlocks and the handler waits for, as ptsematest has them. */
 #include "deadbeat/primitive.h"
 
 #include <errno.h>
@@ -14,15 +17,17 @@
 #include <mqueue.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/sem.h>
 #include <unistd.h>
 
-enum { FUTEX, SEMAPHORE, PIPE, EVENTFD, CONDVAR, MQ, SPIN };
+enum { FUTEX, SEMAPHORE, PIPE, EVENTFD, CONDVAR, MQ, SPIN, SIGWAIT, MUTEX, SYSV };
 
-static const char *const variants[] = {"futex",   "semaphore", "pipe", "eventfd",
-                                       "condvar", "mq",        "spin", NULL};
+static const char *const variants[] = {"futex", "semaphore", "pipe",  "eventfd", "condvar", "mq",
+                                       "spin",  "sigwait",   "mutex", "sysv",    NULL};
 
 /* One direction of a pair. */
 struct bell {
@@ -33,6 +38,8 @@ struct bell {
     pthread_cond_t condition;
     int in, out;
     mqd_t queue;
+    pthread_t listener; /* who hears it */
+    int set;            /* of semaphores */
 };
 
 struct pair {
@@ -40,6 +47,8 @@ struct pair {
     alignas(DB_CACHE_LINE) int64_t fired_ns;
     bool last;
 };
+
+static sigset_t heard_signals;
 
 static int open_queue(struct bell *bell)
 {
@@ -74,6 +83,13 @@ static int hang(struct bell *bell, uint32_t how)
         return pthread_cond_init(&bell->condition, NULL);
     case MQ:
         return open_queue(bell);
+    case SYSV:
+        bell->set = semget(IPC_PRIVATE, 1, 0600);
+        return bell->set < 0 ? errno : 0;
+    case MUTEX:
+        pthread_mutex_init(&bell->mutex, NULL);
+        pthread_mutex_lock(&bell->mutex);
+        return 0;
     default:
         break;
     }
@@ -108,6 +124,15 @@ static inline void ring(struct bell *bell, uint32_t how)
         break;
     case MQ:
         mq_send(bell->queue, (const char *)&one, 1, 0);
+        break;
+    case SIGWAIT:
+        pthread_kill(bell->listener, SIGUSR1);
+        break;
+    case MUTEX:
+        pthread_mutex_unlock(&bell->mutex);
+        break;
+    case SYSV:
+        semop(bell->set, &(struct sembuf){.sem_op = 1}, 1);
         break;
     default:
         atomic_fetch_add(&bell->rung, 1);
@@ -145,6 +170,16 @@ static inline void hear(struct bell *bell, uint32_t how)
     case MQ:
         done = mq_receive(bell->queue, (char *)&got, 1, NULL);
         break;
+    case SIGWAIT:
+        sigwaitinfo(&heard_signals, NULL);
+        break;
+    case MUTEX:
+        pthread_mutex_lock(&bell->mutex);
+        break;
+    case SYSV:
+        while (semop(bell->set, &(struct sembuf){.sem_op = -1}, 1) && errno == EINTR)
+            ;
+        break;
     default:
         while (atomic_load_explicit(&bell->rung, memory_order_acquire) == heard)
             ;
@@ -161,6 +196,9 @@ static size_t shared_bytes(const struct db_sampling *run)
 static int create(struct db_sampling *run)
 {
     struct pair *pairs = run->shared;
+    sigemptyset(&heard_signals);
+    sigaddset(&heard_signals, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &heard_signals, NULL); /* for all threads that are started from here */
     for (uint32_t i = 0; i < run->threads / 2; i++) {
         int error = hang(&pairs[i].fire, run->variant);
         error = error ? error : hang(&pairs[i].answer, run->variant);
@@ -172,14 +210,14 @@ static int create(struct db_sampling *run)
 
 static void fire(struct db_sampler *s, struct pair *pair, uint32_t how)
 {
-    int64_t period = s->run->period_ns, release = s->run->start_ns;
+    int64_t period = s->run->amount ? 0 : s->run->period_ns, release = s->run->start_ns;
     for (bool last = false; !last;) {
-        int64_t now = port_now_ns();
         if (period) {
             release += period;
             port_sleep_until_ns(release);
         }
-        last = !s->left || (period ? release : now) >= s->end_ns;
+        int64_t now = period ? release : port_now_ns();
+        last = !s->left || now >= s->end_ns;
         pair->last = last;
         s->left -= !last;
         pair->fired_ns = period ? release : port_now_ns();
@@ -191,6 +229,7 @@ static void fire(struct db_sampler *s, struct pair *pair, uint32_t how)
 
 static void handle(struct db_sampler *s, struct pair *pair, uint32_t how)
 {
+    int64_t pause = s->run->amount ? s->run->period_ns : 0;
     for (;;) {
         hear(&pair->fire, how);
         int64_t now = port_now_ns();
@@ -199,9 +238,35 @@ static void handle(struct db_sampler *s, struct pair *pair, uint32_t how)
         if (s->last_ns > pair->fired_ns) /* a release that was due before the last one was handled */
             s->last_ns = pair->fired_ns;
         db_sample(s, pair->fired_ns, now);
+        if (pause)
+            s->last_ns = port_now_ns() + pause;
+        if (pause)
+            port_sleep_until_ns(s->last_ns);
         ring(&pair->answer, how);
     }
     ring(&pair->answer, how);
+}
+
+static int begin(struct db_sampler *s)
+{
+    struct pair *pair = (struct pair *)s->run->shared + s->place / 2;
+    (s->place % 2 ? &pair->fire : &pair->answer)->listener = pthread_self();
+    return 0;
+}
+
+static void remove_sets(const struct db_sampling *run)
+{
+    const struct pair *pairs = run->shared;
+    for (uint32_t i = 0; run->variant == SYSV && i < run->threads / 2; i++) {
+        semctl(pairs[i].fire.set, 0, IPC_RMID);
+        semctl(pairs[i].answer.set, 0, IPC_RMID);
+    }
+}
+
+static const char *check(const struct db_sampling *run)
+{
+    remove_sets(run);
+    return NULL;
 }
 
 static void run(struct db_sampler *s)
@@ -215,4 +280,6 @@ const struct db_primitive db_primitive_event = {.name = "event",
                                                 .group = 2,
                                                 .shared_bytes = shared_bytes,
                                                 .create = create,
-                                                .run = run};
+                                                .begin = begin,
+                                                .run = run,
+                                                .check = check};

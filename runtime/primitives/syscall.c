@@ -1,5 +1,6 @@
 /*+++
  * summary = "A system call that does nothing: getppid"
+ * batches = true
  +++*/
 #include "deadbeat/primitive.h"
 

@@ -10,7 +10,9 @@ import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 
+from deadbeat.build.allocators import ALLOCATORS
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
+from deadbeat.kinds.primitives.pool import primitives
 from deadbeat.kinds.primitives.results import PrimitiveRun
 from deadbeat.kinds.primitives.spec import (
     PrimitiveCase,
@@ -20,7 +22,7 @@ from deadbeat.kinds.primitives.spec import (
     placed,
     resolved,
 )
-from deadbeat.model.errors import TargetError
+from deadbeat.model.errors import RunError, UsageError
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
 
@@ -46,10 +48,14 @@ def test_every_case_has_samples_and_threads_are_where_they_should_be(
 ) -> None:
     found = run(engine, case)
     cpus = placed(case, CPUS)
-    pair = case.test == "event"
-    assert [thread.cpu for thread in found.threads] == list(cpus[1:] if pair else cpus)
+    primitive = primitives()[case.test]
+    above = primitive.group == 2 and not primitive.equal
+    assert found.threads
+    assert primitive.group == 2 or len(found.threads) == len(cpus)
     for thread in found.threads:
-        assert (thread.policy, thread.priority) == ("fifo", SPEC.priority + pair)
+        assert thread.cpu == cpus[thread.thread]
+        priority = SPEC.priority + (above and thread.thread % 2)
+        assert (thread.policy, thread.priority) == ("fifo", priority)
         # every sample has the gap before it
         assert thread.times.total == thread.gaps.total > 0
         shown = max((late.value_ns for late in thread.late_times), default=0)
@@ -66,6 +72,23 @@ def test_a_batch_is_one_sample(engine: HardwarePrimitives) -> None:
     assert many.threads[0].times.total < one.threads[0].times.total
 
 
+def test_a_program_has_the_allocator_that_it_is_called_after(engine: HardwarePrimitives) -> None:
+    # it finds out itself which it has; a run of another is refused (see parsed())
+    found = engine.allocators(())
+    assert found[0] == "libc"
+    for name in found[1:]:
+        case = PrimitiveCase("alloc", "ring", 64, "one", f"native:{name}")
+        assert run(engine, case).threads[0].times.total > 0
+
+
+def test_an_allocator_that_is_not_installed_is_named_with_its_package() -> None:
+    with closing(LocalTarget()) as target:
+        here = HardwarePrimitives(target)
+        for name in set(ALLOCATORS) - set(here.allocators(())):
+            with pytest.raises(UsageError, match=f"{name} is not installed"):
+                here.allocators((name,))
+
+
 def test_what_it_cannot_do_it_says(engine: HardwarePrimitives) -> None:
-    with pytest.raises(TargetError, match="no such variant"):
+    with pytest.raises(RunError, match="no such variant"):
         run(engine, PrimitiveCase("copy", "sideways", 64, "one"))

@@ -319,6 +319,12 @@ def test_what_latencies_are_measured_with_is_installed_too(machine):
     assert (status, calls) == (0, [f"{INSTALL} rt-tests stress-ng", *FIRST_RUN])
 
 
+def test_locks_of_concurrency_kit_are_installed_where_the_compiler_does_not_find_them(machine):
+    machine.add("gcc", 'case "$*" in *-E*) exit 1 ;; esac')
+    status, _, calls = machine.setup()
+    assert (status, calls) == (0, [f"{INSTALL} libck-dev", *FIRST_RUN])
+
+
 @pytest.mark.parametrize("root", [True, False])
 def test_without_it_the_rest_is_set_up(machine, root):
     machine.remove("stress-ng")

@@ -13,6 +13,7 @@ from deadbeat.kinds.primitives.engine import parsed
 from deadbeat.kinds.primitives.pool import primitives
 from deadbeat.kinds.primitives.results import cell_of
 from deadbeat.kinds.primitives.spec import (
+    PLACEMENTS,
     PrimitiveCase,
     PrimitiveKey,
     PrimitivesSpec,
@@ -28,10 +29,13 @@ from deadbeat.model.specification import plain_of, read
 def test_every_file_says_of_its_variants_what_its_code_does() -> None:
     for name, primitive in primitives().items():
         text = (native_root() / "runtime" / "primitives" / f"{name}.c").read_text()
-        found = re.search(r"variants\[\] = \{(.*?), NULL\}", text, re.DOTALL)
+        found = re.search(r"variants\[\] = \{(.*?),\s+NULL\}", text, re.DOTALL)
         listed = tuple(re.findall(r'"(\w+)"', found[1])) if found else ()
         assert listed == primitive.variants
         assert (".group = 2" in text) == (primitive.group == 2)
+        assert ("DB_SAMPLE(" in text) == primitive.batches
+        assert set(primitive.spins) <= {*primitive.variants, ""}
+        assert set(primitive.placements) <= set(PLACEMENTS)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +66,13 @@ def test_what_cannot_be_run_is_refused_with_its_reason() -> None:
         resolved(read(PrimitivesSpec, {}, {"tests": "event", "placements": "other"}), (0,))
     with pytest.raises(UsageError, match="there is no CPU 7"):
         resolved(read(PrimitivesSpec, {}, {"cpus": "7"}), (0, 1))
+
+
+def test_what_is_not_paced_is_not_run_as_if_it_were() -> None:
+    asked = {"tests": "event:park,event:futex", "runtimes": "native,jvm", "period": "1ms"}
+    runs, refused = cases(resolved(read(PrimitivesSpec, {}, asked), (0, 1)))
+    assert {case.runtime for case in runs} == {"native"}
+    assert all("not paced" in why for why in refused.values())
 
 
 def test_threads_that_spin_may_share_a_cpu_where_none_is_real_time() -> None:
@@ -134,6 +145,44 @@ def test_what_the_program_writes_is_kept_whole() -> None:
 def test_of_a_batch_the_mean_is_shown() -> None:
     row = cell_of(KEY.case, [parsed(written(batch=100), KEY, "now")])
     assert row.quantile_ns(500_000) == 1.0
+
+
+def test_fairness_is_that_of_jain_chiu_and_hawe() -> None:
+    # their example: of two, one has all: one half
+    key = PrimitiveKey(PrimitiveCase("lock", "tas", 0, "all"), 1)
+    plain = json.loads(written())
+    none = {"min_ns": None, "max_ns": None, "sum_ns": 0, "counts": []}
+    starved = plain["threads"][0] | {"thread": 1, "times": none, "gaps": none}
+    both = parsed(json.dumps(plain | {"threads": [plain["threads"][0]] * 2}), key, "now")
+    row = cell_of(key.case, [both])
+    assert (row.fairness, row.most_share) == (1.0, 1.0)
+    one = parsed(json.dumps(plain | {"threads": [plain["threads"][0], starved]}), key, "now")
+    row = cell_of(key.case, [both, one])
+    assert (row.fairness, row.most_share) == (0.5, 3.0)
+    # copies want nothing of each other
+    alone = PrimitiveCase("copy", "", 64, "all")
+    assert cell_of(alone, [both]).fairness is None
+
+
+def test_alloc_is_timed_with_each_allocator_and_nothing_else_is() -> None:
+    asked = {"tests": "alloc:ring,copy", "sizes": "64", "allocators": "libc,jemalloc"}
+    spec = resolved(read(PrimitivesSpec, {}, asked), (0,))
+    keys = plan(spec)
+    assert {(key.case.test, key.case.runtime) for key in keys} == {
+        ("alloc", "native"),
+        ("alloc", "native:jemalloc"),
+        ("copy", "native"),
+    }
+    assert {PrimitiveKey.parse(key.text) for key in keys} == set(keys)
+    other = PrimitiveKey(PrimitiveCase("alloc", "ring", 64, "one", "native:jemalloc"), 1)
+    assert parsed(written(allocator="jemalloc"), other, "now").threads
+    with pytest.raises(DataError, match="another allocator"):
+        parsed(written(), other, "now")
+
+
+def test_a_switch_has_one_cpu_and_a_line_has_two() -> None:
+    wanted, _ = cases(resolved(read(PrimitivesSpec, {}, {"tests": "switch,line:cas"}), (0, 1)))
+    assert [case.text for case in wanted] == ["switch-same", "line-cas-other"]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", written(version=2), written(threads=[{}])])

@@ -63,8 +63,9 @@ struct db_sampler {
 
 struct db_primitive {
     const char *name;
-    const char *const *variants; /* ends with NULL; NULL: it has none */
-    uint32_t group;              /* threads that only work together; others come in any number */
+    const char *const *variants;            /* ends with NULL; NULL: it has none */
+    uint32_t group;                         /* threads that only work together; others come in any number */
+    const char *(*lacks)(uint32_t variant); /* why it was built without it; NULL: it was not */
     size_t (*shared_bytes)(const struct db_sampling *run);
     int (*create)(struct db_sampling *run); /* before the threads start; 0 or an errno value */
     int (*begin)(struct db_sampler *s);     /* in the thread, on its CPU; 0 or an errno value */

@@ -296,9 +296,9 @@ static int put_result(const struct sampled *all, const struct place *places)
         return errno;
     fprintf(file,
             "{\"version\":1,\"batch\":%u,\"clock_cost_ps\":%" PRId64 ",\"sample_cost_ps\":%" PRId64
-            ",\"resolution_ns\":%" PRId64 ",\"measured_ns\":%" PRId64 ",\"threads\":[\n",
+            ",\"resolution_ns\":%" PRId64 ",\"measured_ns\":%" PRId64 ",\"allocator\":\"%s\",\"threads\":[\n",
             all->run.batch, clock_cost_ps(), all->sample_cost_ps, all->resolution_ns,
-            all->run.end_ns - all->run.start_ns);
+            all->run.end_ns - all->run.start_ns, allocator_name());
     for (uint32_t i = 0; i < all->run.threads; i++) {
         fputs(i ? ",\n" : "", file);
         put_thread(file, &places[i]);
@@ -339,6 +339,9 @@ static const char *prepare(struct sampled *all, const struct options *o)
         return "the primitive has no such variant";
     if (primitive->group && o->cpu_count % primitive->group)
         return "threads of this primitive come in pairs";
+    const char *lacking = primitive->lacks ? primitive->lacks(all->run.variant) : NULL;
+    if (lacking)
+        return lacking;
     all->options = o;
     all->primitive = primitive;
     all->run.threads = o->cpu_count;

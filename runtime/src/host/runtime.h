@@ -122,6 +122,7 @@ int run_guarded(int count, char **words);
 int run_load(int count, char **words);
 int measure_rounds(const struct options *options);
 int measure_unit(const struct options *options);
+const char *allocator_name(void);
 int measure_primitive(const struct options *options);
 int measure_interference(const struct options *options);
 /* What `once` takes where no option says otherwise. */

@@ -94,6 +94,8 @@ def _index_source(kind: str, names: Iterable[str], header: str) -> str:
     return "\n".join(lines)
 
 
+#: Of Concurrency Kit: a primitive that has it installed is another than one that lacks it.
+KEPT_HEADERS = Path("/usr/include/ck_spinlock.h")
 #: A program without task sets: what calibration, probes and self-tests run.
 NO_TASK_SETS = """#include "deadbeat/tables.h"
 const uint32_t db_tables_version = DB_TABLES_VERSION;
@@ -168,8 +170,10 @@ def _command(toolchain: Toolchain, flags: Sequence[str]) -> list[str]:
     return [toolchain.cc, *toolchain.words, *STANDARD, *WARNINGS, *flags, prefix, *includes]
 
 
-def _objects(toolchain: Toolchain, sources: Sequence[Path], flags: Sequence[str]) -> list[Path]:
-    headers = headers_hash()
+def _objects(
+    toolchain: Toolchain, sources: Sequence[Path], flags: Sequence[str], more: str = ""
+) -> list[Path]:
+    headers = headers_hash() + more
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         return list(pool.map(lambda s: _object(toolchain, s, flags, headers), sources))
 
@@ -206,12 +210,14 @@ def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None)
     index = text_source(fragment_index_source([p.stem for p in fragments]), "index")
     primitives = primitive_sources()
     more = text_source(primitive_index_source([p.stem for p in primitives]), "primitives")
-    sources = [*runtime_sources(), index, *fragments, more, *primitives]
+    sources = [*runtime_sources(), index, *fragments, more]
     # not position independent: const tables stay in read-only memory, calls stay direct
     code = ("-fno-pie",) if toolchain.static else ()
     if toolchain.static:
         check_static(toolchain)
-    objects = _objects(toolchain, sources, (*toolchain.flags, *code))
+    flags = (*toolchain.flags, *code)
+    objects = _objects(toolchain, sources, flags)
+    objects += _objects(toolchain, primitives, flags, str(KEPT_HEADERS.is_file()))
     path = cache_root() / "libraries" / f"libdeadbeat-{key_of(*[o.name for o in objects])}.a"
     if not path.exists():
         _archive(toolchain, path, objects)
@@ -232,17 +238,29 @@ def _archive(toolchain: Toolchain, path: Path, objects: Sequence[Path]) -> None:
         raise _unwritable(path, error) from error
 
 
-def link_program(toolchain: Toolchain, tables: str, *, fragments_root: Path | None = None) -> Path:
+def link_program(
+    toolchain: Toolchain,
+    tables: str,
+    *,
+    fragments_root: Path | None = None,
+    extra: Sequence[str] = (),
+) -> Path:
     """Builds one static, non-relocatable program from the C text of tables.
 
     The archive is linked whole and first, so code lies at the same address in every program and
     code layout cannot pass for contention.
 
+    Args:
+        toolchain: What builds it.
+        tables: C text.
+        fragments_root: As `fragment_sources`.
+        extra: More words of linking: archives and libraries behind the runtime.
+
     Returns:
         Path of the program in the cache.
     """
     library = runtime_library(toolchain, fragments_root=fragments_root)
-    links = "\0".join(toolchain.link_flags)
+    links = "\0".join((*extra, *toolchain.link_flags))
     key = key_of(library.name, tables, " ".join(TABLE_FLAGS), links, str(toolchain.static))
     path = cache_root() / "programs" / f"program-{key}"
     if path.exists():
@@ -253,7 +271,7 @@ def link_program(toolchain: Toolchain, tables: str, *, fragments_root: Path | No
         flags = TABLE_FLAGS if toolchain.static else (*toolchain.flags, *TABLE_FLAGS)
         argv = [*_command(toolchain, flags), *(STATIC if toolchain.static else ())]
         argv += ["-Wl,--whole-archive", str(library), "-Wl,--no-whole-archive", str(source)]
-        argv += ["-lm", "-lrt", *toolchain.link_flags]
+        argv += [*extra, "-lm", "-lrt", *toolchain.link_flags]
         return made(path, argv, "a generated program")
     finally:
         source.unlink(missing_ok=True)

@@ -43,7 +43,7 @@ from deadbeat.host.proc import CPU_FOLDER, STATUS, usable_cpus
 from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import gathered, understood
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.model.errors import DeadbeatError, RunError, TargetError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Entry
 from deadbeat.settings.hardening import states_of
@@ -254,18 +254,27 @@ class HardwareExecutor:
         return self._target.start(argv)
 
     def converse(
-        self, verb: str, policy: str, options: Mapping[str, str], *, timeout: float
+        self,
+        verb: str,
+        policy: str,
+        options: Mapping[str, str],
+        *,
+        timeout: float,
+        extra: Sequence[str] = (),
     ) -> Iterator[str]:
         """The lines of a verb of the runtime that needs no task sets, run to its end.
 
         Args:
             options: Beyond those of every verb; the last of a kind counts.
             timeout: Counts from the moment on that it has the machine.
+            extra: More words of linking the program.
 
         Raises:
             TargetError: It reports an error, or fails.
         """
-        program = link_program(self._toolchain, NO_TASK_SETS, fragments_root=self._pools)
+        program = link_program(
+            self._toolchain, NO_TASK_SETS, fragments_root=self._pools, extra=extra
+        )
         folder = self.folder
         with self.start_program(program, verb, {"--policy": policy, **options}) as process:
             while (line := process.read_line(timeout + self._lock_wait)) is not None:
@@ -278,7 +287,7 @@ class HardwareExecutor:
                 words = completed.stderr.strip().splitlines()
                 raise TargetError(_ending(completed.returncode), words[-1] if words else "")
 
-    def explain(self, line: str, *, priority: int = 0) -> TargetError:
+    def explain(self, line: str, *, priority: int = 0) -> DeadbeatError:
         """The error behind an ``error CODE TEXT`` line of the program.
 
         Args:
@@ -302,6 +311,8 @@ class HardwareExecutor:
                 f"memory cannot be locked: {text}",
                 "run as root, give CAP_IPC_LOCK, or raise the limit with: ulimit -l unlimited",
             )
+        if code == "primitive":
+            return RunError(f"it could not be run: {text}", "the others are not concerned")
         return TargetError(f"the program gave up ({code}): {text}", "")
 
     def _sample(self, entries: Sequence[Entry], asked: Costing, progress: Progress) -> Samples:

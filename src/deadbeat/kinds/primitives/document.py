@@ -81,7 +81,7 @@ COLUMNS = (
     _at("p50_ns", "median", 500_000),
     _at("p99_ns", "99 %", 990_000),
     _at("p999_ns", "99.9 %", 999_000),
-    Column(key="max_ns", heading="max", value=lambda row: row.times.max_ns or 0, format=short_time),
+    _at("max_ns", "max", 1_000_000),
     Column(
         key="stall_ns",
         heading="longest gap",
@@ -89,6 +89,20 @@ COLUMNS = (
         help="between two samples: a stall may fall there, too",
     ),
     Column(key="p99_span", heading="99 % of each repeat", value=_span, raw=False, terminal=False),
+    Column(
+        key="fairness",
+        heading="fairness",
+        format=lambda index: f"{index:.3f}",
+        help="Jain's index of threads' samples: 1 if all had as many, 1/n if one of n had all",
+        terminal=False,
+    ),
+    Column(
+        key="most_share",
+        heading="most by fewest",
+        format=lambda share: f"{share:.2f}",
+        help="samples of the thread that had most, by those of the one that had fewest",
+        terminal=False,
+    ),
     Column(
         key="worst",
         heading="during the longest sample",
@@ -188,21 +202,40 @@ def _chart(test: str, rows: list[PrimitiveCell]) -> Chart:
         y_log=True,
     )
     caption = "The share of samples that took longer: a tail shows where it begins."
-    return Chart(name=f"times-{test}", title=f"Times of {test}", caption=caption, panels=(panel,))
+    name = "times-" + test.replace(",", "").replace(" ", "-").replace("_", "-")
+    return Chart(name=name, title=f"Times of {test}", caption=caption, panels=(panel,))
 
 
 def charts(found: PrimitivesSummary) -> list[Chart]:
-    """One of each primitive."""
+    """One of each way that has sizes, and of all ways beside each other where none has."""
     groups: dict[str, list[PrimitiveCell]] = {}
     for row in found.cells:
-        groups.setdefault(row.case.test, []).append(row)
-    return [_chart(test, rows) for test, rows in groups.items()]
+        case = row.case
+        title = case.operation if case.size else f"{case.test}, {_WHERE[case.placement]}"
+        groups.setdefault(title, []).append(row)
+    return [_chart(title, rows) for title, rows in groups.items()]
+
+
+def longest_tails(found: PrimitivesSummary) -> list[PrimitiveCell]:
+    """Of each primitive and runtime the row whose 99.9 % is latest, the latest first."""
+    groups: dict[tuple[str, str], list[PrimitiveCell]] = {}
+    for row in found.cells:
+        groups.setdefault((row.case.test, row.case.runtime), []).append(row)
+    late = [max(rows, key=lambda row: row.quantile_ns(999_000)) for rows in groups.values()]
+    return sorted(late, key=lambda row: -row.quantile_ns(999_000))
 
 
 def document(found: PrimitivesSummary, platform: Platform) -> Document:
     """The result for people."""
     said = answer(found)
     table = Table(name="primitives", columns=columns_of(found), rows=found.cells, terminal=True)
+    picture = Table(
+        name="tails",
+        columns=columns_of(found),
+        rows=longest_tails(found),
+        terminal=True,
+        title="the longest tail of each primitive",
+    )
     refused = FactList([*found.refused.items()])
     return Document(
         title=found.name,
@@ -212,7 +245,7 @@ def document(found: PrimitivesSummary, platform: Platform) -> Document:
         labels=found.labels,
         head=machine_facts(attrs.asdict(platform)),
         answer=said,
-        picture=table,
+        picture=picture,
         sections=(
             Section(
                 "answer",

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
+from deadbeat.build.allocators import ALLOCATORS, LIBC, archive_of, lacking, link_words
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
-from deadbeat.kinds.primitives.pool import NATIVE, primitives_of
+from deadbeat.kinds.primitives.pool import NATIVE, is_native, primitives_of
 from deadbeat.kinds.primitives.results import (
     LateSample,
     PrimitiveRun,
@@ -21,7 +22,13 @@ from deadbeat.kinds.primitives.results import (
     ThreadRun,
     WarmUp,
 )
-from deadbeat.kinds.primitives.spec import PrimitiveKey, PrimitivesSpec, jvm_words, placed
+from deadbeat.kinds.primitives.spec import (
+    PrimitiveCase,
+    PrimitiveKey,
+    PrimitivesSpec,
+    jvm_words,
+    placed,
+)
 from deadbeat.model.errors import DataError, RunError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
@@ -55,6 +62,14 @@ class PrimitiveEngine(ABC):
         """
 
     @abstractmethod
+    def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
+        """Those wanted; none: all that are installed.
+
+        Raises:
+            UsageError: One of them is not to be had.
+        """
+
+    @abstractmethod
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         """One run."""
 
@@ -66,8 +81,9 @@ class HardwarePrimitives(PrimitiveEngine):
         self, target: Target, *, cross: str | None = None, lock_wait: float = LOCK_WAIT_S
     ) -> None:
         self._target = target
+        self._toolchain = toolchain_of(target, cross=cross)
         self._executor = HardwareExecutor(
-            target=target, toolchain=toolchain_of(target, cross=cross), lock_wait=lock_wait
+            target=target, toolchain=self._toolchain, lock_wait=lock_wait
         )
 
     def cpus(self) -> tuple[int, ...]:
@@ -81,28 +97,47 @@ class HardwarePrimitives(PrimitiveEngine):
             raise UsageError(f"{other} is not to be had here", "leave --runtimes away")
         return wanted
 
+    def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
+        found = (LIBC, *(name for name in ALLOCATORS if archive_of(self._toolchain, name)))
+        for name in wanted:
+            if name not in found:
+                raise UsageError(lacking(name), f"found: {', '.join(found)}")
+        return wanted or found
+
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         started = datetime.now(UTC).isoformat()
         out = f"{self._target.folder}/primitive"
         timeout = spec.seconds + _PATIENCE_S
         options = options_of(spec, key, self.cpus()) | {"--out": out}
-        for line in self._executor.converse("primitive", spec.policy, options, timeout=timeout):
+        extra = link_words(self._toolchain, allocator_of(key.case))
+        talk = self._executor.converse(
+            "primitive", spec.policy, options, timeout=timeout, extra=extra
+        )
+        for line in talk:
             if not line.startswith("done "):
                 raise RunError(f"unexpected words of the program: {line[:80]}")
         with self._executor.understood():
             return parsed(self._target.read_text(out) or "", key, started)
 
 
+def allocator_of(case: PrimitiveCase) -> str:
+    """Of a native program."""
+    return case.runtime.partition(":")[2] or LIBC
+
+
 def options_of(spec: PrimitivesSpec, key: PrimitiveKey, allowed: tuple[int, ...]) -> dict[str, str]:
     """What every runtime is told of a run."""
     case, fifo = key.case, spec.policy == "fifo"
+    primitive = primitives_of(case.runtime)[case.test]
+    second = spec.priority + (not primitive.equal)
     options = {
         "--primitive": case.test,
         "--cpus": ",".join(map(str, placed(case, spec.cpus or allowed))),
-        "--amount": str(primitives_of(case.runtime)[case.test].amount),
+        "--amount": str(primitive.amount),
         "--priority": str(spec.priority if fifo else 0),
-        "--second-priority": str(spec.priority + 1 if fifo else 0),
-        "--batch": str(spec.batch),
+        "--second-priority": str(second if fifo else 0),
+        "--batch": str(spec.batch if primitive.batches else 1),
+        "--period-ns": str(spec.period or 0),
         "--seconds-ns": str(round(spec.seconds * 1e9)),
     }
     more = {"--variant": case.variant, "--size": str(case.size or "")}
@@ -119,7 +154,13 @@ def parsed(text: str, key: PrimitiveKey, started: str) -> PrimitiveRun:
         plain = json.loads(text)
         if plain["version"] != _VERSION:
             raise DataError("the result is of another version", "a defect: the runtime wrote it")
-        threads = tuple(_thread(each) for each in plain["threads"] if each["times"]["counts"])
+        if is_native(key.case.runtime) and plain.get("allocator", LIBC) != allocator_of(key.case):
+            raise DataError("the program had another allocator", "a defect: it was linked wrong")
+        # of a pair, one may only answer; a thread that works alone and had no turn is told
+        alone = primitives_of(key.case.runtime)[key.case.test].group == 1
+        threads = tuple(
+            _thread(each) for each in plain["threads"] if alone or each["times"]["counts"]
+        )
         numbers: dict[str, Any] = {name: int(plain[name]) for name in _NUMBERS}
         warm_up = WarmUp(**plain["warm_up"]) if "warm_up" in plain else None
         return PrimitiveRun(
@@ -179,6 +220,9 @@ class SimulatedPrimitives(PrimitiveEngine):
 
     def runtimes(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(each if each == NATIVE else _made_up_jvm(each) for each in wanted)
+
+    def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
+        return wanted or (LIBC,)
 
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         draw = random.Random(f"primitive {key.text}")

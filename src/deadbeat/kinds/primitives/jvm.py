@@ -15,7 +15,7 @@ from deadbeat.kinds.primitives.engine import (
     options_of,
     parsed,
 )
-from deadbeat.kinds.primitives.pool import NATIVE
+from deadbeat.kinds.primitives.pool import NATIVE, is_native
 from deadbeat.kinds.primitives.results import PrimitiveRun
 from deadbeat.kinds.primitives.spec import (
     COLLECTORS,
@@ -58,6 +58,9 @@ class JvmPrimitives(PrimitiveEngine):
             raise UsageError(f"{others[0]} runs on this machine only", "leave --target away")
         return tuple(dict.fromkeys(w if w == NATIVE else self._started(w) for w in wanted))
 
+    def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
+        return self.native.allocators(wanted)
+
     def _started(self, runtime: str) -> str:
         """With version and collector, which were seen to start."""
         version, collector = jvm_words(runtime)
@@ -71,7 +74,7 @@ class JvmPrimitives(PrimitiveEngine):
         return f"jvm:{jdk.feature}:{collector}"
 
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
-        if key.case.runtime == NATIVE:
+        if is_native(key.case.runtime):
             return self.native.run(spec, key)
         started = datetime.now(UTC).isoformat()
         out = f"{self.target.folder}/primitive-jvm"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
-from pathlib import Path
 
 from attrs import evolve
 
+from deadbeat.build.allocators import ALLOCATORS, lacking
 from deadbeat.executors.made import refuse_made_up
-from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
+from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.primitives.document import COLUMNS, answer, document, rows, summary_dict
 from deadbeat.kinds.primitives.engine import (
     HardwarePrimitives,
@@ -16,20 +16,13 @@ from deadbeat.kinds.primitives.engine import (
     SimulatedPrimitives,
 )
 from deadbeat.kinds.primitives.jvm import JvmPrimitives
-from deadbeat.kinds.primitives.results import (
-    FOLDERS,
-    PrimitivesStore,
-    PrimitivesSummary,
-    summarise,
-)
+from deadbeat.kinds.primitives.pool import is_native, primitives
+from deadbeat.kinds.primitives.results import FOLDERS, PrimitivesStore, summarise
 from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
 from deadbeat.kinds.primitives.so_far import PrimitivesSoFar
-from deadbeat.kinds.primitives.spec import PrimitivesSpec, cases, plan, resolved
+from deadbeat.kinds.primitives.spec import PrimitiveKey, PrimitivesSpec, cases, plan, resolved
+from deadbeat.kinds.table import TableKind
 from deadbeat.model.specification import plain_of, read
-from deadbeat.report.document import csv_of
-from deadbeat.report.html import write_result
-from deadbeat.report.paper import Words
-from deadbeat.store.place import REPORT_FILE
 from deadbeat.targets.opening import open_target
 
 
@@ -41,17 +34,27 @@ def _engine(asked: Begin) -> PrimitiveEngine:
     return JvmPrimitives(HardwarePrimitives(target, cross=asked.cross), target)
 
 
+def _not_installed(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
+    native = (primitives()[key.case.test] for key in planned if is_native(key.case.runtime))
+    if not any(each.allocators for each in native):
+        return ""
+    return "; ".join(lacking(name) for name in ALLOCATORS if name not in spec.allocators)
+
+
 def begin(asked: Begin) -> Begun:
     """Makes the folder of timed primitives, or finds the one to continue."""
     wanted = read(PrimitivesSpec, asked.written, asked.typed, names=asked.names)
     engine = _engine(asked)
     runtimes = engine.runtimes(wanted.runtimes)
-    spec = resolved(evolve(wanted, runtimes=runtimes), engine.cpus())
+    allocators = engine.allocators(wanted.allocators)
+    spec = resolved(evolve(wanted, runtimes=runtimes, allocators=allocators), engine.cpus())
     platform, again = engine.describe(), asked.retry_invalid
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
     planned = plan(spec)
     store = PrimitivesStore.open(place.path) if place.resumed else None
     left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
+    if not (wanted.allocators or asked.simulated) and (words := _not_installed(spec, planned)):
+        asked.say(words)
     for name, why in cases(spec)[1].items():
         asked.say(f"{name} is not run: {why}")
     experiment_seconds = left * mean_seconds(spec, planned)
@@ -69,50 +72,13 @@ def begin(asked: Begin) -> Begun:
     return Begun(experiment=experiment, so_far=PrimitivesSoFar(store))
 
 
-def _answer(store: PrimitivesStore, found: PrimitivesSummary) -> Shown:
-    return Shown(
-        kind="primitives",
-        state=FOLDERS.state_of(store.path).state,
-        headline=" ".join(answer(found)),
-        plain=summary_dict(found, store),
-        document=document(found, store.platform),
-        page=store.path / REPORT_FILE,
-        empty=not found.cells,
-    )
-
-
-def _show(path: Path) -> Shown:
-    store = PrimitivesStore.open(path)
-    return evolve(_answer(store, summarise(store)), whole=True)
-
-
-def _report(path: Path, figures: bool) -> Shown:
-    store = PrimitivesStore.open(path)
-    found = summarise(store)
-    made = document(found, store.platform)
-    write_result(
-        store,
-        made,
-        {"summary.csv": csv_of(COLUMNS, found.cells), "summary.json": summary_dict(found, store)},
-        words=Words(labels=" · ".join(found.labels), caption=""),
-        charts=made.charts if figures else (),
-    )
-    return _answer(store, found)
-
-
-def _open(path: Path) -> Stored[PrimitivesStore, PrimitivesSummary]:
-    store = PrimitivesStore.open(path)
-    found = summarise(store)
-    return Stored(show=_show, store=store, summary=found, rows=rows(found))
-
-
-KIND = ExperimentKind(
+KIND = TableKind(
     name="primitives",
-    folder=FOLDERS.kind,
-    state_of=FOLDERS.state_of,
-    show=_show,
-    report=_report,
-    open=_open,
-    keys=("operation", "size", "placement", "runtime"),
-    begin=begin,
-)
+    folders=FOLDERS,
+    summarise=summarise,
+    answer=answer,
+    document=document,
+    plain=summary_dict,
+    rows=rows,
+    columns=COLUMNS,
+).kind(begin, keys=("operation", "size", "placement", "runtime"))

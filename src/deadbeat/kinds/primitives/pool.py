@@ -29,6 +29,10 @@ class Primitive:
         variants: Ways of doing it; none: one way.
         group: Threads that only work together: 2 for a firer and its handler.
         spins: Variants that wait without giving up the CPU ("": the primitive, which has none).
+        placements: Where its threads may be; none: wherever such a group may.
+        equal: Whether both of a pair have one priority, not the second the higher.
+        contends: Whether all threads want one thing, so that one may get more of it than another.
+        batches: Whether a sample may be many operations.
         amount: A second number of its own, as its file says; 0: it has none.
     """
 
@@ -38,8 +42,17 @@ class Primitive:
     variants: tuple[str, ...] = ()
     group: int = 1
     spins: tuple[str, ...] = ()
+    placements: tuple[str, ...] = ()
+    equal: bool = False
+    contends: bool = False
+    batches: bool = False
     amount: int = 0
     allocators: bool = False
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where its threads may be, of `PLACEMENTS`."""
+        return self.placements or (("same", "other") if self.group == 2 else ("one", "all"))
 
 
 @cache
@@ -53,9 +66,14 @@ def _jvm_primitives() -> Mapping[str, Primitive]:
     return _described(jvm_sources())
 
 
+def is_native(runtime: str) -> bool:
+    """``native``, or ``native:jemalloc``: with another allocator than the C library's."""
+    return runtime.partition(":")[0] == NATIVE
+
+
 def primitives_of(runtime: str) -> Mapping[str, Primitive]:
     """Those that ``native`` has, or ``jvm:25:G1``."""
-    return primitives() if runtime == NATIVE else _jvm_primitives()
+    return primitives() if is_native(runtime) else _jvm_primitives()
 
 
 @cache

@@ -7,6 +7,7 @@ from functools import partial
 from attrs import frozen
 
 from deadbeat.experiment.folders import RunFolders
+from deadbeat.kinds.primitives.pool import primitives_of
 from deadbeat.kinds.primitives.spec import PrimitiveCase, PrimitiveKey, PrimitivesSpec, cases, plan
 from deadbeat.model import histogram
 from deadbeat.model.finding import Finding
@@ -141,6 +142,8 @@ class PrimitiveCell:
     Attributes:
         medians_ns, p99s_ns, maxima_ns: Of each repeat.
         worst: The longest sample, and the longest gap between two.
+        fairness: Jain's index of threads' samples, where they want one thing; of the worst repeat.
+            1: all had as many, 1/n: one of n had all. ``most_share``: most by fewest.
     """
 
     case: PrimitiveCase
@@ -155,6 +158,8 @@ class PrimitiveCell:
     looked: int
     tagged: int
     worst: LateSample | None
+    fairness: float | None = None
+    most_share: float | None = None
 
     @property
     def samples(self) -> int:
@@ -210,10 +215,17 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
     )
 
 
+def _fairness(counts: list[int]) -> float:
+    """Jain, Chiu, Hawe: A quantitative measure of fairness, 1984."""
+    return sum(counts) ** 2 / (len(counts) * sum(count**2 for count in counts))
+
+
 def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
     """The runs of one cell together."""
     each = [pool([thread.times for thread in run.threads]) for run in group]
     threads = [thread for run in group for thread in run.threads]
+    counts = [[thread.times.total for thread in run.threads] for run in group]
+    contends = primitives_of(case.runtime)[case.test].contends and case.placement == "all"
     late = [sample for thread in threads for sample in thread.late_times]
     return PrimitiveCell(
         case=case,
@@ -228,4 +240,6 @@ def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
         looked=sum(thread.looked for thread in threads),
         tagged=sum(thread.preempted + thread.migrated + thread.waited for thread in threads),
         worst=max(late, key=lambda sample: sample.value_ns, default=None),
+        fairness=min(map(_fairness, counts)) if contends else None,
+        most_share=max(max(each) / max(min(each), 1) for each in counts) if contends else None,
     )

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.kinds.primitives.engine import PrimitiveEngine
-from deadbeat.kinds.primitives.pool import NATIVE
+from deadbeat.kinds.primitives.pool import is_native
 from deadbeat.kinds.primitives.results import PrimitiveRun, PrimitivesStore
 from deadbeat.kinds.primitives.spec import PrimitiveKey, PrimitivesSpec
 from deadbeat.model.errors import DataError, RunError
@@ -17,7 +17,7 @@ _OVERHEAD_S, _JVM_OVERHEAD_S = 0.15, 1.5
 
 def mean_seconds(spec: PrimitivesSpec, planned: Sequence[PrimitiveKey]) -> float:
     """Of a run."""
-    jvms = sum(key.case.runtime != NATIVE for key in planned)
+    jvms = sum(not is_native(key.case.runtime) for key in planned)
     more = _OVERHEAD_S + (_JVM_OVERHEAD_S - _OVERHEAD_S) * jvms / max(len(planned), 1)
     return spec.seconds + more
 

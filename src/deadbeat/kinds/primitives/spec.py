@@ -10,7 +10,8 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from deadbeat.kinds.primitives.pool import NATIVE, Primitive, primitives_of, variants_of
+from deadbeat.build.allocators import ALLOCATORS, LIBC
+from deadbeat.kinds.primitives.pool import NATIVE, Primitive, is_native, primitives_of, variants_of
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import refuse
@@ -135,6 +136,19 @@ class Runtimes:
         return list(runtimes)
 
 
+@frozen
+class AllocatorNames:
+    """The C library's, and those of `ALLOCATORS`."""
+
+    def parse(self, value: Any) -> tuple[str, ...]:
+        listed = rules.items(value, "a list of allocators", "libc,jemalloc")
+        return tuple(dict.fromkeys(rules.each(listed, rules.Choice((LIBC, *ALLOCATORS)).parse)))
+
+    @staticmethod
+    def plain(allocators: tuple[str, ...]) -> list[str]:
+        return list(allocators)
+
+
 @frozen(kw_only=True)
 class PrimitivesSpec:
     """What is timed, where, how long and how often."""
@@ -158,6 +172,12 @@ class PrimitivesSpec:
         "What runs them: native; jvm, or jvm:VERSION:COLLECTOR with G1, Z, Shenandoah, ...",
         default=(NATIVE,),
     )
+    allocators: tuple[str, ...] = keyed(
+        AllocatorNames(),
+        "--allocators LIST",
+        "Allocators of native programs: libc,jemalloc,tcmalloc,mimalloc.  [those installed]",
+        default=(),
+    )
     placements: tuple[str, ...] = keyed(
         ThreadPlacements(),
         "--placements LIST",
@@ -178,6 +198,12 @@ class PrimitivesSpec:
         "--priority N",
         "Priority of the threads; a handler runs one above its firer.",
         default=30,
+    )
+    period: int | None = keyed(
+        rules.DurationNs(20_000, 10**9),
+        "--period TIME",
+        "Time between releases of an event, 1ms; it counts from its release.  [back to back]",
+        default=None,
     )
     batch: int = keyed(
         rules.Whole(1, 1_000_000),
@@ -208,7 +234,8 @@ def resolved(spec: PrimitivesSpec, allowed: Sequence[int]) -> PrimitivesSpec:
             known = ",".join(map(str, allowed))
             raise UsageError(f"--cpus: there is no CPU {cpu} to use", f"use some of {known}")
     all_tests = {name for runtime in spec.runtimes for name in primitives_of(runtime)}
-    spec = evolve(spec, cpus=cpus, tests=spec.tests or tuple(sorted(all_tests)))
+    tests, allocators = spec.tests or tuple(sorted(all_tests)), spec.allocators or (LIBC,)
+    spec = evolve(spec, cpus=cpus, tests=tests, allocators=allocators)
     runs, refused = cases(spec)
     if not runs:
         why = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
@@ -275,16 +302,24 @@ def _has(runtime: str, test: str) -> bool:
     return primitive is not None and (not variant or variant in primitive.variants)
 
 
+def _with_allocators(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> Iterator[str]:
+    if not (runtime == NATIVE and primitive.allocators):
+        yield runtime
+        return
+    for allocator in spec.allocators or (LIBC,):
+        yield NATIVE if allocator == LIBC else f"{NATIVE}:{allocator}"
+
+
 def _wanted(spec: PrimitivesSpec) -> Iterator[PrimitiveCase]:
     pairs = itertools.product(spec.runtimes, spec.tests)
     for runtime, test in (pair for pair in pairs if _has(*pair)):
         name, _, variant = test.partition(":")
         primitive = primitives_of(runtime)[name]
-        words = ("same", "other") if primitive.group == 2 else ("one", "all")
         for way in _variants(primitive, variant):
             for size in spec.sizes if primitive.sizes else (0,):
-                for placement in (word for word in words if word in spec.placements):
-                    yield PrimitiveCase(name, way, size, placement, runtime)
+                for placement in (word for word in primitive.places if word in spec.placements):
+                    for each in _with_allocators(spec, primitive, runtime):
+                        yield PrimitiveCase(name, way, size, placement, each)
 
 
 def _refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
@@ -298,10 +333,12 @@ def _refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
         return "threads that spin under FIFO on one CPU wait for each other for ever"
     if case.placement == "all" and len(cpus) == 1:
         return "the same as one on one CPU"
-    held = held_bytes(case, len(threads)) * (1 if case.runtime == NATIVE else HEAP_TIMES)
+    if spec.period and not is_native(case.runtime):
+        return "events of a JVM are not paced yet: leave --period out"
+    held = held_bytes(case, len(threads)) * (1 if is_native(case.runtime) else HEAP_TIMES)
     if held > MEMORY_LIMIT:
         return f"holds {held / 2**30:.1f} GiB at once, more than 4 GiB"
-    return _jvm_refusal(case) if case.runtime != NATIVE else ""
+    return "" if is_native(case.runtime) else _jvm_refusal(case)
 
 
 def _jvm_refusal(case: PrimitiveCase) -> str:

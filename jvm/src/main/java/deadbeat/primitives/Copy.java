@@ -1,6 +1,7 @@
 /*+++
  * summary = "System.arraycopy of memory that only this thread has"
  * sizes = true
+ * batches = true
  +++*/
 package deadbeat.primitives;
 
