@@ -8,7 +8,7 @@ import java.util.Map;
 /** What a run is asked for; the same words as the runtime's verb `primitive`. */
 public final class Options {
     private static final List<String> KNOWN = List.of("--primitive", "--variant", "--size", "--amount", "--cpus",
-            "--policy", "--priority", "--second-priority", "--batch", "--seconds-ns", "--out");
+            "--policy", "--priority", "--second-priority", "--batch", "--seconds-ns", "--period-ns", "--out");
 
     private final Map<String, String> words = new HashMap<>();
 
@@ -18,6 +18,9 @@ public final class Options {
                 throw new Refusal("cannot use " + given[i]);
             }
             words.put(given[i], given[i + 1]);
+        }
+        if (number("--period-ns", 0) != 0) {
+            throw new Refusal("events are not paced");
         }
         if (primitive().isEmpty() || out().isEmpty() || secondsNs() <= 0 || cpus().length == 0) {
             throw new Refusal("--primitive, --cpus, --out and --seconds-ns are needed");

@@ -2,6 +2,7 @@
  * summary = "System.arraycopy of memory that only this thread has"
  * sizes = true
  * batches = true
+ * batches = true
  +++*/
 package deadbeat.primitives;
 
