@@ -24,7 +24,7 @@ def test_the_source_archive_has_every_file_of_the_packages(tmp_path: Path) -> No
     (archive,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(archive) as file:
         held = {name.partition("/")[2] for name in file.getnames()}
-    assert _sources("src", "runtime", "fragments", "core") - held == set()
+    assert _sources("src", "runtime", "fragments", "core", "jvm") - held == set()
     assert not [name for name in held if name.startswith(("runs/", "build/"))]
 
 
@@ -64,7 +64,7 @@ def _run(tool: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[s
 def test_the_wheel_carries_what_it_compiles_and_no_tests(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as file:
         names = file.namelist()
-    native = {f"deadbeat/_native/{name}" for name in _sources("runtime", "fragments")}
+    native = {f"deadbeat/_native/{name}" for name in _sources("runtime", "fragments", "jvm")}
     expected = {name for name in native if "/runtime/tests/" not in name}
     assert {name for name in names if name.startswith("deadbeat/_native/")} == expected
 

@@ -68,6 +68,13 @@ def test_what_cannot_be_run_is_refused_with_its_reason() -> None:
         resolved(read(PrimitivesSpec, {}, {"cpus": "7"}), (0, 1))
 
 
+def test_what_is_not_paced_is_not_run_as_if_it_were() -> None:
+    asked = {"tests": "event:park,event:futex", "runtimes": "native,jvm", "period": "1ms"}
+    runs, refused = cases(resolved(read(PrimitivesSpec, {}, asked), (0, 1)))
+    assert {case.runtime for case in runs} == {"native"}
+    assert all("not paced" in why for why in refused.values())
+
+
 def test_threads_that_spin_may_share_a_cpu_where_none_is_real_time() -> None:
     asked = {"tests": "event:spin", "policy": "other"}
     assert not cases(resolved(read(PrimitivesSpec, {}, asked), (0, 1)))[1]

@@ -137,6 +137,7 @@ def options_of(spec: PrimitivesSpec, key: PrimitiveKey, allowed: tuple[int, ...]
         "--priority": str(spec.priority if fifo else 0),
         "--second-priority": str(second if fifo else 0),
         "--batch": str(spec.batch if primitive.batches else 1),
+        "--period-ns": str(spec.period or 0),
         "--seconds-ns": str(round(spec.seconds * 1e9)),
     }
     more = {"--variant": case.variant, "--size": str(case.size or "")}

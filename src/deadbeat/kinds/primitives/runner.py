@@ -12,7 +12,7 @@ from deadbeat.kinds.primitives.spec import PrimitiveKey, PrimitivesSpec
 from deadbeat.model.errors import DataError, RunError
 
 #: A run beside its own length: a process starts, warms up and writes its result.
-_OVERHEAD_S, _JVM_OVERHEAD_S = 0.15, 1.0
+_OVERHEAD_S, _JVM_OVERHEAD_S = 0.15, 1.5
 
 
 def mean_seconds(spec: PrimitivesSpec, planned: Sequence[PrimitiveKey]) -> float:

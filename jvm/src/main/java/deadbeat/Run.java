@@ -1,6 +1,7 @@
 package deadbeat;
 
 import java.io.IOException;
+import java.lang.management.CompilationMXBean;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.concurrent.BrokenBarrierException;
@@ -14,8 +15,13 @@ final class Run {
     private static final long LEAD_NS = 2_000_000;
 
     private static final long WINDOW_NS = 10_000_000;
-    /** Between two windows, in which compilers have the CPUs of real-time threads. */
+    /** Between two windows compilers have the CPUs of real-time threads: longer while they have work. */
     private static final long PAUSE_MS = 5;
+
+    private static final long COMPILING_MS = 40;
+    private static final long LAST_MS = 100;
+    private static final int FIRST_WINDOWS = 5;
+    private static final int COMPILED_WINDOWS = 3;
 
     private static final int LEAST_WINDOWS = 10;
     private static final int MOST_WINDOWS = 100;
@@ -101,9 +107,15 @@ final class Run {
     }
 
     private void warmUp(long resolutionNs) throws InterruptedException {
+        CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
+        long compiledMs = 0;
+        int quiet = 0;
         while (!steady && windows < MOST_WINDOWS) {
             window(WINDOW_NS);
-            boolean all = true;
+            long nowMs = compiler == null ? 0 : compiler.getTotalCompilationTime();
+            quiet = nowMs == compiledMs ? quiet + 1 : 0;
+            compiledMs = nowMs;
+            boolean all = quiet >= COMPILED_WINDOWS;
             for (int i = 0; i < samplers.length; i++) {
                 medians[i][windows] = samplers[i].medianNs();
             }
@@ -111,8 +123,9 @@ final class Run {
             for (long[] each : medians) {
                 all &= windows >= LEAST_WINDOWS && same(each, resolutionNs);
             }
-            steady = all;
-            Thread.sleep(PAUSE_MS);
+            Thread.sleep(all ? LAST_MS : windows <= FIRST_WINDOWS || quiet == 0 ? COMPILING_MS : PAUSE_MS);
+            // the time of a method counts once it is compiled
+            steady = all && (compiler == null || compiler.getTotalCompilationTime() == compiledMs);
         }
     }
 
@@ -123,7 +136,6 @@ final class Run {
         Pauses pauses = recorded ? new Pauses() : null;
         Costs costs = new Costs();
         long resolutionNs = costs.resolutionNs();
-        long[] taken = costs.clockAndSamplePs(new Sampler(0, 1, new Placed()));
         primitive.create(options);
         Thread[] threads = new Thread[cpus.length];
         for (int i = 0; i < threads.length; i++) {
@@ -145,6 +157,8 @@ final class Run {
         if (pauses != null) {
             pauses.end();
         }
+        // now that the CPUs are free, and the code of a sample is compiled
+        long[] taken = costs.clockAndSamplePs(new Sampler(0, 1, new Placed()));
         String[] results = new String[cpus.length];
         for (int i = 0; i < results.length; i++) {
             results[i] = samplers[i].json(found[i], pauses);
