@@ -2,7 +2,6 @@
  * summary = "new byte[] on the heap, memory of a confined arena, or an array of a pool, cleared"
  * sizes = true
  * batches = true
- * batches = true
  * variants = ["heap", "arena", "pool"]
  * amount = 64
  +++*/

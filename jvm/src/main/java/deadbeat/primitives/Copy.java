@@ -2,7 +2,6 @@
  * summary = "System.arraycopy of memory that only this thread has"
  * sizes = true
  * batches = true
- * batches = true
  +++*/
 package deadbeat.primitives;
 
