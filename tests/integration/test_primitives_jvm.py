@@ -19,13 +19,12 @@ from helpers.hardware import LOCK_WAIT
 from deadbeat.build.jvm import FOREIGN_JAVA, agent_jar, jdks
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.jvm import JvmPrimitives, jdk_of
+from deadbeat.kinds.primitives.runtimes import COLLECTORS, jvm_words
 from deadbeat.kinds.primitives.spec import (
-    COLLECTORS,
     PrimitiveCase,
     PrimitiveKey,
     PrimitivesSpec,
     cases,
-    jvm_words,
     placed,
     resolved,
 )

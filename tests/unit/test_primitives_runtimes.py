@@ -14,12 +14,12 @@ from deadbeat.build.jvm import jdks, jvm_sources
 from deadbeat.kinds.primitives.engine import parsed
 from deadbeat.kinds.primitives.pool import primitives, primitives_of
 from deadbeat.kinds.primitives.results import PrimitivesStore
+from deadbeat.kinds.primitives.runtimes import jvm_words
 from deadbeat.kinds.primitives.spec import (
     PrimitiveCase,
     PrimitiveKey,
     PrimitivesSpec,
     cases,
-    jvm_words,
     plan,
     resolved,
 )

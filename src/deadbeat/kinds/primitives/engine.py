@@ -22,11 +22,11 @@ from deadbeat.kinds.primitives.results import (
     ThreadRun,
     WarmUp,
 )
+from deadbeat.kinds.primitives.runtimes import jvm_words
 from deadbeat.kinds.primitives.spec import (
     PrimitiveCase,
     PrimitiveKey,
     PrimitivesSpec,
-    jvm_words,
     placed,
 )
 from deadbeat.model.errors import DataError, RunError, UsageError

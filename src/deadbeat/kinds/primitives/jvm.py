@@ -17,14 +17,12 @@ from deadbeat.kinds.primitives.engine import (
 )
 from deadbeat.kinds.primitives.pool import NATIVE, is_native
 from deadbeat.kinds.primitives.results import PrimitiveRun
+from deadbeat.kinds.primitives.runtimes import COLLECTORS, HEAP_TIMES, jvm_words
 from deadbeat.kinds.primitives.spec import (
-    COLLECTORS,
-    HEAP_TIMES,
     PrimitiveCase,
     PrimitiveKey,
     PrimitivesSpec,
     held_bytes,
-    jvm_words,
     placed,
 )
 from deadbeat.model.errors import RunError, TargetError, UsageError

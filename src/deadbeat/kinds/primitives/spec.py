@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 
 from deadbeat.build.allocators import ALLOCATORS, LIBC
 from deadbeat.kinds.primitives.pool import NATIVE, Primitive, is_native, primitives_of, variants_of
+from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, Runtimes, runtime_refusal
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import refuse
@@ -89,51 +90,6 @@ class ThreadPlacements:
     @staticmethod
     def plain(placements: tuple[str, ...]) -> list[str]:
         return list(placements)
-
-
-#: Collectors of a JVM, and the word behind -XX:+ that asks for each.
-COLLECTORS = {
-    "Serial": "UseSerialGC",
-    "Parallel": "UseParallelGC",
-    "G1": "UseG1GC",
-    "Z": "UseZGC",
-    "Shenandoah": "UseShenandoahGC",
-    "Epsilon": "UseEpsilonGC",
-}
-_JVM = re.compile(r"jvm(?::(?P<version>[0-9]{2,3})(?::(?P<collector>\w{1,40}))?)?")
-#: So much of what lives: collectors need room to move it, and for what is dead.
-HEAP_TIMES = 4
-#: What arenas need, and more than an array can hold.
-_ARENAS, _ARRAY_LIMIT = 22, 2**31 - 8
-
-
-def jvm_words(runtime: str) -> tuple[int, str]:
-    """Version and collector of ``jvm:25:G1``; 0 and "" where they are not said, or native."""
-    match = _JVM.fullmatch(runtime)
-    return (int(match["version"] or 0), match["collector"] or "") if match else (0, "")
-
-
-@frozen
-class Runtimes:
-    """What runs the primitives: ``native``, ``jvm``, ``jvm:25``, ``jvm:25:G1``."""
-
-    def parse(self, value: Any) -> tuple[str, ...]:
-        listed = rules.items(value, "a list of runtimes", "native,jvm:25:G1")
-        return tuple(dict.fromkeys(rules.each(listed, self._one)))
-
-    def _one(self, value: Any) -> str:
-        if value != NATIVE and not _JVM.fullmatch(str(value)):
-            raise refuse(f"there is no runtime {shown(value)}", "native, jvm, jvm:25 or jvm:25:G1")
-        collector = jvm_words(str(value))[1]
-        if collector and collector not in COLLECTORS:
-            raise refuse(
-                f"no JVM has a collector {shown(collector)}", nearest(collector, COLLECTORS)
-            )
-        return str(value)
-
-    @staticmethod
-    def plain(runtimes: tuple[str, ...]) -> list[str]:
-        return list(runtimes)
 
 
 @frozen
@@ -333,23 +289,10 @@ def _refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
         return "threads that spin under FIFO on one CPU wait for each other for ever"
     if case.placement == "all" and len(cpus) == 1:
         return "the same as one on one CPU"
-    if spec.period and not is_native(case.runtime):
-        return "events of a JVM are not paced yet: leave --period out"
     held = held_bytes(case, len(threads)) * (1 if is_native(case.runtime) else HEAP_TIMES)
     if held > MEMORY_LIMIT:
         return f"holds {held / 2**30:.1f} GiB at once, more than 4 GiB"
-    return "" if is_native(case.runtime) else _jvm_refusal(case)
-
-
-def _jvm_refusal(case: PrimitiveCase) -> str:
-    version, collector = jvm_words(case.runtime)
-    if case.variant == "arena" and 0 < version < _ARENAS:
-        return f"arenas need Java {_ARENAS}"
-    if case.variant == "heap" and collector == "Epsilon":
-        return "a heap that nobody collects is full before a run ends"
-    if case.size > _ARRAY_LIMIT:
-        return "an array of Java holds less than 2 GiB"
-    return ""
+    return runtime_refusal(case, spec)
 
 
 def held_bytes(case: PrimitiveCase, threads: int) -> int:
