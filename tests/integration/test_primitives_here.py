@@ -19,10 +19,10 @@ from deadbeat.kinds.primitives.cases import (
     resolved,
 )
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
-from deadbeat.kinds.primitives.machine import machine_of
 from deadbeat.kinds.primitives.pool import primitives
 from deadbeat.kinds.primitives.results import PrimitiveRun
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.kinds.primitives.topology import topology_of
 from deadbeat.model.errors import RunError, UsageError
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.hardware
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
 with closing(LocalTarget()) as local:
-    MACHINE = machine_of(HardwarePrimitives(local).describe())
+    MACHINE = topology_of(HardwarePrimitives(local).describe())
 ASKED = read(PrimitivesSpec, {}, {"seconds": "0.02", "sizes": "64,10K"})
 SPEC = resolved(ASKED, MACHINE)
 

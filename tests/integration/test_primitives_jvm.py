@@ -26,8 +26,9 @@ from deadbeat.kinds.primitives.cases import (
 )
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.jvm import JvmPrimitives, jdk_of
-from deadbeat.kinds.primitives.machine import machine_of
-from deadbeat.kinds.primitives.spec import COLLECTORS, PrimitivesSpec, jvm_words
+from deadbeat.kinds.primitives.runtimes import COLLECTORS, jvm_words
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.kinds.primitives.topology import topology_of
 from deadbeat.model.errors import RunError, UsageError
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
@@ -40,7 +41,7 @@ pytestmark = [
 ]
 
 with closing(LocalTarget()) as local:
-    MACHINE = machine_of(HardwarePrimitives(local).describe())
+    MACHINE = topology_of(HardwarePrimitives(local).describe())
 NEWEST = f"jvm:{FOUND[0].feature if FOUND else 17}:G1"
 GOLDEN = Path(__file__).parents[1] / "golden" / "histogram-buckets.csv"
 

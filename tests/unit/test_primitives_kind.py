@@ -20,10 +20,10 @@ from deadbeat.kinds.primitives.cases import (
     resolved,
 )
 from deadbeat.kinds.primitives.engine import parsed
-from deadbeat.kinds.primitives.machine import PLACEMENTS, Layout, Machine, machine_of
 from deadbeat.kinds.primitives.pool import primitives
 from deadbeat.kinds.primitives.results import cell_of
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.kinds.primitives.topology import PLACEMENTS, Layout, Topology, topology_of
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.specification import plain_of, read
@@ -59,8 +59,8 @@ def test_what_is_asked_in_vain_is_named(asked: dict[str, str], said: str) -> Non
 TWO = flat(0, 1)
 
 
-def asked(machine: Machine = TWO, **typed: str) -> PrimitivesSpec:
-    return resolved(read(PrimitivesSpec, {}, typed), machine)
+def asked(topology: Topology = TWO, **typed: str) -> PrimitivesSpec:
+    return resolved(read(PrimitivesSpec, {}, typed), topology)
 
 
 def test_what_cannot_be_run_is_refused_with_its_reason() -> None:
@@ -119,13 +119,13 @@ def test_threads_that_spin_may_share_a_cpu_where_none_is_real_time() -> None:
 
 
 def test_every_repeat_has_every_case_once_in_an_order_of_its_own() -> None:
-    machine = flat(0, 1, 2, 3)
-    spec = asked(machine, repeats="3")
-    keys, wanted = plan(spec, machine), cases(spec, machine)[0]
+    four = flat(0, 1, 2, 3)
+    spec = asked(four, repeats="3")
+    keys, wanted = plan(spec, four), cases(spec, four)[0]
     blocks = [[key.case for key in keys if key.repeat == repeat] for repeat in (1, 2, 3)]
     assert all(sorted(block) == sorted(wanted) for block in blocks)
     assert blocks[0] != blocks[1] != blocks[2]
-    assert plan(read(PrimitivesSpec, plain_of(spec)), machine) == keys
+    assert plan(read(PrimitivesSpec, plain_of(spec)), four) == keys
 
 
 def test_a_key_says_all_of_its_case() -> None:
@@ -153,15 +153,15 @@ def test_the_topology_is_the_one_that_the_machine_describes() -> None:
         "2": {"siblings": "unknown: no such file", "caches": "unknown: cannot be read"},
     }
     platform = evolve(example_platform(3), details={"topology": topology})
-    assert machine_of(platform) == Machine(
+    assert topology_of(platform) == Topology(
         cpus=(0, 1, 2), cores=((0, 1),), caches=((0, 1),), cache_bytes=4 * MIB
     )
-    assert machine_of(example_platform(2)) == Machine(cpus=(0, 1))
+    assert topology_of(example_platform(2)) == Topology(cpus=(0, 1))
 
 
 def test_threads_that_work_alone_are_placed_by_cache() -> None:
     # the seed's own example: {0,2}, {1,3}, {4,6} or {5,7} share a cache, and {1,5} do not
-    xeon = Layout(cpus=XEON.cpus, machine=XEON)
+    xeon = Layout(cpus=XEON.cpus, topology=XEON)
     assert xeon.alone("one") == (7,)
     assert xeon.alone("cache") == (7, 5)
     # as many of each: what is compared has as many threads
@@ -170,14 +170,14 @@ def test_threads_that_work_alone_are_placed_by_cache() -> None:
     assert xeon.alone("both", 8) == (7, 5, 7, 5, 0, 1, 4, 0)
     assert xeon.alone("all", 16) == XEON.cpus * 2
     # two sockets: one core of each thread comes first, and the groups have no CPU in common
-    threads = Layout(cpus=THREADS.cpus, machine=THREADS)
+    threads = Layout(cpus=THREADS.cpus, topology=THREADS)
     assert threads.alone("cache") == (7, 6)
     assert threads.alone("apart") == (0, 2)
     assert threads.alone("both") == (7, 6, 0, 2)
 
 
 def test_pairs_are_placed_by_core_and_cache() -> None:
-    threads = Layout(cpus=THREADS.cpus, machine=THREADS)
+    threads = Layout(cpus=THREADS.cpus, topology=THREADS)
     assert threads.pairs("same")[:2] == ((7, 7), (6, 6))
     assert threads.pairs("sibling")[:4] == ((0, 4), (1, 5), (2, 6), (3, 7))
     for one, two in threads.pairs("cache"):
@@ -186,7 +186,7 @@ def test_pairs_are_placed_by_core_and_cache() -> None:
     for word in ("cache", "far", "sibling"):
         first = threads.pairs(word)[:4]
         assert len({cpu for pair in first for cpu in pair}) == 8
-    assert Layout(cpus=(0, 1), machine=flat(0, 1)).pairs("cache") == ((0, 1), (1, 0))
+    assert Layout(cpus=(0, 1), topology=flat(0, 1)).pairs("cache") == ((0, 1), (1, 0))
 
 
 def test_pairs_go_round() -> None:
@@ -199,24 +199,24 @@ def test_pairs_go_round() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "pairs", "word", "why"),
+    ("topology", "pairs", "word", "why"),
     [
         (flat(0, 1), True, "sibling", "no two of CPUs 0,1 are of one core"),
         (flat(0, 1), True, "far", "no two of CPUs 0,1 are without a shared cache"),
         (flat(0, 1), False, "apart", "no two of CPUs 0,1 are without a shared cache"),
         (flat(0, 1), False, "cache", "the same as all: CPUs 0,1 share one last-level cache"),
-        (Machine(cpus=(0, 1)), True, "cache", "does not say which CPUs share a cache"),
-        (Machine(cpus=(0, 1)), True, "sibling", "does not say which CPUs share a core"),
-        (Machine(cpus=(0, 1), caches=((0,), (1,))), True, "cache", "no two cores"),
-        (Machine(cpus=(0, 1), caches=((0,), (1,))), False, "cache", "no other of CPUs 0,1"),
-        (Machine(cpus=(0, 1), caches=((0,), (1,))), False, "both", "too few for two groups"),
+        (Topology(cpus=(0, 1)), True, "cache", "does not say which CPUs share a cache"),
+        (Topology(cpus=(0, 1)), True, "sibling", "does not say which CPUs share a core"),
+        (Topology(cpus=(0, 1), caches=((0,), (1,))), True, "cache", "no two cores"),
+        (Topology(cpus=(0, 1), caches=((0,), (1,))), False, "cache", "no other of CPUs 0,1"),
+        (Topology(cpus=(0, 1), caches=((0,), (1,))), False, "both", "too few for two groups"),
         (flat(0), False, "all", "the same as one"),
     ],
 )
 def test_a_place_that_is_not_there_is_told_with_its_reason(
-    machine: Machine, pairs: bool, word: str, why: str
+    topology: Topology, pairs: bool, word: str, why: str
 ) -> None:
-    assert why in Layout(cpus=machine.cpus, machine=machine).lacking(word, pairs=pairs)
+    assert why in Layout(cpus=topology.cpus, topology=topology).lacking(word, pairs=pairs)
 
 
 def test_a_place_that_is_not_there_is_told_once() -> None:
@@ -228,7 +228,7 @@ def test_a_place_that_is_not_there_is_told_once() -> None:
 def test_the_shared_source_is_a_share_of_the_cache() -> None:
     spec = asked(XEON, tests="copy_shared", shares="1,4,1024", placements="one")
     assert [case.size for case in cases(spec, XEON)[0]] == [6 * MIB, 6 * MIB // 4, 6 * 1024]
-    unknown = Machine(cpus=(0, 1), caches=((0, 1),))
+    unknown = Topology(cpus=(0, 1), caches=((0, 1),))
     with pytest.raises(UsageError, match="does not say how large its last-level cache is"):
         asked(unknown, tests="copy_shared", placements="one")
 

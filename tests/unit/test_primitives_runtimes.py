@@ -21,7 +21,8 @@ from deadbeat.kinds.primitives.cases import (
 from deadbeat.kinds.primitives.engine import parsed
 from deadbeat.kinds.primitives.pool import primitives, primitives_of
 from deadbeat.kinds.primitives.results import PrimitivesStore
-from deadbeat.kinds.primitives.spec import PrimitivesSpec, jvm_words
+from deadbeat.kinds.primitives.runtimes import jvm_words
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import plain_of, read
 

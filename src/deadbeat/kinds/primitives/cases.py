@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC
-from deadbeat.kinds.primitives.machine import Cpus, Layout, Machine
 from deadbeat.kinds.primitives.pool import NATIVE, Primitive, is_native, primitives_of
-from deadbeat.kinds.primitives.spec import HEAP_TIMES, PrimitivesSpec, jvm_words, size_word
+from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, runtime_refusal
+from deadbeat.kinds.primitives.spec import PrimitivesSpec, size_word
+from deadbeat.kinds.primitives.topology import Cpus, Layout, Topology
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import shown
 
@@ -19,26 +20,24 @@ from deadbeat.model.words import shown
 MEMORY_LIMIT = 2**32
 #: Priority of an event's handler beside its firer's, unless it is asked for another.
 ABOVE = "above"
-#: What arenas need, and more than an array can hold.
-_ARENAS, _ARRAY_LIMIT = 22, 2**31 - 8
 
 
-def resolved(spec: PrimitivesSpec, machine: Machine) -> PrimitivesSpec:
+def resolved(spec: PrimitivesSpec, topology: Topology) -> PrimitivesSpec:
     """With the machine's CPUs and the tests in full.
 
     Raises:
         UsageError: It asks for a CPU that is not there, or for nothing that can be run.
     """
-    cpus = spec.cpus or machine.cpus
+    cpus = spec.cpus or topology.cpus
     groups = itertools.chain(*spec.groups)
     for option, cpu in (*(("--cpus", c) for c in cpus), *(("--groups", c) for c in groups)):
-        if cpu not in machine.cpus:
-            known = ",".join(map(str, machine.cpus))
+        if cpu not in topology.cpus:
+            known = ",".join(map(str, topology.cpus))
             raise UsageError(f"{option}: there is no CPU {cpu} to use", f"use some of {known}")
     all_tests = {name for runtime in spec.runtimes for name in primitives_of(runtime)}
     tests, allocators = spec.tests or tuple(sorted(all_tests)), spec.allocators or (LIBC,)
     spec = evolve(spec, cpus=cpus, tests=tests, allocators=allocators)
-    runs, refused = cases(spec, machine)
+    runs, refused = cases(spec, topology)
     if not runs:
         why = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         raise UsageError(f"nothing of this can be run: {why}", "see deadbeat primitives --help")
@@ -123,20 +122,20 @@ def _with_allocators(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -
     return tuple(NATIVE if name == LIBC else f"{NATIVE}:{name}" for name in names)
 
 
-def _sizes(spec: PrimitivesSpec, primitive: Primitive, machine: Machine) -> tuple[int, ...]:
+def _sizes(spec: PrimitivesSpec, primitive: Primitive, topology: Topology) -> tuple[int, ...]:
     if primitive.shares:
-        return tuple(machine.cache_bytes // share for share in spec.shares)
+        return tuple(topology.cache_bytes // share for share in spec.shares)
     return spec.sizes if primitive.sizes else (0,)
 
 
-def _wanted(spec: PrimitivesSpec, machine: Machine) -> Iterator[PrimitiveCase]:
+def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]:
     pairs = itertools.product(spec.runtimes, spec.tests)
     for runtime, test in (pair for pair in pairs if _has(*pair)):
         name, _, variant = test.partition(":")
         primitive = primitives_of(runtime)[name]
         for way, size, place, each, threads, handler in itertools.product(
             (variant,) if variant else primitive.variants or ("",),
-            _sizes(spec, primitive, machine),
+            _sizes(spec, primitive, topology),
             [word for word in primitive.places if word in spec.placements],
             _with_allocators(spec, primitive, runtime),
             spec.threads if spec.threads and not primitive.placements else (0,),
@@ -145,14 +144,14 @@ def _wanted(spec: PrimitivesSpec, machine: Machine) -> Iterator[PrimitiveCase]:
             yield PrimitiveCase(name, way, size, place, each, threads, handler)
 
 
-def layout(spec: PrimitivesSpec, machine: Machine) -> Layout:
+def layout(spec: PrimitivesSpec, topology: Topology) -> Layout:
     """Where threads may be."""
-    return Layout(cpus=spec.cpus or machine.cpus, machine=machine, groups=spec.groups)
+    return Layout(cpus=spec.cpus or topology.cpus, topology=topology, groups=spec.groups)
 
 
-def placed(case: PrimitiveCase, spec: PrimitivesSpec, machine: Machine) -> Cpus:
+def placed(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> Cpus:
     """The CPU of each thread. Of a pair the handler is second."""
-    where, threads = layout(spec, machine), case.threads
+    where, threads = layout(spec, topology), case.threads
     if case.primitive.group == 1:
         return where.alone(case.placement, threads)
     pairs = where.pairs(case.placement)
@@ -167,9 +166,9 @@ def _waits(case: PrimitiveCase, spec: PrimitivesSpec) -> bool:
     return case.placement != "same" or case.handler != ABOVE or spec.period is not None
 
 
-def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, machine: Machine) -> Iterator[str]:
-    threads, primitive = placed(case, spec, machine), case.primitive
-    native, group = is_native(case.runtime), case.primitive.group
+def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> Iterator[str]:
+    threads, primitive = placed(case, spec, topology), case.primitive
+    group = primitive.group
     shared = len(set(threads)) < len(threads)
     crowded = len(set(threads[::group])) < len(threads[::group])
     if primitive.shares and not case.size:
@@ -182,24 +181,11 @@ def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, machine: Machine) -> It
     if spec.policy == "fifo" and crowded and not (spec.count or _waits(case, spec)):
         first = "thread" if group == 1 else "pair"
         yield f"the first {first} of a CPU has it to the end: give --count, or --policy rr"
-    if spec.period and not native:
-        yield "events of a JVM are not paced yet: leave --period out"
-    held = held_bytes(case, len(threads)) * (1 if native else HEAP_TIMES)
+    held = held_bytes(case, len(threads)) * (1 if is_native(case.runtime) else HEAP_TIMES)
     if held > MEMORY_LIMIT:
         yield f"holds {held / 2**30:.1f} GiB at once, more than 4 GiB"
-    if not native and (why := _jvm_refusal(case)):
+    if why := runtime_refusal(case, spec):
         yield why
-
-
-def _jvm_refusal(case: PrimitiveCase) -> str:
-    version, collector = jvm_words(case.runtime)
-    if case.variant == "arena" and 0 < version < _ARENAS:
-        return f"arenas need Java {_ARENAS}"
-    if case.variant == "heap" and collector == "Epsilon":
-        return "a heap that nobody collects is full before a run ends"
-    if case.size > _ARRAY_LIMIT:
-        return "an array of Java holds less than 2 GiB"
-    return ""
 
 
 def held_bytes(case: PrimitiveCase, threads: int) -> int:
@@ -216,13 +202,13 @@ def _no_place(case: PrimitiveCase, where: Layout) -> tuple[str, str] | None:
     return (f"{'pairs' if pairs else 'threads'} {case.placement}", why) if why else None
 
 
-def cases(spec: PrimitivesSpec, machine: Machine) -> tuple[list[PrimitiveCase], dict[str, str]]:
+def cases(spec: PrimitivesSpec, topology: Topology) -> tuple[list[PrimitiveCase], dict[str, str]]:
     """What can be run, and why the rest cannot."""
-    where, found, refused = layout(spec, machine), [], {}
-    for case in dict.fromkeys(_wanted(spec, machine)):
+    where, found, refused = layout(spec, topology), [], {}
+    for case in dict.fromkeys(_wanted(spec, topology)):
         if lacking := _no_place(case, where):
             refused[lacking[0]] = lacking[1]
-        elif why := next(_refusals(case, spec, machine), ""):
+        elif why := next(_refusals(case, spec, topology), ""):
             refused[case.text] = why
         else:
             found.append(case)
@@ -232,9 +218,9 @@ def cases(spec: PrimitivesSpec, machine: Machine) -> tuple[list[PrimitiveCase], 
     return found, refused
 
 
-def plan(spec: PrimitivesSpec, machine: Machine) -> list[PrimitiveKey]:
+def plan(spec: PrimitivesSpec, topology: Topology) -> list[PrimitiveKey]:
     """Every case once in each repeat, in an order of its own: noise meets all of them alike."""
-    keys, wanted = [], cases(spec, machine)[0]
+    keys, wanted = [], cases(spec, topology)[0]
     for repeat in range(1, spec.repeats + 1):
         block = [PrimitiveKey(case, repeat) for case in wanted]
         random.Random(f"primitives {spec.seed} {repeat}").shuffle(block)

@@ -8,10 +8,10 @@ import attrs
 import numpy as np
 
 from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase
-from deadbeat.kinds.primitives.machine import ALONE, PAIRS
 from deadbeat.kinds.primitives.pool import NATIVE
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesStore, PrimitivesSummary
 from deadbeat.kinds.primitives.spec import size_word
+from deadbeat.kinds.primitives.topology import ALONE, PAIRS
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import count_of, time_text

@@ -15,7 +15,6 @@ from deadbeat.build.allocators import ALLOCATORS, LIBC, archive_of, lacking, lin
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, placed
-from deadbeat.kinds.primitives.machine import Machine, machine_of
 from deadbeat.kinds.primitives.pool import NATIVE, is_native
 from deadbeat.kinds.primitives.results import (
     LateSample,
@@ -24,7 +23,9 @@ from deadbeat.kinds.primitives.results import (
     ThreadRun,
     WarmUp,
 )
-from deadbeat.kinds.primitives.spec import PrimitivesSpec, jvm_words
+from deadbeat.kinds.primitives.runtimes import jvm_words
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.kinds.primitives.topology import Topology, topology_of
 from deadbeat.model.errors import DataError, RunError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
@@ -43,7 +44,7 @@ class PrimitiveEngine(ABC):
     """Runs one process of threads that repeat an operation."""
 
     @abstractmethod
-    def machine(self) -> Machine:
+    def topology(self) -> Topology:
         """CPUs that may be used, and what they share."""
 
     @abstractmethod
@@ -78,16 +79,16 @@ class HardwarePrimitives(PrimitiveEngine):
         self, target: Target, *, cross: str | None = None, lock_wait: float = LOCK_WAIT_S
     ) -> None:
         self._target = target
-        self._machine: Machine | None = None
+        self._topology: Topology | None = None
         self._toolchain = toolchain_of(target, cross=cross)
         self._executor = HardwareExecutor(
             target=target, toolchain=self._toolchain, lock_wait=lock_wait
         )
 
-    def machine(self) -> Machine:
-        if self._machine is None:
-            self._machine = machine_of(self._executor.describe())
-        return self._machine
+    def topology(self) -> Topology:
+        if self._topology is None:
+            self._topology = topology_of(self._executor.describe())
+        return self._topology
 
     def describe(self) -> Platform:
         return with_tuning(self._executor.describe(), self._target)
@@ -108,7 +109,7 @@ class HardwarePrimitives(PrimitiveEngine):
         started = datetime.now(UTC).isoformat()
         out = f"{self._target.folder}/primitive"
         timeout = spec.seconds + _PATIENCE_S
-        options = options_of(spec, key, self.machine()) | {"--out": out}
+        options = options_of(spec, key, self.topology()) | {"--out": out}
         extra = link_words(self._toolchain, allocator_of(key.case))
         talk = self._executor.converse(
             "primitive", spec.policy, options, timeout=timeout, extra=extra
@@ -125,14 +126,14 @@ def allocator_of(case: PrimitiveCase) -> str:
     return case.runtime.partition(":")[2] or LIBC
 
 
-def options_of(spec: PrimitivesSpec, key: PrimitiveKey, machine: Machine) -> dict[str, str]:
+def options_of(spec: PrimitivesSpec, key: PrimitiveKey, topology: Topology) -> dict[str, str]:
     """What every runtime is told of a run."""
     case, real_time = key.case, spec.policy != "other"
     primitive = case.primitive
     second = spec.priority + (primitive.handles and case.handler == ABOVE)
     options = {
         "--primitive": case.test,
-        "--cpus": ",".join(map(str, placed(case, spec, machine))),
+        "--cpus": ",".join(map(str, placed(case, spec, topology))),
         "--amount": str(primitive.amount),
         "--priority": str(spec.priority if real_time else 0),
         "--second-priority": str(second if real_time else 0),
@@ -241,8 +242,8 @@ def _made_up_machine() -> Platform:
 class SimulatedPrimitives(PrimitiveEngine):
     """A made-up machine; every run is a function of its key."""
 
-    def machine(self) -> Machine:
-        return machine_of(self.describe())
+    def topology(self) -> Topology:
+        return topology_of(self.describe())
 
     def describe(self) -> Platform:
         return _made_up_machine()
@@ -286,7 +287,7 @@ class SimulatedPrimitives(PrimitiveEngine):
                     gaps=Histogram.of(times // 2),
                     late_times=(worst,),
                 )
-                for thread, cpu in enumerate(placed(key.case, spec, self.machine()))
+                for thread, cpu in enumerate(placed(key.case, spec, self.topology()))
                 if not pair or thread % 2
             ),
         )

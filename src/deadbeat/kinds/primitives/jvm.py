@@ -16,15 +16,13 @@ from deadbeat.kinds.primitives.engine import (
     options_of,
     parsed,
 )
-from deadbeat.kinds.primitives.machine import Machine
 from deadbeat.kinds.primitives.pool import NATIVE, is_native
 from deadbeat.kinds.primitives.results import PrimitiveRun
+from deadbeat.kinds.primitives.runtimes import COLLECTORS, HEAP_TIMES, jvm_words
 from deadbeat.kinds.primitives.spec import (
-    COLLECTORS,
-    HEAP_TIMES,
     PrimitivesSpec,
-    jvm_words,
 )
+from deadbeat.kinds.primitives.topology import Topology
 from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.targets.base import Target, is_here
@@ -44,8 +42,8 @@ class JvmPrimitives(PrimitiveEngine):
     target: Target
     lock_wait: float = field(default=LOCK_WAIT_S, kw_only=True)
 
-    def machine(self) -> Machine:
-        return self.native.machine()
+    def topology(self) -> Topology:
+        return self.native.topology()
 
     def describe(self) -> Platform:
         return self.native.describe()
@@ -77,8 +75,8 @@ class JvmPrimitives(PrimitiveEngine):
         started = datetime.now(UTC).isoformat()
         out = f"{self.target.folder}/primitive-jvm"
         bound_s = spec.seconds + _PATIENCE_S
-        options = options_of(spec, key, self.machine()) | {"--policy": spec.policy, "--out": out}
-        argv = [*command(key.case, len(placed(key.case, spec, self.machine())))]
+        options = options_of(spec, key, self.topology()) | {"--policy": spec.policy, "--out": out}
+        argv = [*command(key.case, len(placed(key.case, spec, self.topology())))]
         argv[1:1] = [f"-Djava.io.tmpdir={self.target.folder}"]
         argv += [word for pair in options.items() for word in pair]
         runtime, wait_s = put_runtime(self.target), self.lock_wait

@@ -48,16 +48,16 @@ def begin(asked: Begin) -> Begun:
     engine = _engine(asked)
     runtimes = engine.runtimes(wanted.runtimes)
     allocators = engine.allocators(wanted.allocators)
-    machine = engine.machine()
-    spec = resolved(evolve(wanted, runtimes=runtimes, allocators=allocators), machine)
+    topology = engine.topology()
+    spec = resolved(evolve(wanted, runtimes=runtimes, allocators=allocators), topology)
     platform, again = engine.describe(), asked.retry_invalid
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
-    planned = plan(spec, machine)
+    planned = plan(spec, topology)
     store = PrimitivesStore.open(place.path) if place.resumed else None
     left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
     if not (wanted.allocators or asked.simulated) and (words := _not_installed(spec, planned)):
         asked.say(words)
-    for name, why in cases(spec, machine)[1].items():
+    for name, why in cases(spec, topology)[1].items():
         asked.say(f"{name} is not run: {why}")
     experiment_seconds = left * mean_seconds(spec, planned)
     asked.announce(

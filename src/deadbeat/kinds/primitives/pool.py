@@ -12,7 +12,7 @@ from attrs import frozen
 
 from deadbeat.build.jvm import jvm_sources
 from deadbeat.build.native import primitive_sources
-from deadbeat.kinds.primitives.machine import ALONE, PAIRS
+from deadbeat.kinds.primitives.topology import ALONE, PAIRS
 
 _FRONT = re.compile(r"/\*\+\+\+\n(.*?)\n\s*\+\+\+\*/", re.DOTALL)
 

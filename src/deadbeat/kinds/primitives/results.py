@@ -8,8 +8,8 @@ from attrs import frozen
 
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, plan
-from deadbeat.kinds.primitives.machine import machine_of
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.kinds.primitives.topology import topology_of
 from deadbeat.model import histogram
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, pool
@@ -132,7 +132,7 @@ FOLDERS = RunFolders(
     kind=FolderKind(EXPERIMENT_FILE, PrimitivesStore.NOUN, PrimitivesStore.KIND),
     store=PrimitivesStore,
     read=partial(read, PrimitivesSpec),
-    planned=lambda store: plan(read(PrimitivesSpec, store.spec), machine_of(store.platform)),
+    planned=lambda store: plan(read(PrimitivesSpec, store.spec), topology_of(store.platform)),
 )
 
 
@@ -208,7 +208,7 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
         done=len(runs),
         labels=(*(("SIMULATED",) if simulated else ()), *other),
         findings=tuple(each for run in runs for each in run.problems),
-        refused=cases(spec, machine_of(store.platform))[1],
+        refused=cases(spec, topology_of(store.platform))[1],
         cells=tuple(cell_of(case, group) for case, group in sorted(groups.items())),
         clock_cost_ps=max((run.clock_cost_ps for run in runs), default=0),
         sample_cost_ps=max((run.sample_cost_ps for run in runs), default=0),

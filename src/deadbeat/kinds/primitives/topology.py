@@ -13,7 +13,7 @@ Cpus = tuple[int, ...]
 
 
 @frozen(kw_only=True)
-class Machine:
+class Topology:
     """What cases depend on.
 
     Attributes:
@@ -34,13 +34,13 @@ class Machine:
         return two in _group(self.caches, one)
 
 
-def machine_of(platform: Platform) -> Machine:
+def topology_of(platform: Platform) -> Topology:
     """As `host.environment` recorded it."""
     topology = platform.details.get("topology")
     known = [cpu for cpu in _mapping(topology).values() if isinstance(cpu, Mapping)]
     last = [cache for cpu in known if (cache := _last_cache(cpu.get("caches")))]
     sizes = [size for cache in last if isinstance(size := cache.get("size_bytes"), int)]
-    return Machine(
+    return Topology(
         cpus=platform.cpus,
         cores=_groups(cpu.get("siblings") for cpu in known),
         caches=_groups(cache.get("shared_cpus") for cache in last),
@@ -48,11 +48,11 @@ def machine_of(platform: Platform) -> Machine:
     )
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: Any) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _last_cache(caches: Any) -> Mapping[str, Any] | None:
+def _last_cache(caches: Any) -> Mapping[str, object] | None:
     """Of one CPU; those of instructions alone hold no data."""
     held = [c for c in caches if c.get("type") != "Instruction"] if _is_list(caches) else []
     held = [cache for cache in held if isinstance(cache.get("level"), int)]
@@ -99,15 +99,15 @@ class Layout:
     """
 
     cpus: Cpus
-    machine: Machine
+    topology: Topology
     groups: tuple[Cpus, ...] = ()
 
     def lacking(self, word: str, *, pairs: bool) -> str:
         """Why there is no such place; "": there is."""
         given = self.groups and not pairs
-        if word in _BY_CACHE and not (self.machine.caches or given):
+        if word in _BY_CACHE and not (self.topology.caches or given):
             return "the machine does not say which CPUs share a cache"
-        if word == "sibling" and not self.machine.cores:
+        if word == "sibling" and not self.topology.cores:
             return "the machine does not say which CPUs share a core"
         named = ",".join(map(str, self.cpus))
         if pairs:
@@ -162,20 +162,20 @@ class Layout:
 
     def _partners(self, cpu: int, word: str) -> Cpus:
         """Those before it first, then from the last down."""
-        machine, at = self.machine, self.cpus.index(cpu)
+        at = self.cpus.index(cpu)
         others = (*reversed(self.cpus[:at]), *reversed(self.cpus[at + 1 :]))
         if word == "sibling":
-            return tuple(o for o in others if machine.same_core(cpu, o))
+            return tuple(o for o in others if self.topology.same_core(cpu, o))
         near = word == "cache"
-        found = (o for o in others if machine.same_cache(cpu, o) == near)
-        return tuple(o for o in found if not machine.same_core(cpu, o))
+        found = (o for o in others if self.topology.same_cache(cpu, o) == near)
+        return tuple(o for o in found if not self.topology.same_core(cpu, o))
 
     def _cache_and_apart(self) -> tuple[Cpus, Cpus]:
         """CPUs that share the last-level cache of the chosen one, one of each core first; and one
         CPU of each other such cache. Where there is but one other, also the chosen cache's last."""
         if self.groups:
             return self.groups[0], self.groups[1]
-        caches, cores = self.machine.caches, self.machine.cores
+        caches, cores = self.topology.caches, self.topology.cores
         home = _group(caches, self.cpus[-1])
         mine = [cpu for cpu in reversed(self.cpus) if cpu in home]
         first = _one_of_each(mine, cores)
