@@ -11,7 +11,7 @@ import pytest
 import deadbeat
 from deadbeat.catalog import load_catalog
 from deadbeat.kinds.channels.engine import SimulatedChannels, parsed, true_slowdown
-from deadbeat.kinds.channels.machine import Machine, machine_of
+from deadbeat.kinds.channels.machine import VictimCaches, machine_of
 from deadbeat.kinds.channels.results import (
     ALONE,
     ASLEEP,
@@ -254,7 +254,7 @@ def test_works_that_suffer_alike_stand_side_by_side() -> None:
 
 
 #: Four cores with two threads each: n and n + 4.
-TWO_THREADS = Machine(siblings=(0, 4))
+TWO_THREADS = VictimCaches(siblings=(0, 4))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_aggressors_are_where_the_topology_says(place: str, cpus: tuple[int, ...
 
 
 def test_a_place_that_is_not_there_is_refused_with_the_reason() -> None:
-    def ask(places: str, cpus: str = "0-3", machine: Machine = TWO_THREADS) -> InterfereSpec:
+    def ask(places: str, cpus: str = "0-3", machine: VictimCaches = TWO_THREADS) -> InterfereSpec:
         return resolved(
             read(InterfereSpec, {}, {"aggressors": places, "cpus": cpus}), range(8), machine
         )
@@ -306,7 +306,7 @@ def test_the_caches_of_a_machine_are_read_from_its_topology() -> None:
     assert MACHINE.siblings == (0, 1)
     assert (MACHINE.own_bytes, MACHINE.shared_bytes) == (512 * 1024, 32 * 1024**2)
     nothing = machine_of(example_platform(), 0)
-    assert nothing == Machine()
+    assert nothing == VictimCaches()
     assert nothing.level(1) == ""
 
 

@@ -13,7 +13,7 @@ from attrs import evolve
 
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
-from deadbeat.kinds.channels.machine import CACHE, CORE, MEMORY, Machine, machine_of
+from deadbeat.kinds.channels.machine import CACHE, CORE, MEMORY, VictimCaches, machine_of
 from deadbeat.kinds.channels.results import ALONE, ASLEEP, InterfereRun, footprint_of
 from deadbeat.kinds.channels.spec import (
     SIBLING,
@@ -169,7 +169,7 @@ def _made_up_footprint(work: SetWork) -> int:
 
 
 def _level(work: SetWork) -> str:
-    machine = Machine(own_bytes=_OWN, shared_bytes=_SHARED)
+    machine = VictimCaches(own_bytes=_OWN, shared_bytes=_SHARED)
     return machine.level(_made_up_footprint(work)) if work.resource == "memory" else ""
 
 

@@ -14,7 +14,7 @@ CORE, CACHE, MEMORY = "core", "cache", "memory"
 
 
 @frozen(kw_only=True)
-class Machine:
+class VictimCaches:
     """What its victims may share.
 
     Attributes:
@@ -38,7 +38,7 @@ class Machine:
         return CACHE if footprint <= self.shared_bytes else MEMORY
 
 
-def machine_of(platform: Platform, victim: int) -> Machine:
+def machine_of(platform: Platform, victim: int) -> VictimCaches:
     """As `host.environment` recorded it."""
     topology = platform.details.get("topology")
     own = topology.get(str(victim)) if isinstance(topology, Mapping) else None
@@ -53,7 +53,7 @@ def machine_of(platform: Platform, victim: int) -> Machine:
             private = max(private, size)
         else:
             shared = max(shared, size)
-    return Machine(
+    return VictimCaches(
         siblings=siblings,
         own_bytes=private,
         shared_bytes=shared,

@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.experiment.folders import RunFolders
-from deadbeat.kinds.channels.machine import Machine, machine_of
+from deadbeat.kinds.channels.machine import VictimCaches, machine_of
 from deadbeat.kinds.channels.spec import OTHERS, InterfereKey, InterfereSpec, SetWork, plan
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import Replaced
@@ -127,7 +127,7 @@ class InterfereSummary:
     refused: dict[str, str]
     cells: tuple[Slowdown, ...]
     order: tuple[SetWork, ...]
-    machine: Machine = field(factory=Machine)
+    machine: VictimCaches = field(factory=VictimCaches)
     footprints: dict[SetWork, int] = field(factory=dict)
 
     @property

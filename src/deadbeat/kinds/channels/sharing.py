@@ -70,7 +70,7 @@ def levels(found: InterfereSummary) -> Levels:
 
 
 @frozen(kw_only=True)
-class Evidence:
+class VictimEvidence:
     """A victim, who slows it, and where the memory of both lives."""
 
     found: InterfereSummary
@@ -100,22 +100,22 @@ class Evidence:
         return work.resource != "memory" and not (work == self.victim and work.shared)
 
 
-def _bandwidth(by: Evidence) -> Slowdown | None:
+def _bandwidth(by: VictimEvidence) -> Slowdown | None:
     return by.beside(lambda a: by.memory(a, MEMORY)) if by.memory(by.victim, MEMORY) else None
 
 
-def _cache_room(by: Evidence) -> Slowdown | None:
+def _cache_room(by: VictimEvidence) -> Slowdown | None:
     if not by.memory(by.victim, CACHE) or _cache_bandwidth(by):
         return None
     return by.beside(lambda a: by.memory(a, MEMORY))
 
 
-def _cache_bandwidth(by: Evidence) -> Slowdown | None:
+def _cache_bandwidth(by: VictimEvidence) -> Slowdown | None:
     both = by.memory(by.victim, CACHE)
     return by.beside(lambda a: by.memory(a, CACHE)) if both else None
 
 
-def _not_separable(by: Evidence) -> Slowdown | None:
+def _not_separable(by: VictimEvidence) -> Slowdown | None:
     """What one of the two goes through may lie in the shared cache, or may not."""
     if by.memory(by.victim, CORE):
         return None
@@ -124,30 +124,30 @@ def _not_separable(by: Evidence) -> Slowdown | None:
     return by.beside(lambda a: by.memory(a, CACHE, MEMORY, ""))
 
 
-def _core(by: Evidence) -> Slowdown | None:
+def _core(by: VictimEvidence) -> Slowdown | None:
     return by.beside(lambda a: by.memory(a, CORE))
 
 
-def _units(by: Evidence) -> Slowdown | None:
+def _units(by: VictimEvidence) -> Slowdown | None:
     return by.beside(lambda a: by.memory(a, CORE) or by.calls(a))
 
 
-def _inclusion(by: Evidence) -> Slowdown | None:
+def _inclusion(by: VictimEvidence) -> Slowdown | None:
     if not by.memory(by.victim, CORE) or _core(by):
         return None
     return by.beside(lambda a: by.memory(a, CACHE, MEMORY, ""))
 
 
-def _alike(by: Evidence) -> Slowdown | None:
+def _alike(by: VictimEvidence) -> Slowdown | None:
     return by.beside(lambda a: by.calls(a) and a.resource == by.victim.resource)
 
 
-def _kernel(by: Evidence) -> Slowdown | None:
+def _kernel(by: VictimEvidence) -> Slowdown | None:
     return by.beside(lambda a: by.calls(a) and a.resource != by.victim.resource)
 
 
 @frozen(kw_only=True)
-class Rule:
+class SharingRule:
     """When a resource is said to be shared.
 
     Attributes:
@@ -156,74 +156,74 @@ class Rule:
 
     resource: str
     when: str
-    shown: Callable[[Evidence], Slowdown | None]
+    shown: Callable[[VictimEvidence], Slowdown | None]
     place: str | None = None
 
 
 #: In the order in which they are told.
 RULES = (
-    Rule(
+    SharingRule(
         resource="its own object",
         when="slowed beside itself, where both use one object (@shared)",
         shown=lambda by: by.beside(lambda a: a == by.victim and a.shared),
     ),
-    Rule(
+    SharingRule(
         resource="memory bandwidth",
         when="its memory does not fit the shared cache, and it is slowed by one of which that is"
         " true too",
         shown=_bandwidth,
     ),
-    Rule(
+    SharingRule(
         resource="room in the shared cache",
         when="its memory fits the shared cache; it is slowed by one whose memory does not, and by"
         " none whose memory does",
         shown=_cache_room,
     ),
-    Rule(
+    SharingRule(
         resource="bandwidth of the shared cache",
         when="its memory fits the shared cache, and so does that of one that slows it",
         shown=_cache_bandwidth,
     ),
-    Rule(
+    SharingRule(
         resource="shared cache or memory bandwidth, not separable here",
         when="slowed by one that goes through memory, where it was not found out whether the shared"
         " cache holds the memory of both",
         shown=_not_separable,
     ),
-    Rule(
+    SharingRule(
         resource="the core's own cache and units",
         when="slowed by one on the sibling that computes in the core's own cache, or goes through"
         " the kernel",
         shown=_units,
         place=SIBLING,
     ),
-    Rule(
+    SharingRule(
         resource="the core's own cache",
         when="its memory fits the core's own cache; it is slowed by one on the sibling whose memory"
         " does not, and by none whose memory does",
         shown=_inclusion,
         place=SIBLING,
     ),
-    Rule(
+    SharingRule(
         resource="clock or power of the chip",
         when="slowed by a computation on another core whose memory fits that core's own cache",
         shown=_core,
         place="",
     ),
-    Rule(
+    SharingRule(
         resource="its core's own cache, which the shared one empties",
         when="its memory fits its core's own cache; it is slowed by one on another core whose"
         " memory does not fit that core's, and by none whose memory does",
         shown=_inclusion,
         place="",
     ),
-    Rule(
+    SharingRule(
         resource="a lock of the kernel, or its data, of this class",
         when="slowed by one of its class on another core whose object is another",
         shown=_alike,
         place="",
     ),
-    Rule(
+    SharingRule(
         resource="the kernel",
         when="slowed by one of another class on another core that goes through the kernel",
         shown=_kernel,
@@ -236,7 +236,7 @@ NOTHING = "nothing that these aggressors use"
 def shared(found: InterfereSummary, victim: SetWork, place: str = "") -> Iterator[Shared]:
     """What ``victim`` shares with aggressors at a place (the first), each with its evidence."""
     place = place or next(iter(found.places), "")
-    by = Evidence(found=found, levels=levels(found), victim=victim, place=place)
+    by = VictimEvidence(found=found, levels=levels(found), victim=victim, place=place)
     for rule in RULES:
         elsewhere = rule.place is not None and (rule.place == SIBLING) != (place == SIBLING)
         cell = None if elsewhere else rule.shown(by)

@@ -11,9 +11,10 @@ from typing import Any
 from attrs import evolve, frozen
 
 from deadbeat.catalog import load_catalog
-from deadbeat.kinds.channels.machine import Machine
+from deadbeat.kinds.channels.machine import VictimCaches
+from deadbeat.kinds.primitives.cases import MEMORY_LIMIT
 from deadbeat.kinds.primitives.pool import Primitive, primitives
-from deadbeat.kinds.primitives.spec import MEMORY_LIMIT, ByteSizes, size_word
+from deadbeat.kinds.primitives.spec import ByteSizes, size_word
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import refuse
@@ -120,7 +121,7 @@ class WorkList:
     @staticmethod
     def _primitive(primitive: Primitive, words: list[str], *, shared: bool) -> SetWork:
         name, variant, size = primitive.name, "", 0
-        for word in words:
+        for word in () if name in _REFUSED else words:
             if word in primitive.variants and not variant:
                 variant = word
             elif primitive.sizes and not size:
@@ -148,7 +149,7 @@ def _refusal(primitive: Primitive, variant: str, *, shared: bool) -> str:
     return _REFUSED.get(primitive.name, "")
 
 
-def defaults(machine: Machine) -> tuple[SetWork, ...]:
+def defaults(machine: VictimCaches) -> tuple[SetWork, ...]:
     """Twelve: computation; copies within the core's own cache, within an eighth and half of the
     shared one, and of twice what it holds; chases through memory; what goes through the kernel for
     a core alone; and objects that cores share."""
@@ -237,14 +238,14 @@ QUICK = {"name": "interfere-quick", "seconds": 10.0, "repeats": 5}
 
 
 def resolved(
-    spec: InterfereSpec, allowed: Sequence[int], machine: Machine | None = None
+    spec: InterfereSpec, allowed: Sequence[int], machine: VictimCaches | None = None
 ) -> InterfereSpec:
     """With the machine's CPUs, works that tell its resources apart, and where aggressors may be.
 
     Raises:
         UsageError: There are not two CPUs, or it asks for one, or for a place, that is not there.
     """
-    machine = machine or Machine()
+    machine = machine or VictimCaches()
     cpus = spec.cpus or tuple(allowed)
     for cpu in cpus:
         if cpu not in allowed:
@@ -270,7 +271,7 @@ def resolved(
     return spec
 
 
-def placed(spec: InterfereSpec, place: str, machine: Machine) -> tuple[int, ...]:
+def placed(spec: InterfereSpec, place: str, machine: VictimCaches) -> tuple[int, ...]:
     """CPUs of the victim, then of the aggressors; empty: there are none, or not so many."""
     victim, *rest = spec.cpus or ()
     beside = [cpu for cpu in rest if (cpu in machine.siblings) == (place == SIBLING)]
