@@ -106,13 +106,6 @@ def test_pairs_of_a_cpu_have_turns_or_a_number_of_events() -> None:
         assert not cases(asked(placements="same", **typed, **more), TWO)[1]
 
 
-def test_what_is_not_paced_is_not_run_as_if_it_were() -> None:
-    typed = {"tests": "event:park,event:futex", "runtimes": "native,jvm", "period": "1ms"}
-    runs, refused = cases(asked(placements="same", **typed), TWO)
-    assert {case.runtime for case in runs} == {"native"}
-    assert all("not paced" in why for why in refused.values())
-
-
 def test_threads_that_spin_may_share_a_cpu_where_none_is_real_time() -> None:
     spec = asked(tests="event:spin", policy="other", placements="same")
     assert not cases(spec, TWO)[1]

@@ -35,6 +35,8 @@ _JVM = re.compile(
     r"jvm(?::(?P<version>[0-9]{2,3})(?::(?P<collector>\w{1,40})(?::(?P<scheduling>\w{1,40}))?)?)?"
 )
 _EXTERNAL = re.compile(rf"{EXTERNAL}:(?P<name>[A-Za-z][A-Za-z0-9_]{{0,39}})")
+#: A command may have commas of its own.
+_NEXT = re.compile(r",\s*(?=[A-Za-z]\w*=)")
 #: So much of what lives: collectors need room to move it, and for what is dead.
 HEAP_TIMES = 4
 #: What arenas need, and more than an array or a buffer can hold.
@@ -121,7 +123,11 @@ class Externals:
     """``NAME=COMMAND``, or tables with both and what the command does."""
 
     def parse(self, value: Any) -> tuple[External, ...]:
-        if isinstance(value, (str, Mapping)):
+        if value in ([], ()):
+            return ()
+        if isinstance(value, str):
+            value = _NEXT.split(value)
+        if isinstance(value, Mapping):
             value = [value]
         listed = rules.items(value, "a list of external runtimes", "vm=./my-runtime")
         found = rules.each(listed, self._one)
@@ -164,24 +170,21 @@ def runtime_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
 
 def _jvm_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
     jvm = jvm_words(case.runtime)
-    if case.variant == "vt" and 0 < jvm.version < _ARENAS:
-        return f"memory of an arena needs Java {_ARENAS}"
-    if case.variant == "heap" and jvm.collector == "Epsilon":
-        return "a heap that nobody collects is full before a run ends"
-    if case.variant == "immortal" and (why := _immortal_refusal(case, spec)):
-        return why
-    if jvm.scheduling == WHOLE and spec.policy == "other":
-        return "a whole JVM is real-time only under --policy fifo or rr"
-    if jvm.scheduling == WHOLE and spec.priority < 2:
-        return "the JVM runs one priority below its threads: give --priority 2 or more"
-    if case.size > _ARRAY_LIMIT:
-        return "an array of Java holds less than 2 GiB"
-    return ""
+    whole = jvm.scheduling == WHOLE
+    heap_fills = case.variant == "heap" and jvm.collector == "Epsilon"
+    rows = (
+        (case.variant == "vt" and 0 < jvm.version < _ARENAS, f"an arena needs Java {_ARENAS}"),
+        (heap_fills, "a heap that nobody collects is full before a run ends"),
+        (whole and spec.policy == "other", "a whole JVM is real-time under fifo and rr only"),
+        (whole and spec.priority < 2, "its JVM has one priority less: give --priority 2 or more"),
+        (case.size > _ARRAY_LIMIT, "an array of Java holds less than 2 GiB"),
+    )
+    return next((why for holds, why in rows if holds), "") or _immortal_refusal(case, spec)
 
 
 def _immortal_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
     """The seed's check: iterations x size must fit the memory."""
-    each = (getattr(spec, "count", None) or 0) * spec.batch * case.size
+    each = (spec.count or 0) * spec.batch * case.size * (case.variant == "immortal")
     if each > (_ARRAY_LIMIT if 0 < jvm_words(case.runtime).version < _ARENAS else _IMMORTAL_LIMIT):
         return f"--count x --batch x size is {each / 2**30:.1f} GiB a thread that is never freed"
     return ""

@@ -1,6 +1,6 @@
 /*+++
  * summary = "System.arraycopy from one source that all threads read to an array that only this thread has"
- * sizes = true
+ * shares = true
  * batches = true
  +++*/
 package deadbeat.primitives;

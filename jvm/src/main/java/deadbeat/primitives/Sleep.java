@@ -1,5 +1,6 @@
 /*+++
  * summary = "How late a thread wakes up that parked until a given moment, every 200 us"
+ * waits = true
  +++*/
 package deadbeat.primitives;
 
