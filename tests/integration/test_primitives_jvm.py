@@ -17,7 +17,7 @@ from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 
 from deadbeat.build.jvm import FOREIGN_JAVA, agent_jar, jdks
-from deadbeat.kinds.primitives import foreign
+from deadbeat.kinds.primitives import jvm
 from deadbeat.kinds.primitives.cases import (
     PrimitiveCase,
     PrimitiveKey,
@@ -27,7 +27,6 @@ from deadbeat.kinds.primitives.cases import (
 )
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
-from deadbeat.kinds.primitives.jvm import jdk_of
 from deadbeat.kinds.primitives.runtimes import COLLECTORS, jvm_words
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import topology_of
@@ -73,7 +72,7 @@ def check(engine: ForeignPrimitives, case: PrimitiveCase) -> None:
     cpus = placed(case, spec_of(case.runtime), MACHINE)
     assert [thread.cpu for thread in found.threads] == list(cpus[measures] if pair else cpus)
     assert found.runtime is not None and found.warm_up is not None
-    built, run = FOUND[0].feature, jdk_of(jvm_words(case.runtime)[0]).feature
+    built, run = FOUND[0].feature, jvm.jdk_of(jvm_words(case.runtime).version).feature
     assert found.runtime.calls == ("FFM" if min(built, run) >= FOREIGN_JAVA else "JNA")
     for thread in found.threads:
         assert thread.policy == "fifo"
@@ -111,19 +110,13 @@ def test_of_a_whole_jvm_the_kernel_has_every_thread_under_fifo(engine: ForeignPr
     assert below[:2] == ("fifo", 29) and below[2] > 5  # collectors, compilers, and what else it has
 
 
-def test_a_jvm_whose_threads_are_not_as_they_should_be_is_refused(
-    engine: ForeignPrimitives, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_jvm_whose_threads_are_not_as_they_should_be_is_refused() -> None:
     # it is told that all are real-time, and nobody made them so
-    case = PrimitiveCase("copy", "", 1024, "one", f"{NEWEST}:whole")
-    plain = foreign.guarded
-    monkeypatch.setattr(
-        foreign, "guarded", lambda *words, **how: plain(*words, **how | {"fifo": 0})
-    )
-    with pytest.raises(RunError, match=r"of the JVM should be fifo 29 and is other"):
-        engine.run(spec_of(case.runtime), PrimitiveKey(case, 1))
+    runtime = f"{NEWEST}:whole"
+    with closing(LocalTarget()) as target:
+        done = target.run(jvm.probe(runtime, spec_of(NEWEST)), timeout=LOCK_WAIT)
     with pytest.raises(UsageError, match=r"of the JVM should be fifo 29 and is other"):
-        engine.probed(evolve(spec_of(NEWEST), runtimes=(case.runtime,)))
+        jvm.understood(runtime, spec_of(NEWEST), done.stdout, done)
 
 
 @pytest.mark.parametrize("way", ["lt", "immortal", "pool"])
