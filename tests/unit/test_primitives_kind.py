@@ -227,8 +227,8 @@ def test_the_shared_source_is_a_share_of_the_cache() -> None:
 
 
 def written(**more: object) -> str:
-    times = {"min_ns": 100, "max_ns": 5000, "sum_ns": 5200, "counts": [[100, 2], [2274, 1]]}
-    gaps = {"min_ns": 40, "max_ns": 900_000, "sum_ns": 900_040, "counts": [[40, 2], [9985, 1]]}
+    times = {"min_ns": 100, "max_ns": 5000, "sum_ns": 5200, "counts": [[100, 2], [3298, 1]]}
+    gaps = {"min_ns": 40, "max_ns": 900_000, "sum_ns": 900_040, "counts": [[40, 2], [10973, 1]]}
     thread = {
         "thread": 0,
         "cpu": 1,

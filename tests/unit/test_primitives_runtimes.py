@@ -195,8 +195,10 @@ SEEN = {
 }
 
 
+ONE = {"min_ns": 100, "max_ns": 5000, "sum_ns": 5100, "counts": [[100, 1], [3298, 1]]}
+
+
 def written(*, steady: bool) -> str:
-    one = {"min_ns": 100, "max_ns": 5000, "sum_ns": 5100, "counts": [[100, 1], [2274, 1]]}
     thread = dict.fromkeys(("thread", "cpu", "looked", "preempted", "migrated", "waited"), 0)
     return json.dumps(
         {
@@ -207,7 +209,7 @@ def written(*, steady: bool) -> str:
             "threads": [
                 {
                     **{**thread, "policy": "fifo", "priority": 30, "watch_ns": 1000},
-                    **{"times": one, "gaps": one},
+                    **{"times": ONE, "gaps": ONE},
                     **{"late_times": [[1, 5000, 1, "GC pause"]], "late_gaps": []},
                 }
             ],
@@ -227,6 +229,9 @@ ASKED = (Wanted(0, "fifo", 30),)
         ({"thread": 1}, "the result has 1 thread, not 1"),
         ({"gaps": {"min_ns": 1, "max_ns": 1, "sum_ns": 1, "counts": [[1, 1]]}}, "not a gap for"),
         ({"times": {"counts": [[1, -1]]}}, "damaged"),
+        ({"times": ONE | {"counts": [[3298, 1], [100, 1]]}}, "damaged"),
+        ({"times": ONE | {"counts": [[100, 3], [3298, -1]]}}, "damaged"),
+        ({"times": ONE | {"max_ns": 50_000}}, "contradicts itself"),
     ],
 )
 def test_a_result_that_is_not_as_it_was_asked_is_refused(

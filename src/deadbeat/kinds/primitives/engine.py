@@ -30,7 +30,7 @@ from deadbeat.kinds.primitives.topology import Topology, topology_of
 from deadbeat.model.errors import DataError, RunError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram, from_counts
+from deadbeat.model.histogram import Histogram, bucket_of, from_counts
 from deadbeat.model.platform import Platform
 from deadbeat.model.words import count_of
 from deadbeat.settings.tune import with_tuning
@@ -240,6 +240,14 @@ def _check(threads: list[ThreadRun], wanted: tuple[Wanted, ...]) -> None:
     for each in threads:
         if each.times.total != each.gaps.total:
             raise DataError(f"thread {each.thread} has not a gap for each sample", _DEFECT)
+        if not (_sound(each.times) and _sound(each.gaps)):
+            raise DataError(f"a histogram of thread {each.thread} contradicts itself", _DEFECT)
+
+
+def _sound(found: Histogram) -> bool:
+    """Whether the least and the greatest lie in the first and the last bucket."""
+    ends = [bucket_of(each) for each in (found.min_ns, found.max_ns) if each is not None]
+    return ends == [*found.buckets[:1], *found.buckets[-1:]]
 
 
 def _unsteady(warm_up: WarmUp | None) -> tuple[Finding, ...]:

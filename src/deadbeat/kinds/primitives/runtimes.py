@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -147,7 +147,7 @@ class Externals:
         return External(name, command, tuple(map(str, plain.get("does", ()))))
 
     @staticmethod
-    def plain(externals: tuple[External, ...]) -> list[dict[str, Any]]:
+    def plain(externals: tuple[External, ...]) -> list[dict[str, object]]:
         return [
             {"name": each.name, "command": each.command, "does": list(each.does)}
             for each in externals
@@ -197,7 +197,7 @@ def does(runtime: str, test: str, variant: str, spec: PrimitivesSpec) -> bool:
     return listed is None or ":".join(filter(None, [test, variant])) in listed
 
 
-def known_to_external(listed: Mapping[str, Any]) -> tuple[str, ...]:
+def known_to_external(listed: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """What of a command's list has a meaning here: ``alloc:heap``, ``copy``.
 
     Raises:
