@@ -148,7 +148,7 @@ def test_memory_of_a_real_time_jvm_is_locked(engine: ForeignPrimitives) -> None:
 
 def test_a_run_ends_with_its_count(engine: ForeignPrimitives) -> None:
     case = PrimitiveCase("copy", "", 1024, "one", NEWEST)
-    run = engine.run(evolve(spec_of(NEWEST), count=77, work=10), PrimitiveKey(case, 1))
+    run = engine.run(evolve(spec_of(NEWEST), samples=77, work=10), PrimitiveKey(case, 1))
     assert [thread.times.total for thread in run.threads] == [77]
 
 

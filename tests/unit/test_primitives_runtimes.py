@@ -122,10 +122,10 @@ def test_a_whole_jvm_is_real_time_below_its_threads() -> None:
 def test_what_is_never_freed_must_fit_its_memory() -> None:
     # the seed's check: iterations x size
     asked_of = {"tests": "alloc:immortal", "sizes": "10K", "placements": "one"}
-    fits = {**asked_of, "runtimes": JVM, "count": "400000"}
+    fits = {**asked_of, "runtimes": JVM, "samples": "400000"}
     assert not refusals(**fits)
-    (why,) = refusals(**{**fits, "count": "500000"})
-    assert why == "--count x --batch x size is 4.8 GiB a thread that is never freed"
+    (why,) = refusals(**{**fits, "samples": "500000"})
+    assert why == "--samples x --batch x size is 4.8 GiB a thread that is never freed"
     # a buffer of Java 17 holds less than 2 GiB
     assert refusals(**{**fits, "runtimes": "jvm:17:G1"})
     assert not refusals(**asked_of, runtimes=JVM)

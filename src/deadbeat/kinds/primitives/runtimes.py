@@ -184,9 +184,9 @@ def _jvm_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
 
 def _immortal_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
     """The seed's check: iterations x size must fit the memory."""
-    each = (spec.count or 0) * spec.batch * case.size * (case.variant == "immortal")
+    each = (spec.samples or 0) * spec.batch * case.size * (case.variant == "immortal")
     if each > (_ARRAY_LIMIT if 0 < jvm_words(case.runtime).version < _ARENAS else _IMMORTAL_LIMIT):
-        return f"--count x --batch x size is {each / 2**30:.1f} GiB a thread that is never freed"
+        return f"--samples x --batch x size is {each / 2**30:.1f} GiB a thread that is never freed"
     return ""
 
 
