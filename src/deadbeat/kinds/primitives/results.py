@@ -48,6 +48,7 @@ class ThreadRun:
         times: Of every sample. ``gaps``: from the end of each to the start of the next.
         looked: Samples longer than ``watch_ns``, of which it was asked what happened meanwhile:
             so many were ``preempted``, ``migrated`` or ``waited`` for their CPU.
+        allocated_bytes: On the heap of its runtime, if that has one.
     """
 
     thread: int
@@ -63,6 +64,7 @@ class ThreadRun:
     gaps: Histogram
     late_times: tuple[LateSample, ...] = ()
     late_gaps: tuple[LateSample, ...] = ()
+    allocated_bytes: int | None = None
 
 
 @frozen(kw_only=True)
@@ -74,14 +76,31 @@ class WarmUp:
 
 
 @frozen(kw_only=True)
+class MemoryFacts:
+    """Of a process; -1: the kernel does not say. ``faults``: of its pages, in the run."""
+
+    locked: bool
+    resident_bytes: int
+    locked_bytes: int
+    faults: int
+
+
+@frozen(kw_only=True)
 class RuntimeFacts:
-    """What a runtime says that it is; ``calls``: by what it calls the C library."""
+    """What a runtime says that it is.
+
+    Attributes:
+        calls: By what it calls the C library.
+        threads: How many of its threads the kernel has under which policy and priority.
+    """
 
     name: str
     version: str
     gc: str
     flags: str
     calls: str = ""
+    threads: tuple[tuple[str, int, int], ...] = ()
+    memory: MemoryFacts | None = None
 
 
 @frozen(kw_only=True)
