@@ -79,7 +79,7 @@ def test_a_runtime_has_cases_of_what_it_has() -> None:
     found = [case for case in cases(spec, TWO)[0] if case.runtime == JVM]
     assert [(case.test, case.variant) for case in found] == [
         *(("alloc", way) for way in ("heap", "lt", "vt", "immortal", "pool")),
-        ("clock", ""), ("copy", ""), *(("copy_shared", "") for _ in range(3)),
+        ("clock", ""), ("copy", ""), ("copy_shared", ""),
         ("event", "park"), ("event", "monitor"),
         *(("lock", way) for way in ("monitor", "reentrant", "stamped", "tas", "ttas", "ticket")),
         ("sleep", ""), ("syscall", ""), ("thread", ""),
@@ -102,6 +102,20 @@ def test_what_a_runtime_cannot_do_is_refused_with_its_reason() -> None:
     }
     with pytest.raises(UsageError, match=r"event:park: not a primitive of native"):
         asked(tests="event:park")
+
+
+def test_a_jvm_is_asked_for_less_where_nobody_says_what() -> None:
+    spec = asked(runtimes=f"native,{JVM}", tests="copy,lock:tas,event:spin")
+    found: dict[str, list[tuple[str, int, str]]] = {each: [] for each in spec.runtimes}
+    for case in cases(spec, TWO)[0]:
+        found[case.runtime].append((case.test, case.size, case.placement))
+    assert found[JVM] == [("copy", 10240, "one"), ("lock", 0, "all"), ("event", 0, "cache")]
+    assert [size for test, size, where in found["native"] if (test, where) == ("copy", "one")] == [
+        64, 10240, 2**20
+    ]  # fmt: skip
+    # what is asked for is run in all
+    more = asked(runtimes=JVM, tests="copy", sizes="64,1M", placements="one,all")
+    assert len(cases(more, TWO)[0]) == 4
 
 
 def refusals(**typed: str) -> set[str]:
