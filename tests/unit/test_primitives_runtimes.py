@@ -82,7 +82,7 @@ def test_a_runtime_has_cases_of_what_it_has() -> None:
         ("clock", ""), ("copy", ""), ("copy_shared", ""),
         ("event", "park"), ("event", "monitor"),
         *(("lock", way) for way in ("monitor", "reentrant", "stamped", "tas", "ttas", "ticket")),
-        ("sleep", ""), ("syscall", ""), ("thread", ""),
+        ("pace", ""), ("sleep", ""), ("syscall", ""), ("thread", ""),
     ]  # fmt: skip
     assert found[0].text == "alloc-heap-64-one-jvm:25:G1"
     native = asked(sizes="64", placements="one,same")
@@ -268,7 +268,14 @@ def test_a_runtime_says_what_it_is_and_whether_it_was_warm() -> None:
     assert run.threads[0].late_times[0].words == "preempted, GC pause"
     assert run.runtime.threads == (("fifo", 30, 1), ("other", 0, 21))
     assert run.runtime.memory is not None and run.runtime.memory.locked
+    assert run.runtime.words == (
+        "VM 25; G1; -Xmx1g; threads: 1 fifo 30, 21 other; memory: 0 MiB, 0 locked, 0 page faults"
+    )
     assert not run.problems
+    plain = json.loads(written(steady=True))
+    plain["runtime"]["memory"]["locked"] = False
+    unlocked = parsed(json.dumps(plain), key, "now")
+    assert [each.id for each in unlocked.problems] == ["memory-not-locked"] and unlocked.valid
     cold = parsed(written(steady=False), key, "now")
     assert [each.id for each in cold.problems] == ["not-steady"] and cold.valid
     converter = PrimitivesStore.CONVERTER

@@ -195,14 +195,19 @@ def parsed(
         _check(each, wanted)
         threads = tuple(thread for thread in each if group == 1 or thread.times.total)
         numbers: dict[str, Any] = {name: int(plain[name]) for name in _NUMBERS}
+        facts = _facts(plain["runtime"]) if "runtime" in plain else None
         warm_up = WarmUp(**plain["warm_up"]) if "warm_up" in plain else None
         return PrimitiveRun(
             key=key,
             started=started,
             threads=threads,
             warm_up=warm_up,
-            runtime=_facts(plain["runtime"]) if "runtime" in plain else None,
-            problems=(*_unsteady(warm_up), *_without_a_turn(each, group)),
+            runtime=facts,
+            problems=(
+                *_unsteady(warm_up),
+                *_without_a_turn(each, group),
+                *_unlocked(facts, each),
+            ),
             **numbers,
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -255,6 +260,14 @@ def _unsteady(warm_up: WarmUp | None) -> tuple[Finding, ...]:
         return ()
     text = f"after {warm_up.windows} windows of warming up the medians still differed"
     return (Finding(id="not-steady", severity="warning", message=text),)
+
+
+def _unlocked(facts: RuntimeFacts | None, threads: list[ThreadRun]) -> tuple[Finding, ...]:
+    memory = facts.memory if facts else None
+    if memory is None or memory.locked or all(each.policy == "other" for each in threads):
+        return ()
+    text = f"the kernel refused to lock the memory of the runtime: {memory.faults} page faults"
+    return (Finding(id="memory-not-locked", severity="warning", message=text),)
 
 
 def _without_a_turn(threads: list[ThreadRun], group: int) -> tuple[Finding, ...]:
