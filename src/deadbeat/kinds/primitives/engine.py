@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from deadbeat.build.allocators import ALLOCATORS, LIBC, archive_of, lacking, link_words
+from deadbeat.build.allocators import LIBC, installed, link_words
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.kinds.primitives.pool import NATIVE, is_native, primitives_of
@@ -66,7 +66,7 @@ class PrimitiveEngine(ABC):
         """Those wanted; none: all that are installed.
 
         Raises:
-            UsageError: One of them is not to be had.
+            BuildError: One of them is not to be had.
         """
 
     @abstractmethod
@@ -98,11 +98,9 @@ class HardwarePrimitives(PrimitiveEngine):
         return wanted
 
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
-        found = (LIBC, *(name for name in ALLOCATORS if archive_of(self._toolchain, name)))
         for name in wanted:
-            if name not in found:
-                raise UsageError(lacking(name), f"found: {', '.join(found)}")
-        return wanted or found
+            link_words(self._toolchain, name)
+        return wanted or installed(self._toolchain)
 
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         started = datetime.now(UTC).isoformat()
@@ -169,6 +167,7 @@ def parsed(text: str, key: PrimitiveKey, started: str) -> PrimitiveRun:
             threads=threads,
             warm_up=warm_up,
             runtime=RuntimeFacts(**plain["runtime"]) if "runtime" in plain else None,
+            memory_locked=plain.get("memory_locked"),
             problems=_unsteady(warm_up),
             **numbers,
         )
