@@ -26,13 +26,9 @@ from deadbeat.build.native import cache_root
 from deadbeat.build.toolchain import OPTIMISED, STATIC
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
+from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, resolved
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
-from deadbeat.kinds.primitives.spec import (
-    PrimitiveCase,
-    PrimitiveKey,
-    PrimitivesSpec,
-    resolved,
-)
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import BuildError
 from deadbeat.model.histogram import Histogram, from_counts
 from deadbeat.model.specification import read
@@ -124,7 +120,7 @@ def output_of(words: Sequence[object], *, cpus: Sequence[int] = (CPU,), fifo: bo
 def sample_cost(target: LocalTarget) -> None:
     """In many processes; each is the fastest of many turns within one."""
     engine = HardwarePrimitives(target, lock_wait=LOCK_WAIT)
-    spec = evolve(resolved(read(PrimitivesSpec, {}, {}), engine.cpus()), seconds=0.02)
+    spec = evolve(resolved(read(PrimitivesSpec, {}, {}), engine.machine()), seconds=0.02)
     key = PrimitiveKey(PrimitiveCase("clock", "", 0, "one"), 1)
     costs = [engine.run(spec, key).sample_cost_ps / 1000 for _ in range(10)]
     name = "cost of a sample above a bare loop with two clock reads"

@@ -3,7 +3,8 @@
  * variants = ["cas", "readwrite"]
  * group = 2
  * spins = ["cas", "readwrite"]
- * placements = ["other"]
+ * placements = ["sibling", "cache", "far"]
+ * equal = true
  * batches = true
  +++*/
 /* cas: both threads compare and swap one word, and do nothing else, as core-to-core-latency's first.
