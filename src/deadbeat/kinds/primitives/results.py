@@ -52,6 +52,7 @@ class ThreadRun:
         first_faults: Page faults before the first sample that counts: what is touched once.
             ``minor_faults``, ``major_faults``: While it was measured. None: the runtime does not
             know its threads' own.
+        allocated_bytes: On the heap of its runtime, if that has one.
     """
 
     thread: int
@@ -70,6 +71,7 @@ class ThreadRun:
     first_faults: int | None = None
     minor_faults: int | None = None
     major_faults: int | None = None
+    allocated_bytes: int | None = None
 
 
 @frozen(kw_only=True)
@@ -81,14 +83,31 @@ class WarmUp:
 
 
 @frozen(kw_only=True)
+class MemoryFacts:
+    """Of a process; -1: the kernel does not say. ``faults``: of its pages, in the run."""
+
+    locked: bool
+    resident_bytes: int
+    locked_bytes: int
+    faults: int
+
+
+@frozen(kw_only=True)
 class RuntimeFacts:
-    """What a runtime says that it is; ``calls``: by what it calls the C library."""
+    """What a runtime says that it is.
+
+    Attributes:
+        calls: By what it calls the C library.
+        threads: How many of its threads the kernel has under which policy and priority.
+    """
 
     name: str
     version: str
     gc: str
     flags: str
     calls: str = ""
+    threads: tuple[tuple[str, int, int], ...] = ()
+    memory: MemoryFacts | None = None
 
 
 @frozen(kw_only=True)
