@@ -1,27 +1,31 @@
 /*+++
- * summary = "A cache line from CPU to CPU and back: half of a sample is one way"
- * variants = ["cas", "readwrite"]
+ * summary = "A cache line from CPU to CPU, of every two: cas and readwrite and back, message one way"
+ * variants = ["cas", "readwrite", "message"]
  * group = 2
- * spins = ["cas", "readwrite"]
- * placements = ["sibling", "cache", "far"]
+ * spins = ["cas", "readwrite", "message"]
+ * placements = ["each"]
  * equal = true
  * batches = true
  +++*/
 /* cas: both threads compare and swap one word. readwrite: each writes a line of its own and reads the
- * other's. Every pair has a page that nobody else touched, first touched by its first thread, on its CPU. */
+ * other's. message: so, with the time in it; both threads take samples, each of what it receives, from the
+ * sender's reading of the clock to its own. Every pair has a page that nobody else touched, first touched by
+ * its first thread, on its CPU. */
 #include "deadbeat/primitive.h"
 
 #include <errno.h>
 
-enum { CAS, READWRITE };
+enum { CAS, READWRITE, MESSAGE };
 
-static const char *const variants[] = {"cas", "readwrite", NULL};
+static const char *const variants[] = {"cas", "readwrite", "message", NULL};
 
 enum { PONG, PING };
 
 struct lines {
     alignas(2 * DB_CACHE_LINE) atomic_uint ping; /* twice: some fetch lines by two */
+    int64_t ping_ns;
     alignas(2 * DB_CACHE_LINE) atomic_uint pong;
+    int64_t pong_ns;
     alignas(2 * DB_CACHE_LINE) atomic_uint over; /* stretches that have ended */
 };
 
@@ -33,6 +37,13 @@ struct pair {
 static size_t shared_bytes(const struct db_sampling *run)
 {
     return run->threads / 2 * sizeof(struct pair);
+}
+
+static int create(struct db_sampling *run)
+{
+    if (run->variant == MESSAGE)
+        run->batch = 1;
+    return 0;
 }
 
 static int begin(struct db_sampler *s)
@@ -65,6 +76,49 @@ static inline void write_once(struct lines *lines, unsigned turn)
     atomic_store_explicit(&lines->ping, turn, memory_order_release);
     while (atomic_load_explicit(&lines->pong, memory_order_acquire) != turn)
         ;
+}
+
+/* The clock is one for all CPUs: what seems to arrive before it was sent shows that it is not. */
+static inline void received(struct db_sampler *s, int64_t sent_ns)
+{
+    int64_t now = port_now_ns();
+    if (sent_ns < s->last_ns || sent_ns > now) {
+        s->why = "the clocks of two CPUs differ by more than a message takes";
+        sent_ns = s->last_ns = now;
+    }
+    db_sample(s, sent_ns, now);
+}
+
+static void send_messages(struct db_sampler *s, struct pair *pair)
+{
+    struct lines *lines = pair->lines;
+    write_once(lines, ++pair->turn); /* the second is there */
+    s->last_ns = port_now_ns();
+    while (db_goes_on(s)) {
+        lines->ping_ns = port_now_ns();
+        write_once(lines, ++pair->turn);
+        received(s, lines->pong_ns);
+        db_work(s->run);
+    }
+    atomic_fetch_add(&lines->over, 1);
+}
+
+static void answer_messages(struct db_sampler *s, struct pair *pair)
+{
+    struct lines *lines = pair->lines;
+    unsigned stretch = pair->stretch++, seen = atomic_load(&lines->pong);
+    for (bool first = true; atomic_load_explicit(&lines->over, memory_order_relaxed) == stretch;) {
+        unsigned turn = atomic_load_explicit(&lines->ping, memory_order_acquire);
+        if (turn == seen)
+            continue;
+        if (first)
+            s->last_ns = port_now_ns();
+        else
+            received(s, lines->ping_ns);
+        first = false;
+        lines->pong_ns = port_now_ns();
+        atomic_store_explicit(&lines->pong, seen = turn, memory_order_release);
+    }
 }
 
 static void ping(struct db_sampler *s, struct pair *pair, uint32_t how)
@@ -108,7 +162,9 @@ static void pong(struct pair *pair, uint32_t how)
 static void run(struct db_sampler *s)
 {
     struct pair *pair = (struct pair *)s->run->shared + s->place / 2;
-    if (s->place % 2)
+    if (s->run->variant == MESSAGE)
+        (s->place % 2 ? answer_messages : send_messages)(s, pair);
+    else if (s->place % 2)
         pong(pair, s->run->variant);
     else
         ping(s, pair, s->run->variant);
@@ -118,5 +174,6 @@ const struct db_primitive db_primitive_line = {.name = "line",
                                                .variants = variants,
                                                .group = 2,
                                                .shared_bytes = shared_bytes,
+                                               .create = create,
                                                .begin = begin,
                                                .run = run};

@@ -61,6 +61,7 @@ def test_every_case_has_samples_and_threads_are_where_they_should_be(
         assert (thread.policy, thread.priority) == ("fifo", priority)
         # every sample has the gap before it
         assert thread.times.total == thread.gaps.total > 0
+        assert thread.partner == (cpus[thread.thread ^ 1] if primitive.group == 2 else None)
         shown = max((late.value_ns for late in thread.late_times), default=0)
         # the longest is among those that are kept with their moment, if it was long at all
         assert shown == thread.times.max_ns or thread.times.max_ns <= thread.watch_ns
@@ -93,6 +94,33 @@ def test_a_number_of_samples_ends_a_run_before_its_time(engine: HardwarePrimitiv
     assert found.measured_ns < 20 * 10**9
     fired = run(engine, PrimitiveCase("event", "pipe", 0, "same"), count=50, seconds=20.0)
     assert [thread.times.total for thread in fired.threads] == [50]
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+@pytest.mark.parametrize("variant", ["tas", "mutex", "clh"])
+def test_two_groups_have_a_lock_each_at_the_same_time(
+    engine: HardwarePrimitives, variant: str
+) -> None:
+    groups, case = (CPUS[:1], CPUS[1:2]), PrimitiveCase("lock", variant, 0, "both", threads=4)
+    found = run(engine, case, groups=groups, policy="other", seconds=0.1)
+    assert [thread.cpu for thread in found.threads] == [CPUS[0]] * 2 + [CPUS[1]] * 2
+    for thread in found.threads:
+        # whoever had it before is of the same half; every acquisition is in one row of the matrix
+        other = slice(2, 4) if thread.thread < 2 else slice(0, 2)
+        assert not any(thread.after[other])
+        assert sum(thread.after) == thread.times.total
+        assert 0 < thread.longest_row <= thread.times.total
+    run(engine, case, groups=groups, count=100, seconds=20.0)
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+def test_pairs_of_a_matrix_run_one_after_the_other(engine: HardwarePrimitives) -> None:
+    for variant, each in (("cas", 1), ("message", 2)):
+        case = PrimitiveCase("line", variant, 0, "each")
+        spec = evolve(SPEC, cpus=CPUS)
+        found = engine.run(spec, PrimitiveKey(case, 1))
+        assert len(found.threads) == each * len(CPUS) * (len(CPUS) - 1) // 2
+        assert all(thread.times.min_ns is not None for thread in found.threads)
 
 
 def test_a_thread_that_has_no_turn_is_told(engine: HardwarePrimitives) -> None:
