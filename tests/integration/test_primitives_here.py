@@ -110,7 +110,7 @@ def test_two_groups_have_a_lock_each_at_the_same_time(
         assert not any(thread.after[other])
         assert sum(thread.after) == thread.times.total
         assert 0 < thread.longest_row <= thread.times.total
-    run(engine, case, groups=groups, count=100, seconds=20.0)
+    run(engine, case, groups=groups, samples=100, seconds=20.0)
 
 
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")

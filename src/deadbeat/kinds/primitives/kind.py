@@ -16,7 +16,7 @@ from deadbeat.kinds.primitives.engine import (
     PrimitiveEngine,
     SimulatedPrimitives,
 )
-from deadbeat.kinds.primitives.jvm import JvmPrimitives
+from deadbeat.kinds.primitives.foreign import ForeignPrimitives
 from deadbeat.kinds.primitives.pool import is_native, primitives
 from deadbeat.kinds.primitives.results import FOLDERS, PrimitivesStore, summarise
 from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
@@ -32,7 +32,7 @@ def _engine(asked: Begin) -> PrimitiveEngine:
         refuse_made_up(asked.target or asked.cross, "--simulated")
         return SimulatedPrimitives()
     target = asked.held.enter_context(closing(open_target(asked.target)))
-    return JvmPrimitives(HardwarePrimitives(target, cross=asked.cross), target)
+    return ForeignPrimitives(HardwarePrimitives(target, cross=asked.cross), target)
 
 
 def _not_installed(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
@@ -46,10 +46,10 @@ def begin(asked: Begin) -> Begun:
     """Makes the folder of timed primitives, or finds the one to continue."""
     wanted = read(PrimitivesSpec, asked.written, asked.typed, names=asked.names)
     engine = _engine(asked)
-    runtimes = engine.runtimes(wanted.runtimes)
+    runnable = engine.probed(wanted)
     allocators = engine.allocators(wanted.allocators)
     topology = engine.topology()
-    spec = resolved(evolve(wanted, runtimes=runtimes, allocators=allocators), topology)
+    spec = resolved(evolve(runnable, allocators=allocators), topology)
     platform, again = engine.describe(), asked.retry_invalid
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
     planned = plan(spec, topology)

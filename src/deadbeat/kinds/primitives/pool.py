@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from deadbeat.build.jvm import jvm_sources
 from deadbeat.build.native import primitive_sources
@@ -83,8 +83,24 @@ def is_native(runtime: str) -> bool:
 
 
 def primitives_of(runtime: str) -> Mapping[str, Primitive]:
-    """Those that ``native`` has, or ``jvm:25:G1``."""
+    """Those that ``native`` has, or ``jvm:25:G1``; ``external:NAME`` may have any."""
+    if runtime.startswith("external:"):
+        return _any_primitives()
     return primitives() if is_native(runtime) else _jvm_primitives()
+
+
+@cache
+def _any_primitives() -> Mapping[str, Primitive]:
+    """With the variants of all."""
+    found = dict(primitives())
+    for name, each in _jvm_primitives().items():
+        other = found.get(name, each)
+        found[name] = evolve(
+            each,
+            variants=tuple(dict.fromkeys([*each.variants, *other.variants])),
+            spins=tuple(dict.fromkeys([*each.spins, *other.spins])),
+        )
+    return found
 
 
 @cache
@@ -104,6 +120,6 @@ def _described(paths: Iterable[Path]) -> Mapping[str, Primitive]:
         assert front, f"{path.name} does not describe itself"
         table = tomllib.loads(re.sub(r"(?m)^ \* ?", "", front[1]))
         listed = {key: tuple(v) for key, v in table.items() if isinstance(v, list)}
-        name = path.stem.lower()
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", path.stem).lower()
         found[name] = Primitive(name=name, **(table | listed))
     return found

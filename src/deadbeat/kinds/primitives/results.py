@@ -51,6 +51,7 @@ class ThreadRun:
         partner: CPU of the other of a pair.
         after: How often it got what all want right after each thread. ``longest_row``: so often in
             a row, at most.
+        allocated_bytes: On the heap of its runtime, if that has one.
     """
 
     thread: int
@@ -69,6 +70,7 @@ class ThreadRun:
     partner: int | None = None
     after: tuple[int, ...] = ()
     longest_row: int = 0
+    allocated_bytes: int | None = None
 
 
 @frozen(kw_only=True)
@@ -80,14 +82,31 @@ class WarmUp:
 
 
 @frozen(kw_only=True)
+class MemoryFacts:
+    """Of a process; -1: the kernel does not say. ``faults``: of its pages, in the run."""
+
+    locked: bool
+    resident_bytes: int
+    locked_bytes: int
+    faults: int
+
+
+@frozen(kw_only=True)
 class RuntimeFacts:
-    """What a runtime says that it is; ``calls``: by what it calls the C library."""
+    """What a runtime says that it is.
+
+    Attributes:
+        calls: By what it calls the C library.
+        threads: How many of its threads the kernel has under which policy and priority.
+    """
 
     name: str
     version: str
     gc: str
     flags: str
     calls: str = ""
+    threads: tuple[tuple[str, int, int], ...] = ()
+    memory: MemoryFacts | None = None
 
 
 @frozen(kw_only=True)
