@@ -209,8 +209,10 @@ static void measure(struct db_sampler *s, const struct sampled *all)
     int64_t watch = WATCH_MEDIANS * median_of(&s->times);
     port_sleep_until_ns(all->run.start_ns);
     port_usage(s->usage, &s->seen, 1);
+    s->began = s->seen;
     s->seen_cpu = port_current_cpu();
     run_for(s, all, all->run.count, watch > WATCH_LEAST_NS ? watch : WATCH_LEAST_NS, all->run.end_ns);
+    port_usage(s->usage, &s->ended, 1);
 }
 
 static void *sampler_main(void *argument)
@@ -310,6 +312,14 @@ static void put_turns(FILE *file, const struct sampled *all, uint32_t place)
     fputs("]", file);
 }
 
+/* Of the thread: of what it touched first, before its first sample that counts, and since. */
+static void put_faults(FILE *file, const struct db_sampler *s)
+{
+    fprintf(file, ",\"first_faults\":%u,\"minor_faults\":%u,\"major_faults\":%u",
+            s->began.minor_faults + s->began.major_faults, s->ended.minor_faults - s->began.minor_faults,
+            s->ended.major_faults - s->began.major_faults);
+}
+
 static void put_thread(FILE *file, const struct place *p)
 {
     const struct sampled *all = p->all;
@@ -324,6 +334,7 @@ static void put_thread(FILE *file, const struct place *p)
             ",\"watch_ns\":%" PRId64,
             first + s->place, p->placed, policy, p->priority, s->looked, s->preempted, s->migrated, s->waited,
             s->watch_ns);
+    put_faults(file, s);
     put_histogram(file, "times", &s->times);
     put_histogram(file, "gaps", &s->gaps);
     put_late(file, "late_times", &s->late_times);
@@ -358,15 +369,16 @@ static void put_numbers(FILE *file, const struct sampled *all)
 {
     fprintf(file,
             "\n],\"version\":1,\"batch\":%u,\"clock_cost_ps\":%" PRId64 ",\"sample_cost_ps\":%" PRId64
-            ",\"resolution_ns\":%" PRId64 ",\"measured_ns\":%" PRId64 ",\"allocator\":\"%s\"}\n",
+            ",\"resolution_ns\":%" PRId64 ",\"measured_ns\":%" PRId64
+            ",\"allocator\":\"%s\",\"memory_locked\":%s}\n",
             all->run.batch, clock_cost_ps(), all->sample_cost_ps, all->resolution_ns, all->measured_ns,
-            allocator_name());
+            allocator_name(), all->options->memory_locked ? "true" : "false");
 }
 
 /* --- the verb
  * ------------------------------------------------------------------------------------------------ */
 
-static const struct db_primitive *find_primitive(const char *name)
+const struct db_primitive *find_primitive(const char *name)
 {
     for (uint32_t i = 0; name && i < db_primitive_count; i++)
         if (strcmp(db_primitives[i]->name, name) == 0)
@@ -374,7 +386,7 @@ static const struct db_primitive *find_primitive(const char *name)
     return NULL;
 }
 
-static bool find_variant(const struct db_primitive *primitive, const char *name, uint32_t *variant)
+bool find_variant(const struct db_primitive *primitive, const char *name, uint32_t *variant)
 {
     if (!name)
         return true;

@@ -36,6 +36,7 @@ class Primitive:
         contends: Whether all threads want one thing, so that one may get more of it than another.
         batches: Whether a sample may be many operations.
         amount: A second number of its own, as its file says; 0: it has none.
+        touches: How much memory it reads and writes, in multiples of its size; 0: hardly any.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Primitive:
     contends: bool = False
     batches: bool = False
     amount: int = 0
+    touches: int = 0
     allocators: bool = False
 
     @property
