@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from attrs import evolve, frozen
 
-from deadbeat.build.allocators import ALLOCATORS, LIBC, archive_of, lacking, link_words
+from deadbeat.build.allocators import LIBC, installed, link_words
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
-from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, placed
+from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, layout, placed
 from deadbeat.kinds.primitives.pool import NATIVE, is_native
 from deadbeat.kinds.primitives.results import (
     LateSample,
@@ -39,6 +39,8 @@ from deadbeat.targets.base import Target
 #: Beyond a run: start-up and the guardian's own bound.
 _PATIENCE_S = 40.0
 _VERSION = 1
+#: All pairs of a matrix, and each of them at least.
+_MATRIX_S, _PAIR_S = 5.0, 0.005
 _DEFECT = "a defect of the runtime that wrote it"
 
 
@@ -66,7 +68,7 @@ class PrimitiveEngine(ABC):
         """Those wanted; none: all that are installed.
 
         Raises:
-            UsageError: One of them is not to be had.
+            BuildError: One of them is not to be had.
         """
 
     @abstractmethod
@@ -101,16 +103,14 @@ class HardwarePrimitives(PrimitiveEngine):
         return spec
 
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
-        found = (LIBC, *(name for name in ALLOCATORS if archive_of(self._toolchain, name)))
         for name in wanted:
-            if name not in found:
-                raise UsageError(lacking(name), f"found: {', '.join(found)}")
-        return wanted or found
+            link_words(self._toolchain, name)
+        return wanted or installed(self._toolchain)
 
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         started = datetime.now(UTC).isoformat()
         out = f"{self._target.folder}/primitive"
-        timeout = spec.seconds + _PATIENCE_S
+        timeout = max(spec.seconds, 10 * _MATRIX_S) + _PATIENCE_S
         options = options_of(spec, key, self.topology()) | {"--out": out}
         extra = link_words(self._toolchain, allocator_of(key.case))
         talk = self._executor.converse(
@@ -122,6 +122,12 @@ class HardwarePrimitives(PrimitiveEngine):
         with self._executor.understood():
             wanted = wanted_of(spec, key.case, self.topology())
             return parsed(self._target.read_text(out) or "", key, started, wanted)
+
+
+def pair_seconds(spec: PrimitivesSpec, topology: Topology) -> float:
+    """Of every pair of a matrix, so that all together take no longer than a few seconds."""
+    pairs = len(layout(spec, topology).pairs("each"))
+    return max(min(spec.seconds, _MATRIX_S / pairs), _PAIR_S)
 
 
 def allocator_of(case: PrimitiveCase) -> str:
@@ -166,6 +172,12 @@ def options_of(spec: PrimitivesSpec, key: PrimitiveKey, topology: Topology) -> d
         "--period-ns": str(spec.period or 0),
         "--seconds-ns": str(round(spec.seconds * 1e9)),
     }
+    if case.placement == "each":
+        pairs, seconds = options["--cpus"], pair_seconds(spec, topology)
+        options |= {"--pairs": pairs, "--seconds-ns": str(round(seconds * 1e9))}
+        options["--cpus"] = ",".join(pairs.split(",")[:2])
+    if case.placement == "both":
+        options["--amount"] = "2"  # locks
     more = {
         "--variant": case.variant,
         "--size": str(case.size or ""),
@@ -195,19 +207,16 @@ def parsed(
         _check(each, wanted)
         threads = tuple(thread for thread in each if group == 1 or thread.times.total)
         numbers: dict[str, Any] = {name: int(plain[name]) for name in _NUMBERS}
-        facts = _facts(plain["runtime"]) if "runtime" in plain else None
         warm_up = WarmUp(**plain["warm_up"]) if "warm_up" in plain else None
+        facts = _facts(plain["runtime"]) if "runtime" in plain else None
         return PrimitiveRun(
             key=key,
             started=started,
             threads=threads,
             warm_up=warm_up,
+            memory_locked=plain.get("memory_locked", _locked(facts)),
             runtime=facts,
-            problems=(
-                *_unsteady(warm_up),
-                *_without_a_turn(each, group),
-                *_unlocked(facts, each),
-            ),
+            problems=(*_unsteady(warm_up), *_without_a_turn(each, group)),
             **numbers,
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -222,7 +231,7 @@ def _thread(plain: Any) -> ThreadRun:
         **{name: from_counts(plain[name]) for name in ("times", "gaps")},
         **{name: tuple(map(_late, plain[name])) for name in ("late_times", "late_gaps")},
     }
-    return ThreadRun(**{**plain, **made})
+    return ThreadRun(**{**plain, **made, "after": tuple(plain.get("after", ()))})
 
 
 def _facts(plain: Any) -> RuntimeFacts:
@@ -231,6 +240,10 @@ def _facts(plain: Any) -> RuntimeFacts:
         "memory": MemoryFacts(**plain["memory"]) if "memory" in plain else None,
     }
     return RuntimeFacts(**{**plain, **made})
+
+
+def _locked(facts: RuntimeFacts | None) -> bool | None:
+    return facts.memory.locked if facts and facts.memory else None
 
 
 def _check(threads: list[ThreadRun], wanted: tuple[Wanted, ...]) -> None:
@@ -260,14 +273,6 @@ def _unsteady(warm_up: WarmUp | None) -> tuple[Finding, ...]:
         return ()
     text = f"after {warm_up.windows} windows of warming up the medians still differed"
     return (Finding(id="not-steady", severity="warning", message=text),)
-
-
-def _unlocked(facts: RuntimeFacts | None, threads: list[ThreadRun]) -> tuple[Finding, ...]:
-    memory = facts.memory if facts else None
-    if memory is None or memory.locked or all(each.policy == "other" for each in threads):
-        return ()
-    text = f"the kernel refused to lock the memory of the runtime: {memory.faults} page faults"
-    return (Finding(id="memory-not-locked", severity="warning", message=text),)
 
 
 def _without_a_turn(threads: list[ThreadRun], group: int) -> tuple[Finding, ...]:
