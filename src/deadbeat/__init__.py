@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Conclusion,
         Evidence,
         Judgement,
+        LackingError,
         all_hold,
         judge,
     )
@@ -91,6 +92,7 @@ __all__ = [
     "Heat",
     "HeatCell",
     "Judgement",
+    "LackingError",
     "LoadPoint",
     "Mask",
     "Mean",
@@ -180,7 +182,9 @@ _PUBLIC = {
     "kinds.study.spec": ("Source", "StudySpec", "SweepCell"),
     "stats.proportions": ("Count", "Mean"),
     "model.comparison": ("CellComparison", "Comparison"),
-    "model.conclusion": ("UNDECIDED", "Conclusion", "Evidence", "Judgement", "all_hold", "judge"),
+    "model.conclusion": (
+        *("UNDECIDED", "Conclusion", "Evidence", "Judgement", "LackingError", "all_hold", "judge"),
+    ),
     "model.errors": ("UsageError",),
     "model.results": ("Summary",),
     "sched": ("Scheduler",),
