@@ -28,6 +28,8 @@
 #define LOOK_SHARE 64
 /* How what a sample costs is found out. */
 #define COST_TURNS 24
+/* Samples of a thread that can be kept. */
+#define MAX_KEPT (INT64_C(1) << 24)
 #define COST_SAMPLES 500
 
 struct sampled {
@@ -203,6 +205,8 @@ static void measure(struct db_sampler *s, const struct sampled *all)
     port_sleep_until_ns(all->run.start_ns);
     port_usage(s->usage, &s->seen, 1);
     s->seen_cpu = port_current_cpu();
+    s->kept = s->room;
+    s->kept_end = s->room ? s->room + all->run.count : NULL;
     run_for(s, all, all->run.count, watch > WATCH_LEAST_NS ? watch : WATCH_LEAST_NS, all->run.end_ns);
 }
 
@@ -292,6 +296,14 @@ static void put_late(FILE *file, const char *name, const struct db_late_list *la
     fputs("]", file);
 }
 
+static void put_kept(FILE *file, const struct db_sampler *s)
+{
+    fputs(",\"samples\":[", file);
+    for (const int64_t *each = s->room; each < s->kept; each++)
+        fprintf(file, "%s%" PRId64, each > s->room ? "," : "", *each);
+    fputs("]", file);
+}
+
 static void put_thread(FILE *file, const struct place *p)
 {
     const struct db_sampler *s = p->sampler;
@@ -308,6 +320,8 @@ static void put_thread(FILE *file, const struct place *p)
     put_histogram(file, "gaps", &s->gaps);
     put_late(file, "late_times", &s->late_times);
     put_late(file, "late_gaps", &s->late_gaps);
+    if (s->room)
+        put_kept(file, s);
     fputs("}", file);
 }
 
@@ -369,6 +383,8 @@ static const char *prepare(struct sampled *all, const struct options *o)
         return "there is no such primitive";
     if (!o->out || o->seconds_ns == 0)
         return "--out and --seconds-ns are needed";
+    if (o->sampling.keep && (o->sampling.count == 0 || o->sampling.count > MAX_KEPT))
+        return "--keep needs a --count that memory holds";
     if (!find_variant(primitive, o->sampling.variant, &all->run.variant))
         return "the primitive has no such variant";
     if (primitive->group && o->cpu_count % primitive->group)
@@ -396,6 +412,9 @@ static const char *prepare(struct sampled *all, const struct options *o)
         s->run = &all->run;
         empty(&s->times);
         empty(&s->gaps);
+        s->room = o->sampling.keep ? port_map(all->run.count * sizeof *s->room, 0) : NULL;
+        if (o->sampling.keep && !s->room)
+            return "there is not enough memory";
     }
     int error = primitive->create ? primitive->create(&all->run) : 0;
     return error ? strerror(error) : NULL;

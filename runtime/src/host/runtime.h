@@ -43,6 +43,7 @@ struct sampling_options {
     int64_t size, amount, work, count;
     uint32_t batch;
     uint32_t second_priority; /* of the second of a pair; 0: as the first */
+    bool keep;                /* every sample, in order: needs a count */
 };
 
 struct options {

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
 from deadbeat.model.conclusion import VERDICTS, Judgement
+from deadbeat.model.words import loud
 from deadbeat.report.document import Lines, Part, Remark, Remarks, Subsection, Table, counted, said
 
 #: What stands for `Evidence.holds`.
@@ -14,15 +15,17 @@ _HOLDS = {True: "yes", False: "no", None: "not told"}
 
 
 def counted_verdicts(judgements: Sequence[Judgement]) -> str:
-    """``Of 4 published statements: 3 confirmed, 1 depends.``"""
-    counts = Counter(each.verdict for each in judgements)
+    """``Of 4 published statements: 3 confirmed, 1 depends.`` What is needed is not said."""
+    counts = Counter(each.verdict.partition(":")[0] for each in judgements)
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
     return f"Of {counted(len(judgements), 'published statement')}: {words}."
 
 
 def verdict_text(judgement: Judgement) -> str:
-    """``depends on ties``."""
-    return judgement.verdict + (f" on {', '.join(judgement.on)}" if judgement.on else "")
+    """``depends on ties (SIMULATED)``."""
+    on = f" on {', '.join(judgement.on)}" if judgement.on else ""
+    labels = f" ({', '.join(loud(judgement.labels))})" if judgement.labels else ""
+    return f"{judgement.verdict}{on}{labels}"
 
 
 def held_text(judgement: Judgement) -> str:
@@ -30,12 +33,16 @@ def held_text(judgement: Judgement) -> str:
     return f"holds in {held} of {len(judgement.evidence)} variants"
 
 
+def _begun(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def conclusion_parts(judgement: Judgement) -> tuple[Part, ...]:
     """The verdict, what confirmed means, and the figures of every variant."""
     held = f" {held_text(judgement).capitalize()}." if judgement.verdict in VERDICTS else ""
     said_of = Remark(
         kind=judgement.verdict.partition(":")[0].replace(" ", "-"),
-        label=verdict_text(judgement).capitalize(),
+        label=_begun(verdict_text(judgement)),
         text=f"{judgement.conclusion.says}.",
         detail=f"Confirmed means: {judgement.conclusion.confirmed}.{held}",
     )
@@ -86,6 +93,7 @@ def plain_conclusions(judgements: Sequence[Judgement]) -> list[dict[str, object]
             "confirmed_means": item.conclusion.confirmed,
             "verdict": item.verdict,
             "on": list(item.on),
+            **({"labels": list(loud(item.labels))} if item.labels else {}),
             "evidence": [
                 {"variant": one.variant, "holds": one.holds, "figures": one.figures}
                 for one in item.evidence

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from xml.parsers import expat
 
 from attrs import field, frozen
@@ -103,8 +103,16 @@ class _Test:
 
 
 _HEAP = "heap"
-_ALLOC: Mapping[str, rules.Rule] = {"allocsize": _Size(), "memtype": _Word(_MEMORIES), "memsize": _Size()}
-_COPY: Mapping[str, rules.Rule] = {"allocsize": _Size(), "memtype": _Word((_HEAP,)), "memsize": _Size()}
+_ALLOC: Mapping[str, rules.Rule] = {
+    "allocsize": _Size(),
+    "memtype": _Word(_MEMORIES),
+    "memsize": _Size(),
+}
+_COPY: Mapping[str, rules.Rule] = {
+    "allocsize": _Size(),
+    "memtype": _Word((_HEAP,)),
+    "memsize": _Size(),
+}
 #: In the order in which a name is looked up.
 TESTS = (
     _Test(
@@ -164,6 +172,8 @@ class RtsjArguments:
     app: str
     test: _Test
     values: Mapping[str, Any]
+    #: What runs it, where nobody says.
+    runtimes: ClassVar[str] = "jvm"
 
     @property
     def memory(self) -> str:
