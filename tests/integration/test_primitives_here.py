@@ -88,10 +88,10 @@ def test_pairs_go_round_with_the_priorities_that_were_asked_for(
 def test_a_number_of_samples_ends_a_run_before_its_time(engine: HardwarePrimitives) -> None:
     # more threads than CPUs under FIFO: one after the other has all of its own
     case = PrimitiveCase("copy", "", 64, "all", threads=3 * len(CPUS))
-    found = run(engine, case, count=1000, seconds=20.0)
+    found = run(engine, case, samples=1000, seconds=20.0)
     assert [thread.times.total for thread in found.threads] == [1000] * len(found.threads)
     assert found.measured_ns < 20 * 10**9
-    fired = run(engine, PrimitiveCase("event", "pipe", 0, "same"), count=50, seconds=20.0)
+    fired = run(engine, PrimitiveCase("event", "pipe", 0, "same"), samples=50, seconds=20.0)
     assert [thread.times.total for thread in fired.threads] == [50]
 
 
@@ -104,13 +104,13 @@ def test_a_thread_that_has_no_turn_is_told(engine: HardwarePrimitives) -> None:
     found = run(engine, pairs)
     assert len(found.threads) == len(CPUS)
     assert [each.id for each in found.problems] == ["no-turn"]
-    counted = run(engine, evolve(pairs, threads=128), count=100, seconds=20.0)
+    counted = run(engine, evolve(pairs, threads=128), samples=100, seconds=20.0)
     assert [thread.times.total for thread in counted.threads] == [100] * 128
 
 
 def test_work_between_samples_lies_in_the_gaps(engine: HardwarePrimitives) -> None:
     case = PrimitiveCase("copy", "", 64, "one")
-    idle, busy = run(engine, case, count=200), run(engine, case, count=200, work=20_000)
+    idle, busy = run(engine, case, samples=200), run(engine, case, count=200, work=20_000)
     # a round takes a cycle at least: 20,000 of them 2 us and more at any clock below 10 GHz
     medians = [each.threads[0].gaps.quantile(500_000) or 0 for each in (idle, busy)]
     assert medians[1] > 2000 > medians[0]

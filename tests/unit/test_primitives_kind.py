@@ -81,7 +81,7 @@ def test_what_cannot_be_run_is_refused_with_its_reason() -> None:
 def test_more_threads_than_cpus_that_spin_are_a_live_lock_under_a_fixed_priority(
     policy: str,
 ) -> None:
-    typed = {"tests": "lock:tas", "placements": "all", "policy": policy, "count": "9"}
+    typed = {"tests": "lock:tas", "placements": "all", "policy": policy, "samples": "9"}
     runs, refused = cases(asked(threads="2,3", **typed), TWO)
     assert [case.threads for case in runs] == [2]
     assert f"spin under {policy.upper()}" in refused["lock-tas-all-x3"]
@@ -91,8 +91,8 @@ def test_threads_that_never_wait_have_turns_or_a_number_of_samples() -> None:
     typed = {"tests": "copy,sleep", "placements": "all", "threads": "4", "sizes": "64"}
     runs, refused = cases(asked(**typed), TWO)
     assert [case.test for case in runs] == ["sleep"]
-    assert "give --count, or --policy rr" in refused["copy-64-all-x4"]
-    for more in ({"count": "9"}, {"policy": "rr"}, {"policy": "other"}):
+    assert "give --samples, or --policy rr" in refused["copy-64-all-x4"]
+    for more in ({"samples": "9"}, {"policy": "rr"}, {"policy": "other"}):
         assert not cases(asked(**typed, **more), TWO)[1]
 
 
@@ -102,7 +102,7 @@ def test_pairs_of_a_cpu_have_turns_or_a_number_of_events() -> None:
     # on two CPUs, the third pair is the second of its CPU
     assert list(refused) == ["event-futex-same-x3"]
     assert "the first pair of a CPU has it to the end" in refused["event-futex-same-x3"]
-    for more in ({"count": "9"}, {"policy": "rr"}, {"period": "1ms"}):
+    for more in ({"samples": "9"}, {"policy": "rr"}, {"period": "1ms"}):
         assert not cases(asked(placements="same", **typed, **more), TWO)[1]
 
 

@@ -188,9 +188,9 @@ def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> 
         yield f"threads that spin under {fixed} on one CPU wait for each other for ever"
     if case.placement == "both" and case.threads % 2:
         yield "half of the threads are of each group: give an even number"
-    if spec.policy == "fifo" and crowded and not (spec.count or _waits(case, spec)):
+    if spec.policy == "fifo" and crowded and not (spec.samples or _waits(case, spec)):
         first = "thread" if group == 1 else "pair"
-        yield f"the first {first} of a CPU has it to the end: give --count, or --policy rr"
+        yield f"the first {first} of a CPU has it to the end: give --samples, or --policy rr"
     held = held_bytes(case, len(threads)) * (1 if is_native(case.runtime) else HEAP_TIMES)
     if held > MEMORY_LIMIT:
         yield f"holds {held / 2**30:.1f} GiB at once, more than 4 GiB"

@@ -145,7 +145,7 @@ def options_of(spec: PrimitivesSpec, key: PrimitiveKey, topology: Topology) -> d
         "--variant": case.variant,
         "--size": str(case.size or ""),
         "--work": str(spec.work or ""),
-        "--count": str(spec.count or ""),
+        "--count": str(spec.samples or ""),
     }
     kept = {"--keep": "1"} if spec.keep else {}
     return options | kept | {name: word for name, word in more.items() if word}

@@ -255,9 +255,9 @@ class PrimitivesSpec:
         "Rounds of an empty loop between two samples.",
         default=0,
     )
-    count: int | None = keyed(
+    samples: int | None = keyed(
         rules.Whole(1, 10**12),
-        "--count N",
+        "--samples N",
         "Samples of each thread; a run ends when all have them, or with its time.",
         default=None,
     )
