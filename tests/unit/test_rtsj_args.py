@@ -51,7 +51,7 @@ def test_the_file_of_the_thesis_is_read_as_it_is() -> None:
         "threads": [10],
         "policy": "rr",
         "priority": 30,
-        "count": 10_000,
+        "samples": 10_000,
         "work": 1000,
         "handlers": ["equal"],
         "seconds": 10,

@@ -81,7 +81,7 @@ class Measuring:
     file: click.Option = FILE
     machine: Sequence[click.Option] = (SIMULATED,)
     fail_on: Mapping[str, str] = {}
-    adjust: Callable[[Layer, dict[str, Any]], None] = lambda layer, options: None
+    adjust: Callable[[Layer, dict[str, object]], None] = lambda layer, options: None
 
     def values(self) -> tuple[Row, ...]:
         """Options of the specification."""
@@ -223,7 +223,7 @@ def _program(layer: Layer, options: Mapping[str, object]) -> None:
         raise UsageError("no program is named", "deadbeat run -- ./program ARGUMENT")
 
 
-def _primitives(layer: Layer, options: dict[str, Any]) -> None:
+def _primitives(layer: Layer, options: dict[str, object]) -> None:
     """What a file of arguments says, where no option does."""
     file = options["arguments"]
     if file is not None:

@@ -15,43 +15,43 @@ _SOURCE = (
 _HERE = "Here each runtime stands for itself; external:NAME is a real-time JVM of yours."
 _THREADS = "16 threads under SCHED_FIFO 30, round robin over all CPUs"
 #: Runs end with their count; these are for what would not.
-_LAYER: Mapping[str, Any] = {"seconds": 3, "allocators": "libc"}
+_LAYER: Mapping[str, object] = {"seconds": 3, "allocators": "libc"}
 _KILOBYTES = ",".join(f"{size}K" for size in range(1, 11))
 
-_ALLOC: Mapping[str, Any] = {
+_ALLOC: Mapping[str, object] = {
     "tests": "alloc:heap,alloc:ring",
     "sizes": _KILOBYTES,
     "placements": "all",
     "threads": 16,
-    "count": 2000,
+    "samples": 2000,
 }
-_COPY: Mapping[str, Any] = {**_ALLOC, "tests": "copy"}
+_COPY: Mapping[str, object] = {**_ALLOC, "tests": "copy"}
 
 
-def _shared(shares: str, count: int) -> Mapping[str, Any]:
+def _shared(shares: str, samples: int) -> Mapping[str, object]:
     return {
         "tests": "copy_shared",
         "shares": shares,
         "placements": "cache",
         "threads": 16,
-        "count": count,
+        "samples": samples,
     }
 
 
 #: A copy of the whole cache takes a thousand times what one of its thousandth part does.
 _SHARED = (_shared("1,2,4", 40), _shared("8,16,32", 400), _shared("64,128,256,512,1024", 4000))
-_EVENT: Mapping[str, Any] = {
+_EVENT: Mapping[str, object] = {
     "tests": "event:condvar,event:monitor",
     "placements": "same",
     "threads": "8,16,32,64,128",
     "handlers": "above,equal",
-    "count": 500,
+    "samples": 500,
 }
-_LOCK: Mapping[str, Any] = {
+_LOCK: Mapping[str, object] = {
     "tests": "lock:tas",
     "placements": "both",
     "threads": 4,
-    "count": 20_000,
+    "samples": 20_000,
 }
 
 _PAIRED = "by Student's 95 % interval over repeats"

@@ -194,8 +194,8 @@ def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> 
     held = held_bytes(case, len(threads)) * (1 if is_native(case.runtime) else HEAP_TIMES)
     if held > MEMORY_LIMIT:
         yield f"holds {held / 2**30:.1f} GiB at once, more than 4 GiB"
-    if spec.keep and (spec.count or 0) * len(threads) > KEPT_LIMIT:
-        yield f"more than {KEPT_LIMIT:,} samples would be kept: give a smaller --count"
+    if spec.keep and (spec.samples or 0) * len(threads) > KEPT_LIMIT:
+        yield f"more than {KEPT_LIMIT:,} samples would be kept: give fewer --samples"
     if why := runtime_refusal(case, spec):
         yield why
 

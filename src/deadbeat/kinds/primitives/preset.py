@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -37,8 +37,8 @@ class PrimitivesPreset:
     name: str
     title: str
     about: str
-    layer: Mapping[str, Any]
-    parts: tuple[Mapping[str, Any], ...]
+    layer: Mapping[str, object]
+    parts: tuple[Mapping[str, object], ...]
     charts: tuple[Callable[[PrimitivesSummary], Iterator[Chart]], ...]
     conclusions: tuple[Conclusion[PrimitivesSummary], ...]
 

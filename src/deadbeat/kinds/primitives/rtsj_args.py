@@ -152,8 +152,12 @@ TESTS = (
 )
 
 
+#: Arguments by name, as their rules read them.
+_Values = Mapping[str, Any]
+
+
 @frozen
-class _Given:
+class _Argument:
     """An argument as it was written."""
 
     value: str
@@ -199,7 +203,7 @@ class RtsjArguments:
             "threads": [values["no_of_threads"]],
             "policy": values["scheduling_policy"],
             "priority": values["priority"],
-            "count": values["count"],
+            "samples": values["count"],
             "work": values["instr_load"],
             "handlers": ["equal"],
             "seconds": _SECONDS,
@@ -279,7 +283,7 @@ def _arguments(reader: _Reader, problems: list[Problem]) -> RtsjArguments | None
     return RtsjArguments(app=reader.app, test=test, values=values)
 
 
-def _together(values: Mapping[str, Any], given: Mapping[str, _Given]) -> Iterator[Problem]:
+def _together(values: _Values, given: Mapping[str, _Argument]) -> Iterator[Problem]:
     """What is wrong between arguments that are each right."""
     memory, area = values.get("memtype", _HEAP), values.get("memsize")
     if values["type_of_threads"] == "nh" and memory == _HEAP and "allocsize" in values:
@@ -301,7 +305,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.app, self.line = "", 0
-        self.given: dict[str, _Given] = {}
+        self.given: dict[str, _Argument] = {}
         self.problems: list[Problem] = []
         self._open: list[str] = []
         self._parser = expat.ParserCreate()
@@ -345,7 +349,7 @@ class _Reader:
             before = self.given[name].line
             self._add(name, f"given twice, first in line {before}", "leave one out")
         else:
-            self.given[name] = _Given(value, self._parser.CurrentLineNumber)
+            self.given[name] = _Argument(value, self._parser.CurrentLineNumber)
 
     def _add(self, name: str, found: str, hint: str) -> None:
         self.problems.append(Problem(self._where(shown(name)[1:-1]), found, hint))

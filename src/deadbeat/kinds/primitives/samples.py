@@ -41,7 +41,7 @@ def export(store: PrimitivesStore, folder: Path) -> list[Path]:
     keys = sorted(store.committed())
     found = [(key, samples) for key in keys if (samples := store.samples(key)) is not None]
     if not found:
-        hint = "measure with --keep and --count"
+        hint = "measure with --keep and --samples"
         raise UsageError(f"{store.path} holds no single samples", hint)
     with storing(folder):
         folder.mkdir(parents=True, exist_ok=True)

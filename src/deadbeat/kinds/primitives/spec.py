@@ -161,8 +161,8 @@ class PresetName:
 
 #: What a preset says.
 PRESET_KEYS = (
-    *("tests", "sizes", "placements", "threads", "handlers", "shares", "period", "work", "count"),
-    "batch",
+    *("tests", "sizes", "placements", "threads", "handlers", "shares", "period", "work"),
+    *("samples", "batch"),
 )
 
 
@@ -264,7 +264,7 @@ class PrimitivesSpec:
     keep: bool = keyed(
         rules.Flag(),
         "--keep",
-        "Keep every sample in its order, too; needs --count.",
+        "Keep every sample in its order, too; needs --samples.",
         default=False,
     )
     batch: int = keyed(
@@ -285,8 +285,8 @@ class PrimitivesSpec:
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong between its parameters."""
-        if self.keep and self.count is None and not self.preset:
-            yield Problem("keep", "of how many samples of a thread is not said", "give --count")
+        if self.keep and self.samples is None and not self.preset:
+            yield Problem("keep", "of how many samples of a thread is not said", "give --samples")
         fields = fields_dict(type(self)) if self.preset else {}
         for key in (each for each in PRESET_KEYS if each in fields):
             if getattr(self, key) != fields[key].default:
