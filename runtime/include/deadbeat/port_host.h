@@ -114,6 +114,7 @@ struct port_foreign {
     char **argv; /* the program and its arguments, then NULL */
     int64_t bound_ns;
     bool until_input_ends; /* the end of the caller's standard input asks it to end; it has none */
+    int fifo_priority;     /* of all its threads, unless they ask for another; 0: ordinary */
 };
 /* Runs it, with its output the caller's; it and all its descendants are gone when this returns, and
  * also when the caller is killed. SIGTERM, SIGINT and SIGHUP ask it to end, and end it a little later.

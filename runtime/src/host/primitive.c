@@ -358,7 +358,7 @@ static int put_result(const struct sampled *all, const struct place *places)
 /* --- the verb
  * ------------------------------------------------------------------------------------------------ */
 
-static const struct db_primitive *find_primitive(const char *name)
+const struct db_primitive *find_primitive(const char *name)
 {
     for (uint32_t i = 0; name && i < db_primitive_count; i++)
         if (strcmp(db_primitives[i]->name, name) == 0)
@@ -366,7 +366,7 @@ static const struct db_primitive *find_primitive(const char *name)
     return NULL;
 }
 
-static bool find_variant(const struct db_primitive *primitive, const char *name, uint32_t *variant)
+bool find_variant(const struct db_primitive *primitive, const char *name, uint32_t *variant)
 {
     if (!name)
         return true;

@@ -160,6 +160,11 @@ struct part {
 FILE *part_open(struct part *part, const char *path);
 /* 0 or an errno value, leaving no file on failure. */
 int part_close(struct part *part);
+struct db_primitive;
+/* NULL: there is none. */
+const struct db_primitive *find_primitive(const char *name);
+/* NULL names the first; false: it has none of that name. */
+bool find_variant(const struct db_primitive *primitive, const char *name, uint32_t *variant);
 struct db_histogram;
 /* ,"NAME":{...} as src/deadbeat/model/histogram.py reads it. */
 void put_histogram(FILE *file, const char *name, const struct db_histogram *histogram);

@@ -17,11 +17,12 @@ from deadbeat.kinds.primitives.engine import (
     PrimitiveEngine,
     SimulatedPrimitives,
 )
-from deadbeat.kinds.primitives.jvm import JvmPrimitives
+from deadbeat.kinds.primitives.foreign import ForeignPrimitives
 from deadbeat.kinds.primitives.pool import NATIVE, is_native, primitives
 from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.results import FOLDERS, PrimitivesStore, summarise
 from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
+from deadbeat.kinds.primitives.runtimes import jvm_words
 from deadbeat.kinds.primitives.samples import export
 from deadbeat.kinds.primitives.so_far import PrimitivesSoFar
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
@@ -37,7 +38,7 @@ def _engine(asked: Begin) -> PrimitiveEngine:
         refuse_made_up(asked.target or asked.cross, "--simulated")
         return SimulatedPrimitives()
     target = asked.held.enter_context(closing(open_target(asked.target)))
-    return JvmPrimitives(HardwarePrimitives(target, cross=asked.cross), target)
+    return ForeignPrimitives(HardwarePrimitives(target, cross=asked.cross), target)
 
 
 def _not_installed(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
@@ -59,28 +60,28 @@ def _wanted(asked: Begin) -> PrimitivesSpec:
 _COLLECTORS = ("G1", "Z")
 
 
-def _runtimes(asked: Begin, engine: PrimitiveEngine, wanted: PrimitivesSpec) -> tuple[str, ...]:
-    """Each with its version; of a preset the newest JVM with two collectors, if there is one."""
+def _probed(asked: Begin, engine: PrimitiveEngine, wanted: PrimitivesSpec) -> PrimitivesSpec:
+    """Each runtime in full; of a preset the newest JVM with two collectors, if there is one."""
     unsaid = "runtimes" not in {**asked.written, **asked.typed}
     if not (wanted.preset and unsaid):
-        return engine.runtimes(wanted.runtimes)
+        return engine.probed(wanted)
     try:
-        (found,) = engine.runtimes(("jvm",))
+        newest = jvm_words(engine.probed(evolve(wanted, runtimes=("jvm",))).runtimes[0])
     except UsageError as error:
         asked.say(f"native programs alone: {error.message}")
-        return engine.runtimes((NATIVE,))
-    jvms = tuple(f"{found.rpartition(':')[0]}:{each}" for each in _COLLECTORS)
-    return engine.runtimes((NATIVE, *jvms))
+        return engine.probed(wanted)
+    jvms = tuple(evolve(newest, collector=each).text for each in _COLLECTORS)
+    return engine.probed(evolve(wanted, runtimes=(NATIVE, *jvms)))
 
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of timed primitives, or finds the one to continue."""
     wanted = _wanted(asked)
     engine = _engine(asked)
-    runtimes = _runtimes(asked, engine, wanted)
+    runnable = _probed(asked, engine, wanted)
     allocators = engine.allocators(wanted.allocators)
     topology = engine.topology()
-    spec = resolved(evolve(wanted, runtimes=runtimes, allocators=allocators), topology)
+    spec = resolved(evolve(runnable, allocators=allocators), topology)
     platform, again = engine.describe(), asked.retry_invalid
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
     planned = plan(spec, topology)

@@ -63,6 +63,7 @@ class ThreadRun:
         samples: All of them in their order, where they are kept: beside the run, in `SAMPLES`.
         looked: Samples longer than ``watch_ns``, of which it was asked what happened meanwhile:
             so many were ``preempted``, ``migrated`` or ``waited`` for their CPU.
+        allocated_bytes: On the heap of its runtime, if that has one.
     """
 
     thread: int
@@ -78,6 +79,7 @@ class ThreadRun:
     gaps: Histogram
     late_times: tuple[LateSample, ...] = ()
     late_gaps: tuple[LateSample, ...] = ()
+    allocated_bytes: int | None = None
     samples: Integers | None = field(default=None, eq=False, repr=False)
 
 
@@ -90,14 +92,31 @@ class WarmUp:
 
 
 @frozen(kw_only=True)
+class MemoryFacts:
+    """Of a process; -1: the kernel does not say. ``faults``: of its pages, in the run."""
+
+    locked: bool
+    resident_bytes: int
+    locked_bytes: int
+    faults: int
+
+
+@frozen(kw_only=True)
 class RuntimeFacts:
-    """What a runtime says that it is; ``calls``: by what it calls the C library."""
+    """What a runtime says that it is.
+
+    Attributes:
+        calls: By what it calls the C library.
+        threads: How many of its threads the kernel has under which policy and priority.
+    """
 
     name: str
     version: str
     gc: str
     flags: str
     calls: str = ""
+    threads: tuple[tuple[str, int, int], ...] = ()
+    memory: MemoryFacts | None = None
 
 
 @frozen(kw_only=True)

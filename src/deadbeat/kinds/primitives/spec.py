@@ -11,7 +11,7 @@ from attrs import fields_dict, frozen
 
 from deadbeat.build.allocators import ALLOCATORS, LIBC
 from deadbeat.kinds.primitives.pool import NATIVE, variants_of
-from deadbeat.kinds.primitives.runtimes import Runtimes
+from deadbeat.kinds.primitives.runtimes import External, Externals, Runtimes
 from deadbeat.kinds.primitives.topology import PLACEMENTS
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, refuse
@@ -189,8 +189,14 @@ class PrimitivesSpec:
     runtimes: tuple[str, ...] = keyed(
         Runtimes(),
         "--runtimes LIST",
-        "What runs them: native; jvm, or jvm:VERSION:COLLECTOR with G1, Z, Shenandoah, ...",
+        "What runs them: native; jvm, or jvm:VERSION:COLLECTOR, and :whole for all its threads.",
         default=(NATIVE,),
+    )
+    external: tuple[External, ...] = keyed(
+        Externals(),
+        "--external NAME=COMMAND",
+        "A command that speaks the format of primitives: the runtime external:NAME.",
+        default=(),
     )
     allocators: tuple[str, ...] = keyed(
         AllocatorNames(),
