@@ -10,7 +10,6 @@ import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 
-from deadbeat.build.allocators import ALLOCATORS
 from deadbeat.kinds.primitives.cases import (
     PrimitiveCase,
     PrimitiveKey,
@@ -23,7 +22,7 @@ from deadbeat.kinds.primitives.pool import primitives
 from deadbeat.kinds.primitives.results import PrimitiveRun
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import topology_of
-from deadbeat.model.errors import RunError, UsageError
+from deadbeat.model.errors import BuildError, RunError
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
 
@@ -129,17 +128,39 @@ def test_a_program_has_the_allocator_that_it_is_called_after(engine: HardwarePri
     # it finds out itself which it has; a run of another is refused (see parsed())
     found = engine.allocators(())
     assert found[0] == "libc"
-    for name in found[1:]:
+    for name in (*found[1:], "tuned"):
         case = PrimitiveCase("alloc", "ring", 64, "one", f"native:{name}")
         assert run(engine, case).threads[0].times.total > 0
 
 
-def test_an_allocator_that_is_not_installed_is_named_with_its_package() -> None:
-    with closing(LocalTarget()) as target:
-        here = HardwarePrimitives(target)
-        for name in set(ALLOCATORS) - set(here.allocators(())):
-            with pytest.raises(UsageError, match=f"{name} is not installed"):
-                here.allocators((name,))
+@pytest.mark.parametrize("name", ["tlsf", pytest.param("mimalloc", marks=pytest.mark.slow)])
+def test_an_allocator_of_a_crate_serves_malloc(engine: HardwarePrimitives, name: str) -> None:
+    try:
+        engine.allocators((name,))
+    except BuildError as error:
+        pytest.skip(f"{error}: {error.hint}")
+    case = PrimitiveCase("alloc_cycle", "touch", 10240, "all", f"native:{name}")
+    assert all(each.times.total > 0 for each in run(engine, case, batch=100).threads)
+
+
+def test_what_is_touched_first_is_apart_from_what_each_sample_touches(
+    engine: HardwarePrimitives,
+) -> None:
+    # glibc maps an object of 1 MB each time unless it is told not to (mallopt(3)); a pool has its
+    # pages from the start
+    fresh = PrimitiveCase("alloc", "ring", 2**20, "one")
+    kept, pool = (
+        evolve(fresh, runtime="native:tuned"),
+        evolve(fresh, test="alloc_pool", variant="own"),
+    )
+    (first,), (second,), (third,) = (run(engine, case).threads for case in (fresh, kept, pool))
+    assert (first.minor_faults or 0) >= first.times.total
+    assert second.minor_faults == third.minor_faults == 0
+    assert (second.first_faults or 0) >= 64
+
+
+def test_a_run_says_that_its_memory_is_locked(engine: HardwarePrimitives) -> None:
+    assert run(engine, PrimitiveCase("clock", "", 0, "one")).memory_locked
 
 
 def test_what_it_cannot_do_it_says(engine: HardwarePrimitives) -> None:

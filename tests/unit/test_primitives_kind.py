@@ -271,6 +271,17 @@ def test_what_the_program_writes_is_kept_whole() -> None:
     assert cell_of(KEY.case, [parsed(written(resolution_ns=20), KEY, "now")]).resolved
 
 
+def test_page_faults_of_the_start_are_apart_from_those_while_it_was_measured() -> None:
+    plain = json.loads(written(memory_locked=False))
+    plain["threads"][0] |= {"first_faults": 300, "minor_faults": 5, "major_faults": 2}
+    run = parsed(json.dumps(plain), KEY, "now")
+    row = cell_of(KEY.case, [run, run])
+    assert (row.first_faults, row.faults, run.memory_locked) == (600, 14, False)
+    # a JVM does not know those of its threads
+    row = cell_of(KEY.case, [parsed(written(), KEY, "now")])
+    assert (row.first_faults, row.faults) == (None, None)
+
+
 def test_of_a_batch_the_mean_is_shown() -> None:
     row = cell_of(KEY.case, [parsed(written(batch=100), KEY, "now")])
     assert row.quantile_ns(500_000) == 1.0

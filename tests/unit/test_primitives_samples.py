@@ -132,8 +132,8 @@ def test_the_thesis_own_arguments_become_its_files(
     monkeypatch.chdir(tmp_path)  # the file says ./datadir
     words = ("--args", GOLDEN / "args.xml", "--runtimes", "native", "--simulated", "--repeats", 2)
     assert shell("primitives", *words, "--runs", "runs") == 0
-    assert "alloc:budget of native" in capsys.readouterr().err
-    name = "alloc.budget.8.all.10.above.native.0002"
+    assert "alloc_pool:own of native" in capsys.readouterr().err
+    name = "alloc_pool.own.8.all.10.above.native.0002"
     lines = (tmp_path / "datadir" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == ",".join(f"Thread {number}" for number in range(1, 11))
     assert len(lines) == 1 + 500  # the made-up machine takes 500 at most

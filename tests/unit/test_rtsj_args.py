@@ -54,6 +54,7 @@ def test_the_file_of_the_thesis_is_read_as_it_is() -> None:
         "samples": 10_000,
         "work": 1000,
         "handlers": ["equal"],
+        "allocators": ["libc"],
         "seconds": 10,
         "keep": True,
         "sizes": [8],
@@ -68,8 +69,9 @@ def test_the_file_of_the_thesis_is_read_as_it_is() -> None:
         ("immortal", "jvm", ["alloc:immortal"]),
         ("heap", "jvm", ["alloc:heap"]),
         ("heap", "native", ["alloc:ring"]),
-        ("LT", "native", ["alloc:budget"]),
-        ("LT", "native,jvm:17:Z", ["alloc:budget", "alloc:lt"]),
+        ("LT", "native", ["alloc_pool:own"]),
+        ("VT", "native", ["alloc:budget"]),
+        ("LT", "native,jvm:17:Z", ["alloc_pool:own", "alloc:lt"]),
     ],
 )
 def test_a_type_of_memory_is_a_primitive_of_each_runtime(

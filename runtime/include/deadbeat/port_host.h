@@ -30,13 +30,15 @@ int port_move_thread(int thread, int cpu);
 /* Best-effort policies delay timers by a slack; this sets it to its minimum for the caller. */
 void port_minimal_timer_slack(void);
 
-/* --- time the scheduler took, of the calling thread ------------------------------------------ */
+/* --- time the scheduler took, and page faults, of the calling thread
+ * ------------------------------------------ */
 
 struct db_usage {
     int64_t cpu_ns;       /* CPU time of the thread */
     int64_t run_delay_ns; /* time spent ready but not running */
     uint32_t voluntary;   /* context switches */
     uint32_t involuntary;
+    uint32_t minor_faults, major_faults;
 };
 /* Opens what port_usage() reads; descriptor in *handle. */
 int port_usage_open(int *handle);

@@ -54,11 +54,10 @@ struct db_sampler {
     struct db_histogram times, gaps;
     /* for the harness */
     struct db_late_list late_times, late_gaps;
-    struct db_usage seen;
+    struct db_usage seen, began, ended; /* at the last look; at the ends of what counts */
     int usage, cpu, seen_cpu;
     uint64_t looked, preempted, migrated, waited;
     int64_t *room; /* samples that are kept, in order */
-    int64_t faults;
     int error;
     const char *why;
 };

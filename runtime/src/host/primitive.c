@@ -204,10 +204,12 @@ static void measure(struct db_sampler *s, const struct sampled *all)
     int64_t watch = WATCH_MEDIANS * median_of(&s->times);
     port_sleep_until_ns(all->run.start_ns);
     port_usage(s->usage, &s->seen, 1);
+    s->began = s->seen;
     s->seen_cpu = port_current_cpu();
     s->kept = s->room;
     s->kept_end = s->room ? s->room + all->run.count : NULL;
     run_for(s, all, all->run.count, watch > WATCH_LEAST_NS ? watch : WATCH_LEAST_NS, all->run.end_ns);
+    port_usage(s->usage, &s->ended, 1);
 }
 
 static void *sampler_main(void *argument)
@@ -304,6 +306,14 @@ static void put_kept(FILE *file, const struct db_sampler *s)
     fputs("]", file);
 }
 
+/* Of the thread: of what it touched first, before its first sample that counts, and since. */
+static void put_faults(FILE *file, const struct db_sampler *s)
+{
+    fprintf(file, ",\"first_faults\":%u,\"minor_faults\":%u,\"major_faults\":%u",
+            s->began.minor_faults + s->began.major_faults, s->ended.minor_faults - s->began.minor_faults,
+            s->ended.major_faults - s->began.major_faults);
+}
+
 static void put_thread(FILE *file, const struct place *p)
 {
     const struct db_sampler *s = p->sampler;
@@ -316,6 +326,7 @@ static void put_thread(FILE *file, const struct place *p)
             ",\"watch_ns\":%" PRId64,
             s->place, p->placed, policy, p->priority, s->looked, s->preempted, s->migrated, s->waited,
             s->watch_ns);
+    put_faults(file, s);
     put_histogram(file, "times", &s->times);
     put_histogram(file, "gaps", &s->gaps);
     put_late(file, "late_times", &s->late_times);
@@ -344,9 +355,10 @@ static int put_result(const struct sampled *all, const struct place *places)
         return errno;
     fprintf(file,
             "{\"version\":1,\"batch\":%u,\"clock_cost_ps\":%" PRId64 ",\"sample_cost_ps\":%" PRId64
-            ",\"resolution_ns\":%" PRId64 ",\"measured_ns\":%" PRId64 ",\"allocator\":\"%s\",\"threads\":[\n",
+            ",\"resolution_ns\":%" PRId64 ",\"measured_ns\":%" PRId64
+            ",\"allocator\":\"%s\",\"memory_locked\":%s,\"threads\":[\n",
             all->run.batch, clock_cost_ps(), all->sample_cost_ps, all->resolution_ns, measured_ns(all),
-            allocator_name());
+            allocator_name(), all->options->memory_locked ? "true" : "false");
     for (uint32_t i = 0; i < all->run.threads; i++) {
         fputs(i ? ",\n" : "", file);
         put_thread(file, &places[i]);

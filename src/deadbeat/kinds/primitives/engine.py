@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve, frozen
 
-from deadbeat.build.allocators import ALLOCATORS, LIBC, archive_of, lacking, link_words
+from deadbeat.build.allocators import LIBC, installed, link_words
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, placed
@@ -66,7 +66,7 @@ class PrimitiveEngine(ABC):
         """Those wanted; none: all that are installed.
 
         Raises:
-            UsageError: One of them is not to be had.
+            BuildError: One of them is not to be had.
         """
 
     @abstractmethod
@@ -101,11 +101,9 @@ class HardwarePrimitives(PrimitiveEngine):
         return spec
 
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
-        found = (LIBC, *(name for name in ALLOCATORS if archive_of(self._toolchain, name)))
         for name in wanted:
-            if name not in found:
-                raise UsageError(lacking(name), f"found: {', '.join(found)}")
-        return wanted or found
+            link_words(self._toolchain, name)
+        return wanted or installed(self._toolchain)
 
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         started = datetime.now(UTC).isoformat()
@@ -202,6 +200,7 @@ def parsed(
             started=started,
             threads=threads,
             warm_up=warm_up,
+            memory_locked=plain.get("memory_locked"),
             runtime=_facts(plain["runtime"]) if "runtime" in plain else None,
             problems=(*_unsteady(warm_up), *_without_a_turn(each, group)),
             **numbers,

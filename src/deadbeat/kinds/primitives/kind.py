@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attrs import evolve
 
-from deadbeat.build.allocators import ALLOCATORS, lacking
+from deadbeat.build.allocators import others
 from deadbeat.executors.made import refuse_made_up
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
@@ -41,11 +41,12 @@ def _engine(asked: Begin) -> PrimitiveEngine:
     return ForeignPrimitives(HardwarePrimitives(target, cross=asked.cross), target)
 
 
-def _not_installed(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
+def _not_used(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
     native = (primitives()[key.case.test] for key in planned if is_native(key.case.runtime))
     if not any(each.allocators for each in native):
         return ""
-    return "; ".join(lacking(name) for name in ALLOCATORS if name not in spec.allocators)
+    left = others(spec.allocators)
+    return f"allocators that are not used unless --allocators names them: {left}" if left else ""
 
 
 def _wanted(asked: Begin) -> PrimitivesSpec:
@@ -87,7 +88,7 @@ def begin(asked: Begin) -> Begun:
     planned = plan(spec, topology)
     store = PrimitivesStore.open(place.path) if place.resumed else None
     left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
-    if not (wanted.allocators or asked.simulated) and (words := _not_installed(spec, planned)):
+    if not (wanted.allocators or asked.simulated) and (words := _not_used(spec, planned)):
         asked.say(words)
     for name, why in cases(spec, topology)[1].items():
         asked.say(f"{name} is not run: {why}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,9 @@ class ThreadRun:
         samples: All of them in their order, where they are kept: beside the run, in `SAMPLES`.
         looked: Samples longer than ``watch_ns``, of which it was asked what happened meanwhile:
             so many were ``preempted``, ``migrated`` or ``waited`` for their CPU.
+        first_faults: Page faults before the first sample that counts: what is touched once.
+            ``minor_faults``, ``major_faults``: While it was measured. None: the runtime does not
+            know its threads' own.
         allocated_bytes: On the heap of its runtime, if that has one.
     """
 
@@ -79,6 +82,9 @@ class ThreadRun:
     gaps: Histogram
     late_times: tuple[LateSample, ...] = ()
     late_gaps: tuple[LateSample, ...] = ()
+    first_faults: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
     allocated_bytes: int | None = None
     samples: Integers | None = field(default=None, eq=False, repr=False)
 
@@ -127,6 +133,7 @@ class PrimitiveRun:
         batch: Operations of a sample.
         clock_cost_ps: Of a reading. ``sample_cost_ps``: what keeping a sample takes beyond the two
             readings around it. ``resolution_ns``: between two readings that differ, at least.
+        memory_locked: Whether all pages stay in memory; None: the runtime does not lock them.
     """
 
     key: PrimitiveKey
@@ -139,6 +146,7 @@ class PrimitiveRun:
     threads: tuple[ThreadRun, ...]
     warm_up: WarmUp | None = None
     runtime: RuntimeFacts | None = None
+    memory_locked: bool | None = None
     problems: tuple[Finding, ...] = ()
     replaced: tuple[Replaced, ...] = ()
 
@@ -217,6 +225,7 @@ class PrimitiveCell:
         repeats: Their numbers. ``means_ns``, ``medians_ns``, ``p99s_ns``, ``maxima_ns``: of each.
         thread_means_ns: Of each repeat that of each thread; 0: it had no sample.
         worst: The longest sample, and the longest gap between two.
+        faults: Page faults of all threads while it was measured. ``first_faults``: Before.
         fairness: Jain's index of threads' samples, where they want one thing; of the worst repeat.
             1: all had as many, 1/n: one of n had all. ``most_share``: most by fewest.
     """
@@ -238,6 +247,8 @@ class PrimitiveCell:
     worst: LateSample | None
     fairness: float | None = None
     most_share: float | None = None
+    faults: int | None = None
+    first_faults: int | None = None
 
     @property
     def samples(self) -> int:
@@ -296,11 +307,16 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
             groups.setdefault(run.key.case, []).append(run)
     simulated = store.platform.kind == "simulated"
     other = ("SCHED_OTHER",) if spec.policy == "other" else ()
+    unlocked = any(run.memory_locked is False for run in runs)
     return PrimitivesSummary(
         name=store.path.name,
         spec=spec,
         done=len(runs),
-        labels=(*(("SIMULATED",) if simulated else ()), *other),
+        labels=(
+            *(("SIMULATED",) if simulated else ()),
+            *other,
+            *(("MEMORY_NOT_LOCKED",) if unlocked else ()),
+        ),
         findings=tuple(each for run in runs for each in run.problems),
         refused=cases(spec, topology_of(store.platform))[1],
         cells=tuple(cell_of(case, group) for case, group in sorted(groups.items())),
@@ -318,6 +334,12 @@ def mean_of(times: Histogram) -> float:
 def _fairness(counts: list[int]) -> float:
     """Jain, Chiu, Hawe: A quantitative measure of fairness, 1984."""
     return sum(counts) ** 2 / (len(counts) * sum(count**2 for count in counts))
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    """None where one is not known."""
+    known = list(counts)
+    return None if None in known else sum(filter(None, known))
 
 
 def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
@@ -347,4 +369,6 @@ def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
         worst=max(late, key=lambda sample: sample.value_ns, default=None),
         fairness=min(map(_fairness, counts)) if contends else None,
         most_share=max(max(each) / max(min(each), 1) for each in counts) if contends else None,
+        faults=_total(n for each in threads for n in (each.minor_faults, each.major_faults)),
+        first_faults=_total(each.first_faults for each in threads),
     )

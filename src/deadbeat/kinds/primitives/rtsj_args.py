@@ -14,6 +14,7 @@ from xml.parsers import expat
 
 from attrs import field, frozen
 
+from deadbeat.build.allocators import LIBC
 from deadbeat.kinds.primitives.pool import NATIVE
 from deadbeat.kinds.primitives.spec import ByteSizes, size_word
 from deadbeat.model import rules
@@ -118,7 +119,12 @@ TESTS = (
     _Test(
         words=("mem.alloc",),
         jvm={word: f"alloc:{word}" for word in _MEMORIES},
-        native={_HEAP: "alloc:ring", **dict.fromkeys(_MEMORIES[:3], "alloc:budget")},
+        native={
+            "heap": "alloc:ring",
+            "lt": "alloc_pool:own",
+            "vt": "alloc:budget",
+            "immortal": "alloc_pool:own",
+        },
         own=_ALLOC,
         optional=("memtype", "memsize"),
     ),
@@ -206,6 +212,7 @@ class RtsjArguments:
             "samples": values["count"],
             "work": values["instr_load"],
             "handlers": ["equal"],
+            "allocators": [LIBC],
             "seconds": _SECONDS,
             "keep": True,
         }
@@ -225,12 +232,11 @@ class RtsjArguments:
 
 _MEANS = {
     "heap": "memtype heap: the collected heap of a JVM; malloc of a native program",
-    "lt": "memtype LT: slices of memory that has all its pages, left as a whole; natively malloc"
-    " until the budget ends",
-    "vt": "memtype VT: an arena opened and closed in the sample; natively malloc until the budget"
-    " ends",
-    "immortal": "memtype immortal: slices that are never left; natively malloc until the budget"
-    " ends",
+    "lt": "memtype LT: slices of memory that has all its pages, left as a whole; natively blocks"
+    " of a pool that has them",
+    "vt": "memtype VT: an arena opened and closed in the sample; natively malloc of what is freed"
+    " as a whole",
+    "immortal": "memtype immortal: slices that are never left; natively blocks of a pool",
 }
 
 

@@ -201,7 +201,7 @@ class PrimitivesSpec:
     allocators: tuple[str, ...] = keyed(
         AllocatorNames(),
         "--allocators LIST",
-        "Allocators of native programs: libc,jemalloc,tcmalloc,mimalloc.  [those installed]",
+        "Allocators of native programs: libc,tuned,jemalloc,tcmalloc,mimalloc,tlsf.  [installed]",
         default=(),
     )
     placements: tuple[str, ...] = keyed(
