@@ -11,11 +11,11 @@ from attrs import frozen
 
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.specification import built, plain_of
-from deadbeat.report.charts import Chart
 
 if TYPE_CHECKING:
     from deadbeat.kinds.primitives.results import PrimitivesSummary
     from deadbeat.model.conclusion import Conclusion
+    from deadbeat.report.charts import Chart
 
 #: Where presets come from: modules with a tuple PRIMITIVES, imported when one is asked for.
 SOURCES = ("deadbeat_papers.runtimes",)
