@@ -7,11 +7,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 import deadbeat
 from deadbeat.catalog import load_catalog
+from deadbeat.compare.results import compare_results
+from deadbeat.compare.results import found as found_kind
 from deadbeat.kinds.channels.engine import SimulatedChannels, parsed, true_slowdown
 from deadbeat.kinds.channels.machine import VictimCaches, machine_of
+from deadbeat.kinds.channels.observe import COMPARABLE, ChannelMatrix, read_channels
 from deadbeat.kinds.channels.results import (
     ALONE,
     ASLEEP,
@@ -32,6 +36,7 @@ from deadbeat.kinds.channels.spec import (
     resolved,
 )
 from deadbeat.kinds.primitives.pool import primitives
+from deadbeat.model.comparison import Lineup
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.specification import plain_of, read
@@ -198,13 +203,20 @@ def by_cells(sizes: dict[str, float], *slow: tuple[str, str, float]) -> Interfer
     )
 
 
-#: ns a byte: 128K and 2M run in caches, 8M would fit the shared one, and is as slow as memory.
-COPIES = {"copy:128K": 0.02, "copy:2M": 0.05, "copy:8M": 0.19, "copy:32M": 0.2}
+#: ns a byte: up to 3M run in caches, 8M would fit the shared one, and is as slow as memory.
+COPIES = {
+    "copy:128K": 0.02,
+    "copy:512K": 0.05,
+    "copy:2M": 0.05,
+    "copy:3M": 0.05,
+    "copy:8M": 0.19,
+    "copy:32M": 0.2,
+}
 
 
 def test_a_cache_that_others_fill_is_found_by_what_a_byte_takes() -> None:
     found = levels(by_cells(COPIES))
-    assert (found.held, found.lost) == (2 * 2 * 1024**2, 2 * 8 * 1024**2)
+    assert (found.held, found.lost) == (2 * 3 * 1024**2, 2 * 8 * 1024**2)
     assert found.of(2 * 128 * 1024) == "core"
     assert found.of(3 * 1024**2) == "cache"
     assert found.of(20 * 1024**2) == "memory"
@@ -216,7 +228,8 @@ def test_a_cache_that_others_fill_is_found_by_what_a_byte_takes() -> None:
     [
         (("copy:8M", "copy:32M", 1.3), "copy:8M", "memory bandwidth"),
         (("copy:2M", "copy:32M", 1.3), "copy:2M", "room in the shared cache"),
-        (("copy:2M", "copy:2M", 1.3), "copy:2M", "bandwidth of the shared cache"),
+        (("copy:2M", "copy:2M", 1.3), "copy:2M", "room in the shared cache"),
+        (("copy:2M", "copy:512K", 1.3), "copy:2M", "bandwidth of the shared cache"),
         (("copy:128K", "copy:128K", 1.3), "copy:128K", "clock or power of the chip"),
         (
             ("copy:128K", "copy:32M", 1.3),
@@ -389,12 +402,45 @@ def test_from_the_command_to_the_page(tmp_path) -> None:
     assert (tmp_path / "interfere" / "report.html").is_file()
 
 
-def test_two_matrices_are_compared_cell_by_cell(tmp_path: Path) -> None:
-    rows = {}
-    for name, seed in (("one", 1), ("other", 2)):
-        done = deadbeat.interfere(
-            name=name, works="matmul:20,pipe:4", repeats=3, seed=seed, simulated=True, runs=tmp_path
-        )
-        rows[name] = {(r["victim"], r["aggressor"], r["place"]): r["value"] for r in done.rows}
-    assert rows["one"].keys() == rows["other"].keys()
-    assert len(rows["one"]) == 2 * 2 * 3
+def matrix(tmp_path: Path, name: str, seed: int, **asked: str) -> ChannelMatrix:
+    asked = {"works": "matmul:20,pipe:4@shared", "aggressors": "others"} | asked
+    deadbeat.interfere(
+        name=name, repeats=6, seed=seed, simulated=True, figures=False, runs=tmp_path, **asked
+    )
+    return read_channels(tmp_path / name)
+
+
+def test_matrices_are_compared_cell_by_cell(tmp_path: Path) -> None:
+    """Truth: alike, then the made-up machine with the object shared three times as slow."""
+    one, other = (matrix(tmp_path, name, seed) for seed, name in enumerate(("one", "other"), 1))
+    result = compare_results(COMPARABLE, Lineup(subjects=(one, other)))
+    assert result.verdict == "equal"
+    (metric,) = result.comparisons[0].metrics
+    assert {cell.group for cell in metric.cells} == {
+        f"{victim} beside {aggressor}"
+        for victim in ("matmul:20", "pipe:4@shared")
+        for aggressor in ("matmul:20", "pipe:4@shared")
+    }
+    slower = evolve(
+        other,
+        runs=tuple(
+            evolve(
+                run,
+                slots=tuple((*s[:5], 2 * s[5] if s[1] == s[2] == 1 else s[5]) for s in run.slots),
+            )
+            for run in other.runs
+        ),
+    )
+    result = compare_results(COMPARABLE, Lineup(subjects=(one, slower)))
+    assert result.verdict == "worse"
+    worse = [c for c in result.comparisons[0].metrics[0].cells if c.verdict == "worse"]
+    assert [cell.group for cell in worse] == ["pipe:4@shared beside pipe:4@shared"]
+    assert worse[0].effect == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_matrix_is_found_by_its_name_and_strange_ones_are_refused(tmp_path: Path) -> None:
+    one, _ = (matrix(tmp_path, name, seed) for seed, name in enumerate(("one", "other"), 1))
+    assert found_kind(tmp_path, "other") == (COMPARABLE, tmp_path / "other")
+    strange = matrix(tmp_path, "strange", 3, works="crc32:64")
+    with pytest.raises(UsageError, match="no pair in common"):
+        compare_results(COMPARABLE, Lineup(subjects=(one, strange)))

@@ -48,6 +48,7 @@ struct db_sampler {
     int64_t end_ns, watch_ns;               /* what takes longer is looked at */
     uint64_t left;                          /* samples that it may still take */
     int64_t *kept, *kept_end;               /* where the next one is kept, with --keep; the same: nowhere */
+    int64_t *room;                          /* where the first was */
     uint32_t place, batch;
     const struct db_sampling *run;
     void *own; /* the primitive's */
@@ -57,7 +58,6 @@ struct db_sampler {
     struct db_usage seen, began, ended; /* at the last look; at the ends of what counts */
     int usage, cpu, seen_cpu;
     uint64_t looked, preempted, migrated, waited;
-    int64_t *room; /* samples that are kept, in order */
     int error;
     const char *why;
 };
@@ -73,6 +73,9 @@ struct db_primitive {
     void (*run)(struct db_sampler *s);      /* until !db_goes_on(s) */
     void (*end)(struct db_sampler *s);
     const char *(*check)(const struct db_sampling *run); /* after: NULL, or what was not done */
+    /* Where all want one thing: how often a thread got it right after each of run->threads, and how often in
+     * a row at most; NULL: they do not. */
+    const uint32_t *(*turns)(const struct db_sampling *run, uint32_t place, uint32_t *longest_row);
 };
 
 extern const struct db_primitive *const db_primitives[];

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from deadbeat.kinds.channels.machine import CACHE, CORE, MEMORY
 from deadbeat.kinds.channels.results import InterfereSummary, Slowdown
-from deadbeat.kinds.channels.spec import SIBLING, SetWork
+from deadbeat.kinds.channels.spec import SIBLING, SetWork, placed
 
 #: A sweep whose byte takes this share of one from memory, or more, is served by memory.
 _FROM_MEMORY = 0.8
@@ -95,6 +95,12 @@ class VictimEvidence:
         """Whether it computes or copies, and its memory lives there."""
         return work.resource == "memory" and self.level(work) in wanted
 
+    def fit_together(self, aggressor: SetWork) -> bool:
+        """Whether the shared cache holds the memory of the victim and of all aggressors."""
+        beside = len(placed(self.found.spec, self.place, self.found.machine)) - 1
+        sizes = self.found.footprints
+        return sizes[self.victim] + beside * sizes[aggressor] <= self.levels.held
+
     def calls(self, work: SetWork) -> bool:
         """Whether it goes through the kernel, or an object of its own."""
         return work.resource != "memory" and not (work == self.victim and work.shared)
@@ -107,12 +113,13 @@ def _bandwidth(by: VictimEvidence) -> Slowdown | None:
 def _cache_room(by: VictimEvidence) -> Slowdown | None:
     if not by.memory(by.victim, CACHE) or _cache_bandwidth(by):
         return None
-    return by.beside(lambda a: by.memory(a, MEMORY))
+    return by.beside(lambda a: by.memory(a, CACHE, MEMORY) and not by.fit_together(a))
 
 
 def _cache_bandwidth(by: VictimEvidence) -> Slowdown | None:
-    both = by.memory(by.victim, CACHE)
-    return by.beside(lambda a: by.memory(a, CACHE)) if both else None
+    if not by.memory(by.victim, CACHE):
+        return None
+    return by.beside(lambda a: by.memory(a, CACHE) and by.fit_together(a))
 
 
 def _not_separable(by: VictimEvidence) -> Slowdown | None:
@@ -175,13 +182,13 @@ RULES = (
     ),
     SharingRule(
         resource="room in the shared cache",
-        when="its memory fits the shared cache; it is slowed by one whose memory does not, and by"
-        " none whose memory does",
+        when="its memory fits the shared cache; it is slowed by one that does not fit beside it,"
+        " and by none that does",
         shown=_cache_room,
     ),
     SharingRule(
         resource="bandwidth of the shared cache",
-        when="its memory fits the shared cache, and so does that of one that slows it",
+        when="its memory and that of one that slows it fit the shared cache together",
         shown=_cache_bandwidth,
     ),
     SharingRule(

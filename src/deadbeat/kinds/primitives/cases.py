@@ -168,6 +168,8 @@ def placed(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> Cpu
     if case.primitive.group == 1:
         return where.alone(case.placement, threads)
     pairs = where.pairs(case.placement)
+    if case.placement == "each":
+        return tuple(itertools.chain(*pairs))
     return tuple(cpu for i in range(threads or 1) for cpu in pairs[i % len(pairs)])
 
 
@@ -182,8 +184,8 @@ def _waits(case: PrimitiveCase, spec: PrimitivesSpec) -> bool:
 def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> Iterator[str]:
     threads, primitive = placed(case, spec, topology), case.primitive
     group = primitive.group
-    shared = len(set(threads)) < len(threads)
-    crowded = len(set(threads[::group])) < len(threads[::group])
+    shared = case.placement != "each" and len(set(threads)) < len(threads)
+    crowded = shared and len(set(threads[::group])) < len(threads[::group])
     if primitive.shares and not case.size:
         yield "the machine does not say how large its last-level cache is"
     if case.variant in primitive.spins and spec.policy != "other" and shared:

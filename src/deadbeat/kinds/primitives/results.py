@@ -63,6 +63,9 @@ class ThreadRun:
         samples: All of them in their order, where they are kept: beside the run, in `SAMPLES`.
         looked: Samples longer than ``watch_ns``, of which it was asked what happened meanwhile:
             so many were ``preempted``, ``migrated`` or ``waited`` for their CPU.
+        partner: CPU of the other of a pair.
+        after: How often it got what all want right after each thread. ``longest_row``: so often in
+            a row, at most.
         first_faults: Page faults before the first sample that counts: what is touched once.
             ``minor_faults``, ``major_faults``: While it was measured. None: the runtime does not
             know its threads' own.
@@ -82,6 +85,9 @@ class ThreadRun:
     gaps: Histogram
     late_times: tuple[LateSample, ...] = ()
     late_gaps: tuple[LateSample, ...] = ()
+    partner: int | None = None
+    after: tuple[int, ...] = ()
+    longest_row: int = 0
     first_faults: int | None = None
     minor_faults: int | None = None
     major_faults: int | None = None
