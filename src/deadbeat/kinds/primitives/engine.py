@@ -209,13 +209,14 @@ def parsed(
         threads = tuple(thread for thread in each if group == 1 or thread.times.total)
         numbers: dict[str, Any] = {name: int(plain[name]) for name in _NUMBERS}
         warm_up = WarmUp(**plain["warm_up"]) if "warm_up" in plain else None
+        facts = _facts(plain["runtime"]) if "runtime" in plain else None
         return PrimitiveRun(
             key=key,
             started=started,
             threads=threads,
             warm_up=warm_up,
-            memory_locked=plain.get("memory_locked"),
-            runtime=_facts(plain["runtime"]) if "runtime" in plain else None,
+            memory_locked=plain.get("memory_locked", _locked(facts)),
+            runtime=facts,
             problems=(*_unsteady(warm_up), *_without_a_turn(each, group)),
             **numbers,
         )
@@ -241,6 +242,10 @@ def _facts(plain: Any) -> RuntimeFacts:
         "memory": MemoryFacts(**plain["memory"]) if "memory" in plain else None,
     }
     return RuntimeFacts(**{**plain, **made})
+
+
+def _locked(facts: RuntimeFacts | None) -> bool | None:
+    return facts.memory.locked if facts and facts.memory else None
 
 
 def _check(threads: list[ThreadRun], wanted: tuple[Wanted, ...]) -> None:

@@ -139,7 +139,7 @@ class PrimitiveRun:
         batch: Operations of a sample.
         clock_cost_ps: Of a reading. ``sample_cost_ps``: what keeping a sample takes beyond the two
             readings around it. ``resolution_ns``: between two readings that differ, at least.
-        memory_locked: Whether all pages stay in memory; None: the runtime does not lock them.
+        memory_locked: Whether all pages stay in memory; None: the runtime does not say.
     """
 
     key: PrimitiveKey
