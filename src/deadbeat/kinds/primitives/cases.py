@@ -14,7 +14,7 @@ from deadbeat.kinds.primitives.pool import NATIVE, Primitive, is_native, primiti
 from deadbeat.kinds.primitives.preset import parts
 from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, does, runtime_refusal, usual
 from deadbeat.kinds.primitives.spec import PrimitivesSpec, size_word
-from deadbeat.kinds.primitives.topology import PAIRS, Cpus, Layout, Topology
+from deadbeat.kinds.primitives.topology import PAIRS, PLACEMENTS, Cpus, Layout, Topology
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import shown
 
@@ -141,7 +141,8 @@ def _sizes(
 def _places(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> list[str]:
     wanted = spec.placements or usual(runtime).placements
     if not wanted:
-        wanted = ("all",) if primitive.contends else ("one", *PAIRS)
+        wanted = tuple(PAIRS) if primitive.group == 2 else ("one",)
+        wanted = ("all",) if primitive.contends else wanted
     return [word for word in primitive.places if word in wanted]
 
 
@@ -168,7 +169,7 @@ def layout(spec: PrimitivesSpec, topology: Topology) -> Layout:
         cpus=spec.cpus or topology.cpus,
         topology=topology,
         groups=spec.groups,
-        beside_all="all" in spec.placements,
+        beside_all="all" in (spec.placements or PLACEMENTS),
     )
 
 

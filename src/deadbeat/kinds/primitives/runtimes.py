@@ -178,6 +178,7 @@ def _jvm_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
         (heap_fills, "a heap that nobody collects is full before a run ends"),
         (whole and spec.policy == "other", "a whole JVM is real-time under fifo and rr only"),
         (whole and spec.priority < 2, "its JVM has one priority less: give --priority 2 or more"),
+        (case.placement == "both", "all threads of a JVM want one lock"),
         (spec.keep, "a JVM keeps histograms and no single samples: leave --keep out"),
         (case.size > _ARRAY_LIMIT, "an array of Java holds less than 2 GiB"),
     )
