@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.tasks import Access, FragmentUse, TaskSet
-from deadbeat.predict.rates import Matrix, Work
-from deadbeat.predict.replay import UNKNOWN, ReplayTask
+from deadbeat.prediction.rates import Matrix, Work
+from deadbeat.prediction.replay import UNKNOWN, ReplayTask
 from deadbeat.synthesis.stream import Stream
 
 
@@ -66,6 +66,7 @@ def prepared(
                 deadline_ns=task.deadline_ns,
                 offset_ns=task.offset_ns,
                 uses=tuple(uses),
+                counts=task.critical,
             )
         )
     whole = sum(weights.values())
@@ -89,9 +90,12 @@ def copied(tasks: Sequence[ReplayTask], cores: int, seed: int) -> tuple[ReplayTa
 
 def scaled(tasks: Sequence[ReplayTask], factor: float) -> tuple[ReplayTask, ...]:
     """With periods, deadlines and offsets ``factor`` times as long."""
-    names = ("period_ns", "deadline_ns", "offset_ns")
-    changes: list[Mapping[str, int]] = [
-        {name: max(name != "offset_ns", round(getattr(task, name) * factor)) for name in names}
+    return tuple(
+        evolve(
+            task,
+            period_ns=max(1, round(task.period_ns * factor)),
+            deadline_ns=max(1, round(task.deadline_ns * factor)),
+            offset_ns=round(task.offset_ns * factor),
+        )
         for task in tasks
-    ]
-    return tuple(evolve(task, **change) for task, change in zip(tasks, changes, strict=True))
+    )

@@ -21,7 +21,11 @@ Slowdowns = Callable[[Mapping[int, int]], Mapping[int, float]]
 
 @frozen(kw_only=True)
 class ReplayTask:
-    """A task: ``uses`` of a job in order, (work, ns alone). Larger priorities are more urgent."""
+    """A task: ``uses`` of a job in order, (work, ns alone). Larger priorities are more urgent.
+
+    Attributes:
+        counts: Whether figures of the set are about it.
+    """
 
     core: int
     priority: int
@@ -29,6 +33,7 @@ class ReplayTask:
     deadline_ns: int
     offset_ns: int
     uses: tuple[tuple[int, float], ...]
+    counts: bool = True
 
     @property
     def cost_ns(self) -> float:

@@ -15,9 +15,12 @@ from functools import cached_property
 import numpy as np
 from attrs import field, frozen
 
-from deadbeat.predict.queueing import growth, queued
-from deadbeat.predict.replay import UNKNOWN
+from deadbeat.prediction.queueing import growth, queued, repairman
+from deadbeat.prediction.replay import UNKNOWN
 from deadbeat.stats.intervals import Interval
+
+#: A smaller excess says only that the two together ask for no more than there is.
+_SHOWS = 0.05
 
 
 @frozen(order=True)
@@ -29,8 +32,9 @@ class Work:
     shared: bool = False
 
     @property
-    def text(self) -> str:
-        return f"{self.fragment}:{self.size}" + "@shared" * self.shared
+    def kind(self) -> str:
+        """Without its size."""
+        return self.fragment + "@shared" * self.shared
 
 
 @frozen(kw_only=True)
@@ -81,9 +85,7 @@ class Matrix:
         exact = self.places.get(work)
         if exact is not None:
             return exact, True
-        alike = [
-            each for each in self.works if (each.fragment, each.shared) == (work.fragment, work.shared)
-        ]
+        alike = [each for each in self.works if each.kind == work.kind]
         if not alike:
             return UNKNOWN, False
         nearest = min(alike, key=lambda each: (abs(math.log(each.size / work.size)), each.size))
@@ -96,7 +98,8 @@ class Rates:
 
     Attributes:
         bend: -1, 0 or 1: every pair at the low end of its interval, as estimated, or at the high
-            end, where memory works may also hide a demand that two of them do not show.
+            end, where memory works may also hide a demand that so few of them do not show, and
+            cores that are in step an object that is held as long as they need not wait.
     """
 
     matrix: Matrix
@@ -125,12 +128,12 @@ class Rates:
             return 0.0
         hidden = 1.0 / (self.matrix.rivals + 1)
         own = self._alike(work)
-        if own > 0.0:
+        if own >= _SHOWS:
             return hidden * (1.0 + own)
         seen = [
             (1.0 + excess - hidden * (1.0 + self._alike(victim))) / self.matrix.rivals
             for (victim, aggressor), excess in self._excess.items()
-            if aggressor == work and excess > 0.0 and self._alike(victim) > 0.0
+            if aggressor == work and excess >= _SHOWS and self._alike(victim) >= _SHOWS
         ]
         if seen:
             return min(hidden, max(0.0, float(np.median(seen))))
@@ -151,8 +154,15 @@ class Rates:
         excess = self._through_memory(victim, computing)
         for meeting, rivals in self._objects(others):
             mean = sum(self._excess.get((victim, g), 0.0) * n for g, n in meeting) / rivals
-            excess += queued(1.0 + mean, rivals, measured=measured) - 1.0
+            pair = 1.0 + mean
+            if self.bend > 0 and self._same_object(victim, meeting[0][0]):
+                pair = max(pair, repairman(measured + 1, 1.0 / (measured + 1)))
+            excess += queued(pair, rivals, measured=measured) - 1.0
         return 1.0 + excess
+
+    def _same_object(self, victim: int, other: int) -> bool:
+        mine, theirs = self.matrix.works[victim], self.matrix.works[other]
+        return mine.shared and mine.kind == theirs.kind
 
     def _objects(
         self, others: Mapping[int, int]
@@ -174,6 +184,8 @@ class Rates:
         if sum(others.values()) <= measured:
             return sum(excesses[g] * n for g, n in others.items()) / measured
         worst = max(others, key=lambda g: (excesses[g], self._demand[g], g))
+        if not self._demand[victim] and not excesses[worst]:
+            return 0.0
         then = self._demand[victim] + measured * self._demand[worst]
         every = [self._demand[victim], *(self._demand[g] * n for g, n in others.items())]
         return (1.0 + excesses[worst]) * growth(every, then) - 1.0
