@@ -16,13 +16,9 @@ from attrs import evolve
 from common import report
 
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, resolved
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
-from deadbeat.kinds.primitives.spec import (
-    PrimitiveCase,
-    PrimitiveKey,
-    PrimitivesSpec,
-    resolved,
-)
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.histogram import from_counts
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
@@ -39,7 +35,7 @@ CPU = max(os.sched_getaffinity(0))
 def sample_cost(target: LocalTarget) -> None:
     """In many processes; each is the fastest of many turns within one."""
     engine = HardwarePrimitives(target)
-    spec = evolve(resolved(read(PrimitivesSpec, {}, {}), engine.cpus()), seconds=0.02)
+    spec = evolve(resolved(read(PrimitivesSpec, {}, {}), engine.machine()), seconds=0.02)
     key = PrimitiveKey(PrimitiveCase("clock", "", 0, "one"), 1)
     costs = [engine.run(spec, key).sample_cost_ps / 1000 for _ in range(10)]
     name = "cost of a sample above a bare loop with two clock reads"

@@ -3,7 +3,8 @@
  * sizes = true
  * group = 2
  * spins = [""]
- * placements = ["other"]
+ * placements = ["sibling", "cache", "far"]
+ * equal = true
  * amount = 64
  * allocators = true
  +++*/

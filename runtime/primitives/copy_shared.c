@@ -1,6 +1,6 @@
 /*+++
  * summary = "memcpy from one source that all threads read to a destination that only this thread has"
- * sizes = true
+ * shares = true
  * batches = true
  +++*/
 #include "deadbeat/primitive.h"

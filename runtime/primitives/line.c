@@ -3,7 +3,8 @@
  * variants = ["cas", "readwrite"]
  * group = 2
  * spins = ["cas", "readwrite"]
- * placements = ["other"]
+ * placements = ["sibling", "cache", "far"]
+ * equal = true
  * batches = true
  +++*/
 /* cas: both threads compare and swap one word. readwrite: each writes a line of its own and reads the

@@ -1,5 +1,6 @@
 /*+++
  * summary = "How late a thread wakes up that slept until a given moment, every 200 us"
+ * waits = true
  +++*/
 #include "deadbeat/primitive.h"
 

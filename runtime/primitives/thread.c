@@ -1,5 +1,6 @@
 /*+++
  * summary = "From pthread_create to the new thread's first instruction, on its creator's CPU"
+ * waits = true
  +++*/
 /* The creator waits for the thread to end before it makes the next: at most one lives. */
 #include "deadbeat/primitive.h"

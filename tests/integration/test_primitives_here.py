@@ -11,17 +11,18 @@ from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 
 from deadbeat.build.allocators import ALLOCATORS
-from deadbeat.kinds.primitives.engine import HardwarePrimitives
-from deadbeat.kinds.primitives.pool import primitives
-from deadbeat.kinds.primitives.results import PrimitiveRun
-from deadbeat.kinds.primitives.spec import (
+from deadbeat.kinds.primitives.cases import (
     PrimitiveCase,
     PrimitiveKey,
-    PrimitivesSpec,
     cases,
     placed,
     resolved,
 )
+from deadbeat.kinds.primitives.engine import HardwarePrimitives
+from deadbeat.kinds.primitives.pool import primitives
+from deadbeat.kinds.primitives.results import PrimitiveRun
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.kinds.primitives.topology import topology_of
 from deadbeat.model.errors import RunError, UsageError
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
@@ -29,7 +30,10 @@ from deadbeat.targets.local import LocalTarget
 pytestmark = pytest.mark.hardware
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
-SPEC = resolved(read(PrimitivesSpec, {}, {"seconds": "0.02", "sizes": "64,10K"}), CPUS)
+with closing(LocalTarget()) as local:
+    MACHINE = topology_of(HardwarePrimitives(local).describe())
+ASKED = read(PrimitivesSpec, {}, {"seconds": "0.02", "sizes": "64,10K"})
+SPEC = resolved(ASKED, MACHINE)
 
 
 @pytest.fixture(scope="module")
@@ -42,25 +46,74 @@ def run(engine: HardwarePrimitives, case: PrimitiveCase, **more: object) -> Prim
     return engine.run(evolve(SPEC, **more), PrimitiveKey(case, 1))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("case", cases(SPEC)[0], ids=lambda case: case.text)
+@pytest.mark.parametrize("case", cases(SPEC, MACHINE)[0], ids=lambda case: case.text)
 def test_every_case_has_samples_and_threads_are_where_they_should_be(
     engine: HardwarePrimitives, case: PrimitiveCase
 ) -> None:
     found = run(engine, case)
-    cpus = placed(case, CPUS)
+    cpus = placed(case, SPEC, MACHINE)
     primitive = primitives()[case.test]
-    above = primitive.group == 2 and not primitive.equal
     assert found.threads
     assert primitive.group == 2 or len(found.threads) == len(cpus)
     for thread in found.threads:
         assert thread.cpu == cpus[thread.thread]
-        priority = SPEC.priority + (above and thread.thread % 2)
+        priority = SPEC.priority + (primitive.handles and thread.thread % 2)
         assert (thread.policy, thread.priority) == ("fifo", priority)
         # every sample has the gap before it
         assert thread.times.total == thread.gaps.total > 0
         shown = max((late.value_ns for late in thread.late_times), default=0)
         # the longest is among those that are kept with their moment, if it was long at all
         assert shown == thread.times.max_ns or thread.times.max_ns <= thread.watch_ns
+
+
+#: Policy, threads or pairs, the handler beside its firer.
+WAYS = [("rr", 0, "above"), ("rr", 4, "equal"), ("fifo", 128, "equal"), ("fifo", 5, "equal")]
+
+
+@pytest.mark.parametrize(("policy", "threads", "handler"), WAYS)
+def test_pairs_go_round_with_the_priorities_that_were_asked_for(
+    engine: HardwarePrimitives, policy: str, threads: int, handler: str
+) -> None:
+    case = PrimitiveCase("event", "futex", 0, "same", threads=threads, handler=handler)
+    found = run(engine, case, policy=policy, seconds=0.1)
+    cpus = placed(case, SPEC, MACHINE)
+    assert [thread.thread for thread in found.threads] == [*range(1, len(cpus), 2)]
+    for thread in found.threads:
+        priority = SPEC.priority + (handler == "above")
+        assert (thread.policy, thread.priority) == (policy, priority)
+        assert thread.cpu == cpus[thread.thread]
+        assert thread.times.total > 0
+
+
+def test_a_number_of_samples_ends_a_run_before_its_time(engine: HardwarePrimitives) -> None:
+    # more threads than CPUs under FIFO: one after the other has all of its own
+    case = PrimitiveCase("copy", "", 64, "all", threads=3 * len(CPUS))
+    found = run(engine, case, samples=1000, seconds=20.0)
+    assert [thread.times.total for thread in found.threads] == [1000] * len(found.threads)
+    assert found.measured_ns < 20 * 10**9
+    fired = run(engine, PrimitiveCase("event", "pipe", 0, "same"), samples=50, seconds=20.0)
+    assert [thread.times.total for thread in fired.threads] == [50]
+
+
+def test_a_thread_that_has_no_turn_is_told(engine: HardwarePrimitives) -> None:
+    found = run(engine, PrimitiveCase("copy", "", 64, "one", threads=2))
+    assert sorted(bool(thread.times.total) for thread in found.threads) == [False, True]
+    assert [each.id for each in found.problems] == ["no-turn"]
+    # a handler above its firer is done before its firer could wait for it
+    pairs = PrimitiveCase("event", "futex", 0, "same", threads=2 * len(CPUS))
+    found = run(engine, pairs)
+    assert len(found.threads) == len(CPUS)
+    assert [each.id for each in found.problems] == ["no-turn"]
+    counted = run(engine, evolve(pairs, threads=128), samples=100, seconds=20.0)
+    assert [thread.times.total for thread in counted.threads] == [100] * 128
+
+
+def test_work_between_samples_lies_in_the_gaps(engine: HardwarePrimitives) -> None:
+    case = PrimitiveCase("copy", "", 64, "one")
+    idle, busy = run(engine, case, samples=200), run(engine, case, count=200, work=20_000)
+    # a round takes a cycle at least: 20,000 of them 2 us and more at any clock below 10 GHz
+    medians = [each.threads[0].gaps.quantile(500_000) or 0 for each in (idle, busy)]
+    assert medians[1] > 2000 > medians[0]
 
 
 def test_a_batch_is_one_sample(engine: HardwarePrimitives) -> None:

@@ -17,17 +17,18 @@ from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 
 from deadbeat.build.jvm import FOREIGN_JAVA, agent_jar, jdks
-from deadbeat.kinds.primitives.engine import HardwarePrimitives
-from deadbeat.kinds.primitives.jvm import JvmPrimitives, jdk_of
-from deadbeat.kinds.primitives.runtimes import COLLECTORS, jvm_words
-from deadbeat.kinds.primitives.spec import (
+from deadbeat.kinds.primitives.cases import (
     PrimitiveCase,
     PrimitiveKey,
-    PrimitivesSpec,
     cases,
     placed,
     resolved,
 )
+from deadbeat.kinds.primitives.engine import HardwarePrimitives
+from deadbeat.kinds.primitives.jvm import JvmPrimitives, jdk_of
+from deadbeat.kinds.primitives.runtimes import COLLECTORS, jvm_words
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.kinds.primitives.topology import topology_of
 from deadbeat.model.errors import RunError, UsageError
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
@@ -39,14 +40,15 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("mvn") is None, reason="Maven is not installed"),
 ]
 
-CPUS = tuple(sorted(os.sched_getaffinity(0)))
+with closing(LocalTarget()) as local:
+    MACHINE = topology_of(HardwarePrimitives(local).describe())
 NEWEST = f"jvm:{FOUND[0].feature if FOUND else 17}:G1"
 GOLDEN = Path(__file__).parents[1] / "golden" / "histogram-buckets.csv"
 
 
 def spec_of(runtime: str) -> PrimitivesSpec:
     given = {"seconds": "0.05", "sizes": "10K", "runtimes": runtime}
-    return resolved(read(PrimitivesSpec, {}, given), CPUS)
+    return resolved(read(PrimitivesSpec, {}, given), MACHINE)
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +59,13 @@ def engine() -> Iterator[JvmPrimitives]:
 
 
 #: Those on more CPUs take as long again.
-FEW = cases(evolve(spec_of(NEWEST), placements=("one", "other")))[0]
+FEW = cases(evolve(spec_of(NEWEST), placements=("one", "cache", "far")), MACHINE)[0]
 
 
 def check(engine: JvmPrimitives, case: PrimitiveCase) -> None:
     found = engine.run(spec_of(case.runtime), PrimitiveKey(case, 1))
     pair = case.test == "event"
-    cpus = placed(case, CPUS)
+    cpus = placed(case, spec_of(case.runtime), MACHINE)
     assert [thread.cpu for thread in found.threads] == list(cpus[1:] if pair else cpus)
     assert found.runtime is not None and found.warm_up is not None
     built, run = FOUND[0].feature, jdk_of(jvm_words(case.runtime)[0]).feature
@@ -99,7 +101,7 @@ def test_every_collector_that_starts_runs(
         engine.runtimes((runtime,))
     except UsageError as error:
         pytest.skip(str(error))
-    for case in cases(spec_of(runtime))[0]:
+    for case in cases(spec_of(runtime), MACHINE)[0]:
         check(engine, case)
 
 

@@ -6,23 +6,26 @@ import json
 import re
 
 import pytest
+from attrs import evolve
+from helpers.topologies import MIB, THREADS, XEON, flat
 
 import deadbeat
 from deadbeat.build.native import native_root
-from deadbeat.kinds.primitives.engine import parsed
-from deadbeat.kinds.primitives.pool import primitives
-from deadbeat.kinds.primitives.results import cell_of
-from deadbeat.kinds.primitives.spec import (
-    PLACEMENTS,
+from deadbeat.kinds.primitives.cases import (
     PrimitiveCase,
     PrimitiveKey,
-    PrimitivesSpec,
     cases,
     placed,
     plan,
     resolved,
 )
+from deadbeat.kinds.primitives.engine import parsed
+from deadbeat.kinds.primitives.pool import primitives
+from deadbeat.kinds.primitives.results import cell_of
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.kinds.primitives.topology import PLACEMENTS, Layout, Topology, topology_of
 from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.examples import example_platform
 from deadbeat.model.specification import plain_of, read
 
 
@@ -53,48 +56,181 @@ def test_what_is_asked_in_vain_is_named(asked: dict[str, str], said: str) -> Non
         read(PrimitivesSpec, {}, asked)
 
 
+TWO = flat(0, 1)
+
+
+def asked(topology: Topology = TWO, **typed: str) -> PrimitivesSpec:
+    return resolved(read(PrimitivesSpec, {}, typed), topology)
+
+
 def test_what_cannot_be_run_is_refused_with_its_reason() -> None:
-    _, refused = cases(resolved(read(PrimitivesSpec, {}, {"tests": "event:spin"}), (0, 1)))
+    _, refused = cases(asked(tests="event:spin", placements="same,cache"), TWO)
     assert list(refused) == ["event-spin-same"]
     assert "for ever" in refused["event-spin-same"]
     with pytest.raises(UsageError, match=r"holds 64\.0 GiB at once"):
-        resolved(
-            read(PrimitivesSpec, {}, {"tests": "alloc", "sizes": "1024M", "placements": "one"}),
-            (0, 1),
-        )
-    with pytest.raises(UsageError, match="needs two CPUs"):
-        resolved(read(PrimitivesSpec, {}, {"tests": "event", "placements": "other"}), (0,))
+        asked(tests="alloc", sizes="1024M", placements="one")
+    with pytest.raises(UsageError, match="no two cores of CPUs 0 share"):
+        asked(flat(0), tests="event", placements="cache")
     with pytest.raises(UsageError, match="there is no CPU 7"):
-        resolved(read(PrimitivesSpec, {}, {"cpus": "7"}), (0, 1))
+        asked(cpus="7")
+    with pytest.raises(UsageError, match="--groups: there is no CPU 7"):
+        asked(groups="0,1/7")
+
+
+@pytest.mark.parametrize("policy", ["fifo", "rr"])
+def test_more_threads_than_cpus_that_spin_are_a_live_lock_under_a_fixed_priority(
+    policy: str,
+) -> None:
+    typed = {"tests": "lock:tas", "placements": "all", "policy": policy, "samples": "9"}
+    runs, refused = cases(asked(threads="2,3", **typed), TWO)
+    assert [case.threads for case in runs] == [2]
+    assert f"spin under {policy.upper()}" in refused["lock-tas-all-x3"]
+
+
+def test_threads_that_never_wait_have_turns_or_a_number_of_samples() -> None:
+    typed = {"tests": "copy,sleep", "placements": "all", "threads": "4", "sizes": "64"}
+    runs, refused = cases(asked(**typed), TWO)
+    assert [case.test for case in runs] == ["sleep"]
+    assert "give --samples, or --policy rr" in refused["copy-64-all-x4"]
+    for more in ({"samples": "9"}, {"policy": "rr"}, {"policy": "other"}):
+        assert not cases(asked(**typed, **more), TWO)[1]
+
+
+def test_pairs_of_a_cpu_have_turns_or_a_number_of_events() -> None:
+    typed = {"tests": "event:futex", "threads": "1,2,3", "handlers": "above,equal"}
+    refused = cases(asked(placements="same,cache", **typed), TWO)[1]
+    # on two CPUs, the third pair is the second of its CPU
+    assert list(refused) == ["event-futex-same-x3"]
+    assert "the first pair of a CPU has it to the end" in refused["event-futex-same-x3"]
+    for more in ({"samples": "9"}, {"policy": "rr"}, {"period": "1ms"}):
+        assert not cases(asked(placements="same", **typed, **more), TWO)[1]
 
 
 def test_what_is_not_paced_is_not_run_as_if_it_were() -> None:
-    asked = {"tests": "event:park,event:futex", "runtimes": "native,jvm", "period": "1ms"}
-    runs, refused = cases(resolved(read(PrimitivesSpec, {}, asked), (0, 1)))
+    typed = {"tests": "event:park,event:futex", "runtimes": "native,jvm", "period": "1ms"}
+    runs, refused = cases(asked(placements="same", **typed), TWO)
     assert {case.runtime for case in runs} == {"native"}
     assert all("not paced" in why for why in refused.values())
 
 
 def test_threads_that_spin_may_share_a_cpu_where_none_is_real_time() -> None:
-    asked = {"tests": "event:spin", "policy": "other"}
-    assert not cases(resolved(read(PrimitivesSpec, {}, asked), (0, 1)))[1]
+    spec = asked(tests="event:spin", policy="other", placements="same")
+    assert not cases(spec, TWO)[1]
 
 
 def test_every_repeat_has_every_case_once_in_an_order_of_its_own() -> None:
-    spec = resolved(read(PrimitivesSpec, {}, {"repeats": "3"}), (0, 1, 2, 3))
-    keys, wanted = plan(spec), cases(spec)[0]
+    four = flat(0, 1, 2, 3)
+    spec = asked(four, repeats="3")
+    keys, wanted = plan(spec, four), cases(spec, four)[0]
     blocks = [[key.case for key in keys if key.repeat == repeat] for repeat in (1, 2, 3)]
     assert all(sorted(block) == sorted(wanted) for block in blocks)
     assert blocks[0] != blocks[1] != blocks[2]
-    assert plan(read(PrimitivesSpec, plain_of(spec))) == keys
-    assert {PrimitiveKey.parse(key.text) for key in keys} == set(keys)
+    assert plan(read(PrimitivesSpec, plain_of(spec)), four) == keys
 
 
-def test_a_pair_has_a_firer_and_a_handler() -> None:
-    case = PrimitiveCase("event", "futex", 0, "other")
-    assert placed(case, (0, 1, 2, 3)) == (0, 3)
-    assert placed(PrimitiveCase("event", "futex", 0, "same"), (0, 1)) == (1, 1)
-    assert placed(PrimitiveCase("copy", "", 64, "all"), (0, 1)) == (0, 1)
+def test_a_key_says_all_of_its_case() -> None:
+    more = {"groups": "0/1", "threads": "8,128", "handlers": "above,equal", "policy": "other"}
+    spec = asked(XEON, runtimes="native,jvm:25:G1", allocators="libc,jemalloc", **more)
+    keys = plan(spec, XEON)
+    assert {key.case.threads for key in keys} == {0, 8, 128}
+    assert {key.case.handler for key in keys} == {"above", "equal"}
+    assert [PrimitiveKey.parse(key.text) for key in keys] == keys
+    assert plan(read(PrimitivesSpec, plain_of(spec)), XEON) == keys
+    case = PrimitiveCase("event", "futex", 0, "same", "jvm:25:G1", 8, "equal")
+    assert PrimitiveKey(case, 1).text == "event.futex.0.same.8.equal.jvm-25-G1.0001"
+    assert case.text == "event-futex-same-x8-equal-jvm:25:G1"
+
+
+def test_the_topology_is_the_one_that_the_machine_describes() -> None:
+    def cache(level: int, kind: str, size: int, *cpus: int) -> dict[str, object]:
+        names = ("level", "type", "size_bytes", "shared_cpus")
+        return dict(zip(names, (level, kind, size, [*cpus]), strict=True))
+
+    own = [cache(1, "Data", 32768, 0), cache(1, "Instruction", 32768, 0)]
+    topology = {
+        "0": {"siblings": [0, 1], "caches": [*own, cache(2, "Unified", 4 * MIB, 0, 1)]},
+        "1": {"siblings": [0, 1], "caches": [cache(2, "Unified", 4 * MIB, 0, 1)]},
+        "2": {"siblings": "unknown: no such file", "caches": "unknown: cannot be read"},
+    }
+    platform = evolve(example_platform(3), details={"topology": topology})
+    assert topology_of(platform) == Topology(
+        cpus=(0, 1, 2), cores=((0, 1),), caches=((0, 1),), cache_bytes=4 * MIB
+    )
+    assert topology_of(example_platform(2)) == Topology(cpus=(0, 1))
+
+
+def test_threads_that_work_alone_are_placed_by_cache() -> None:
+    # the seed's own example: {0,2}, {1,3}, {4,6} or {5,7} share a cache, and {1,5} do not
+    xeon = Layout(cpus=XEON.cpus, topology=XEON)
+    assert xeon.alone("one") == (7,)
+    assert xeon.alone("cache") == (7, 5)
+    # as many of each: what is compared has as many threads
+    assert xeon.alone("apart", 2) == (0, 1) and len(xeon.alone("apart")) == 2
+    assert xeon.alone("both") == (7, 5, 0, 1)
+    assert xeon.alone("both", 8) == (7, 5, 7, 5, 0, 1, 4, 0)
+    assert xeon.alone("all", 16) == XEON.cpus * 2
+    # two sockets: one core of each thread comes first, and the groups have no CPU in common
+    threads = Layout(cpus=THREADS.cpus, topology=THREADS)
+    assert threads.alone("cache") == (7, 6)
+    assert threads.alone("apart") == (0, 2)
+    assert threads.alone("both") == (7, 6, 0, 2)
+
+
+def test_pairs_are_placed_by_core_and_cache() -> None:
+    threads = Layout(cpus=THREADS.cpus, topology=THREADS)
+    assert threads.pairs("same")[:2] == ((7, 7), (6, 6))
+    assert threads.pairs("sibling")[:4] == ((0, 4), (1, 5), (2, 6), (3, 7))
+    for one, two in threads.pairs("cache"):
+        assert THREADS.same_cache(one, two) and not THREADS.same_core(one, two)
+    assert not any(THREADS.same_cache(*pair) for pair in threads.pairs("far"))
+    for word in ("cache", "far", "sibling"):
+        first = threads.pairs(word)[:4]
+        assert len({cpu for pair in first for cpu in pair}) == 8
+    assert Layout(cpus=(0, 1), topology=flat(0, 1)).pairs("cache") == ((0, 1), (1, 0))
+
+
+def test_pairs_go_round() -> None:
+    case = PrimitiveCase("event", "futex", 0, "cache")
+    spec = asked(flat(0, 1, 2, 3))
+    assert placed(case, spec, flat(0, 1, 2, 3)) == (0, 3)
+    many = evolve(case, placement="same", threads=5)
+    assert placed(many, spec, flat(0, 1, 2, 3)) == (3, 3, 2, 2, 1, 1, 0, 0, 3, 3)
+    assert placed(PrimitiveCase("copy", "", 64, "all"), spec, flat(0, 1)) == (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("topology", "pairs", "word", "why"),
+    [
+        (flat(0, 1), True, "sibling", "no two of CPUs 0,1 are of one core"),
+        (flat(0, 1), True, "far", "no two of CPUs 0,1 are without a shared cache"),
+        (flat(0, 1), False, "apart", "no two of CPUs 0,1 are without a shared cache"),
+        (flat(0, 1), False, "cache", "the same as all: CPUs 0,1 share one last-level cache"),
+        (Topology(cpus=(0, 1)), True, "cache", "does not say which CPUs share a cache"),
+        (Topology(cpus=(0, 1)), True, "sibling", "does not say which CPUs share a core"),
+        (Topology(cpus=(0, 1), caches=((0,), (1,))), True, "cache", "no two cores"),
+        (Topology(cpus=(0, 1), caches=((0,), (1,))), False, "cache", "no other of CPUs 0,1"),
+        (Topology(cpus=(0, 1), caches=((0,), (1,))), False, "both", "too few for two groups"),
+        (flat(0), False, "all", "the same as one"),
+    ],
+)
+def test_a_place_that_is_not_there_is_told_with_its_reason(
+    topology: Topology, pairs: bool, word: str, why: str
+) -> None:
+    assert why in Layout(cpus=topology.cpus, topology=topology).lacking(word, pairs=pairs)
+
+
+def test_a_place_that_is_not_there_is_told_once() -> None:
+    _, refused = cases(asked(tests="event,copy"), TWO)
+    said = [name for name in refused if name.startswith(("pairs ", "threads "))]
+    assert sorted(said) == ["pairs far", "pairs sibling", "threads apart", "threads cache"]
+
+
+def test_the_shared_source_is_a_share_of_the_cache() -> None:
+    spec = asked(XEON, tests="copy_shared", shares="1,4,1024", placements="one")
+    assert [case.size for case in cases(spec, XEON)[0]] == [6 * MIB, 6 * MIB // 4, 6 * 1024]
+    unknown = Topology(cpus=(0, 1), caches=((0, 1),))
+    with pytest.raises(UsageError, match="does not say how large its last-level cache is"):
+        asked(unknown, tests="copy_shared", placements="one")
 
 
 def written(**more: object) -> str:
@@ -165,9 +301,9 @@ def test_fairness_is_that_of_jain_chiu_and_hawe() -> None:
 
 
 def test_alloc_is_timed_with_each_allocator_and_nothing_else_is() -> None:
-    asked = {"tests": "alloc:ring,copy", "sizes": "64", "allocators": "libc,jemalloc"}
-    spec = resolved(read(PrimitivesSpec, {}, asked), (0,))
-    keys = plan(spec)
+    typed = {"tests": "alloc:ring,copy", "sizes": "64", "allocators": "libc,jemalloc"}
+    spec = asked(flat(0), **typed)
+    keys = plan(spec, flat(0))
     assert {(key.case.test, key.case.runtime) for key in keys} == {
         ("alloc", "native"),
         ("alloc", "native:jemalloc"),
@@ -181,8 +317,8 @@ def test_alloc_is_timed_with_each_allocator_and_nothing_else_is() -> None:
 
 
 def test_a_switch_has_one_cpu_and_a_line_has_two() -> None:
-    wanted, _ = cases(resolved(read(PrimitivesSpec, {}, {"tests": "switch,line:cas"}), (0, 1)))
-    assert [case.text for case in wanted] == ["switch-same", "line-cas-other"]
+    wanted, _ = cases(asked(tests="switch,line:cas"), TWO)
+    assert [case.text for case in wanted] == ["switch-same", "line-cas-cache"]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", written(version=2), written(threads=[{}])])

@@ -7,30 +7,31 @@ import re
 from pathlib import Path
 
 import pytest
-from attrs import evolve
+from helpers.topologies import flat
 
 import deadbeat
 from deadbeat.build.jvm import jdks, jvm_sources
-from deadbeat.kinds.primitives.engine import parsed
-from deadbeat.kinds.primitives.pool import primitives, primitives_of
-from deadbeat.kinds.primitives.results import PrimitivesStore
-from deadbeat.kinds.primitives.runtimes import jvm_words
-from deadbeat.kinds.primitives.spec import (
+from deadbeat.kinds.primitives.cases import (
     PrimitiveCase,
     PrimitiveKey,
-    PrimitivesSpec,
     cases,
     plan,
     resolved,
 )
+from deadbeat.kinds.primitives.engine import parsed
+from deadbeat.kinds.primitives.pool import primitives, primitives_of
+from deadbeat.kinds.primitives.results import PrimitivesStore
+from deadbeat.kinds.primitives.runtimes import jvm_words
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import plain_of, read
 
 JVM = "jvm:25:G1"
+TWO = flat(0, 1)
 
 
 def asked(**typed: str) -> PrimitivesSpec:
-    return resolved(read(PrimitivesSpec, {}, typed), (0, 1))
+    return resolved(read(PrimitivesSpec, {}, typed), TWO)
 
 
 def test_every_class_has_the_variants_that_its_file_describes() -> None:
@@ -65,20 +66,22 @@ def test_words_of_a_runtime() -> None:
 
 def test_a_runtime_has_cases_of_what_it_has() -> None:
     spec = asked(runtimes=f"native,{JVM}", sizes="64", placements="one,same")
-    found = [case for case in cases(spec)[0] if case.runtime == JVM]
+    found = [case for case in cases(spec, TWO)[0] if case.runtime == JVM]
     assert [(case.test, case.variant) for case in found] == [
         ("alloc", "heap"), ("alloc", "arena"), ("alloc", "pool"), ("clock", ""), ("copy", ""),
         ("event", "park"), ("event", "monitor"),
     ]  # fmt: skip
     assert found[0].text == "alloc-heap-64-one-jvm:25:G1"
     native = asked(sizes="64", placements="one,same")
-    assert [case for case in cases(spec)[0] if case.runtime == "native"] == cases(native)[0]
+    assert [case for case in cases(spec, TWO)[0] if case.runtime == "native"] == cases(native, TWO)[
+        0
+    ]
 
 
 def test_what_a_runtime_cannot_do_is_refused_with_its_reason() -> None:
     words = "alloc,event:park,event:futex,syscall"
     spec = asked(runtimes="jvm:17:Epsilon", tests=words, sizes="64", placements="one,same")
-    assert cases(spec)[1] == {
+    assert cases(spec, TWO)[1] == {
         "alloc-heap-64-one-jvm:17:Epsilon": "a heap that nobody collects is full before a run ends",
         "alloc-arena-64-one-jvm:17:Epsilon": "arenas need Java 22",
         "event:futex": "not a primitive of jvm:17:Epsilon",
@@ -90,18 +93,11 @@ def test_what_a_runtime_cannot_do_is_refused_with_its_reason() -> None:
 
 def test_runs_of_all_runtimes_come_in_one_random_order() -> None:
     spec = asked(runtimes=f"native,{JVM}", sizes="64", repeats="2")
-    keys = plan(spec)
+    keys = plan(spec, TWO)
     assert {PrimitiveKey.parse(key.text) for key in keys} == set(keys)
     runtimes = [key.case.runtime for key in keys[: len(keys) // 2]]
     assert runtimes != sorted(runtimes) and set(runtimes) == {"native", JVM}
-    assert plan(read(PrimitivesSpec, plain_of(spec))) == keys
-
-
-def test_keys_of_before_there_were_runtimes_are_read() -> None:
-    case = PrimitiveCase("copy", "", 4096, "one")
-    assert PrimitiveKey.parse("copy..4096.one.0001") == PrimitiveKey(case, 1)
-    text = PrimitiveKey(evolve(case, runtime=JVM), 1).text
-    assert text == "copy..4096.one.jvm-25-G1.0001"
+    assert plan(read(PrimitivesSpec, plain_of(spec)), TWO) == keys
 
 
 def written(*, steady: bool) -> str:

@@ -25,8 +25,9 @@
 #define DB_PRIORITY_GUARDIAN 90
 #define DB_PRIORITY_HIGHEST 99
 
-/* FIFO: fixed priority, preemptive, no time slices. OTHER: whatever the system gives ordinary programs. */
-enum db_policy { DB_POLICY_OTHER = 0, DB_POLICY_FIFO = 1 };
+/* FIFO: fixed priority, preemptive, no time slices. RR: as FIFO, but equals take turns after a slice. OTHER:
+ * whatever the system gives ordinary programs. */
+enum db_policy { DB_POLICY_OTHER = 0, DB_POLICY_FIFO = 1, DB_POLICY_RR = 2 };
 
 /* --- time ----------------------------------------------------------------------------------- */
 

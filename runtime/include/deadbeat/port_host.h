@@ -13,7 +13,7 @@ int64_t port_realtime_ns(void);
 
 /* --- scheduling ----------------------------------------------------------------------------- */
 
-/* Gives the calling thread a policy and priority; FIFO priority 0 is an error. */
+/* Gives the calling thread a policy and priority; priority 0 of FIFO or RR is an error. */
 int port_set_policy(enum db_policy policy, int priority);
 /* Binds the calling thread to one CPU. */
 int port_set_cpu(int cpu);

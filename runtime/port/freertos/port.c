@@ -174,7 +174,7 @@ int port_start_thread(void *(*body)(void *), void *argument, enum db_policy poli
 {
     UBaseType_t level = freertos_level(policy, priority);
     struct thread *it = free_threads;
-    if (cpu != 0)
+    if (cpu != 0 || policy == DB_POLICY_RR) /* time slices are off */
         return EINVAL;
     if (it)
         free_threads = it->next_free;

@@ -13,13 +13,15 @@
 /* Fragments keep below 4 KiB of stack; thread start-up and signal frames need the rest. */
 #define STACK_BYTES (256 * 1024)
 
+static const int kinds[] = {
+    [DB_POLICY_OTHER] = SCHED_OTHER, [DB_POLICY_FIFO] = SCHED_FIFO, [DB_POLICY_RR] = SCHED_RR};
+
 /* By their numbers: musl's functions of these names refuse, because POSIX has them for processes and Linux
  * for threads. */
 int port_set_policy(enum db_policy policy, int priority)
 {
-    struct sched_param p = {.sched_priority = policy == DB_POLICY_FIFO ? priority : 0};
-    int kind = policy == DB_POLICY_FIFO ? SCHED_FIFO : SCHED_OTHER;
-    return syscall(SYS_sched_setscheduler, 0, kind, &p) == 0 ? 0 : errno;
+    struct sched_param p = {.sched_priority = policy == DB_POLICY_OTHER ? 0 : priority};
+    return syscall(SYS_sched_setscheduler, 0, kinds[policy], &p) == 0 ? 0 : errno;
 }
 
 int port_set_cpu(int cpu)
@@ -81,13 +83,13 @@ int port_start_thread(void *(*body)(void *), void *argument, enum db_policy poli
     pthread_attr_t attributes;
     cpu_set_t set;
     pthread_t id;
-    struct sched_param p = {.sched_priority = policy == DB_POLICY_FIFO ? priority : 0};
+    struct sched_param p = {.sched_priority = policy == DB_POLICY_OTHER ? 0 : priority};
     CPU_ZERO(&set);
     CPU_SET((size_t)cpu, &set);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-    pthread_attr_setschedpolicy(&attributes, policy == DB_POLICY_FIFO ? SCHED_FIFO : SCHED_OTHER);
+    pthread_attr_setschedpolicy(&attributes, kinds[policy]);
     pthread_attr_setschedparam(&attributes, &p);
     int error = create_bound(&id, &attributes, body, argument, &set);
     pthread_attr_destroy(&attributes);

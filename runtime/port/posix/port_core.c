@@ -116,13 +116,15 @@ int port_start_thread(void *(*body)(void *), void *argument, enum db_policy poli
                       uint64_t *thread)
 {
     struct birth birth = {.body = body, .argument = argument, .cpu = cpu};
-    struct sched_param p = {.sched_priority = policy == DB_POLICY_FIFO ? priority : 0};
+    static const int kinds[] = {
+        [DB_POLICY_OTHER] = SCHED_OTHER, [DB_POLICY_FIFO] = SCHED_FIFO, [DB_POLICY_RR] = SCHED_RR};
+    struct sched_param p = {.sched_priority = policy == DB_POLICY_OTHER ? 0 : priority};
     pthread_attr_t attributes;
     pthread_t id;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-    pthread_attr_setschedpolicy(&attributes, policy == DB_POLICY_FIFO ? SCHED_FIFO : SCHED_OTHER);
+    pthread_attr_setschedpolicy(&attributes, kinds[policy]);
     pthread_attr_setschedparam(&attributes, &p);
     int error = pthread_create(&id, &attributes, born, &birth);
     pthread_attr_destroy(&attributes);
@@ -151,8 +153,8 @@ int port_get_placement(int *policy, int *priority, int *cpu)
     int kind, error = pthread_getschedparam(pthread_self(), &kind, &p);
     if (error)
         return error;
-    *policy = kind == SCHED_FIFO ? DB_POLICY_FIFO : DB_POLICY_OTHER;
-    *priority = kind == SCHED_FIFO ? p.sched_priority : 0;
+    *policy = kind == SCHED_FIFO ? DB_POLICY_FIFO : kind == SCHED_RR ? DB_POLICY_RR : DB_POLICY_OTHER;
+    *priority = *policy == DB_POLICY_OTHER ? 0 : p.sched_priority;
     *cpu = bound_to();
     return 0;
 }

@@ -72,6 +72,15 @@ static const struct verb verbs[] = {{"serve", serve_sets},
                                     {"primitive", measure_primitive},
                                     {"interfere", measure_interference}};
 
+/* Task sets have fixed bands of priorities, whose equals take no turns. */
+static bool takes_policy(const struct verb *verb, const struct options *o)
+{
+    bool takes = o->policy != DB_POLICY_RR || verb->body == measure_primitive;
+    if (!takes)
+        fprintf(stderr, "--policy rr is for the verb primitive\n");
+    return takes;
+}
+
 static const struct verb *find_verb(const char *name)
 {
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
@@ -92,11 +101,11 @@ static int prepare_machine(struct options *o)
     /* where no policy above all priorities is to be had: nobody takes a CPU from an equal */
     int priority = (int)o->priority < DB_PRIORITY_HIGHEST ? (int)o->priority + 1 : DB_PRIORITY_HIGHEST;
     priority = priority > DB_PRIORITY_GUARDIAN ? priority : DB_PRIORITY_GUARDIAN;
-    if (o->policy == DB_POLICY_FIFO && (error = port_stand_above(0, priority)) != 0) {
+    if (o->policy != DB_POLICY_OTHER && (error = port_stand_above(0, priority)) != 0) {
         say("error", "realtime-refused", strerror(error));
         return EXIT_REFUSED;
     }
-    if (o->lock_memory && (error = port_lock_memory()) != 0 && o->policy == DB_POLICY_FIFO) {
+    if (o->lock_memory && (error = port_lock_memory()) != 0 && o->policy != DB_POLICY_OTHER) {
         say("error", "memory-lock-refused", strerror(error));
         return EXIT_REFUSED;
     }
@@ -108,7 +117,7 @@ static int prepare_machine(struct options *o)
 
 static int coordinate(const struct verb *verb, struct options *o)
 {
-    int error = o->policy == DB_POLICY_FIFO ? port_set_policy(DB_POLICY_FIFO, DB_PRIORITY_AGENT) : 0;
+    int error = o->policy != DB_POLICY_OTHER ? port_set_policy(DB_POLICY_FIFO, DB_PRIORITY_AGENT) : 0;
     port_lead_group();
     port_name_thread("db-main");
     port_allow_files();
@@ -164,7 +173,7 @@ int main(int count, char **words)
     if (once)
         once_defaults(&o);
     if (!verb || db_tables_version != DB_TABLES_VERSION || !parse_options(&o, count - 2, words + 2) ||
-        (once && !once_possible(&o))) {
+        (once && !once_possible(&o)) || !takes_policy(verb, &o)) {
         fprintf(stderr, usage, words[0], words[0]);
         return EXIT_USAGE;
     }

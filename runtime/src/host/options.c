@@ -75,6 +75,16 @@ static bool parse_move(struct injection *inject, const char *text)
     return true;
 }
 
+static bool parse_policy(enum db_policy *policy, const char *word)
+{
+    static const char *const words[] = {
+        [DB_POLICY_OTHER] = "other", [DB_POLICY_FIFO] = "fifo", [DB_POLICY_RR] = "rr"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], word) == 0)
+            return *policy = (enum db_policy)i, true;
+    return false;
+}
+
 static bool parse_text_option(struct options *o, const char *key, const char *value)
 {
     if (strcmp(key, "--cpus") == 0)
@@ -83,10 +93,8 @@ static bool parse_text_option(struct options *o, const char *key, const char *va
         return parse_cpus(o->rounds.normal_cpus, &o->rounds.normal_cpu_count, value);
     if (strcmp(key, "--visit") == 0)
         return parse_cpus(o->visit, &o->visit_count, value);
-    if (strcmp(key, "--policy") == 0) {
-        o->policy = strcmp(value, "fifo") == 0 ? DB_POLICY_FIFO : DB_POLICY_OTHER;
-        return o->policy == DB_POLICY_FIFO || strcmp(value, "other") == 0;
-    }
+    if (strcmp(key, "--policy") == 0)
+        return parse_policy(&o->policy, value);
     if (strcmp(key, "--inject-hog") == 0)
         return parse_hog(&o->inject, value);
     if (strcmp(key, "--inject-migrate") == 0)

@@ -20,6 +20,8 @@
 #define LEAD_NS (2 * DB_MILLISECOND)
 /* Samples before the first that counts, and how many of their medians make a long one. */
 #define WARM_UP 256
+#define WARM_UP_NS (20 * DB_MILLISECOND)
+#define WARM_UPS_NS (500 * DB_MILLISECOND)
 #define WATCH_MEDIANS 4
 #define WATCH_LEAST_NS 1000
 /* No more than one sample of so many is looked at: the next look begins later. */
@@ -95,9 +97,14 @@ void db_sample_late(struct db_sampler *s, int64_t begin_ns, int64_t took_ns, int
 
 /* --- one thread ----------------------------------------------------------------------------------------- */
 
+/* Only what was counted in: a thousand of them are emptied while their threads have the CPUs. */
 static void empty(struct db_histogram *h)
 {
-    memset(h, 0, sizeof *h);
+    if (h->total)
+        memset(&h->counts[db_bucket_of(h->min)], 0,
+               sizeof *h->counts * (db_bucket_of(h->max) - db_bucket_of(h->min) + 1));
+    h->sum = (struct db_wide){0};
+    h->total = 0;
     db_histogram_begin(h);
 }
 
@@ -234,6 +241,21 @@ static int priority_of(const struct options *o, const struct sampled *all, uint3
     return (int)(second && o->sampling.second_priority ? o->sampling.second_priority : o->priority);
 }
 
+/* Threads of one CPU warm up one after the other. */
+static int64_t warm_up_ns(const struct sampled *all)
+{
+    const struct options *o = all->options;
+    uint32_t sharing = 1;
+    for (uint32_t i = 0; i < o->cpu_count; i++) {
+        uint32_t same = 0;
+        for (uint32_t k = 0; k < o->cpu_count; k++)
+            same += o->cpus[k] == o->cpus[i];
+        sharing = same > sharing ? same : sharing;
+    }
+    int64_t most_ns = o->seconds_ns / 10 < WARM_UP_NS ? o->seconds_ns / 10 : WARM_UP_NS;
+    return most_ns * sharing < WARM_UPS_NS ? most_ns * sharing : WARM_UPS_NS;
+}
+
 static bool run_threads(struct sampled *all, struct place *places)
 {
     const struct options *o = all->options;
@@ -249,8 +271,7 @@ static bool run_threads(struct sampled *all, struct place *places)
         }
     }
     await(all, &all->placed, started);
-    int64_t warm_ns = o->seconds_ns / 10 < 20 * DB_MILLISECOND ? o->seconds_ns / 10 : 20 * DB_MILLISECOND;
-    all->run.start_ns = port_now_ns() + warm_ns + 2 * LEAD_NS;
+    all->run.start_ns = port_now_ns() + warm_up_ns(all) + 2 * LEAD_NS;
     all->run.end_ns = all->run.start_ns + o->seconds_ns;
     tell(all, &all->go);
     await(all, &all->ended, started);
@@ -274,7 +295,9 @@ static void put_late(FILE *file, const char *name, const struct db_late_list *la
 static void put_thread(FILE *file, const struct place *p)
 {
     const struct db_sampler *s = p->sampler;
-    const char *policy = p->policy == 0 ? "other" : p->policy == 1 ? "fifo" : "unknown";
+    static const char *const words[] = {
+        [DB_POLICY_OTHER] = "other", [DB_POLICY_FIFO] = "fifo", [DB_POLICY_RR] = "rr"};
+    const char *policy = p->policy >= 0 && p->policy <= DB_POLICY_RR ? words[p->policy] : "unknown";
     fprintf(file,
             "{\"thread\":%u,\"cpu\":%d,\"policy\":\"%s\",\"priority\":%d,\"looked\":%" PRIu64
             ",\"preempted\":%" PRIu64 ",\"migrated\":%" PRIu64 ",\"waited\":%" PRIu64
@@ -288,6 +311,17 @@ static void put_thread(FILE *file, const struct place *p)
     fputs("}", file);
 }
 
+/* With a number of samples: until the last of them. */
+static int64_t measured_ns(const struct sampled *all)
+{
+    int64_t end_ns = all->run.start_ns;
+    for (uint32_t i = 0; i < all->run.threads; i++)
+        if (all->samplers[i].last_ns > end_ns)
+            end_ns = all->samplers[i].last_ns;
+    return (all->options->sampling.count && end_ns < all->run.end_ns ? end_ns : all->run.end_ns) -
+           all->run.start_ns;
+}
+
 static int put_result(const struct sampled *all, const struct place *places)
 {
     struct part part;
@@ -297,8 +331,8 @@ static int put_result(const struct sampled *all, const struct place *places)
     fprintf(file,
             "{\"version\":1,\"batch\":%u,\"clock_cost_ps\":%" PRId64 ",\"sample_cost_ps\":%" PRId64
             ",\"resolution_ns\":%" PRId64 ",\"measured_ns\":%" PRId64 ",\"allocator\":\"%s\",\"threads\":[\n",
-            all->run.batch, clock_cost_ps(), all->sample_cost_ps, all->resolution_ns,
-            all->run.end_ns - all->run.start_ns, allocator_name());
+            all->run.batch, clock_cost_ps(), all->sample_cost_ps, all->resolution_ns, measured_ns(all),
+            allocator_name());
     for (uint32_t i = 0; i < all->run.threads; i++) {
         fputs(i ? ",\n" : "", file);
         put_thread(file, &places[i]);
@@ -397,7 +431,7 @@ int measure_primitive(const struct options *o)
         return refuse(why);
     if ((error = put_result(&all, places)))
         return refuse(strerror(error));
-    printf("done 0 %lld\n", (long long)(all.run.end_ns - all.run.start_ns));
+    printf("done 0 %lld\n", (long long)measured_ns(&all));
     fflush(stdout);
     return 0;
 }

@@ -13,7 +13,7 @@ import click
 
 #: Titles of the verbs, in the order of ``deadbeat --help``.
 VERBS = {
-    "Measure": "latency load profile stress breakdown run",
+    "Measure": "latency load profile stress breakdown run primitives interfere",
     "Read": "show why explain report open watch plot compare predict observe runs",
     "Machine": "doctor targets tune selftest",
     "Lab": "sched lab",
@@ -26,7 +26,9 @@ OPTIONS = {
     "What to vary": (
         "cores sync-share contended-ratio loads engine normal remedies processors tasks"
         " tasks-per-core utilisation deadline-factor critical-cores sets count form"
-        " | step fill-utilisation per-task"
+        " tests works sizes shares"
+        " runtimes allocators placements threads handlers aggressors"
+        " | step fill-utilisation per-task groups"
     ),
     "Task sets": (
         "wcet-min wcet-max programs-from utilisations deadlines offsets"
@@ -35,9 +37,9 @@ OPTIONS = {
         " period-max granularity lcm-limit deadline-min deadline-max tolerance attempts pool"
         " seed first"
     ),
-    "Real-time work": "interval round period deadline limits",
+    "Real-time work": "interval round period deadline limits | work batch",
     "Length": (
-        "duration repeats remedy-repeats precision time-budget warmup fresh retry"
+        "duration seconds samples repeats remedy-repeats precision time-budget warmup fresh retry"
         " | precision-metric sets-min sets-max sets-mean miss-share search-from search-to steps"
     ),
     "Machine": (

@@ -7,9 +7,11 @@ from typing import Any
 import attrs
 import numpy as np
 
+from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase
 from deadbeat.kinds.primitives.pool import NATIVE
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesStore, PrimitivesSummary
 from deadbeat.kinds.primitives.spec import size_word
+from deadbeat.kinds.primitives.topology import ALONE, PAIRS
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import count_of, time_text
@@ -28,12 +30,14 @@ from deadbeat.report.document import (
 )
 from deadbeat.store.place import REPORT_FILE
 
-_WHERE = {
-    "one": "one thread",
-    "all": "all CPUs",
-    "same": "one CPU",
-    "other": "two CPUs",
-}
+
+def where(case: PrimitiveCase) -> str:
+    """In words, with the number of its threads where that was asked for."""
+    pairs = case.primitive.group == 2
+    place = (PAIRS if pairs else ALONE)[case.placement]
+    many = count_of(case.threads, "pair" if pairs else "thread") if case.threads else ""
+    equal = "handler no higher" if case.handler != ABOVE else ""
+    return ", ".join(filter(None, [many, place, equal]))
 
 
 def short_time(value_ns: float) -> str:
@@ -67,8 +71,7 @@ COLUMNS = (
     Column(
         key="placement",
         heading="where",
-        value=lambda row: row.case.placement,
-        format=lambda word: _WHERE[word],
+        value=lambda row: where(row.case),
         words=True,
     ),
     Column(
@@ -139,8 +142,8 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
     said = []
     simulated = "Simulated: " * ("SIMULATED" in found.labels)
     events = [row for row in found.cells if row.case.test == "event"]
-    for placement, words in (("same", "on one CPU"), ("other", "from CPU to CPU")):
-        rows = [row for row in events if row.case.placement == placement]
+    for same, words in ((True, "on one CPU"), (False, "from CPU to CPU")):
+        rows = [row for row in events if (row.case.placement == "same") == same]
         if rows:
             best, slow = (
                 choose(rows, key=lambda row: row.quantile_ns(500_000)) for choose in (min, max)
@@ -157,7 +160,7 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
         f" {sum(row.samples for row in found.cells):,} samples took"
         f" {short_time(worst.times.max_ns or 0)}: {worst.case.operation}"
         f"{'' if worst.case.runtime == NATIVE else f' in {worst.case.runtime}'},"
-        f" {_WHERE[worst.case.placement]}{why}."
+        f" {where(worst.case)}{why}."
     )
     return tuple(said)
 
@@ -211,7 +214,7 @@ def charts(found: PrimitivesSummary) -> list[Chart]:
     groups: dict[str, list[PrimitiveCell]] = {}
     for row in found.cells:
         case = row.case
-        title = case.operation if case.size else f"{case.test}, {_WHERE[case.placement]}"
+        title = case.operation if case.size else f"{case.test}, {where(case)}"
         groups.setdefault(title, []).append(row)
     return [_chart(title, rows) for title, rows in groups.items()]
 

@@ -9,6 +9,7 @@ from attrs import field, frozen
 from deadbeat.build.jvm import FOREIGN_JAVA, Jdk, agent_jar, jdks
 from deadbeat.executors.foreign import failure_of, guarded, put_runtime
 from deadbeat.executors.hardware import LOCK_WAIT_S
+from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, held_bytes, placed
 from deadbeat.kinds.primitives.engine import (
     HardwarePrimitives,
     PrimitiveEngine,
@@ -19,12 +20,9 @@ from deadbeat.kinds.primitives.pool import NATIVE, is_native
 from deadbeat.kinds.primitives.results import PrimitiveRun
 from deadbeat.kinds.primitives.runtimes import COLLECTORS, HEAP_TIMES, jvm_words
 from deadbeat.kinds.primitives.spec import (
-    PrimitiveCase,
-    PrimitiveKey,
     PrimitivesSpec,
-    held_bytes,
-    placed,
 )
+from deadbeat.kinds.primitives.topology import Topology
 from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.targets.base import Target, is_here
@@ -44,8 +42,8 @@ class JvmPrimitives(PrimitiveEngine):
     target: Target
     lock_wait: float = field(default=LOCK_WAIT_S, kw_only=True)
 
-    def cpus(self) -> tuple[int, ...]:
-        return self.native.cpus()
+    def topology(self) -> Topology:
+        return self.native.topology()
 
     def describe(self) -> Platform:
         return self.native.describe()
@@ -77,8 +75,8 @@ class JvmPrimitives(PrimitiveEngine):
         started = datetime.now(UTC).isoformat()
         out = f"{self.target.folder}/primitive-jvm"
         bound_s = spec.seconds + _PATIENCE_S
-        options = options_of(spec, key, self.cpus()) | {"--policy": spec.policy, "--out": out}
-        argv = [*command(key.case, len(placed(key.case, spec.cpus or self.cpus())))]
+        options = options_of(spec, key, self.topology()) | {"--policy": spec.policy, "--out": out}
+        argv = [*command(key.case, len(placed(key.case, spec, self.topology())))]
         argv[1:1] = [f"-Djava.io.tmpdir={self.target.folder}"]
         argv += [word for pair in options.items() for word in pair]
         runtime, wait_s = put_runtime(self.target), self.lock_wait

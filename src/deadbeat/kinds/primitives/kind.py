@@ -9,6 +9,7 @@ from attrs import evolve
 from deadbeat.build.allocators import ALLOCATORS, lacking
 from deadbeat.executors.made import refuse_made_up
 from deadbeat.kinds.base import Begin, Begun
+from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
 from deadbeat.kinds.primitives.document import COLUMNS, answer, document, rows, summary_dict
 from deadbeat.kinds.primitives.engine import (
     HardwarePrimitives,
@@ -20,7 +21,7 @@ from deadbeat.kinds.primitives.pool import is_native, primitives
 from deadbeat.kinds.primitives.results import FOLDERS, PrimitivesStore, summarise
 from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
 from deadbeat.kinds.primitives.so_far import PrimitivesSoFar
-from deadbeat.kinds.primitives.spec import PrimitiveKey, PrimitivesSpec, cases, plan, resolved
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.specification import plain_of, read
 from deadbeat.targets.opening import open_target
@@ -47,15 +48,16 @@ def begin(asked: Begin) -> Begun:
     engine = _engine(asked)
     runtimes = engine.runtimes(wanted.runtimes)
     allocators = engine.allocators(wanted.allocators)
-    spec = resolved(evolve(wanted, runtimes=runtimes, allocators=allocators), engine.cpus())
+    topology = engine.topology()
+    spec = resolved(evolve(wanted, runtimes=runtimes, allocators=allocators), topology)
     platform, again = engine.describe(), asked.retry_invalid
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
-    planned = plan(spec)
+    planned = plan(spec, topology)
     store = PrimitivesStore.open(place.path) if place.resumed else None
     left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
     if not (wanted.allocators or asked.simulated) and (words := _not_installed(spec, planned)):
         asked.say(words)
-    for name, why in cases(spec)[1].items():
+    for name, why in cases(spec, topology)[1].items():
         asked.say(f"{name} is not run: {why}")
     experiment_seconds = left * mean_seconds(spec, planned)
     asked.announce(

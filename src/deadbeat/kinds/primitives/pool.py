@@ -12,6 +12,7 @@ from attrs import frozen
 
 from deadbeat.build.jvm import jvm_sources
 from deadbeat.build.native import primitive_sources
+from deadbeat.kinds.primitives.topology import ALONE, PAIRS
 
 _FRONT = re.compile(r"/\*\+\+\+\n(.*?)\n\s*\+\+\+\*/", re.DOTALL)
 
@@ -25,12 +26,13 @@ class Primitive:
     """An operation that is timed.
 
     Attributes:
-        sizes: Whether it has a size, in bytes.
+        sizes: Whether it has a size, in bytes. ``shares``: it is a share of the last-level cache.
         variants: Ways of doing it; none: one way.
         group: Threads that only work together: 2 for a firer and its handler.
         spins: Variants that wait without giving up the CPU ("": the primitive, which has none).
         placements: Where its threads may be; none: wherever such a group may.
-        equal: Whether both of a pair have one priority, not the second the higher.
+        equal: Whether the second of a pair is no handler of events: both have one priority.
+        waits: Whether every operation gives up the CPU for a while.
         contends: Whether all threads want one thing, so that one may get more of it than another.
         batches: Whether a sample may be many operations.
         amount: A second number of its own, as its file says; 0: it has none.
@@ -39,11 +41,13 @@ class Primitive:
     name: str
     summary: str
     sizes: bool = False
+    shares: bool = False
     variants: tuple[str, ...] = ()
     group: int = 1
     spins: tuple[str, ...] = ()
     placements: tuple[str, ...] = ()
     equal: bool = False
+    waits: bool = False
     contends: bool = False
     batches: bool = False
     amount: int = 0
@@ -52,7 +56,14 @@ class Primitive:
     @property
     def places(self) -> tuple[str, ...]:
         """Where its threads may be, of `PLACEMENTS`."""
-        return self.placements or (("same", "other") if self.group == 2 else ("one", "all"))
+        if self.group == 2:
+            return self.placements or tuple(PAIRS)
+        return self.placements or tuple(word for word in ALONE if self.contends or word != "both")
+
+    @property
+    def handles(self) -> bool:
+        """Whether the second of a pair handles events of the first."""
+        return self.group == 2 and not self.equal
 
 
 @cache

@@ -7,8 +7,9 @@ from functools import partial
 from attrs import frozen
 
 from deadbeat.experiment.folders import RunFolders
-from deadbeat.kinds.primitives.pool import primitives_of
-from deadbeat.kinds.primitives.spec import PrimitiveCase, PrimitiveKey, PrimitivesSpec, cases, plan
+from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, plan
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.kinds.primitives.topology import topology_of
 from deadbeat.model import histogram
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, pool
@@ -131,7 +132,7 @@ FOLDERS = RunFolders(
     kind=FolderKind(EXPERIMENT_FILE, PrimitivesStore.NOUN, PrimitivesStore.KIND),
     store=PrimitivesStore,
     read=partial(read, PrimitivesSpec),
-    planned=lambda store: plan(read(PrimitivesSpec, store.spec)),
+    planned=lambda store: plan(read(PrimitivesSpec, store.spec), topology_of(store.platform)),
 )
 
 
@@ -207,7 +208,7 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
         done=len(runs),
         labels=(*(("SIMULATED",) if simulated else ()), *other),
         findings=tuple(each for run in runs for each in run.problems),
-        refused=cases(spec)[1],
+        refused=cases(spec, topology_of(store.platform))[1],
         cells=tuple(cell_of(case, group) for case, group in sorted(groups.items())),
         clock_cost_ps=max((run.clock_cost_ps for run in runs), default=0),
         sample_cost_ps=max((run.sample_cost_ps for run in runs), default=0),
@@ -225,7 +226,7 @@ def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
     each = [pool([thread.times for thread in run.threads]) for run in group]
     threads = [thread for run in group for thread in run.threads]
     counts = [[thread.times.total for thread in run.threads] for run in group]
-    contends = primitives_of(case.runtime)[case.test].contends and case.placement == "all"
+    contends = case.primitive.contends and max(map(len, counts)) > 1
     late = [sample for thread in threads for sample in thread.late_times]
     return PrimitiveCell(
         case=case,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
+from deadbeat.kinds.primitives.cases import PrimitiveKey
 from deadbeat.kinds.primitives.engine import PrimitiveEngine
 from deadbeat.kinds.primitives.pool import is_native
 from deadbeat.kinds.primitives.results import PrimitiveRun, PrimitivesStore
-from deadbeat.kinds.primitives.spec import PrimitiveKey, PrimitivesSpec
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import DataError, RunError
 
 #: A run beside its own length: a process starts, warms up and writes its result.

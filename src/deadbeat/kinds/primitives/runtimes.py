@@ -13,7 +13,8 @@ from deadbeat.model.rules import refuse
 from deadbeat.model.words import nearest, shown
 
 if TYPE_CHECKING:
-    from deadbeat.kinds.primitives.spec import PrimitiveCase, PrimitivesSpec
+    from deadbeat.kinds.primitives.cases import PrimitiveCase
+    from deadbeat.kinds.primitives.spec import PrimitivesSpec
 
 #: Collectors of a JVM, and the word behind -XX:+ that asks for each.
 COLLECTORS = {

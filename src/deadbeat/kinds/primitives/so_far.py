@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from attrs import define
 
+from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey
 from deadbeat.kinds.primitives.document import short_time
 from deadbeat.kinds.primitives.results import PrimitivesStore, cell_of
-from deadbeat.kinds.primitives.spec import PrimitiveCase, PrimitiveKey
 from deadbeat.report.document import CellMap
 
 

@@ -1,0 +1,228 @@
+"""What is run of all that is asked for: the cases, where their threads are, and in which order."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+
+from attrs import evolve, frozen
+
+from deadbeat.build.allocators import LIBC
+from deadbeat.kinds.primitives.pool import NATIVE, Primitive, is_native, primitives_of
+from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, runtime_refusal
+from deadbeat.kinds.primitives.spec import PrimitivesSpec, size_word
+from deadbeat.kinds.primitives.topology import Cpus, Layout, Topology
+from deadbeat.model.errors import UsageError
+from deadbeat.model.words import shown
+
+#: A run whose threads hold more memory than this is refused.
+MEMORY_LIMIT = 2**32
+#: Priority of an event's handler beside its firer's, unless it is asked for another.
+ABOVE = "above"
+
+
+def resolved(spec: PrimitivesSpec, topology: Topology) -> PrimitivesSpec:
+    """With the machine's CPUs and the tests in full.
+
+    Raises:
+        UsageError: It asks for a CPU that is not there, or for nothing that can be run.
+    """
+    cpus = spec.cpus or topology.cpus
+    groups = itertools.chain(*spec.groups)
+    for option, cpu in (*(("--cpus", c) for c in cpus), *(("--groups", c) for c in groups)):
+        if cpu not in topology.cpus:
+            known = ",".join(map(str, topology.cpus))
+            raise UsageError(f"{option}: there is no CPU {cpu} to use", f"use some of {known}")
+    all_tests = {name for runtime in spec.runtimes for name in primitives_of(runtime)}
+    tests, allocators = spec.tests or tuple(sorted(all_tests)), spec.allocators or (LIBC,)
+    spec = evolve(spec, cpus=cpus, tests=tests, allocators=allocators)
+    runs, refused = cases(spec, topology)
+    if not runs:
+        why = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        raise UsageError(f"nothing of this can be run: {why}", "see deadbeat primitives --help")
+    return spec
+
+
+@frozen(order=True)
+class PrimitiveCase:
+    """What is compared with other such: an operation, and where its threads run.
+
+    Attributes:
+        size: Bytes; 0: it has none.
+        threads: Or pairs; 0: one a CPU, or one pair.
+        handler: ``above`` or ``equal``: its priority beside its firer's.
+    """
+
+    test: str
+    variant: str
+    size: int
+    placement: str
+    runtime: str = NATIVE
+    threads: int = 0
+    handler: str = ABOVE
+
+    @property
+    def primitive(self) -> Primitive:
+        return primitives_of(self.runtime)[self.test]
+
+    @property
+    def text(self) -> str:
+        words = [
+            *(self.test, self.variant),
+            size_word(self.size) if self.size else "",
+            self.placement,
+            f"x{self.threads}" if self.threads else "",
+            self.handler if self.handler != ABOVE else "",
+            self.runtime if self.runtime != NATIVE else "",
+        ]
+        return "-".join(filter(None, words))
+
+    @property
+    def operation(self) -> str:
+        """Without where: ``event futex``."""
+        return " ".join(filter(None, [self.test, self.variant]))
+
+
+@frozen(order=True)
+class PrimitiveKey:
+    """A run: which case, and which repeat."""
+
+    case: PrimitiveCase
+    repeat: int
+
+    @property
+    def text(self) -> str:
+        case = self.case
+        words = (case.test, case.variant, case.size, case.placement, case.threads, case.handler)
+        runtime = case.runtime.replace(":", "-")
+        return ".".join(map(str, (*words, runtime, f"{self.repeat:04d}")))
+
+    @classmethod
+    def parse(cls, text: str) -> PrimitiveKey:
+        parts = text.split(".")
+        if len(parts) != 8 or not all(parts[i].isdigit() for i in (2, 4, 7)):
+            example = "copy..4096.one.0.above.native.0001"
+            raise UsageError(f"{shown(text)} names no run", f"a run is called {example}")
+        test, variant, size, placement, threads, handler, runtime, repeat = parts
+        where = (placement, runtime.replace("-", ":"), int(threads), handler)
+        return cls(PrimitiveCase(test, variant, int(size), *where), int(repeat))
+
+
+def _has(runtime: str, test: str) -> bool:
+    name, _, variant = test.partition(":")
+    primitive = primitives_of(runtime).get(name)
+    return primitive is not None and (not variant or variant in primitive.variants)
+
+
+def _with_allocators(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> tuple[str, ...]:
+    if not (runtime == NATIVE and primitive.allocators):
+        return (runtime,)
+    names = spec.allocators or (LIBC,)
+    return tuple(NATIVE if name == LIBC else f"{NATIVE}:{name}" for name in names)
+
+
+def _sizes(spec: PrimitivesSpec, primitive: Primitive, topology: Topology) -> tuple[int, ...]:
+    if primitive.shares:
+        return tuple(topology.cache_bytes // share for share in spec.shares)
+    return spec.sizes if primitive.sizes else (0,)
+
+
+def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]:
+    pairs = itertools.product(spec.runtimes, spec.tests)
+    for runtime, test in (pair for pair in pairs if _has(*pair)):
+        name, _, variant = test.partition(":")
+        primitive = primitives_of(runtime)[name]
+        for way, size, place, each, threads, handler in itertools.product(
+            (variant,) if variant else primitive.variants or ("",),
+            _sizes(spec, primitive, topology),
+            [word for word in primitive.places if word in spec.placements],
+            _with_allocators(spec, primitive, runtime),
+            spec.threads if spec.threads and not primitive.placements else (0,),
+            spec.handlers if primitive.handles else (ABOVE,),
+        ):
+            yield PrimitiveCase(name, way, size, place, each, threads, handler)
+
+
+def layout(spec: PrimitivesSpec, topology: Topology) -> Layout:
+    """Where threads may be."""
+    return Layout(cpus=spec.cpus or topology.cpus, topology=topology, groups=spec.groups)
+
+
+def placed(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> Cpus:
+    """The CPU of each thread. Of a pair the handler is second."""
+    where, threads = layout(spec, topology), case.threads
+    if case.primitive.group == 1:
+        return where.alone(case.placement, threads)
+    pairs = where.pairs(case.placement)
+    return tuple(cpu for i in range(threads or 1) for cpu in pairs[i % len(pairs)])
+
+
+def _waits(case: PrimitiveCase, spec: PrimitivesSpec) -> bool:
+    """Whether a thread gives up its CPU to its equals, now and then. A handler above its firer is
+    done before the firer could wait for it."""
+    if case.primitive.group == 1:
+        return case.primitive.waits
+    return case.placement != "same" or case.handler != ABOVE or spec.period is not None
+
+
+def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> Iterator[str]:
+    threads, primitive = placed(case, spec, topology), case.primitive
+    group = primitive.group
+    shared = len(set(threads)) < len(threads)
+    crowded = len(set(threads[::group])) < len(threads[::group])
+    if primitive.shares and not case.size:
+        yield "the machine does not say how large its last-level cache is"
+    if case.variant in primitive.spins and spec.policy != "other" and shared:
+        fixed = spec.policy.upper()
+        yield f"threads that spin under {fixed} on one CPU wait for each other for ever"
+    if case.placement == "both" and case.threads % 2:
+        yield "half of the threads are of each group: give an even number"
+    if spec.policy == "fifo" and crowded and not (spec.samples or _waits(case, spec)):
+        first = "thread" if group == 1 else "pair"
+        yield f"the first {first} of a CPU has it to the end: give --samples, or --policy rr"
+    held = held_bytes(case, len(threads)) * (1 if is_native(case.runtime) else HEAP_TIMES)
+    if held > MEMORY_LIMIT:
+        yield f"holds {held / 2**30:.1f} GiB at once, more than 4 GiB"
+    if why := runtime_refusal(case, spec):
+        yield why
+
+
+def held_bytes(case: PrimitiveCase, threads: int) -> int:
+    """What lives at once."""
+    if case.primitive.shares:
+        return case.size * (threads + 1)
+    return case.size * threads * max(case.primitive.amount, 2)
+
+
+def _no_place(case: PrimitiveCase, where: Layout) -> tuple[str, str] | None:
+    """Where it cannot be, and why."""
+    pairs = case.primitive.group == 2
+    why = where.lacking(case.placement, pairs=pairs)
+    return (f"{'pairs' if pairs else 'threads'} {case.placement}", why) if why else None
+
+
+def cases(spec: PrimitivesSpec, topology: Topology) -> tuple[list[PrimitiveCase], dict[str, str]]:
+    """What can be run, and why the rest cannot."""
+    where, found, refused = layout(spec, topology), [], {}
+    for case in dict.fromkeys(_wanted(spec, topology)):
+        if lacking := _no_place(case, where):
+            refused[lacking[0]] = lacking[1]
+        elif why := next(_refusals(case, spec, topology), ""):
+            refused[case.text] = why
+        else:
+            found.append(case)
+    for test in spec.tests:
+        if not any(_has(runtime, test) for runtime in spec.runtimes):
+            refused[test] = f"not a primitive of {', '.join(spec.runtimes)}"
+    return found, refused
+
+
+def plan(spec: PrimitivesSpec, topology: Topology) -> list[PrimitiveKey]:
+    """Every case once in each repeat, in an order of its own: noise meets all of them alike."""
+    keys, wanted = [], cases(spec, topology)[0]
+    for repeat in range(1, spec.repeats + 1):
+        block = [PrimitiveKey(case, repeat) for case in wanted]
+        random.Random(f"primitives {spec.seed} {repeat}").shuffle(block)
+        keys += block
+    return keys

@@ -1,0 +1,195 @@
+"""Which CPUs share what, as the machine describes itself, and where threads are put by that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from deadbeat.model.platform import Platform
+
+Cpus = tuple[int, ...]
+
+
+@frozen(kw_only=True)
+class Topology:
+    """What cases depend on.
+
+    Attributes:
+        cpus: Those that may be used.
+        cores: CPUs of each core. ``caches``: CPUs that share each last-level cache. Empty: unknown.
+        cache_bytes: Of the smallest last-level cache; 0: unknown.
+    """
+
+    cpus: Cpus
+    cores: tuple[Cpus, ...] = ()
+    caches: tuple[Cpus, ...] = ()
+    cache_bytes: int = 0
+
+    def same_core(self, one: int, two: int) -> bool:
+        return two in _group(self.cores, one)
+
+    def same_cache(self, one: int, two: int) -> bool:
+        return two in _group(self.caches, one)
+
+
+def topology_of(platform: Platform) -> Topology:
+    """As `host.environment` recorded it."""
+    topology = platform.details.get("topology")
+    known = [cpu for cpu in _mapping(topology).values() if isinstance(cpu, Mapping)]
+    last = [cache for cpu in known if (cache := _last_cache(cpu.get("caches")))]
+    sizes = [size for cache in last if isinstance(size := cache.get("size_bytes"), int)]
+    return Topology(
+        cpus=platform.cpus,
+        cores=_groups(cpu.get("siblings") for cpu in known),
+        caches=_groups(cache.get("shared_cpus") for cache in last),
+        cache_bytes=min(sizes, default=0),
+    )
+
+
+def _mapping(value: Any) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _last_cache(caches: Any) -> Mapping[str, object] | None:
+    """Of one CPU; those of instructions alone hold no data."""
+    held = [c for c in caches if c.get("type") != "Instruction"] if _is_list(caches) else []
+    held = [cache for cache in held if isinstance(cache.get("level"), int)]
+    return max(held, key=lambda cache: int(cache["level"]), default=None)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _groups(listed: Iterable[Any]) -> tuple[Cpus, ...]:
+    return tuple(dict.fromkeys(tuple(sorted(cpus)) for cpus in listed if _is_list(cpus)))
+
+
+def _group(groups: Sequence[Cpus], cpu: int) -> Cpus:
+    return next((group for group in groups if cpu in group), (cpu,))
+
+
+#: Where threads run that work alone, and the two of a pair.
+ALONE = {
+    "one": "one CPU",
+    "all": "all CPUs",
+    "cache": "CPUs of one last-level cache",
+    "apart": "CPUs of which no two share a last-level cache",
+    "both": "both of these at once",
+}
+PAIRS = {
+    "same": "one CPU",
+    "sibling": "two threads of a core",
+    "cache": "two cores of one last-level cache",
+    "far": "two CPUs without a shared cache",
+}
+PLACEMENTS = tuple(dict.fromkeys((*ALONE, *PAIRS)))
+#: For these a machine must say what its CPUs share.
+_BY_CACHE = ("cache", "apart", "both", "far")
+
+
+@frozen(kw_only=True)
+class Layout:
+    """CPUs to use on a machine; the last is the chosen one: the first has the most interrupts.
+
+    Attributes:
+        groups: CPUs of ``cache`` and of ``apart``, where the caller knows better; or none.
+    """
+
+    cpus: Cpus
+    topology: Topology
+    groups: tuple[Cpus, ...] = ()
+
+    def lacking(self, word: str, *, pairs: bool) -> str:
+        """Why there is no such place; "": there is."""
+        given = self.groups and not pairs
+        if word in _BY_CACHE and not (self.topology.caches or given):
+            return "the machine does not say which CPUs share a cache"
+        if word == "sibling" and not self.topology.cores:
+            return "the machine does not say which CPUs share a core"
+        named = ",".join(map(str, self.cpus))
+        if pairs:
+            why = {
+                "sibling": f"no two of CPUs {named} are of one core",
+                "cache": f"no two cores of CPUs {named} share a last-level cache",
+                "far": f"no two of CPUs {named} are without a shared cache",
+            }
+            return "" if self.pairs(word) else why[word]
+        return "" if given else self._lacking_alone(word, named)
+
+    def _lacking_alone(self, word: str, named: str) -> str:
+        cache, apart = self._cache_and_apart()
+        if word == "all" and len(self.cpus) == 1:
+            return "the same as one on one CPU"
+        if word == "cache" and len(cache) < 2:
+            return f"no other of CPUs {named} shares the last-level cache of CPU {self.cpus[-1]}"
+        if word == "cache" and {*cache} == {*self.cpus}:
+            return f"the same as all: CPUs {named} share one last-level cache"
+        if word in ("apart", "both") and len(apart) < 2:
+            return f"no two of CPUs {named} are without a shared cache"
+        if word == "both" and len({*cache} - {*apart}) < 2:
+            return f"CPUs {named} are too few for two groups"
+        return ""
+
+    def alone(self, word: str, threads: int = 0) -> Cpus:
+        """The CPU of each of ``threads``, round robin; 0: one a CPU, and of ``cache`` as many as of
+        ``apart``, where there are both. Of ``both`` the first half is ``cache``'s."""
+        cache, apart = self._cache_and_apart()
+        if word == "both":
+            cache = tuple(cpu for cpu in cache if cpu not in apart)
+            half = threads // 2 or min(len(cache), len(apart))
+            return (*_round_robin(cache, half), *_round_robin(apart, half))
+        cpus = {"one": self.cpus[-1:], "all": self.cpus, "cache": cache, "apart": apart}[word]
+        compared = word in ("cache", "apart") and cache and apart
+        each = min(len(cache), len(apart)) if compared else len(cpus)
+        return _round_robin(cpus, threads or each)
+
+    def pairs(self, word: str) -> tuple[tuple[int, int], ...]:
+        """CPUs of a firer and its handler; first come those with no CPU in common."""
+        if word == "same":
+            return tuple((cpu, cpu) for cpu in reversed(self.cpus))
+        found: dict[int, int] = {}
+        for cpu in self.cpus:
+            used = {*found, *found.values()}
+            other = next((o for o in self._partners(cpu, word) if o not in used), None)
+            if cpu not in used and other is not None:
+                found[cpu] = other
+        rest = [cpu for cpu in self.cpus if cpu not in found]
+        more = ((cpu, next(iter(self._partners(cpu, word)), None)) for cpu in rest)
+        return (*found.items(), *((cpu, other) for cpu, other in more if other is not None))
+
+    def _partners(self, cpu: int, word: str) -> Cpus:
+        """Those before it first, then from the last down."""
+        at = self.cpus.index(cpu)
+        others = (*reversed(self.cpus[:at]), *reversed(self.cpus[at + 1 :]))
+        if word == "sibling":
+            return tuple(o for o in others if self.topology.same_core(cpu, o))
+        near = word == "cache"
+        found = (o for o in others if self.topology.same_cache(cpu, o) == near)
+        return tuple(o for o in found if not self.topology.same_core(cpu, o))
+
+    def _cache_and_apart(self) -> tuple[Cpus, Cpus]:
+        """CPUs that share the last-level cache of the chosen one, one of each core first; and one
+        CPU of each other such cache. Where there is but one other, also the chosen cache's last."""
+        if self.groups:
+            return self.groups[0], self.groups[1]
+        caches, cores = self.topology.caches, self.topology.cores
+        home = _group(caches, self.cpus[-1])
+        mine = [cpu for cpu in reversed(self.cpus) if cpu in home]
+        first = _one_of_each(mine, cores)
+        cache = (*first, *(cpu for cpu in mine if cpu not in first))
+        apart = _one_of_each([cpu for cpu in self.cpus if cpu not in home], caches)
+        return cache, (*apart, cache[-1]) if len(apart) == 1 else apart
+
+
+def _one_of_each(cpus: Sequence[int], groups: Sequence[Cpus]) -> Cpus:
+    found: dict[Cpus, int] = {}
+    for cpu in cpus:
+        found.setdefault(_group(groups, cpu), cpu)
+    return tuple(found.values())
+
+
+def _round_robin(cpus: Cpus, threads: int) -> Cpus:
+    return tuple(cpus[i % len(cpus)] for i in range(threads))
