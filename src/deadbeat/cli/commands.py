@@ -369,7 +369,6 @@ add(
         "--cores LIST",
         "Predict some sets on other numbers of cores, too: 4,16,64.  [their own alone]",
         type=Ruled("CoreCounts"),
-        default=(),
     ),
     opt(
         "--out FOLDER", "Folder for page and tables.  [RUNS/predict-RESULT-from-MATRIX]", type=PATH

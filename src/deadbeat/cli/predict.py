@@ -24,7 +24,7 @@ def predict(
     *,
     matrix: str,
     result: str,
-    cores: tuple[int, ...],
+    cores: tuple[int, ...] | None,
     out: Path | None,
     figures: bool | None,
     runs: Path,
@@ -32,7 +32,7 @@ def predict(
     stored, cases = read_matrix(runs, matrix), read_cases(runs, result)
     folder = new_folder(out, runs, [cases.name, "from", stored.name], verb="predict")
     say(f"replaying {len(cases.cases)} task sets")
-    found = predicted(stored, cases, cores)
+    found = predicted(stored, cases, cores or ())
     made = document(found, cases.platform)
     if figures:
         write_charts(

@@ -89,6 +89,7 @@ class _Replay:
         self._active: Counter[int] = Counter()
         self._busy: list[_Job | None] = [None] * len(tasks)
         self._found = [Replayed() for _ in tasks]
+        self._changed: set[int] = set()
         self._order = 0
 
     def run(self, horizon_ns: float, events: int) -> tuple[Replayed, ...]:
@@ -101,16 +102,16 @@ class _Replay:
             release = due[0][0]
             if min(release, now + wait) >= horizon_ns:
                 break
-            if release <= now + wait:
-                self._pass(release - now, rates)
-                now = float(release)
-                _, index = heapq.heappop(due)
-                heapq.heappush(due, (release + self._tasks[index].period_ns, index))
-                self._release(index, now)
-            else:
-                self._pass(wait, rates)
-                now += wait
+            ended = now + wait <= release  # what ends at the instant of a release is over before
+            self._pass(wait if ended else release - now, rates)
+            now = now + wait if ended else float(release)
+            if ended:
                 self._advance(core, now)
+            while due[0][0] <= now:
+                release, index = heapq.heappop(due)
+                heapq.heappush(due, (release + self._tasks[index].period_ns, index))
+                self._release(index, float(release))
+            self._dispatch(now)
         self._close(now)
         return tuple(self._found)
 
@@ -147,17 +148,19 @@ class _Replay:
         self._busy[index] = job
         self._order += 1
         heapq.heappush(self._ready[task.core], (-task.priority, self._order, job))
-        self._dispatch(task.core, now)
+        self._changed.add(task.core)
 
-    def _dispatch(self, core: int, now: float) -> None:
-        """Gives the core to the most urgent job; of equals the first goes on."""
-        ready = self._ready[core]
-        job = ready[0][2] if ready else None
-        if job is not None and job.start_ns < 0:
-            job.start_ns = now
-        if job is not self._running[core]:
-            self._running[core] = job
-            self._enter(core)
+    def _dispatch(self, now: float) -> None:
+        """Gives each core where anything changed to its most urgent job; of equals to the first."""
+        for core in self._changed:
+            ready = self._ready[core]
+            job = ready[0][2] if ready else None
+            if job is not None and job.start_ns < 0:
+                job.start_ns = now
+            if job is not self._running[core]:
+                self._running[core] = job
+                self._enter(core)
+        self._changed.clear()
 
     def _enter(self, core: int) -> None:
         """Notes what the core works at now."""
@@ -175,7 +178,7 @@ class _Replay:
         self._work[core] = work
 
     def _advance(self, core: int, now: float) -> None:
-        """The use that runs on ``core`` is over."""
+        """The use that runs on ``core`` is over; of its job, where that was the last, too."""
         job = self._running[core]
         assert job is not None
         job.at += 1
@@ -192,7 +195,7 @@ class _Replay:
         found.spans_ns += now - job.start_ns
         found.own_ns += job.own_ns
         found.missed += now > job.release_ns + task.deadline_ns
-        self._dispatch(core, now)
+        self._changed.add(core)
 
     def _close(self, now: float) -> None:
         """Jobs that are late already and not finished."""

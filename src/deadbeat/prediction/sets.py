@@ -53,11 +53,12 @@ def prepared(
     """The set for the replay, and how much of it the matrix knows, by utilisation."""
     tasks, weights = [], {True: 0.0, False: 0.0, None: 0.0}
     for task, works in zip(task_set.tasks, works_of(task_set, calibration), strict=True):
-        uses = []
+        uses: list[tuple[int, float]] = []
         for work, ns in works:
             place, exact = matrix.place(work)
             weights[None if place == UNKNOWN else exact] += ns / task.period_ns
-            uses.append((place, ns))
+            before = uses.pop()[1] if uses and uses[-1][0] == place else 0.0
+            uses.append((place, before + ns))
         tasks.append(
             ReplayTask(
                 core=task.core,
