@@ -31,7 +31,7 @@ COMPUTING = (
 #: T = D = 1.5 C and 3 C, at most two classes a set, most of them contended: they meet.
 SETS = {
     "cores": "2",
-    "sets": 40,
+    "sets": 60,
     "deadline_factor": "1.5,3",
     "pool": "full",
     "wcet_min": "300us",

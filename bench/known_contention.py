@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 
 from deadbeat.kinds.channels.results import ALONE, InterfereRun, slowdowns
 from deadbeat.kinds.channels.spec import InterfereKey, SetWork
-from deadbeat.prediction.rates import Matrix, PairSlowdown, Work
+from deadbeat.prediction.rates import PairMatrix, PairSlowdown, SizedWork
 from deadbeat.prediction.replay import ReplayTask
 
 _SLOT_NS = 3_000_000
@@ -182,12 +182,12 @@ class KnownMachine:
 # ---------- what deadbeat interfere would see ----------
 
 
-def matrix_of(works: Sequence[KnownWork], *, repeats: int = 4, slots: int = 6) -> Matrix:
+def matrix_of(works: Sequence[KnownWork], *, repeats: int = 4, slots: int = 6) -> PairMatrix:
     """The matrix of two cores: each beside each, in slots as the runtime has them."""
     runs = [_run(works, repeat, slots) for repeat in range(repeats)]
     names = tuple(each.work for each in works)
-    return Matrix(
-        works=tuple(Work(each.fragment, each.size, each.shared) for each in names),
+    return PairMatrix(
+        works=tuple(SizedWork(each.fragment, each.size, each.shared) for each in names),
         computes=tuple(not each.lock for each in works),
         memory=tuple(bool(each.stream_ns) for each in works),
         pairs={

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deadbeat.model.systems import TimedTask
 from deadbeat.prediction.engine import alone, slowdown_of
-from deadbeat.prediction.rates import Matrix, PairSlowdown, Rates, Work
+from deadbeat.prediction.rates import PairMatrix, PairSlowdown, Rates, SizedWork
 from deadbeat.prediction.replay import UNKNOWN, ReplayTask, replay
 from deadbeat.prediction.sets import copied, scaled
 from deadbeat.sched.simulator import simulate_jobs
@@ -37,7 +37,7 @@ def task(core: int, *uses: tuple[int, float], **more: int) -> ReplayTask:
 
 
 def pairwise(active: Mapping[int, int]) -> dict[int, float]:
-    """Work 0 takes three times as long beside work 1, which does not mind."""
+    """SizedWork 0 takes three times as long beside work 1, which does not mind."""
     return {work: 3.0 if work == 0 and 1 in active else 1.0 for work in active}
 
 
@@ -114,7 +114,7 @@ TASKS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(TASKS)
 def test_without_interference_it_is_partitioned_fifo(rows: list[tuple[int, ...]]) -> None:
     horizon = 2_000
@@ -143,12 +143,12 @@ def test_without_interference_it_is_partitioned_fifo(rows: list[tuple[int, ...]]
 
 # ---------- rates ----------
 
-LOCK, OTHER = Work("futex", 8, shared=True), Work("futex", 64, shared=True)
-STREAM, MATMUL = Work("memory_stream", 4096), Work("matmul", 20)
+LOCK, OTHER = SizedWork("futex", 8, shared=True), SizedWork("futex", 64, shared=True)
+STREAM, MATMUL = SizedWork("memory_stream", 4096), SizedWork("matmul", 20)
 
 
-def matrix(values: Mapping[tuple[int, int], float], width: float = 0.0) -> Matrix:
-    return Matrix(
+def matrix(values: Mapping[tuple[int, int], float], width: float = 0.0) -> PairMatrix:
+    return PairMatrix(
         works=(LOCK, STREAM, MATMUL),
         computes=(False, True, True),
         memory=(False, True, False),
@@ -196,8 +196,8 @@ def test_another_size_stands_in_and_says_so() -> None:
     found = matrix(KNOWN)
     assert found.place(LOCK) == (0, True)
     assert found.place(OTHER) == (0, False)
-    assert found.place(Work("futex", 8)) == (UNKNOWN, False)  # a lock of its own is other work
-    assert found.place(Work("crc32", 64)) == (UNKNOWN, False)
+    assert found.place(SizedWork("futex", 8)) == (UNKNOWN, False)  # a lock of its own is other work
+    assert found.place(SizedWork("crc32", 64)) == (UNKNOWN, False)
 
 
 @settings(max_examples=50, deadline=None)

@@ -11,8 +11,8 @@ from deadbeat.kinds.breakdown.spec import SearchSpec, built_utilisation
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.tasks import TaskSet
-from deadbeat.prediction.rates import Matrix, Rates
-from deadbeat.prediction.read import Case, Cases, StoredMatrix
+from deadbeat.prediction.rates import PairMatrix, Rates
+from deadbeat.prediction.read import StoredMatrix, StoredSet, StoredSets
 from deadbeat.prediction.replay import UNKNOWN, ReplayTask, Slowdowns, replay
 from deadbeat.prediction.results import (
     Predictions,
@@ -79,7 +79,7 @@ def breakdown_of(
 
 def predict(
     stored: StoredMatrix,
-    cases: Cases,
+    cases: StoredSets,
     cores: Sequence[int] = (),
 ) -> Predictions:
     """Every set on its own cores, and `ELSEWHERE` of them on each of ``cores``.
@@ -117,7 +117,7 @@ def predict(
     )
 
 
-def _require_alike(stored: StoredMatrix, cases: Cases) -> None:
+def _require_alike(stored: StoredMatrix, cases: StoredSets) -> None:
     here, there = stored.platform, cases.platform
     made_up = [each.kind == "simulated" for each in (here, there)]
     if any(made_up) and not all(made_up):
@@ -139,7 +139,7 @@ def _require_alike(stored: StoredMatrix, cases: Cases) -> None:
 
 
 def _own(
-    case: Case, cases: Cases, matrix: Matrix, rates: Rates, *, calibrates: bool
+    case: StoredSet, cases: StoredSets, matrix: PairMatrix, rates: Rates, *, calibrates: bool
 ) -> SetPrediction:
     """A set on its own cores."""
     tasks, covered = prepared(case.task_set, cases.calibration, matrix)
@@ -157,7 +157,7 @@ def _own(
 
 
 def _value(
-    case: Case, cases: Cases, tasks: Sequence[ReplayTask], slowdowns: Slowdowns
+    case: StoredSet, cases: StoredSets, tasks: Sequence[ReplayTask], slowdowns: Slowdowns
 ) -> float | None:
     if cases.search is not None:
         return breakdown_of(case.task_set, tasks, slowdowns, cases.search)
@@ -175,7 +175,7 @@ def _chosen(sets: Sequence[SetPrediction]) -> list[SetPrediction]:
 
 
 def _elsewhere(
-    case: Case, found: SetPrediction, cases: Cases, rates: Rates, cores: int
+    case: StoredSet, found: SetPrediction, cases: StoredSets, rates: Rates, cores: int
 ) -> SetPrediction:
     """The set that was ``found`` on its own cores copied onto others."""
     matrix = rates.matrix
@@ -196,7 +196,7 @@ def _elsewhere(
     )
 
 
-def _lacking(cases: Cases, matrix: Matrix) -> dict[str, float]:
+def _lacking(cases: StoredSets, matrix: PairMatrix) -> dict[str, float]:
     """Works of which no size was measured, with their share of all time, the largest first."""
     lost: dict[str, float] = {}
     whole = 0.0
@@ -213,7 +213,7 @@ def _lacking(cases: Cases, matrix: Matrix) -> dict[str, float]:
 
 
 def _findings(
-    sets: Sequence[SetPrediction], matrix: Matrix, lacking: Mapping[str, float]
+    sets: Sequence[SetPrediction], matrix: PairMatrix, lacking: Mapping[str, float]
 ) -> Iterator[Finding]:
     calibrating = sum(each.role == "calibration" and each.off is not None for each in sets)
     if few(calibrating):

@@ -24,7 +24,7 @@ _SHOWS = 0.05
 
 
 @frozen(order=True)
-class Work:
+class SizedWork:
     """A fragment of one size; ``shared``: its object is one for all cores."""
 
     fragment: str
@@ -59,7 +59,7 @@ class PairSlowdown:
 
 
 @frozen(kw_only=True)
-class Matrix:
+class PairMatrix:
     """Who slows whom; works are indices into ``works``.
 
     Attributes:
@@ -67,17 +67,17 @@ class Matrix:
         rivals: How many aggressors there were.
     """
 
-    works: tuple[Work, ...]
+    works: tuple[SizedWork, ...]
     computes: tuple[bool, ...]
     memory: tuple[bool, ...]
     pairs: Mapping[tuple[int, int], PairSlowdown] = field(repr=False)
     rivals: int = 1
 
     @cached_property
-    def places(self) -> dict[Work, int]:
+    def places(self) -> dict[SizedWork, int]:
         return {work: at for at, work in enumerate(self.works)}
 
-    def place(self, work: Work) -> tuple[int, bool]:
+    def place(self, work: SizedWork) -> tuple[int, bool]:
         """Its index, and whether that is of this very size: else of the size nearest to it.
 
         `UNKNOWN`: no size of it was measured.
@@ -102,7 +102,7 @@ class Rates:
             cores that are in step an object that is held as long as they need not wait.
     """
 
-    matrix: Matrix
+    matrix: PairMatrix
     bend: int = 0
     _excess: dict[tuple[int, int], float] = field(init=False, repr=False)
     _demand: tuple[float, ...] = field(init=False, repr=False)

@@ -21,13 +21,13 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import Kind, TaskSet
 from deadbeat.model.words import loud
-from deadbeat.prediction.rates import Matrix, PairSlowdown, Work
+from deadbeat.prediction.rates import PairMatrix, PairSlowdown, SizedWork
 
 Figure = Literal["slowdown", "breakdown"]
 
 
 @frozen(kw_only=True)
-class Case:
+class StoredSet:
     """A task set with what was measured of it; ``error``: standard error, relative."""
 
     key: str
@@ -38,7 +38,7 @@ class Case:
 
 
 @frozen(kw_only=True)
-class Cases:
+class StoredSets:
     """The task sets of a result.
 
     Attributes:
@@ -47,7 +47,7 @@ class Cases:
 
     name: str
     figure: Figure
-    cases: tuple[Case, ...]
+    cases: tuple[StoredSet, ...]
     calibration: Calibration
     platform: Platform
     policy: str
@@ -60,7 +60,7 @@ class StoredMatrix:
     """A matrix with where it was measured."""
 
     name: str
-    matrix: Matrix
+    matrix: PairMatrix
     platform: Platform
     policy: str
     labels: tuple[str, ...]
@@ -87,13 +87,13 @@ def read_matrix(runs: Path, text: str) -> StoredMatrix:
     )
 
 
-def matrix_of(found: InterfereSummary) -> Matrix:
+def matrix_of(found: InterfereSummary) -> PairMatrix:
     """The matrix as the model needs it."""
     known = load_catalog().fragments
     works = tuple(_work(each) for each in found.spec.works)
     places = {work: at for at, work in enumerate(works)}
     fragments = [known.get(work.fragment) for work in works]
-    return Matrix(
+    return PairMatrix(
         works=works,
         computes=tuple(each is not None and each.kind is Kind.NS for each in fragments),
         memory=tuple(each is not None and each.resource_class == "memory" for each in fragments),
@@ -108,11 +108,11 @@ def matrix_of(found: InterfereSummary) -> Matrix:
     )
 
 
-def _work(work: Any) -> Work:
-    return Work(work.fragment, work.size, work.shared)
+def _work(work: Any) -> SizedWork:
+    return SizedWork(work.fragment, work.size, work.shared)
 
 
-def read_cases(runs: Path, text: str) -> Cases:
+def read_cases(runs: Path, text: str) -> StoredSets:
     """Raises UsageError where ``text`` names no result with task sets that the model can run."""
     kind, path = find(runs, text)
     if kind.name not in ("campaign", "breakdown"):
@@ -140,7 +140,7 @@ def read_cases(runs: Path, text: str) -> Cases:
             "measure with --overrun skip",
         )
     origin = store.load_origin()
-    return Cases(
+    return StoredSets(
         name=path.name,
         figure=figure,
         cases=cases,
@@ -152,14 +152,14 @@ def read_cases(runs: Path, text: str) -> Cases:
     )
 
 
-def _measured(store: Any, summary: Any) -> tuple[Case, ...]:
+def _measured(store: Any, summary: Any) -> tuple[StoredSet, ...]:
     """The sets of a campaign with their slowdowns."""
     found = []
     for row in summary.sets:
         value, error = row["slowdown_mean"], row["slowdown_error"]
         known = value is not None and math.isfinite(value)
         found.append(
-            Case(
+            StoredSet(
                 key=row["key"],
                 task_set=store.programs.task_set(RunKey.parse(row["key"])),
                 measured=value if known else None,
@@ -169,14 +169,14 @@ def _measured(store: Any, summary: Any) -> tuple[Case, ...]:
     return tuple(found)
 
 
-def _searched(store: Any, summary: Breakdown) -> tuple[Case, ...]:
+def _searched(store: Any, summary: Breakdown) -> tuple[StoredSet, ...]:
     """The sets of a search with their breakdown utilisations, each known to its resolution."""
     found = []
     for each in summary.sets:
         run = RunKey.parse(each.run)
         key = RunKey(evolve(run.point, deadline_factor_milli=0), run.replica)
         found.append(
-            Case(
+            StoredSet(
                 key=key.text,
                 task_set=store.programs.task_set(key),
                 measured=each.breakdown,

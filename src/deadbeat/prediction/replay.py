@@ -8,6 +8,7 @@ what `deadbeat.sched` simulates as partitioned SCHED_FIFO.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,6 +16,8 @@ from attrs import define, frozen
 
 #: Work of which nothing is known: it slows nobody and nobody slows it.
 UNKNOWN = -1
+#: What arithmetic may leave of a use that is over.
+_ROUNDING_NS = 1e-6
 #: Slowdown of each kind of work that runs, by how many cores run each kind.
 Slowdowns = Callable[[Mapping[int, int]], Mapping[int, float]]
 
@@ -98,15 +101,14 @@ class _Replay:
         now = 0.0
         for _ in range(events):
             rates = self._rates()
-            core, wait = self._first(rates)
-            release = due[0][0]
-            if min(release, now + wait) >= horizon_ns:
+            ends, release = now + self._first(rates), due[0][0]
+            then = min(ends, float(release))
+            if then >= horizon_ns:
                 break
-            ended = now + wait <= release  # what ends at the instant of a release is over before
-            self._pass(wait if ended else release - now, rates)
-            now = now + wait if ended else float(release)
-            if ended:
-                self._advance(core, now)
+            # what ends at the instant of a release is over before it
+            for core in self._pass(then - now, rates):
+                self._advance(core, then)
+            now = then
             while due[0][0] <= now:
                 release, index = heapq.heappop(due)
                 heapq.heappush(due, (release + self._tasks[index].period_ns, index))
@@ -122,21 +124,21 @@ class _Replay:
             known = self._known[key] = {UNKNOWN: 1.0, **self._slowdowns(dict(key))}
         return known
 
-    def _first(self, rates: Mapping[int, float]) -> tuple[int, float]:
-        """The core whose use ends first, and after how long."""
-        best, wait = -1, float("inf")
-        for core, job in enumerate(self._running):
-            if job is not None:
-                left = job.left_ns * rates[self._work[core]]
-                if left < wait:
-                    best, wait = core, left
-        return best, wait
+    def _first(self, rates: Mapping[int, float]) -> float:
+        """After how long the first of the uses that run ends."""
+        running = zip(self._running, self._work, strict=True)
+        return min((job.left_ns * rates[work] for job, work in running if job), default=math.inf)
 
-    def _pass(self, time_ns: float, rates: Mapping[int, float]) -> None:
+    def _pass(self, time_ns: float, rates: Mapping[int, float]) -> list[int]:
+        """Lets time go by; the cores whose uses are over then."""
+        over = []
         for core, job in enumerate(self._running):
             if job is not None:
                 job.left_ns -= time_ns / rates[self._work[core]]
                 job.own_ns += time_ns
+                if job.left_ns <= _ROUNDING_NS:
+                    over.append(core)
+        return over
 
     def _release(self, index: int, now: float) -> None:
         task = self._tasks[index]

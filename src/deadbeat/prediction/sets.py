@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.tasks import Access, FragmentUse, TaskSet
-from deadbeat.prediction.rates import Matrix, Work
+from deadbeat.prediction.rates import PairMatrix, SizedWork
 from deadbeat.prediction.replay import UNKNOWN, ReplayTask
 from deadbeat.synthesis.stream import Stream
 
@@ -30,7 +30,7 @@ class Covered:
         return max(0.0, 1.0 - self.exact - self.alike)
 
 
-def works_of(task_set: TaskSet, calibration: Calibration) -> list[list[tuple[Work, float]]]:
+def works_of(task_set: TaskSet, calibration: Calibration) -> list[list[tuple[SizedWork, float]]]:
     """Of each task the uses of a job in order, and the ns that each takes alone."""
     return [
         [
@@ -42,13 +42,13 @@ def works_of(task_set: TaskSet, calibration: Calibration) -> list[list[tuple[Wor
     ]
 
 
-def _work(use: FragmentUse, task_set: TaskSet) -> Work:
+def _work(use: FragmentUse, task_set: TaskSet) -> SizedWork:
     shared = use.resource is not None and task_set.resources[use.resource].access is Access.CON
-    return Work(use.entry.fragment, use.entry.size, shared)
+    return SizedWork(use.entry.fragment, use.entry.size, shared)
 
 
 def prepared(
-    task_set: TaskSet, calibration: Calibration, matrix: Matrix
+    task_set: TaskSet, calibration: Calibration, matrix: PairMatrix
 ) -> tuple[tuple[ReplayTask, ...], Covered]:
     """The set for the replay, and how much of it the matrix knows, by utilisation."""
     tasks, weights = [], {True: 0.0, False: 0.0, None: 0.0}
