@@ -23,6 +23,37 @@ struct objects {
     unsigned char **held;
 };
 
+static void write_pages(unsigned char *at, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 4096)
+        at[i] = 1;
+    at[bytes - 1] = 1;
+}
+
+static void give_back(struct objects *own)
+{
+    for (size_t i = 0; i < own->room; i++) {
+        free(own->held[i]);
+        own->held[i] = NULL;
+    }
+}
+
+/* As many as ever live are there before anything is timed: the memory of all has been got from the system. */
+static int fill(struct objects *own, uint32_t how)
+{
+    for (size_t i = 0; i < own->room; i++) {
+        unsigned char *object = own->held[i] = malloc(own->bytes);
+        if (!object)
+            return ENOMEM;
+        object[0] = 1;
+        if (how == TOUCH)
+            write_pages(object, own->bytes);
+    }
+    if (how == LIFO || how == BUDGET)
+        give_back(own);
+    return 0;
+}
+
 static int begin(struct db_sampler *s)
 {
     struct objects *own = port_map(sizeof *own, 0);
@@ -32,14 +63,7 @@ static int begin(struct db_sampler *s)
     own->room = s->run->amount > 0 ? (size_t)s->run->amount : 1;
     own->held = port_map(own->room * sizeof *own->held, 0);
     s->own = own;
-    return own->held ? 0 : ENOMEM;
-}
-
-static void write_pages(unsigned char *at, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i += 4096)
-        at[i] = 1;
-    at[bytes - 1] = 1;
+    return own->held ? fill(own, s->run->variant) : ENOMEM;
 }
 
 static bool failed(struct db_sampler *s, const unsigned char *object)
@@ -108,8 +132,8 @@ static void end(struct db_sampler *s)
     struct objects *own = s->own;
     if (!own)
         return;
-    for (size_t i = 0; own->held && i < own->room; i++)
-        free(own->held[i]);
+    if (own->held)
+        give_back(own);
     port_unmap(own->held, own->room * sizeof *own->held);
     port_unmap(own, sizeof *own);
 }

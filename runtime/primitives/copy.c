@@ -2,6 +2,7 @@
  * summary = "memcpy of memory that only this thread has"
  * sizes = true
  * batches = true
+ * touches = 2
  +++*/
 #include "deadbeat/primitive.h"
 

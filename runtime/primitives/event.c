@@ -50,9 +50,12 @@ struct pair {
 
 static sigset_t heard_signals;
 
+/* As pmqtest's: messages of 7 bytes, where 8 have room. */
+#define MESSAGE_BYTES 8
+
 static int open_queue(struct bell *bell)
 {
-    struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = 1};
+    struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = MESSAGE_BYTES};
     char name[40];
     snprintf(name, sizeof name, "/deadbeat-%d-%p", (int)getpid(), (void *)bell);
     bell->queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attributes);
@@ -123,7 +126,7 @@ static inline void ring(struct bell *bell, uint32_t how)
         pthread_mutex_unlock(&bell->mutex);
         break;
     case MQ:
-        mq_send(bell->queue, (const char *)&one, 1, 0);
+        mq_send(bell->queue, (const char *)&one, MESSAGE_BYTES - 1, 1);
         break;
     case SIGWAIT:
         pthread_kill(bell->listener, SIGUSR1);
@@ -145,6 +148,7 @@ static inline void hear(struct bell *bell, uint32_t how)
 {
     uint64_t got = 0;
     ssize_t done = 0;
+    int heard_signal;
     unsigned heard = bell->heard++;
     switch (how) {
     case FUTEX:
@@ -168,10 +172,10 @@ static inline void hear(struct bell *bell, uint32_t how)
         pthread_mutex_unlock(&bell->mutex);
         break;
     case MQ:
-        done = mq_receive(bell->queue, (char *)&got, 1, NULL);
+        done = mq_receive(bell->queue, (char *)&got, MESSAGE_BYTES, NULL);
         break;
     case SIGWAIT:
-        sigwaitinfo(&heard_signals, NULL);
+        sigwait(&heard_signals, &heard_signal);
         break;
     case MUTEX:
         pthread_mutex_lock(&bell->mutex);

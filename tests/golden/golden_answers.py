@@ -89,7 +89,7 @@ def prediction() -> Any:
         deadbeat.ask("interfere", name="m", works=works, repeats=3, simulated=True, runs=runs)
         sets = {"cores": 2, "sets": 20, "deadline_factor": 2, "contended_ratio": "0,1"}
         deadbeat.ask("stress", name="s", fragments=fragments, simulated=True, runs=runs, **sets)
-        found = deadbeat.ask("predict", "m", "s", cores="4", runs=runs)
+        found = deadbeat.ask("predict", "m", "s", cores="4,8", runs=runs)
     del found["results"]["report"]
     return dict(found)
 

@@ -122,6 +122,20 @@ def test_descendants_are_gone_when_the_bound_passes(program: str, mode: str) -> 
     assert sleepers(mark) == []
 
 
+def test_a_program_that_has_every_cpu_under_fifo_is_ended_at_its_bound(program: str) -> None:
+    # as a whole JVM would that hangs; a CPU for each of its loops, and one more
+    hogs = "while :; do :; done & " * (len(os.sched_getaffinity(0)) + 1)
+    policy = "cat /proc/self/sched | grep -E '^(policy|prio)' >&2; "
+    argv = guarded(program, ("sh", "-c", f"{policy}{hogs} wait"), bound_s=0.5, lock=True, fifo=20)
+    process = start(argv, "here", stderr=subprocess.PIPE)
+    _, said = process.communicate(timeout=60)
+    if b"was refused" in said:
+        pytest.skip("real-time policies are refused here")
+    assert process.returncode == 124
+    assert b"the bound of 500 ms has passed" in said
+    assert int(said.split(b"policy")[1].split(b"\n")[0].strip(b" :")) == os.SCHED_FIFO
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_descendants_are_gone_when_the_guard_is_killed(program: str, mode: str) -> None:
     mark = mark_of(mode, 3)

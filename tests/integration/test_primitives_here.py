@@ -10,7 +10,6 @@ import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 
-from deadbeat.build.allocators import ALLOCATORS
 from deadbeat.kinds.primitives.cases import (
     PrimitiveCase,
     PrimitiveKey,
@@ -23,7 +22,7 @@ from deadbeat.kinds.primitives.pool import primitives
 from deadbeat.kinds.primitives.results import PrimitiveRun
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import topology_of
-from deadbeat.model.errors import RunError, UsageError
+from deadbeat.model.errors import BuildError, RunError
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
 
@@ -61,6 +60,7 @@ def test_every_case_has_samples_and_threads_are_where_they_should_be(
         assert (thread.policy, thread.priority) == ("fifo", priority)
         # every sample has the gap before it
         assert thread.times.total == thread.gaps.total > 0
+        assert thread.partner == (cpus[thread.thread ^ 1] if primitive.group == 2 else None)
         shown = max((late.value_ns for late in thread.late_times), default=0)
         # the longest is among those that are kept with their moment, if it was long at all
         assert shown == thread.times.max_ns or thread.times.max_ns <= thread.watch_ns
@@ -95,6 +95,33 @@ def test_a_number_of_samples_ends_a_run_before_its_time(engine: HardwarePrimitiv
     assert [thread.times.total for thread in fired.threads] == [50]
 
 
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+@pytest.mark.parametrize("variant", ["tas", "mutex", "clh"])
+def test_two_groups_have_a_lock_each_at_the_same_time(
+    engine: HardwarePrimitives, variant: str
+) -> None:
+    groups, case = (CPUS[:1], CPUS[1:2]), PrimitiveCase("lock", variant, 0, "both", threads=4)
+    found = run(engine, case, groups=groups, policy="other", seconds=0.1)
+    assert [thread.cpu for thread in found.threads] == [CPUS[0]] * 2 + [CPUS[1]] * 2
+    for thread in found.threads:
+        # whoever had it before is of the same half; every acquisition is in one row of the matrix
+        other = slice(2, 4) if thread.thread < 2 else slice(0, 2)
+        assert not any(thread.after[other])
+        assert sum(thread.after) == thread.times.total
+        assert 0 < thread.longest_row <= thread.times.total
+    run(engine, case, groups=groups, samples=100, seconds=20.0)
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+def test_pairs_of_a_matrix_run_one_after_the_other(engine: HardwarePrimitives) -> None:
+    for variant, each in (("cas", 1), ("message", 2)):
+        case = PrimitiveCase("line", variant, 0, "each")
+        spec = evolve(SPEC, cpus=CPUS)
+        found = engine.run(spec, PrimitiveKey(case, 1))
+        assert len(found.threads) == each * len(CPUS) * (len(CPUS) - 1) // 2
+        assert all(thread.times.min_ns is not None for thread in found.threads)
+
+
 def test_a_thread_that_has_no_turn_is_told(engine: HardwarePrimitives) -> None:
     found = run(engine, PrimitiveCase("copy", "", 64, "one", threads=2))
     assert sorted(bool(thread.times.total) for thread in found.threads) == [False, True]
@@ -110,7 +137,7 @@ def test_a_thread_that_has_no_turn_is_told(engine: HardwarePrimitives) -> None:
 
 def test_work_between_samples_lies_in_the_gaps(engine: HardwarePrimitives) -> None:
     case = PrimitiveCase("copy", "", 64, "one")
-    idle, busy = run(engine, case, samples=200), run(engine, case, count=200, work=20_000)
+    idle, busy = run(engine, case, samples=200), run(engine, case, samples=200, work=20_000)
     # a round takes a cycle at least: 20,000 of them 2 us and more at any clock below 10 GHz
     medians = [each.threads[0].gaps.quantile(500_000) or 0 for each in (idle, busy)]
     assert medians[1] > 2000 > medians[0]
@@ -129,17 +156,39 @@ def test_a_program_has_the_allocator_that_it_is_called_after(engine: HardwarePri
     # it finds out itself which it has; a run of another is refused (see parsed())
     found = engine.allocators(())
     assert found[0] == "libc"
-    for name in found[1:]:
+    for name in (*found[1:], "tuned"):
         case = PrimitiveCase("alloc", "ring", 64, "one", f"native:{name}")
         assert run(engine, case).threads[0].times.total > 0
 
 
-def test_an_allocator_that_is_not_installed_is_named_with_its_package() -> None:
-    with closing(LocalTarget()) as target:
-        here = HardwarePrimitives(target)
-        for name in set(ALLOCATORS) - set(here.allocators(())):
-            with pytest.raises(UsageError, match=f"{name} is not installed"):
-                here.allocators((name,))
+@pytest.mark.parametrize("name", ["tlsf", pytest.param("mimalloc", marks=pytest.mark.slow)])
+def test_an_allocator_of_a_crate_serves_malloc(engine: HardwarePrimitives, name: str) -> None:
+    try:
+        engine.allocators((name,))
+    except BuildError as error:
+        pytest.skip(f"{error}: {error.hint}")
+    case = PrimitiveCase("alloc_cycle", "touch", 10240, "all", f"native:{name}")
+    assert all(each.times.total > 0 for each in run(engine, case, batch=100).threads)
+
+
+def test_what_is_touched_first_is_apart_from_what_each_sample_touches(
+    engine: HardwarePrimitives,
+) -> None:
+    # glibc maps an object of 1 MB each time unless it is told not to (mallopt(3)); a pool has its
+    # pages from the start
+    fresh = PrimitiveCase("alloc", "ring", 2**20, "one")
+    kept, pool = (
+        evolve(fresh, runtime="native:tuned"),
+        evolve(fresh, test="alloc_pool", variant="own"),
+    )
+    (first,), (second,), (third,) = (run(engine, case).threads for case in (fresh, kept, pool))
+    assert (first.minor_faults or 0) >= first.times.total
+    assert second.minor_faults == third.minor_faults == 0
+    assert (second.first_faults or 0) >= 64
+
+
+def test_a_run_says_that_its_memory_is_locked(engine: HardwarePrimitives) -> None:
+    assert run(engine, PrimitiveCase("clock", "", 0, "one")).memory_locked
 
 
 def test_what_it_cannot_do_it_says(engine: HardwarePrimitives) -> None:

@@ -17,6 +17,7 @@ from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 
 from deadbeat.build.jvm import FOREIGN_JAVA, agent_jar, jdks
+from deadbeat.kinds.primitives import jvm
 from deadbeat.kinds.primitives.cases import (
     PrimitiveCase,
     PrimitiveKey,
@@ -25,7 +26,7 @@ from deadbeat.kinds.primitives.cases import (
     resolved,
 )
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
-from deadbeat.kinds.primitives.jvm import JvmPrimitives, jdk_of
+from deadbeat.kinds.primitives.foreign import ForeignPrimitives
 from deadbeat.kinds.primitives.runtimes import COLLECTORS, jvm_words
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import topology_of
@@ -52,39 +53,117 @@ def spec_of(runtime: str) -> PrimitivesSpec:
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[JvmPrimitives]:
+def engine() -> Iterator[ForeignPrimitives]:
     with closing(LocalTarget()) as target:
         native = HardwarePrimitives(target, lock_wait=LOCK_WAIT)
-        yield JvmPrimitives(native, target, lock_wait=LOCK_WAIT)
+        yield ForeignPrimitives(native, target, lock_wait=LOCK_WAIT)
 
 
 #: Those on more CPUs take as long again.
 FEW = cases(evolve(spec_of(NEWEST), placements=("one", "cache", "far")), MACHINE)[0]
 
 
-def check(engine: JvmPrimitives, case: PrimitiveCase) -> None:
+def check(engine: ForeignPrimitives, case: PrimitiveCase) -> None:
     found = engine.run(spec_of(case.runtime), PrimitiveKey(case, 1))
-    pair = case.test == "event"
+    primitive = case.primitive
+    pair = primitive.group == 2
+    second = 30 + (pair and not primitive.equal)
+    measures = slice(1, None, 2) if case.test == "event" else slice(None, None, 2)
     cpus = placed(case, spec_of(case.runtime), MACHINE)
-    assert [thread.cpu for thread in found.threads] == list(cpus[1:] if pair else cpus)
+    assert [thread.cpu for thread in found.threads] == list(cpus[measures] if pair else cpus)
     assert found.runtime is not None and found.warm_up is not None
-    built, run = FOUND[0].feature, jdk_of(jvm_words(case.runtime)[0]).feature
+    built, run = FOUND[0].feature, jvm.jdk_of(jvm_words(case.runtime).version).feature
     assert found.runtime.calls == ("FFM" if min(built, run) >= FOREIGN_JAVA else "JNA")
     for thread in found.threads:
-        assert (thread.policy, thread.priority) == ("fifo", 30 + pair)
+        assert thread.policy == "fifo"
+        assert thread.priority == (second if thread.thread % 2 and pair else 30)
         assert thread.times.total == thread.gaps.total > 0
         shown = max((late.value_ns for late in thread.late_times), default=0)
         assert shown == thread.times.max_ns or thread.times.max_ns <= thread.watch_ns
 
 
-@pytest.mark.parametrize("case", FEW, ids=lambda case: case.text)
+#: One in each way of doing it; copy_shared is as copy.
+QUICK = ("event-park-far", "lock-monitor", "alloc-lt", "alloc-vt", "copy-", "line-cas", "sleep")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case, marks=() if case.text.startswith(QUICK) else pytest.mark.slow, id=case.text
+        )
+        for case in FEW
+    ],
+)
 def test_every_case_has_samples_and_threads_are_where_they_should_be(
-    engine: JvmPrimitives, case: PrimitiveCase
+    engine: ForeignPrimitives, case: PrimitiveCase
 ) -> None:
     check(engine, case)
 
 
-def test_a_pause_of_the_collector_is_named(engine: JvmPrimitives) -> None:
+def test_of_a_whole_jvm_the_kernel_has_every_thread_under_fifo(engine: ForeignPrimitives) -> None:
+    case = PrimitiveCase("copy", "", 1024, "one", f"{NEWEST}:whole")
+    facts = engine.run(spec_of(case.runtime), PrimitiveKey(case, 1)).runtime
+    assert facts is not None
+    (below, mine) = facts.threads
+    assert mine == ("fifo", 30, 1)
+    assert below[:2] == ("fifo", 29) and below[2] > 5  # collectors, compilers, and what else it has
+
+
+def test_a_jvm_whose_threads_are_not_as_they_should_be_is_refused() -> None:
+    # it is told that all are real-time, and nobody made them so
+    runtime = f"{NEWEST}:whole"
+    with closing(LocalTarget()) as target:
+        done = target.run(jvm.probe(runtime, spec_of(NEWEST)), timeout=LOCK_WAIT)
+    with pytest.raises(UsageError, match=r"of the JVM should be fifo 29 and is other"):
+        jvm.understood(runtime, spec_of(NEWEST), done.stdout, done)
+
+
+@pytest.mark.parametrize("way", ["lt", "immortal", "pool"])
+@pytest.mark.parametrize("jdk", FOUND, ids=lambda jdk: jdk.version)
+def test_threads_that_should_allocate_nothing_do_not(
+    engine: ForeignPrimitives, jdk: object, way: str
+) -> None:
+    runtime = f"jvm:{jdk.feature}:G1"  # type: ignore[attr-defined]
+    case = PrimitiveCase("alloc", way, 10240, "one", runtime)
+    (thread,) = engine.run(spec_of(runtime), PrimitiveKey(case, 1)).threads
+    assert thread.allocated_bytes is not None
+    # what looks at late samples may link a call once more; a sample that allocates has its size
+    assert thread.allocated_bytes < max(thread.times.total, 10240) / 2
+
+
+def test_a_thread_that_allocates_says_how_much(engine: ForeignPrimitives) -> None:
+    case = PrimitiveCase("alloc", "heap", 10240, "one", NEWEST)
+    (thread,) = engine.run(spec_of(NEWEST), PrimitiveKey(case, 1)).threads
+    assert (thread.allocated_bytes or 0) >= 10240 * thread.times.total
+
+
+def test_memory_of_a_real_time_jvm_is_locked(engine: ForeignPrimitives) -> None:
+    case = PrimitiveCase("clock", "", 0, "one", NEWEST)
+    facts = engine.run(spec_of(NEWEST), PrimitiveKey(case, 1)).runtime
+    assert facts is not None and facts.memory is not None and facts.memory.locked
+    # what is not locked is the kernel's own, and shares of files that others map
+    assert facts.memory.locked_bytes > 0.95 * facts.memory.resident_bytes
+
+
+def test_a_run_ends_with_its_count(engine: ForeignPrimitives) -> None:
+    case = PrimitiveCase("copy", "", 1024, "one", NEWEST)
+    run = engine.run(evolve(spec_of(NEWEST), samples=77, work=10), PrimitiveKey(case, 1))
+    assert [thread.times.total for thread in run.threads] == [77]
+
+
+def test_a_paced_event_counts_from_its_release(engine: ForeignPrimitives) -> None:
+    case = PrimitiveCase("event", "park", 0, "same", NEWEST)
+    spec = evolve(spec_of(NEWEST), period=10**6, seconds=0.1)
+    (handler,) = engine.run(spec, PrimitiveKey(case, 1)).threads
+    # as many releases as the window has, less those that it ends before
+    assert 0 < handler.times.total <= 100
+    # a firer that fires late keeps its release: a sample has its wake-up, too
+    back_to_back = engine.run(spec_of(NEWEST), PrimitiveKey(case, 1)).threads[0]
+    assert handler.times.min_ns > (back_to_back.times.min_ns or 0)
+
+
+def test_a_pause_of_the_collector_is_named(engine: ForeignPrimitives) -> None:
     case = PrimitiveCase("alloc", "heap", 10240, "one", NEWEST)
     run = engine.run(evolve(spec_of(NEWEST), seconds=0.3), PrimitiveKey(case, 1))
     assert "GC pause" in {late.cause for late in run.threads[0].late_times}
@@ -94,24 +173,26 @@ def test_a_pause_of_the_collector_is_named(engine: JvmPrimitives) -> None:
 @pytest.mark.parametrize("collector", COLLECTORS)
 @pytest.mark.parametrize("jdk", FOUND, ids=lambda jdk: jdk.version)
 def test_every_collector_that_starts_runs(
-    engine: JvmPrimitives, jdk: object, collector: str
+    engine: ForeignPrimitives, jdk: object, collector: str
 ) -> None:
     runtime = f"jvm:{jdk.feature}:{collector}"  # type: ignore[attr-defined]
     try:
-        engine.runtimes((runtime,))
+        engine.probed(evolve(spec_of(NEWEST), runtimes=(runtime,)))
     except UsageError as error:
         pytest.skip(str(error))
     for case in cases(spec_of(runtime), MACHINE)[0]:
         check(engine, case)
 
 
-def test_a_runtime_is_named_in_full_and_must_start(engine: JvmPrimitives) -> None:
-    assert engine.runtimes(("native", "jvm", NEWEST)) == ("native", NEWEST)
+def test_a_runtime_is_named_in_full_and_must_start(engine: ForeignPrimitives) -> None:
+    spec = spec_of(NEWEST)
+    found = engine.probed(evolve(spec, runtimes=("native", "jvm", NEWEST, f"{NEWEST}:whole")))
+    assert found.runtimes == ("native", NEWEST, f"{NEWEST}:whole")
     with pytest.raises(UsageError, match="there is no Java 98 here"):
-        engine.runtimes(("jvm:98",))
+        engine.probed(evolve(spec, runtimes=("jvm:98",)))
 
 
-def test_what_it_cannot_do_it_says(engine: JvmPrimitives) -> None:
+def test_what_it_cannot_do_it_says(engine: ForeignPrimitives) -> None:
     case = PrimitiveCase("copy", "sideways", 64, "one", NEWEST)
     with pytest.raises(RunError, match="no such variant"):
         engine.run(spec_of(NEWEST), PrimitiveKey(case, 1))

@@ -54,7 +54,7 @@ class Machine:
         self.add("venv-python")
         self.add("id", "echo 0")
         programs = ("gcc", "g++", "make", "apt-get", "chromium", "chromedriver")
-        for name in (*programs, *ELSEWHERE, "cyclictest", "stress-ng"):
+        for name in (*programs, *ELSEWHERE, "cyclictest", "stress-ng", "cargo"):
             self.add(name)
 
     def add(self, name: str, body: str = "") -> None:
@@ -317,6 +317,12 @@ def test_what_latencies_are_measured_with_is_installed_too(machine):
     machine.remove("cyclictest", "stress-ng")
     status, _, calls = machine.setup()
     assert (status, calls) == (0, [f"{INSTALL} rt-tests stress-ng", *FIRST_RUN])
+
+
+def test_bench_installs_the_tools_that_primitives_are_compared_with(machine):
+    machine.add("g++", 'case "$*" in *-E*) ! grep -q benchmark ;; esac')
+    machine.remove("cargo")
+    assert machine.setup("bench")[2][0] == f"{INSTALL} libbenchmark-dev cargo"
 
 
 def test_locks_of_concurrency_kit_are_installed_where_the_compiler_does_not_find_them(machine):

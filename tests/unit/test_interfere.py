@@ -3,25 +3,47 @@
 from __future__ import annotations
 
 import json
+from functools import cache
+from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 import deadbeat
+from deadbeat.catalog import load_catalog
+from deadbeat.compare.results import compare_results
+from deadbeat.compare.results import found as found_kind
 from deadbeat.kinds.channels.engine import SimulatedChannels, parsed, true_slowdown
+from deadbeat.kinds.channels.machine import VictimCaches, machine_of
+from deadbeat.kinds.channels.observe import COMPARABLE, ChannelMatrix, read_channels
 from deadbeat.kinds.channels.results import (
     ALONE,
     ASLEEP,
     InterfereRun,
     InterfereSummary,
+    Slowdown,
     ordered,
-    shares,
     slowdowns,
 )
-from deadbeat.kinds.channels.spec import InterfereKey, InterfereSpec, SetWork, plan, resolved
+from deadbeat.kinds.channels.sharing import NOTHING, RULES, levels, shared, shares
+from deadbeat.kinds.channels.spec import (
+    InterfereKey,
+    InterfereSpec,
+    SetWork,
+    WorkList,
+    placed,
+    plan,
+    resolved,
+)
+from deadbeat.kinds.primitives.pool import primitives
+from deadbeat.model.comparison import Lineup
 from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.examples import example_platform
 from deadbeat.model.specification import plain_of, read
+from deadbeat.stats.intervals import Interval
 
-SPEC = resolved(read(InterfereSpec, {}, {"repeats": 4}), (0, 1, 2, 3))
+MACHINE = machine_of(SimulatedChannels().describe(), 0)
+SPEC = resolved(read(InterfereSpec, {}, {"repeats": 4}), (0, 1, 2, 3), MACHINE)
 
 
 def runs(spec: InterfereSpec = SPEC) -> list[InterfereRun]:
@@ -67,55 +89,282 @@ def test_intervals_hold_the_truth_of_the_made_up_machine() -> None:
     missed = 0
     for cell in cells:
         aggressor = ASLEEP if cell.aggressor is None else place[cell.aggressor]
-        truth = true_slowdown(SPEC, place[cell.victim], aggressor)
+        truth = true_slowdown(SPEC, place[cell.victim], aggressor, cell.place)
         assert cell.interval is not None
         missed += not cell.interval.low <= truth <= cell.interval.high
         assert cell.shows == (truth > 1.0)
-    assert len(cells) == 12 * 13
-    assert missed <= 156 * 0.12
+    assert SPEC.aggressors == ("others", "sibling")
+    assert len(cells) == 2 * 12 * 13
+    assert missed <= 2 * 156 * 0.12
 
 
+def test_less_than_the_control_shows_is_noise() -> None:
+    """A victim at 1.2 beside threads that sleep: so much may come from nobody."""
+    rows = [(0, 0, ALONE, 1, 0, 100), (0, 0, ASLEEP, 1, 1, 120), (0, 0, 1, 1, 1, 115)]
+    found = slowdowns((A, B), [by_hand(*rows), by_hand(*rows)])
+    (cell,) = (c for c in found if c.aggressor)
+    assert cell.interval == (1.15, 1.15)
+    assert not cell.shows
+    assert cell.least == pytest.approx(1.2)
+
+
+def test_an_interval_that_decides_nothing_says_so() -> None:
+    def ratios(*values: int) -> bool:
+        made = [by_hand((0, 0, ALONE, 1, 0, 100), (0, 0, 1, 1, 1, value)) for value in values]
+        (cell,) = (c for c in slowdowns((A, B), made) if c.aggressor)
+        return cell.wide
+
+    assert ratios(90, 160, 100)  # may be 1, may be 1.5
+    assert not ratios(99, 101, 100)  # nothing
+    assert not ratios(150, 160, 155)  # a slowdown
+
+
+@cache
 def summary() -> InterfereSummary:
-    cells = slowdowns(SPEC.works, runs())
+    spec, made = SPEC, runs()
+    cells = slowdowns(spec.works, made)
     return InterfereSummary(
         name="made-up",
-        spec=SPEC,
+        spec=spec,
         done=4,
         slots=0,
         labels=(),
         findings=(),
         refused={},
         cells=cells,
-        order=ordered(SPEC.works, cells),
+        order=ordered(spec.works, cells),
+        machine=MACHINE,
+        footprints=dict(zip(spec.works, made[0].footprints, strict=True)),
     )
 
 
-def test_what_is_shared_follows_from_who_slows() -> None:
-    found = summary()
-    assert shares(found, SetWork("futex", 64, shared=True)) == "its own object"
-    assert shares(found, SetWork("matmul", 20)) == "nothing"
-    assert shares(found, SetWork("memory_stream", 256)) == "shared cache or memory bandwidth"
+def work(text: str) -> SetWork:
+    return WorkList().parse(text)[0]
+
+
+@pytest.mark.parametrize(
+    ("victim", "place", "said"),
+    [
+        ("futex:64@shared", "others", "its own object"),
+        ("matmul:20", "others", NOTHING),
+        ("copy:32M", "others", "memory bandwidth"),
+        ("pointer_chase:65536", "others", "memory bandwidth"),
+        ("copy:2M", "others", "room in the shared cache"),
+        ("copy:8M", "others", "room in the shared cache"),
+        ("pipe:4", "others", "a lock of the kernel, or its data, of this class"),
+        (
+            "pipe:4@shared",
+            "others",
+            "its own object, a lock of the kernel, or its data, of this class",
+        ),
+        ("copy:128K", "others", NOTHING),
+        ("copy:128K", "sibling", "the core's own cache and units"),
+    ],
+)
+def test_what_is_shared_is_what_the_made_up_machine_has(victim: str, place: str, said: str) -> None:
+    assert shares(summary(), work(victim), place) == said
+
+
+def test_a_resource_names_the_cell_that_shows_it() -> None:
+    (each,) = shared(summary(), work("copy:32M"), "others")
+    assert each.cell.shows
+    assert each.cell.aggressor in (work("copy:32M"), work("pointer_chase:65536"))
+
+
+def by_cells(sizes: dict[str, float], *slow: tuple[str, str, float]) -> InterfereSummary:
+    """Of copies that take so many ns a byte alone; all pairs are known, and at 1 unless told."""
+    works = tuple(work(text) for text in sizes)
+    named = {(victim, aggressor): value for victim, aggressor, value in slow}
+    cells = tuple(
+        Slowdown(
+            victim=v,
+            aggressor=a,
+            value=(value := named.get((v.text, a.text), 1.0)),
+            interval=Interval(value, value),
+            alone_ns=sizes[v.text] * v.size * 2,
+            slots=1,
+            late=0,
+        )
+        for v in works
+        for a in works
+    )
+    return InterfereSummary(
+        name="",
+        spec=SPEC,
+        done=1,
+        slots=0,
+        labels=(),
+        findings=(),
+        refused={},
+        cells=cells,
+        order=works,
+        machine=MACHINE,
+        footprints={each: 2 * each.size for each in works},
+    )
+
+
+#: ns a byte: up to 3M run in caches, 8M would fit the shared one, and is as slow as memory.
+COPIES = {
+    "copy:128K": 0.02,
+    "copy:512K": 0.05,
+    "copy:2M": 0.05,
+    "copy:3M": 0.05,
+    "copy:8M": 0.19,
+    "copy:32M": 0.2,
+}
+
+
+def test_a_cache_that_others_fill_is_found_by_what_a_byte_takes() -> None:
+    found = levels(by_cells(COPIES))
+    assert (found.held, found.lost) == (2 * 3 * 1024**2, 2 * 8 * 1024**2)
+    assert found.of(2 * 128 * 1024) == "core"
+    assert found.of(3 * 1024**2) == "cache"
+    assert found.of(20 * 1024**2) == "memory"
+    assert found.of(8 * 1024**2) == ""  # between: the cache may hold it, or not
+
+
+@pytest.mark.parametrize(
+    ("slow", "victim", "said"),
+    [
+        (("copy:8M", "copy:32M", 1.3), "copy:8M", "memory bandwidth"),
+        (("copy:2M", "copy:32M", 1.3), "copy:2M", "room in the shared cache"),
+        (("copy:2M", "copy:2M", 1.3), "copy:2M", "room in the shared cache"),
+        (("copy:2M", "copy:512K", 1.3), "copy:2M", "bandwidth of the shared cache"),
+        (("copy:128K", "copy:128K", 1.3), "copy:128K", "clock or power of the chip"),
+        (
+            ("copy:128K", "copy:32M", 1.3),
+            "copy:128K",
+            "its core's own cache, which the shared one empties",
+        ),
+    ],
+)
+def test_each_rule_by_its_own_evidence(
+    slow: tuple[str, str, float], victim: str, said: str
+) -> None:
+    assert shares(by_cells(COPIES, slow), work(victim)) == said
+
+
+def test_without_a_measured_cache_nothing_is_told_apart() -> None:
+    found = by_cells({"copy:2M": 0.05, "copy:8M": 0.05}, ("copy:8M", "copy:2M", 1.3))
+    assert shares(found, work("copy:8M")).endswith("not separable here")
+
+
+def test_every_slowdown_has_a_name() -> None:
+    """Whoever is slowed by whomever, some rule tells."""
+    texts = [*COPIES, "copy:4M"]
+    sizes = {**COPIES, "copy:4M": 0.12}
+    for victim in texts:
+        for aggressor in texts:
+            found = by_cells(sizes, (victim, aggressor, 1.3))
+            assert shares(found, work(victim)) != NOTHING, (victim, aggressor)
+    assert len({rule.resource for rule in RULES}) == len(RULES)
 
 
 def test_works_that_suffer_alike_stand_side_by_side() -> None:
-    order = [work.fragment for work in summary().order]
-    streams = [at for at, name in enumerate(order) if name == "memory_stream"]
-    assert streams[-1] - streams[0] == 1
+    order = [each.text for each in summary().order]
+    streams = [order.index(name) for name in ("copy:32M", "pointer_chase:65536")]
+    assert abs(streams[0] - streams[1]) == 1
+
+
+#: Four cores with two threads each: n and n + 4.
+TWO_THREADS = VictimCaches(siblings=(0, 4))
+
+
+@pytest.mark.parametrize(
+    ("place", "cpus"),
+    [
+        ("others", (0, 1, 2, 3, 5, 6, 7)),
+        ("sibling", (0, 4)),
+        ("1", (0, 1)),
+        ("3", (0, 1, 2, 3)),
+        ("6", (0, 1, 2, 3, 5, 6, 7)),
+        ("7", ()),
+    ],
+)
+def test_aggressors_are_where_the_topology_says(place: str, cpus: tuple[int, ...]) -> None:
+    spec = resolved(read(InterfereSpec, {}, {"works": "matmul"}), range(8), TWO_THREADS)
+    assert spec.aggressors == ("others", "sibling")
+    assert placed(spec, place, TWO_THREADS) == cpus
+
+
+def test_a_place_that_is_not_there_is_refused_with_the_reason() -> None:
+    def ask(places: str, cpus: str = "0-3", machine: VictimCaches = TWO_THREADS) -> InterfereSpec:
+        return resolved(
+            read(InterfereSpec, {}, {"aggressors": places, "cpus": cpus}), range(8), machine
+        )
+
+    with pytest.raises(UsageError, match=r"no CPU of its core beside CPU 0 among CPUs 0,1,2,3"):
+        ask("sibling")
+    with pytest.raises(UsageError, match=r"not 4 other cores beside CPU 0"):
+        ask("1,4")
+    with pytest.raises(UsageError, match=r"no other core beside CPU 0 among CPUs 0,4"):
+        ask("others", "0,4")
+    with pytest.raises(UsageError, match=r'"near" is no place of aggressors'):
+        ask("near")
+    assert ask("3,1").aggressors == ("3", "1")
+    assert resolved(read(InterfereSpec, {}, {"cpus": "0,4"}), range(8), TWO_THREADS).aggressors == (
+        "sibling",
+    )
+
+
+def test_places_take_turns_and_old_names_of_runs_still_hold() -> None:
+    keys = plan(resolved(read(InterfereSpec, {}, {"aggressors": "1,3,others"}), range(8)))
+    assert len(keys) == 18
+    assert {key.place for key in keys[:3]} == {"1", "3", "others"}
+    assert [InterfereKey.parse(key.text) for key in keys] == keys
+    assert InterfereKey.parse("0007") == InterfereKey(7, "others")
+
+
+def test_the_caches_of_a_machine_are_read_from_its_topology() -> None:
+    assert MACHINE.siblings == (0, 1)
+    assert (MACHINE.own_bytes, MACHINE.shared_bytes) == (512 * 1024, 32 * 1024**2)
+    nothing = machine_of(example_platform(), 0)
+    assert nothing == VictimCaches()
+    assert nothing.level(1) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("pipe:4@shared", "fragment pipe 4 shared"),
+        ("event:futex", "primitive event futex 0 0 0 0"),
+        ("switch", "primitive switch - 0 0 0 1"),
+        ("copy:64K", "primitive copy - 65536 0 1 0"),
+        ("alloc:lifo:10K", "primitive alloc lifo 10240 64 0 0"),
+    ],
+)
+def test_a_work_is_written_for_a_person_and_for_the_runtime(text: str, line: str) -> None:
+    assert work(text).text == text
+    assert work(text).line == line
+
+
+def test_no_fragment_has_the_name_of_a_primitive() -> None:
+    assert not {*load_catalog().fragments} & {*primitives()}
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"works": "matmull"}, 'no fragment is called "matmull"'),
+        ({"works": "matmull"}, 'no fragment or primitive is called "matmull"'),
+        ({"works": "line"}, "line cannot be .* its two threads need two CPUs"),
+        ({"works": "event:spin"}, "event cannot be .* spin for one another on one CPU"),
+        ({"works": "copy_shared:64K"}, "copy_shared cannot be .* take copy"),
+        ({"works": "lock:mcs@shared"}, "lock cannot be .* belong to one process"),
+        ({"works": "copy:64K:2M"}, 'copy has no variant or size "2M"'),
         ({"works": "matmul:21"}, "matmul has no size 21"),
         ({"works": "matmul:20@shared"}, "no object that cores could share"),
-        ({"works": "Matmul;"}, "no fragment is called"),
+        ({"works": "Matmul;"}, "no fragment or primitive is called"),
         ({"repeats": "1"}, "repeats"),
     ],
 )
 def test_what_is_asked_in_vain_is_named(asked: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         read(InterfereSpec, {}, asked)
+
+
+def test_what_memory_does_not_hold_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"primitives would hold 16\.0 GiB at once"):
+        resolved(read(InterfereSpec, {}, {"works": "copy:2048M"}), (0, 1, 2, 3))
 
 
 def test_one_cpu_is_not_enough() -> None:
@@ -139,7 +388,11 @@ def test_damaged_slots_are_told(text: str) -> None:
 
 def test_from_the_command_to_the_page(tmp_path) -> None:
     done = deadbeat.interfere(
-        works="matmul:20,futex:64@shared", repeats=3, simulated=True, runs=tmp_path
+        works="matmul:20,futex:64@shared",
+        aggressors="others",
+        repeats=3,
+        simulated=True,
+        runs=tmp_path,
     )
     assert done.simulated
     assert len(done.rows) == 2 * 3
@@ -147,3 +400,47 @@ def test_from_the_command_to_the_page(tmp_path) -> None:
     assert worst["victim"] == worst["aggressor"] == "futex:64@shared"
     assert deadbeat.open(tmp_path / "interfere").rows == done.rows
     assert (tmp_path / "interfere" / "report.html").is_file()
+
+
+def matrix(tmp_path: Path, name: str, seed: int, **asked: str) -> ChannelMatrix:
+    asked = {"works": "matmul:20,pipe:4@shared", "aggressors": "others"} | asked
+    deadbeat.interfere(
+        name=name, repeats=6, seed=seed, simulated=True, figures=False, runs=tmp_path, **asked
+    )
+    return read_channels(tmp_path / name)
+
+
+def test_matrices_are_compared_cell_by_cell(tmp_path: Path) -> None:
+    """Truth: alike, then the made-up machine with the object shared three times as slow."""
+    one, other = (matrix(tmp_path, name, seed) for seed, name in enumerate(("one", "other"), 1))
+    result = compare_results(COMPARABLE, Lineup(subjects=(one, other)))
+    assert result.verdict == "equal"
+    (metric,) = result.comparisons[0].metrics
+    assert {cell.group for cell in metric.cells} == {
+        f"{victim} beside {aggressor}"
+        for victim in ("matmul:20", "pipe:4@shared")
+        for aggressor in ("matmul:20", "pipe:4@shared")
+    }
+    slower = evolve(
+        other,
+        runs=tuple(
+            evolve(
+                run,
+                slots=tuple((*s[:5], 2 * s[5] if s[1] == s[2] == 1 else s[5]) for s in run.slots),
+            )
+            for run in other.runs
+        ),
+    )
+    result = compare_results(COMPARABLE, Lineup(subjects=(one, slower)))
+    assert result.verdict == "worse"
+    worse = [c for c in result.comparisons[0].metrics[0].cells if c.verdict == "worse"]
+    assert [cell.group for cell in worse] == ["pipe:4@shared beside pipe:4@shared"]
+    assert worse[0].effect == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_matrix_is_found_by_its_name_and_strange_ones_are_refused(tmp_path: Path) -> None:
+    one, _ = (matrix(tmp_path, name, seed) for seed, name in enumerate(("one", "other"), 1))
+    assert found_kind(tmp_path, "other") == (COMPARABLE, tmp_path / "other")
+    strange = matrix(tmp_path, "strange", 3, works="crc32:64")
+    with pytest.raises(UsageError, match="no pair in common"):
+        compare_results(COMPARABLE, Lineup(subjects=(one, strange)))

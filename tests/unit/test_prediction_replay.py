@@ -6,13 +6,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.model.systems import TimedTask
 from deadbeat.prediction.engine import alone, slowdown_of
-from deadbeat.prediction.rates import PairMatrix, PairSlowdown, Rates, SizedWork
+from deadbeat.prediction.rates import PairMatrix, PairSlowdown, Rates, RatesByRivals, SizedWork
 from deadbeat.prediction.replay import UNKNOWN, ReplayTask, replay
 from deadbeat.prediction.sets import copied, scaled
 from deadbeat.sched.simulator import simulate_jobs
@@ -215,6 +216,15 @@ def test_one_more_core_never_speeds_a_work_up(
     if objects:
         assert rates(further)[0] >= rates(objects)[0] - 1e-9
     assert all(value >= 1.0 for value in rates({**active, more: active.get(more, 0) + 1}).values())
+
+
+def test_the_matrix_of_the_rivals_that_are_there_is_asked() -> None:
+    one, three = matrix({(0, 0): 1.25}), attrs.evolve(matrix({(0, 0): 5.0}), rivals=3)
+    rates = RatesByRivals((one, three))
+    assert rates({0: 2})[0] == pytest.approx(1.25)
+    assert rates({0: 3})[0] == pytest.approx(1.6)  # three customers, from what two show
+    assert rates({0: 4})[0] == pytest.approx(5.0)
+    assert rates({0: 8})[0] == pytest.approx(10.0)  # always held: one after the other
 
 
 # ---------- a machine with known contention ----------

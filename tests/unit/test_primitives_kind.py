@@ -19,11 +19,11 @@ from deadbeat.kinds.primitives.cases import (
     plan,
     resolved,
 )
-from deadbeat.kinds.primitives.engine import parsed
+from deadbeat.kinds.primitives.engine import pair_seconds, parsed
 from deadbeat.kinds.primitives.pool import primitives
 from deadbeat.kinds.primitives.results import cell_of
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.kinds.primitives.topology import PLACEMENTS, Layout, Topology, topology_of
+from deadbeat.kinds.primitives.topology import PAIRS_MOST, PLACEMENTS, Layout, Topology, topology_of
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.specification import plain_of, read
@@ -106,13 +106,6 @@ def test_pairs_of_a_cpu_have_turns_or_a_number_of_events() -> None:
         assert not cases(asked(placements="same", **typed, **more), TWO)[1]
 
 
-def test_what_is_not_paced_is_not_run_as_if_it_were() -> None:
-    typed = {"tests": "event:park,event:futex", "runtimes": "native,jvm", "period": "1ms"}
-    runs, refused = cases(asked(placements="same", **typed), TWO)
-    assert {case.runtime for case in runs} == {"native"}
-    assert all("not paced" in why for why in refused.values())
-
-
 def test_threads_that_spin_may_share_a_cpu_where_none_is_real_time() -> None:
     spec = asked(tests="event:spin", policy="other", placements="same")
     assert not cases(spec, TWO)[1]
@@ -189,6 +182,20 @@ def test_pairs_are_placed_by_core_and_cache() -> None:
     assert Layout(cpus=(0, 1), topology=flat(0, 1)).pairs("cache") == ((0, 1), (1, 0))
 
 
+def test_a_matrix_has_every_pair_once_and_of_many_cpus_some() -> None:
+    case = PrimitiveCase("line", "cas", 0, "each")
+    assert placed(case, asked(flat(0, 1, 2)), flat(0, 1, 2)) == (0, 1, 0, 2, 1, 2)
+    many = flat(*range(300))
+    cpus = placed(case, asked(many), many)
+    pairs = [*zip(cpus[::2], cpus[1::2], strict=True)]
+    assert len({*pairs}) == len(pairs) == PAIRS_MOST
+    assert all(one < two for one, two in pairs)
+    assert placed(case, asked(many), many) == cpus
+    # five seconds for all, and no pair less than 5 ms
+    assert pair_seconds(asked(TWO), TWO) == 0.2
+    assert pair_seconds(asked(many), many) == 0.005
+
+
 def test_pairs_go_round() -> None:
     case = PrimitiveCase("event", "futex", 0, "cache")
     spec = asked(flat(0, 1, 2, 3))
@@ -234,8 +241,8 @@ def test_the_shared_source_is_a_share_of_the_cache() -> None:
 
 
 def written(**more: object) -> str:
-    times = {"min_ns": 100, "max_ns": 5000, "sum_ns": 5200, "counts": [[100, 2], [2274, 1]]}
-    gaps = {"min_ns": 40, "max_ns": 900_000, "sum_ns": 900_040, "counts": [[40, 2], [9985, 1]]}
+    times = {"min_ns": 100, "max_ns": 5000, "sum_ns": 5200, "counts": [[100, 2], [3298, 1]]}
+    gaps = {"min_ns": 40, "max_ns": 900_000, "sum_ns": 900_040, "counts": [[40, 2], [10973, 1]]}
     thread = {
         "thread": 0,
         "cpu": 1,
@@ -278,6 +285,17 @@ def test_what_the_program_writes_is_kept_whole() -> None:
     assert cell_of(KEY.case, [parsed(written(resolution_ns=20), KEY, "now")]).resolved
 
 
+def test_page_faults_of_the_start_are_apart_from_those_while_it_was_measured() -> None:
+    plain = json.loads(written(memory_locked=False))
+    plain["threads"][0] |= {"first_faults": 300, "minor_faults": 5, "major_faults": 2}
+    run = parsed(json.dumps(plain), KEY, "now")
+    row = cell_of(KEY.case, [run, run])
+    assert (row.first_faults, row.faults, run.memory_locked) == (600, 14, False)
+    # a JVM does not know those of its threads
+    row = cell_of(KEY.case, [parsed(written(), KEY, "now")])
+    assert (row.first_faults, row.faults) == (None, None)
+
+
 def test_of_a_batch_the_mean_is_shown() -> None:
     row = cell_of(KEY.case, [parsed(written(batch=100), KEY, "now")])
     assert row.quantile_ns(500_000) == 1.0
@@ -318,7 +336,7 @@ def test_alloc_is_timed_with_each_allocator_and_nothing_else_is() -> None:
 
 def test_a_switch_has_one_cpu_and_a_line_has_two() -> None:
     wanted, _ = cases(asked(tests="switch,line:cas"), TWO)
-    assert [case.text for case in wanted] == ["switch-same", "line-cas-cache"]
+    assert [case.text for case in wanted] == ["switch-same", "line-cas-each"]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", written(version=2), written(threads=[{}])])

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from helpers.topologies import flat
 
 import deadbeat
@@ -18,12 +19,13 @@ from deadbeat.kinds.primitives.cases import (
     plan,
     resolved,
 )
-from deadbeat.kinds.primitives.engine import parsed
+from deadbeat.kinds.primitives.engine import Wanted, parsed
+from deadbeat.kinds.primitives.jvm import priority_of
 from deadbeat.kinds.primitives.pool import primitives, primitives_of
 from deadbeat.kinds.primitives.results import PrimitivesStore
-from deadbeat.kinds.primitives.runtimes import jvm_words
+from deadbeat.kinds.primitives.runtimes import SCHEDULING, Jvm, jvm_words, known_to_external
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.specification import plain_of, read
 
 JVM = "jvm:25:G1"
@@ -36,13 +38,18 @@ def asked(**typed: str) -> PrimitivesSpec:
 
 def test_every_class_has_the_variants_that_its_file_describes() -> None:
     for path in jvm_sources():
-        text, known = path.read_text(), primitives_of(JVM)[path.stem.lower()]
-        found = re.search(r"VARIANTS = List\.of\((.*?)\)", text)
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", path.stem).lower()
+        text, known = path.read_text(), primitives_of(JVM)[name]
+        found = re.search(r"VARIANTS =\s+List\.of\((.*?)\)", text)
         listed = tuple(re.findall(r'"(\w+)"', found[1])) if found else ()
         assert listed == known.variants
         # what both have is one test in two languages
-        assert known.sizes == primitives()[known.name].sizes
-        assert known.group == primitives()[known.name].group
+        for same in ("sizes", "shares", "group", "placements", "equal", "waits", "contends"):
+            assert getattr(known, same) == getattr(primitives()[name], same), (name, same)
+        assert ("return 2;" in text) == (known.group == 2)
+        assert ("sampler.batch" in text) == known.batches
+        # work between two samples is done by whoever has a loop of its own
+        assert ("sampler.work()" in text) == ("public void run(" in text)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +58,8 @@ def test_every_class_has_the_variants_that_its_file_describes() -> None:
         ("ruby", 'there is no runtime "ruby"'),
         ("jvm:eight", 'there is no runtime "jvm:eight"'),
         ("native,jvm:25:Zorro", 'no JVM has a collector "Zorro"'),
+        ("jvm:25:G1:half", '"half" is not a choice'),
+        ("external:my-vm", 'there is no runtime "external:my-vm"'),
     ],
 )
 def test_runtimes_asked_in_vain_are_named(runtimes: str, said: str) -> None:
@@ -59,17 +68,21 @@ def test_runtimes_asked_in_vain_are_named(runtimes: str, said: str) -> None:
 
 
 def test_words_of_a_runtime() -> None:
-    assert [jvm_words(word) for word in ("jvm", "jvm:17", JVM, "native")] == [
-        (0, ""), (17, ""), (25, "G1"), (0, "")
+    assert [jvm_words(word) for word in ("jvm", "jvm:17", JVM, f"{JVM}:whole", "native")] == [
+        Jvm(), Jvm(17), Jvm(25, "G1"), Jvm(25, "G1", "whole"), Jvm()
     ]  # fmt: skip
+    assert [Jvm(25, "G1", word).text for word in SCHEDULING] == [JVM, f"{JVM}:whole"]
 
 
 def test_a_runtime_has_cases_of_what_it_has() -> None:
     spec = asked(runtimes=f"native,{JVM}", sizes="64", placements="one,same")
     found = [case for case in cases(spec, TWO)[0] if case.runtime == JVM]
     assert [(case.test, case.variant) for case in found] == [
-        ("alloc", "heap"), ("alloc", "arena"), ("alloc", "pool"), ("clock", ""), ("copy", ""),
+        *(("alloc", way) for way in ("heap", "lt", "vt", "immortal", "pool")),
+        ("clock", ""), ("copy", ""), *(("copy_shared", "") for _ in range(3)),
         ("event", "park"), ("event", "monitor"),
+        *(("lock", way) for way in ("monitor", "reentrant", "stamped", "tas", "ttas", "ticket")),
+        ("sleep", ""), ("syscall", ""), ("thread", ""),
     ]  # fmt: skip
     assert found[0].text == "alloc-heap-64-one-jvm:25:G1"
     native = asked(sizes="64", placements="one,same")
@@ -79,16 +92,92 @@ def test_a_runtime_has_cases_of_what_it_has() -> None:
 
 
 def test_what_a_runtime_cannot_do_is_refused_with_its_reason() -> None:
-    words = "alloc,event:park,event:futex,syscall"
+    words = "alloc,event:park,event:futex,fault"
     spec = asked(runtimes="jvm:17:Epsilon", tests=words, sizes="64", placements="one,same")
     assert cases(spec, TWO)[1] == {
         "alloc-heap-64-one-jvm:17:Epsilon": "a heap that nobody collects is full before a run ends",
-        "alloc-arena-64-one-jvm:17:Epsilon": "arenas need Java 22",
+        "alloc-vt-64-one-jvm:17:Epsilon": "an arena needs Java 22",
         "event:futex": "not a primitive of jvm:17:Epsilon",
-        "syscall": "not a primitive of jvm:17:Epsilon",
+        "fault": "not a primitive of jvm:17:Epsilon",
     }
     with pytest.raises(UsageError, match=r"event:park: not a primitive of native"):
         asked(tests="event:park")
+
+
+def refusals(**typed: str) -> set[str]:
+    return set(cases(read(PrimitivesSpec, {}, {"cpus": "0,1", **typed}), TWO)[1].values())
+
+
+def test_a_whole_jvm_is_real_time_below_its_threads() -> None:
+    whole = {"runtimes": f"{JVM}:whole", "tests": "copy", "placements": "one"}
+    assert not refusals(**whole)
+    assert priority_of(f"{JVM}:whole", asked(**whole, priority="30")) == 29
+    assert priority_of(JVM, asked(**whole, priority="30")) == 0
+    assert refusals(**whole, policy="other") == {"a whole JVM is real-time under fifo and rr only"}
+    assert refusals(**whole, priority="1") == {
+        "its JVM has one priority less: give --priority 2 or more"
+    }
+
+
+def test_what_is_never_freed_must_fit_its_memory() -> None:
+    # the seed's check: iterations x size
+    asked_of = {"tests": "alloc:immortal", "sizes": "10K", "placements": "one"}
+    fits = {**asked_of, "runtimes": JVM, "samples": "400000"}
+    assert not refusals(**fits)
+    (why,) = refusals(**{**fits, "samples": "500000"})
+    assert why == "--samples x --batch x size is 4.8 GiB a thread that is never freed"
+    # a buffer of Java 17 holds less than 2 GiB
+    assert refusals(**{**fits, "runtimes": "jvm:17:G1"})
+    assert not refusals(**asked_of, runtimes=JVM)
+
+
+def test_a_command_may_have_commas() -> None:
+    spec = read(PrimitivesSpec, {}, {"external": "a=./x -o 1,2,b=./y"})
+    assert [(each.name, each.argv) for each in spec.external] == [
+        ("a", ("./x", "-o", "1,2")), ("b", ("./y",))
+    ]  # fmt: skip
+
+
+EXTERNAL = {"external": "rt=./speaks --really"}
+
+
+def test_an_external_runtime_runs_what_it_lists() -> None:
+    spec = read(PrimitivesSpec, {}, EXTERNAL | {"runtimes": "external:rt", "tests": "alloc,copy"})
+    (given,) = spec.external
+    assert (given.name, given.argv, given.does) == ("rt", ("./speaks", "--really"), ())
+    # both kinds of memory that any runtime has may be listed
+    listed = known_to_external({"alloc": ["heap", "ring"], "clock": []})
+    spec = resolved(
+        evolve(spec, external=(evolve(given, does=listed),), placements=("one",), sizes=(64,)), TWO
+    )
+    found, refused = cases(spec, TWO)
+    assert [case.text for case in found] == [
+        f"alloc-{way}-64-one-external:rt" for way in ("heap", "ring")
+    ]
+    assert refused == {"copy": "not a primitive of external:rt"}
+    assert {PrimitiveKey.parse(key.text) for key in plan(spec, TWO)} == set(plan(spec, TWO))
+    assert read(PrimitivesSpec, plain_of(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    ("external", "said"),
+    [
+        ("rt", "is no external runtime"),
+        ("my-vm=./x", "is no external runtime"),
+        ("rt=", "is no external runtime"),
+        ("rt='./x", "is no external runtime"),
+        ("rt=./x,rt=./y", "two external runtimes have one name"),
+    ],
+)
+def test_commands_given_in_vain_are_named(external: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read(PrimitivesSpec, {}, {"external": external})
+
+
+@pytest.mark.parametrize("listed", [{"malloc": []}, {"alloc": ["smoke"]}])
+def test_what_a_command_lists_must_have_a_meaning(listed: dict[str, list[str]]) -> None:
+    with pytest.raises(ValueError, match=r"there is no primitive|has no variant"):
+        known_to_external(listed)
 
 
 def test_runs_of_all_runtimes_come_in_one_random_order() -> None:
@@ -100,19 +189,27 @@ def test_runs_of_all_runtimes_come_in_one_random_order() -> None:
     assert plan(read(PrimitivesSpec, plain_of(spec)), TWO) == keys
 
 
+SEEN = {
+    "threads": [["fifo", 30, 1], ["other", 0, 21]],
+    "memory": {"locked": True, "resident_bytes": 2, "locked_bytes": 1, "faults": 0},
+}
+
+
+ONE = {"min_ns": 100, "max_ns": 5000, "sum_ns": 5100, "counts": [[100, 1], [3298, 1]]}
+
+
 def written(*, steady: bool) -> str:
-    one = {"min_ns": 100, "max_ns": 5000, "sum_ns": 5100, "counts": [[100, 1], [2274, 1]]}
     thread = dict.fromkeys(("thread", "cpu", "looked", "preempted", "migrated", "waited"), 0)
     return json.dumps(
         {
             **{"version": 1, "batch": 1, "clock_cost_ps": 1, "sample_cost_ps": 1},
             **{"resolution_ns": 10, "measured_ns": 10**8},
             "warm_up": {"windows": 12, "steady": steady},
-            "runtime": {"name": "VM", "version": "25", "gc": "G1", "flags": "-Xmx1g"},
+            "runtime": {"name": "VM", "version": "25", "gc": "G1", "flags": "-Xmx1g", **SEEN},
             "threads": [
                 {
                     **{**thread, "policy": "fifo", "priority": 30, "watch_ns": 1000},
-                    **{"times": one, "gaps": one},
+                    **{"times": ONE, "gaps": ONE},
                     **{"late_times": [[1, 5000, 1, "GC pause"]], "late_gaps": []},
                 }
             ],
@@ -120,11 +217,43 @@ def written(*, steady: bool) -> str:
     )
 
 
+ASKED = (Wanted(0, "fifo", 30),)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"policy": "other"}, "was on CPU 0 under other with priority 30, not on CPU 0 under fifo"),
+        ({"cpu": 1}, "was on CPU 1"),
+        ({"priority": 20}, "with priority 20"),
+        ({"thread": 1}, "the result has 1 thread, not 1"),
+        ({"gaps": {"min_ns": 1, "max_ns": 1, "sum_ns": 1, "counts": [[1, 1]]}}, "not a gap for"),
+        ({"times": {"counts": [[1, -1]]}}, "damaged"),
+        ({"times": ONE | {"counts": [[3298, 1], [100, 1]]}}, "damaged"),
+        ({"times": ONE | {"counts": [[100, 3], [3298, -1]]}}, "damaged"),
+        ({"times": ONE | {"max_ns": 50_000}}, "contradicts itself"),
+    ],
+)
+def test_a_result_that_is_not_as_it_was_asked_is_refused(
+    wrong: dict[str, object], said: str
+) -> None:
+    key = PrimitiveKey(PrimitiveCase("copy", "", 64, "one", JVM), 1)
+    assert parsed(written(steady=True), key, "now", ASKED).threads
+    plain = json.loads(written(steady=True))
+    plain["threads"][0] |= wrong
+    with pytest.raises(DataError, match=said):
+        parsed(json.dumps(plain), key, "now", ASKED)
+    with pytest.raises(DataError, match="1 thread, not 2"):
+        parsed(written(steady=True), key, "now", ASKED * 2)
+
+
 def test_a_runtime_says_what_it_is_and_whether_it_was_warm() -> None:
     key = PrimitiveKey(PrimitiveCase("copy", "", 64, "one", JVM), 1)
     run = parsed(written(steady=True), key, "now")
     assert run.runtime is not None and run.runtime.flags == "-Xmx1g"
     assert run.threads[0].late_times[0].words == "preempted, GC pause"
+    assert run.runtime.threads == (("fifo", 30, 1), ("other", 0, 21))
+    assert run.runtime.memory is not None and run.runtime.memory.locked
     assert not run.problems
     cold = parsed(written(steady=False), key, "now")
     assert [each.id for each in cold.problems] == ["not-steady"] and cold.valid

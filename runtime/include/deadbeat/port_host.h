@@ -30,13 +30,15 @@ int port_move_thread(int thread, int cpu);
 /* Best-effort policies delay timers by a slack; this sets it to its minimum for the caller. */
 void port_minimal_timer_slack(void);
 
-/* --- time the scheduler took, of the calling thread ------------------------------------------ */
+/* --- time the scheduler took, and page faults, of the calling thread
+ * ------------------------------------------ */
 
 struct db_usage {
     int64_t cpu_ns;       /* CPU time of the thread */
     int64_t run_delay_ns; /* time spent ready but not running */
     uint32_t voluntary;   /* context switches */
     uint32_t involuntary;
+    uint32_t minor_faults, major_faults;
 };
 /* Opens what port_usage() reads; descriptor in *handle. */
 int port_usage_open(int *handle);
@@ -114,6 +116,7 @@ struct port_foreign {
     char **argv; /* the program and its arguments, then NULL */
     int64_t bound_ns;
     bool until_input_ends; /* the end of the caller's standard input asks it to end; it has none */
+    int fifo_priority;     /* of all its threads, unless they ask for another; 0: ordinary */
 };
 /* Runs it, with its output the caller's; it and all its descendants are gone when this returns, and
  * also when the caller is killed. SIGTERM, SIGINT and SIGHUP ask it to end, and end it a little later.

@@ -53,10 +53,9 @@ struct db_sampler {
     struct db_histogram times, gaps;
     /* for the harness */
     struct db_late_list late_times, late_gaps;
-    struct db_usage seen;
+    struct db_usage seen, began, ended; /* at the last look; at the ends of what counts */
     int usage, cpu, seen_cpu;
     uint64_t looked, preempted, migrated, waited;
-    int64_t faults;
     int error;
     const char *why;
 };
@@ -72,6 +71,9 @@ struct db_primitive {
     void (*run)(struct db_sampler *s);      /* until !db_goes_on(s) */
     void (*end)(struct db_sampler *s);
     const char *(*check)(const struct db_sampling *run); /* after: NULL, or what was not done */
+    /* Where all want one thing: how often a thread got it right after each of run->threads, and how often in
+     * a row at most; NULL: they do not. */
+    const uint32_t *(*turns)(const struct db_sampling *run, uint32_t place, uint32_t *longest_row);
 };
 
 extern const struct db_primitive *const db_primitives[];

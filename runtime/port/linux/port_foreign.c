@@ -160,6 +160,11 @@ static _Noreturn void become(const struct port_foreign *foreign, int keeper)
     if (null >= 0)
         dup2(null, STDIN_FILENO);
     (void)port_limit_realtime(foreign->bound_ns + BACKSTOP_NS);
+    if (foreign->fifo_priority && port_set_policy(DB_POLICY_FIFO, foreign->fifo_priority) != 0) {
+        dprintf(STDERR_FILENO, "deadbeat guard: SCHED_FIFO with priority %d was refused\n",
+                foreign->fifo_priority);
+        _exit(NOT_EXECUTABLE);
+    }
     execvp(argv[0], argv);
     int error = errno;
     dprintf(STDERR_FILENO, "deadbeat guard: %s cannot be started: %s\n", argv[0], strerror(error));

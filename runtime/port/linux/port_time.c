@@ -61,6 +61,8 @@ void port_usage(int handle, struct db_usage *usage, int ending)
     getrusage(RUSAGE_THREAD, &r);
     usage->voluntary = (uint32_t)r.ru_nvcsw;
     usage->involuntary = (uint32_t)r.ru_nivcsw;
+    usage->minor_faults = (uint32_t)r.ru_minflt;
+    usage->major_faults = (uint32_t)r.ru_majflt;
     if (!ending)
         usage->cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
 }

@@ -12,8 +12,13 @@ extern int mallctl(const char *name, void *old, size_t *old_bytes, void *new, si
     __attribute__((weak));
 extern void *tc_malloc(size_t bytes) __attribute__((weak));
 extern bool mi_is_in_heap_region(const void *object) __attribute__((weak));
+extern bool tlsf_holds(const void *object) __attribute__((weak)); /* runtime/allocators/tlsf */
+extern bool tuned_malloc(void) __attribute__((weak));             /* runtime/allocators/tuned.c */
 
 #define OBJECT_BYTES 1000
+
+/* Not known to the compiler: it would leave both calls out. */
+static void *(*volatile by_name)(size_t) = malloc;
 
 static uint64_t allocated_by_jemalloc(void)
 {
@@ -22,18 +27,35 @@ static uint64_t allocated_by_jemalloc(void)
     return mallctl("thread.allocated", &bytes, &length, NULL, 0) == 0 ? bytes : 0;
 }
 
+static bool jemalloc_gives(void)
+{
+    uint64_t before = allocated_by_jemalloc();
+    void *object = by_name(OBJECT_BYTES);
+    bool given = allocated_by_jemalloc() - before >= OBJECT_BYTES;
+    free(object);
+    return given;
+}
+
+/* Whether what malloc gives is one of its objects. */
+static bool gives(bool (*holds)(const void *))
+{
+    void *object = by_name(OBJECT_BYTES);
+    bool given = holds(object);
+    free(object);
+    return given;
+}
+
 const char *allocator_name(void)
 {
-    const char *name = "libc";
-    void *(*volatile by_name)(size_t) = malloc;
-    uint64_t before = mallctl ? allocated_by_jemalloc() : 0;
-    void *object = by_name(OBJECT_BYTES);
-    if (mallctl && allocated_by_jemalloc() - before >= OBJECT_BYTES)
-        name = "jemalloc";
+    if (mallctl && jemalloc_gives())
+        return "jemalloc";
     if (tc_malloc && by_name == tc_malloc)
-        name = "tcmalloc";
-    if (mi_is_in_heap_region && mi_is_in_heap_region(object))
-        name = "mimalloc";
-    free(object);
-    return name;
+        return "tcmalloc";
+    if (mi_is_in_heap_region && gives(mi_is_in_heap_region))
+        return "mimalloc";
+    if (tlsf_holds && gives(tlsf_holds))
+        return "tlsf";
+    if (tuned_malloc && tuned_malloc())
+        return "tuned";
+    return "libc";
 }

@@ -1,8 +1,9 @@
 /*
- * guard --bound-ns NS [--lock 0|1] [--lock-wait-ns NS] [--until-eof 0|1] -- PROGRAM [ARGUMENT...]
- * Runs a foreign program so that it and all its descendants are gone when it ends, when the bound
- * passes, when this program is told to end, or when whoever started this program dies. Its exit
- * status is the program's (128 + number of a signal), or as timeout(1) has them.
+ * guard --bound-ns NS [--lock 0|1] [--lock-wait-ns NS] [--until-eof 0|1] [--fifo PRIORITY] -- PROGRAM
+ * [ARGUMENT...] Runs a foreign program so that it and all its descendants are gone when it ends, when the
+ * bound passes, when this program is told to end, or when whoever started this program dies. Its exit status
+ * is the program's (128 + number of a signal), or as timeout(1) has them. With --fifo all its threads are
+ * real-time ones of that priority, unless they ask for another; the guard stays above.
  */
 #include "runtime.h"
 
@@ -14,13 +15,14 @@
 #define EXIT_GUARD 125
 
 struct words {
-    int64_t bound_ns, lock, lock_wait_ns, until_eof;
+    int64_t bound_ns, lock, lock_wait_ns, until_eof, fifo;
 };
 
 static bool put_word(struct words *words, const char *key, const char *value)
 {
-    static const char *const keys[] = {"--bound-ns", "--lock", "--lock-wait-ns", "--until-eof"};
-    int64_t *const places[] = {&words->bound_ns, &words->lock, &words->lock_wait_ns, &words->until_eof};
+    static const char *const keys[] = {"--bound-ns", "--lock", "--lock-wait-ns", "--until-eof", "--fifo"};
+    int64_t *const places[] = {&words->bound_ns, &words->lock, &words->lock_wait_ns, &words->until_eof,
+                               &words->fifo};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         char *end;
         if (strcmp(key, keys[i]) != 0)
@@ -41,7 +43,7 @@ static int parse(struct words *words, int count, char **given)
             fprintf(stderr, "deadbeat guard: cannot use %s %s\n", given[i], given[i + 1]);
             return 0;
         }
-    return i + 1 < count && words->bound_ns > 0 ? i + 1 : 0;
+    return i + 1 < count && words->bound_ns > 0 && words->fifo < DB_PRIORITY_CEILING ? i + 1 : 0;
 }
 
 int run_guarded(int count, char **given)
@@ -49,8 +51,8 @@ int run_guarded(int count, char **given)
     struct words words = {.lock_wait_ns = 10000 * DB_MILLISECOND};
     int first = parse(&words, count, given), holder = 0, status = 0;
     if (!first) {
-        fprintf(stderr, "usage: guard --bound-ns NS [--lock 0|1] [--lock-wait-ns NS] [--until-eof 0|1] -- "
-                        "PROGRAM [ARGUMENT...]\n");
+        fprintf(stderr, "usage: guard --bound-ns NS [--lock 0|1] [--lock-wait-ns NS] [--until-eof 0|1] "
+                        "[--fifo PRIORITY] -- PROGRAM [ARGUMENT...]\n");
         return EXIT_GUARD;
     }
     port_die_with(port_parent());
@@ -59,8 +61,10 @@ int run_guarded(int count, char **given)
         fprintf(stderr, "error busy %d\n", holder);
         return EXIT_GUARD;
     }
-    struct port_foreign foreign = {
-        .argv = given + first, .bound_ns = words.bound_ns, .until_input_ends = words.until_eof != 0};
+    struct port_foreign foreign = {.argv = given + first,
+                                   .bound_ns = words.bound_ns,
+                                   .until_input_ends = words.until_eof != 0,
+                                   .fifo_priority = (int)words.fifo};
     error = error ? error : port_run_foreign(&foreign, &status);
     if (error == ETIMEDOUT) {
         fprintf(stderr, "deadbeat guard: the bound of %lld ms has passed; all was ended\n",

@@ -1,12 +1,17 @@
 /*
  * The verb `interfere`: how much longer does work on the first of --cpus take while the others repeat other
- * work? A line "NAME SIZE local|shared" of --entries is both, a victim and an aggressor. Every round has each
- * victim beside each aggressor in a slot of a few ms, beside threads that sleep, and twice alone, all in
- * random order: what the host does meets all of them alike. Every slot counts.
+ * work? A line of --entries is both, a victim and an aggressor:
+ *
+ *   fragment NAME SIZE local|shared
+ *   primitive NAME VARIANT SIZE AMOUNT BATCHES EQUAL       VARIANT "-": the first; the last two 0 or 1
+ *
+ * In a round the victims come in random order, and each has its slots of a few ms in random order: one beside
+ * each aggressor, some beside threads that sleep, some alone. What the host does meets all of them alike.
+ * Every slot counts.
  *
  *   stdout  "done 0 ROUNDS", or "error interfere REASON"; the slots, JSON, go to --out
  */
-#include "runtime.h"
+#include "repeated.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,14 +31,18 @@
 /* Aggressors that are none. */
 #define ALONE (-1)
 #define ASLEEP (-2)
+/* Primitives are repeated for so long before anybody looks whether the slot is over. */
+#define STRETCH_NS (20 * INT64_C(1000))
 
 struct work {
-    const struct db_fragment *fragment;
+    const struct db_fragment *fragment; /* NULL: a primitive */
+    struct repeated_kind kind;
     char name[64];
     uint32_t size;
-    bool shared; /* all cores use one object */
-    int error;
+    bool shared;               /* all cores use one object */
+    char why[DB_REASON_BYTES]; /* it cannot be done; "": it can */
     int64_t estimate_ns;
+    uint32_t stretch; /* uses of a fragment, samples of a primitive */
 };
 
 struct core {
@@ -41,6 +50,7 @@ struct core {
     int32_t work; /* index, or ASLEEP; -3: the end */
     uint32_t repeats;
     int64_t took_ns;
+    uint32_t uses;
     uint32_t beside; /* aggressors that had begun when the victim did */
 };
 
@@ -70,6 +80,7 @@ struct performer {
     struct channels *all;
     uint32_t core;
     struct db_context contexts[ENTRIES_MAX];
+    struct repeated *repeated[ENTRIES_MAX]; /* NULL: a fragment */
 };
 
 static struct db_resource *resource_of(struct channels *all, uint32_t core, uint32_t work)
@@ -78,10 +89,18 @@ static struct db_resource *resource_of(struct channels *all, uint32_t core, uint
     return &all->resources[(shared ? 0 : core) * all->work_count + work];
 }
 
+static void refuse_work(struct work *work, const char *why)
+{
+    if (!work->why[0])
+        snprintf(work->why, sizeof work->why, "%s", why);
+}
+
 static int set_up(struct performer *p, uint32_t i)
 {
     struct channels *all = p->all;
     const struct work *work = &all->works[i];
+    if (p->repeated[i])
+        return repeated_begin(p->repeated[i]);
     void *memory = port_map(context_bytes(work->fragment, work->size), 0);
     struct db_resource *r = work->fragment->kind == DB_SY ? resource_of(all, p->core, i) : NULL;
     if (!memory)
@@ -90,34 +109,45 @@ static int set_up(struct performer *p, uint32_t i)
                          work->shared ? p->core : 0, work->fragment);
 }
 
-static int64_t estimate(struct performer *p, uint32_t i)
+/* So many uses of a fragment, or samples of a primitive: what they took, and how many uses that were. */
+static int64_t perform(struct performer *p, int32_t i, uint32_t repeats, uint32_t *uses)
 {
+    if (p->repeated[i])
+        return repeated_run(p->repeated[i], repeats, uses);
+    int64_t begin = port_now_ns();
+    repeat(p->all->works[i].fragment->run, &p->contexts[i], repeats);
+    *uses = repeats;
+    return port_now_ns() - begin;
+}
+
+static void estimate(struct performer *p, uint32_t i)
+{
+    struct work *work = &p->all->works[i];
     int64_t best = INT64_MAX;
+    uint32_t trial = work->fragment ? 1 : 8, uses;
     for (int n = 0; n < 6; n++) {
         int64_t start = port_now_ns();
-        p->all->works[i].fragment->run(&p->contexts[i]);
-        int64_t took = port_now_ns() - start;
+        perform(p, (int32_t)i, trial, &uses);
+        int64_t took = (port_now_ns() - start) / trial;
         best = took < best ? took : best;
     }
-    return best > 0 ? best : 1;
+    work->estimate_ns = best > 0 ? best : 1;
+    work->stretch = work->fragment ? 1 : (uint32_t)(STRETCH_NS / work->estimate_ns + 1);
 }
 
 static void be_victim(struct performer *p, struct core *mine)
 {
     struct channels *all = p->all;
-    void (*run)(struct db_context *) = all->works[mine->work].fragment->run;
-    struct db_context *context = &p->contexts[mine->work];
+    uint32_t stretch = all->works[mine->work].stretch, uses;
     int64_t from = port_now_ns(), now;
     atomic_fetch_add(&all->arrived, 1);
     do {
-        run(context);
+        perform(p, mine->work, stretch, &uses);
         now = port_now_ns();
     } while (now < from + LEAD_IN_NS ||
              (atomic_load(&all->arrived) < all->expected && now < from + ARRIVAL_NS));
     mine->beside = atomic_load(&all->arrived) - 1;
-    int64_t begin = port_now_ns();
-    repeat(run, context, mine->repeats);
-    mine->took_ns = port_now_ns() - begin;
+    mine->took_ns = perform(p, mine->work, mine->repeats, &mine->uses);
     atomic_store(&all->finished, 1);
     port_wake(&all->finished);
 }
@@ -131,23 +161,24 @@ static void be_aggressor(struct performer *p, const struct core *mine)
             port_wait(&all->finished, 0, -1);
         return;
     }
-    void (*run)(struct db_context *) = all->works[mine->work].fragment->run;
+    uint32_t uses;
     while (!atomic_load_explicit(&all->finished, memory_order_relaxed))
-        run(&p->contexts[mine->work]);
+        perform(p, mine->work, all->works[mine->work].stretch, &uses);
 }
 
-static void check_work(struct performer *p)
+static void check_work(struct performer *p, uint32_t i)
 {
-    char why[120] = "";
-    for (uint32_t i = 0; i < p->all->work_count; i++) {
-        const struct db_fragment *fragment = p->all->works[i].fragment;
-        if (p->all->works[i].error)
-            continue;
-        if (fragment->check && fragment->check(&p->contexts[i], why, sizeof why))
-            fail_with(&p->all->meeting.failure, fragment->name, why);
-        if (fragment->teardown)
-            fragment->teardown(&p->contexts[i]);
-    }
+    struct work *work = &p->all->works[i];
+    char text[120] = "";
+    const char *why = NULL;
+    if (p->repeated[i])
+        why = repeated_end(p->repeated[i]);
+    else if (work->fragment->check && work->fragment->check(&p->contexts[i], text, sizeof text))
+        why = text;
+    if (why)
+        fail_with(&p->all->meeting.failure, work->name, why);
+    if (work->fragment && work->fragment->teardown)
+        work->fragment->teardown(&p->contexts[i]);
 }
 
 static void *performer_main(void *argument)
@@ -157,13 +188,14 @@ static void *performer_main(void *argument)
     struct core *mine = &all->cores[p->core];
     for (uint32_t i = 0; i < all->work_count; i++) {
         struct work *work = &all->works[i];
-        int error = work->error ? work->error : set_up(p, i);
+        int error = work->why[0] ? 0 : set_up(p, i);
+        uint32_t uses;
         if (error)
-            work->error = error;
-        else if (p->core == 0) /* the victim's; the others are set up after it */
-            work->estimate_ns = estimate(p, i);
-        else
-            work->fragment->run(&p->contexts[i]);
+            refuse_work(work, strerror(error));
+        else if (!work->why[0] && p->core == 0) /* the victim's; the others are set up after it */
+            estimate(p, i);
+        else if (!work->why[0])
+            perform(p, (int32_t)i, 1, &uses);
     }
     say_done(&all->meeting);
     for (unsigned seen = 0;; seen++) {
@@ -177,8 +209,25 @@ static void *performer_main(void *argument)
             be_aggressor(p, mine);
         say_done(&all->meeting);
     }
-    check_work(p);
+    for (uint32_t i = 0; i < all->work_count; i++)
+        if (!all->works[i].why[0])
+            check_work(p, i);
     return NULL;
+}
+
+/* Before the thread starts, which inherits what a primitive sets for its threads. */
+static void make_repeated(struct performer *p)
+{
+    const struct options *o = p->all->options;
+    for (uint32_t i = 0; i < p->all->work_count; i++) {
+        struct work *work = &p->all->works[i];
+        const char *why = NULL;
+        if (work->fragment || work->why[0])
+            continue;
+        p->repeated[i] = repeated_new(&work->kind, o->policy, PRIORITY, o->cpus[p->core], &why);
+        if (why)
+            refuse_work(work, why);
+    }
 }
 
 static _Noreturn void core_process(struct channels *all, uint32_t core)
@@ -190,6 +239,7 @@ static _Noreturn void core_process(struct channels *all, uint32_t core)
     if (ok) {
         p->all = all;
         p->core = core;
+        make_repeated(p);
         int error = port_start_thread(performer_main, p, o->policy, PRIORITY, o->cpus[core], &thread);
         if (error)
             fail_errno(&all->meeting.failure, "a thread could not be started", error);
@@ -218,39 +268,69 @@ static bool run_slot(struct channels *all, struct slot_row *row)
 {
     uint32_t others = row->aggressor == ALONE ? 0 : all->options->cpu_count - 1;
     int64_t repeats = SLOT_NS / all->works[row->victim].estimate_ns;
-    row->repeats = repeats < 1 ? 1 : repeats > INT32_MAX ? INT32_MAX : (uint32_t)repeats;
+    repeats = repeats < 1 ? 1 : repeats > INT32_MAX ? INT32_MAX : repeats;
     atomic_store(&all->arrived, 0);
     atomic_store(&all->finished, 0);
     all->expected = others + 1;
     for (uint32_t c = 1; c <= others; c++)
         tell(all, c, row->aggressor, 0);
-    tell(all, 0, row->victim, row->repeats);
+    tell(all, 0, row->victim, (uint32_t)repeats);
     bool ok = wait_done(&all->meeting, others + 1);
+    row->repeats = all->cores[0].uses;
     row->took_ns = all->cores[0].took_ns;
     row->beside = all->cores[0].beside;
     port_sleep_until_ns(port_now_ns() + REST_NS);
     return ok;
 }
 
-/* The slots of a round, in random order. */
+/* Slots alone of a victim in a round, and as many beside threads that sleep. Those alone are the denominator
+ * of all others: the sum of the errors of n ratios is least with sqrt(n) of them. */
+static uint32_t slots_alone(const struct channels *all)
+{
+    uint32_t alone = 1;
+    while (alone * (alone + 1) < all->work_count + 1) /* rounds the root */
+        alone++;
+    return alone;
+}
+
+static void shuffle(void *rows, uint32_t count, size_t bytes, uint64_t *random)
+{
+    char *at = rows, kept[64];
+    for (uint32_t i = count; i > 1; i--) {
+        char *last = at + (i - 1) * bytes, *other = at + db_random(random) % i * bytes;
+        memcpy(kept, last, bytes);
+        memcpy(last, other, bytes);
+        memcpy(other, kept, bytes);
+    }
+}
+
+/* All slots of a victim follow one another, in random order: what changes more slowly meets all alike. */
+static uint32_t plan_victim(const struct channels *all, struct slot_row *rows, struct slot_row row,
+                            uint64_t *random)
+{
+    uint32_t count = 0, alone = slots_alone(all), works = all->work_count;
+    for (uint32_t i = 0; i < works + 2 * alone; i++) {
+        row.aggressor = (int16_t)(i < works ? (int)i : i < works + alone ? ALONE : ASLEEP);
+        bool lacking = i < works && all->works[i].why[0];
+        if (!lacking && (row.aggressor == ALONE || all->options->cpu_count > 1))
+            rows[count++] = row;
+    }
+    shuffle(rows, count, sizeof *rows, random);
+    return count;
+}
+
 static uint32_t plan_round(const struct channels *all, struct slot_row *rows, uint32_t round,
                            uint64_t *random)
 {
-    uint32_t count = 0, works = all->work_count;
-    bool alone = all->options->cpu_count == 1;
-    for (uint32_t v = 0; v < works; v++)
-        for (int a = ASLEEP - 1; a < (alone ? 0 : (int)works); a++) {
-            int16_t aggressor = (int16_t)(a < ASLEEP ? ALONE : a); /* twice alone */
-            if (all->works[v].error || (a >= 0 && all->works[a].error))
-                continue;
-            rows[count++] = (struct slot_row){.round = round, .victim = (int16_t)v, .aggressor = aggressor};
-        }
-    for (uint32_t i = count; i > 1; i--) {
-        uint32_t k = (uint32_t)(db_random(random) % i);
-        struct slot_row kept = rows[i - 1];
-        rows[i - 1] = rows[k];
-        rows[k] = kept;
-    }
+    uint32_t count = 0;
+    int16_t victims[ENTRIES_MAX];
+    for (uint32_t v = 0; v < all->work_count; v++)
+        victims[v] = (int16_t)v;
+    shuffle(victims, all->work_count, sizeof *victims, random);
+    for (uint32_t v = 0; v < all->work_count; v++)
+        if (!all->works[victims[v]].why[0])
+            count += plan_victim(all, &rows[count], (struct slot_row){.round = round, .victim = victims[v]},
+                                 random);
     return count;
 }
 
@@ -259,7 +339,7 @@ static bool run_rounds(struct channels *all, struct slot_row *rows, uint64_t *co
 {
     uint64_t random = db_seed_state(all->options->seed);
     int64_t start = port_now_ns(), end = start + all->options->seconds_ns, spent = 0;
-    uint32_t most = all->work_count * (all->work_count + 3);
+    uint32_t most = all->work_count * (all->work_count + 2 * slots_alone(all));
     for (*rounds = 0; *rounds < 2 || port_now_ns() + spent / 2 < end; ++*rounds) {
         int64_t began = port_now_ns();
         if (*count + most > (uint64_t)ROUNDS_MAX * 64)
@@ -301,29 +381,39 @@ static bool run_channels(struct channels *all, struct slot_row *rows, uint64_t *
 /* --- entries and objects ----------------------------------------------------------------------------------
  */
 
+/* NULL, or why the line cannot be understood. */
+static const char *read_work(struct work *work, const char *line)
+{
+    char access[8], variant[32];
+    int batches, equal;
+    if (sscanf(line, "fragment %63s %u %7s", work->name, &work->size, access) == 3) {
+        work->fragment = find_fragment(work->name);
+        work->shared = strcmp(access, "shared") == 0;
+        return work->fragment ? NULL : "there is no such fragment in this program";
+    }
+    if (sscanf(line, "primitive %63s %31s %" SCNd64 " %" SCNd64 " %d %d", work->name, variant,
+               &work->kind.size, &work->kind.amount, &batches, &equal) != 6)
+        return "a line of the list of entries is wrong";
+    work->kind.batches = batches;
+    work->kind.equal = equal;
+    const char *why = repeated_find(&work->kind, work->name, variant);
+    if (why && work->kind.primitive)
+        refuse_work(work, why);
+    return work->kind.primitive ? NULL : why;
+}
+
 static const char *read_works(struct channels *all, const char *path)
 {
-    static char why[DB_REASON_BYTES];
-    char access[8];
+    char line[200];
+    const char *why = NULL;
     FILE *file = fopen(path ? path : "", "r");
     if (!file)
         return "the list of entries cannot be read";
-    while (all->work_count < ENTRIES_MAX) {
-        struct work *work = &all->works[all->work_count];
-        if (fscanf(file, "%63s %u %7s", work->name, &work->size, access) != 3)
-            break;
-        work->fragment = find_fragment(work->name);
-        work->shared = strcmp(access, "shared") == 0;
-        if (!work->fragment) {
-            snprintf(why, sizeof why, "there is no fragment %s in this program", work->name);
-            fclose(file);
-            return why;
-        }
-        all->work_count++;
-    }
-    bool more = fgetc(file) != EOF && !feof(file);
+    while (!why && fgets(line, sizeof line, file))
+        why = all->work_count == ENTRIES_MAX ? "more than 64 entries"
+                                             : read_work(&all->works[all->work_count++], line);
     fclose(file);
-    return all->work_count == 0 ? "no entries are given" : more ? "more than 64 entries" : NULL;
+    return why ? why : all->work_count == 0 ? "no entries are given" : NULL;
 }
 
 static void make_object(struct channels *all, uint32_t core, uint32_t i)
@@ -339,7 +429,7 @@ static void make_object(struct channels *all, uint32_t core, uint32_t i)
     int error =
         memory ? resource_create(r, fragment, memory, all->options->policy, all->options->owner_pid) : ENOMEM;
     if (error) {
-        work->error = error;
+        refuse_work(work, strerror(error));
         r->shared = NULL;
     }
 }
@@ -348,7 +438,8 @@ static void for_each_object(struct channels *all, void (*act)(struct channels *,
 {
     for (uint32_t c = 0; c < all->options->cpu_count; c++)
         for (uint32_t i = 0; i < all->work_count; i++)
-            if (all->works[i].fragment->kind == DB_SY && (c == 0 || !all->works[i].shared))
+            if (all->works[i].fragment && all->works[i].fragment->kind == DB_SY &&
+                (c == 0 || !all->works[i].shared))
                 act(all, c, i);
 }
 
@@ -360,7 +451,7 @@ static void end_object(struct channels *all, uint32_t core, uint32_t i)
     const struct db_fragment *fragment = all->works[i].fragment;
     if (!r->shared)
         return;
-    if (!all->works[i].error && !has_failed(&all->meeting.failure) && fragment->check_resource &&
+    if (!all->works[i].why[0] && !has_failed(&all->meeting.failure) && fragment->check_resource &&
         fragment->check_resource(r, why, sizeof why))
         fail_with(&all->meeting.failure, fragment->name, why);
     if (fragment->destroy)
@@ -380,10 +471,9 @@ static int put_rows(const struct channels *all, const struct slot_row *rows, uin
             clock_cost_ps(), (long long)SLOT_NS);
     for (uint32_t i = 0; i < all->work_count; i++) {
         const struct work *work = &all->works[i];
-        fprintf(file,
-                "%s{\"name\":\"%s\",\"size\":%u,\"shared\":%s,\"estimate_ns\":%" PRId64 ",\"error\":\"%s\"}",
-                i ? ",\n" : "\n", work->name, work->size, work->shared ? "true" : "false", work->estimate_ns,
-                work->error ? strerror(work->error) : "");
+        size_t bytes = work->fragment ? context_bytes(work->fragment, work->size) : 0;
+        fprintf(file, "%s{\"name\":\"%s\",\"bytes\":%zu,\"estimate_ns\":%" PRId64 ",\"error\":\"%s\"}",
+                i ? ",\n" : "\n", work->name, bytes, work->estimate_ns, work->why);
     }
     fputs("],\"slots\":[", file);
     for (uint64_t i = 0; i < count; i++)

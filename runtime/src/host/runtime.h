@@ -11,6 +11,7 @@
 
 #define DB_MAX_CORES 1024
 #define DB_MAX_WORST 1024
+#define DB_MAX_PAIRS 2016 /* all of 64 CPUs */
 
 /* Positive controls: what is done to the tasks on purpose, in slots together only. */
 struct injection {
@@ -41,7 +42,8 @@ struct rounds_options {
 struct sampling_options {
     const char *primitive, *variant;
     int64_t size, amount, work, count;
-    uint32_t batch;
+    int pairs[2 * DB_MAX_PAIRS]; /* CPUs of pairs that run one after the other, in place of --cpus */
+    uint32_t paired, batch;
     uint32_t second_priority; /* of the second of a pair; 0: as the first */
 };
 
@@ -159,6 +161,11 @@ struct part {
 FILE *part_open(struct part *part, const char *path);
 /* 0 or an errno value, leaving no file on failure. */
 int part_close(struct part *part);
+struct db_primitive;
+/* NULL: there is none. */
+const struct db_primitive *find_primitive(const char *name);
+/* NULL names the first; false: it has none of that name. */
+bool find_variant(const struct db_primitive *primitive, const char *name, uint32_t *variant);
 struct db_histogram;
 /* ,"NAME":{...} as src/deadbeat/model/histogram.py reads it. */
 void put_histogram(FILE *file, const char *name, const struct db_histogram *histogram);

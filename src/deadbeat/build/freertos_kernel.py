@@ -7,12 +7,10 @@ there without a network.
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
+from deadbeat.build.cargo import call_cargo
 from deadbeat.build.native import cache_root
 from deadbeat.model.errors import BuildError
 
@@ -21,7 +19,6 @@ CRATE, CRATE_VERSION = "freertos-next", "0.12.0"
 #: SHA-256 over names and contents of the files below its FreeRTOS-Kernel folder.
 DIGEST = "519f18fde1c5662504f07939123f6fc776fcb11eb80e2ce28d94143d66a82696"
 _FOLDER = "FreeRTOS-Kernel"
-_PATIENCE_S = 300
 _HINT = "cargo 1.85 or newer (rustup, or Debian 13's) and a network are needed, once"
 _MANIFEST = f"""[package]
 name = "deadbeat-kernel"
@@ -59,37 +56,13 @@ def kernel_sources(*, cargo: str = "cargo") -> Path:
 
 
 def _fetch(folder: Path, cargo: str) -> Path:
-    if shutil.which(cargo) is None:
-        raise BuildError(
-            "the FreeRTOS kernel is not in the cache, and there is no cargo to fetch it with",
-            _HINT,
-        )
     (folder / "Cargo.toml").write_text(_MANIFEST)
     (folder / "lib.rs").touch()
-    try:
-        done = subprocess.run(
-            [cargo, "vendor", "--quiet", "vendor"],
-            cwd=folder,
-            env={**os.environ, "CARGO_TERM_COLOR": "never"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=_PATIENCE_S,
-        )
-    except subprocess.TimeoutExpired:
-        raise BuildError(
-            f"cargo did not fetch the FreeRTOS kernel within {_PATIENCE_S} s", "is there a network?"
-        ) from None
+    what = f"fetch the FreeRTOS kernel (crate {CRATE} {CRATE_VERSION})"
+    call_cargo(("vendor", "--quiet", "vendor"), folder, what, hint=_HINT, cargo=cargo)
     fetched = folder / "vendor" / CRATE / _FOLDER
-    if done.returncode != 0 or not fetched.is_dir():
-        words = done.stderr.strip().splitlines() or ["it came without the kernel"]
-        raise BuildError(
-            f"cargo could not fetch the FreeRTOS kernel (crate {CRATE} {CRATE_VERSION}):"
-            f" {words[0][:200]}",
-            _HINT,
-        )
+    if not fetched.is_dir():
+        raise BuildError(f"crate {CRATE} {CRATE_VERSION} came without the kernel", _HINT)
     return fetched
 
 

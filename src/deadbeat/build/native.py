@@ -178,6 +178,12 @@ def _objects(
         return list(pool.map(lambda s: _object(toolchain, s, flags, headers), sources))
 
 
+def object_of(toolchain: Toolchain, source: Path) -> Path:
+    """One object of the runtime that is no part of its library."""
+    code = ("-fno-pie",) if toolchain.static else ()
+    return _object(toolchain, source, (*toolchain.flags, *code), headers_hash())
+
+
 def text_source(text: str, stem: str) -> Path:
     """A C file that holds ``text``, in the cache."""
     path = cache_root() / "sources" / f"{stem}-{key_of(text)}.c"

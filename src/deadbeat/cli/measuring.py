@@ -342,11 +342,14 @@ COMMANDS = {
         spec="channels.spec:InterfereSpec",
         text="""Show whose work slows whose, from core to core: a matrix of slowdowns.
 
-    Each fragment is a victim on the first CPU beside each as an aggressor on all others, in short
-    slots in random order, alone in between: through caches, memory, kernel locks or an object that
-    both use. Threads that sleep are the control.
+    Each fragment or primitive is a victim on the first CPU beside each as an aggressor on others,
+    in short slots in random order, alone in between: through caches, memory, kernel locks or an
+    object that both use. Threads that sleep are the control. deadbeat fragments lists fragments,
+    which may share their object (@shared); primitives are those of deadbeat primitives, as
+    NAME:VARIANT:SIZE.
 
     Results live in RUNS/NAME. The same command continues them.""",
+        quick="Measure for one minute.",
         own=(RETRY,),
         machine=(TARGET, CROSS, SIMULATED),
     ),

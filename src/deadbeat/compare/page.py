@@ -99,6 +99,7 @@ _KINDS = {
     "": ("Campaigns", terms("compare")),
     "latency": ("Latency matrices", terms("compare-latency")),
     "load": ("Load tests", terms("compare-load")),
+    "interfere": ("Interference matrices", terms("compare-interfere")),
 }
 
 

@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 
 from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
 from deadbeat.compare.words import size_text, words_list
+from deadbeat.kinds.channels import observe as channels
 from deadbeat.kinds.contention import observe as contention
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.interference import observe as interference
@@ -36,6 +37,7 @@ from deadbeat.model.words import beside_label, shortened
 from deadbeat.settings.hardening import Differences, differences
 from deadbeat.settings.reading import few
 from deadbeat.store.place import FolderKind
+from deadbeat.store.runfolder import EXPERIMENT_FILE
 
 MIXED_LABEL = "simulated and measured"
 UNGATED_LABEL = "ungated: no A/A repeats"
@@ -352,6 +354,7 @@ def _some(names: Sequence[str]) -> str:
 KINDS: tuple[Comparable[Any], ...] = (
     latency.COMPARABLE,
     interference.COMPARABLE,
+    channels.COMPARABLE,
     contention.COMPARABLE,
 )
 
@@ -359,7 +362,8 @@ KINDS: tuple[Comparable[Any], ...] = (
 def found(runs: Path, name: str) -> tuple[Comparable[Any], Path]:
     """The kind and the folder of what ``name`` means; UsageError where it means nothing."""
     for kind in KINDS[:-1]:
-        path = FolderKind(kind.file, kind.noun).find(runs, name)
+        shared = kind.of if kind.file == EXPERIMENT_FILE else ""
+        path = FolderKind(kind.file, kind.noun, shared).find(runs, name)
         if path is not None:
             return kind, path
     return KINDS[-1], find_campaign(runs, name)

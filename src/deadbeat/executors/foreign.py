@@ -38,6 +38,7 @@ def guarded(
     lock: bool = False,
     lock_wait_s: float = LOCK_WAIT_S,
     until_eof: bool = False,
+    fifo: int = 0,
 ) -> tuple[str, ...]:
     """The command that runs ``argv`` so that it and all its descendants are gone afterwards.
 
@@ -52,9 +53,11 @@ def guarded(
         lock_wait_s: So long it waits for that.
         until_eof: Whether the end of the guard's standard input asks it to end too, so that
             `Process.close` does; the program itself then reads nothing.
+        fifo: Priority under SCHED_FIFO that all its threads start with, below 80; 0: ordinary.
     """
     words = ["--bound-ns", str(max(round(bound_s * 1e9), 1)), "--lock", str(int(lock))]
     words += ["--lock-wait-ns", str(round(lock_wait_s * 1e9)), "--until-eof", str(int(until_eof))]
+    words += ["--fifo", str(fifo)]
     return (program, "guard", *words, "--", *argv)
 
 

@@ -15,6 +15,8 @@ from deadbeat.model.observations import Metric, Observations
 #: Of the second campaign against the first (the baseline); ``equal`` is shown by an equivalence
 #: test, never by the absence of a difference.
 VERDICTS = ("better", "worse", "equal", "undecided")
+#: Share of lost work that may hide an effect, of a kind without rare events.
+LOST_MAX = 0.005
 #: What a repeat of the baseline must share with it beside its settings.
 _PLACE = ("fingerprint", "kernel", "preemption")
 
@@ -285,7 +287,7 @@ class Comparable(Generic[S]):
 
     def minimum(self, *, rare: bool) -> float:
         """Smallest effect that matters by default: of shares of rare events, or of all others."""
-        return next(metric.minimum for metric in self.metrics if metric.rare == rare)
+        return next((metric.minimum for metric in self.metrics if metric.rare == rare), LOST_MAX)
 
 
 @frozen(kw_only=True)

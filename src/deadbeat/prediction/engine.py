@@ -11,7 +11,7 @@ from deadbeat.kinds.breakdown.spec import SearchSpec, built_utilisation
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.tasks import TaskSet
-from deadbeat.prediction.rates import PairMatrix, Rates
+from deadbeat.prediction.rates import PairMatrix, RatesByRivals
 from deadbeat.prediction.read import StoredMatrix, StoredSet, StoredSets
 from deadbeat.prediction.replay import UNKNOWN, ReplayTask, Slowdowns, replay
 from deadbeat.prediction.results import (
@@ -88,8 +88,9 @@ def predict(
         UsageError: The two are not of one machine and policy.
     """
     _require_alike(stored, cases)
-    matrix = stored.matrix
-    rates, seeds = Rates(matrix), {case.key: case.task_set.seed for case in cases.cases}
+    matrix, most = stored.matrices[0], stored.matrices[-1].rivals
+    rates = RatesByRivals(stored.matrices)
+    seeds = {case.key: case.task_set.seed for case in cases.cases}
     calibrating = halves(seeds)
     found = [
         _own(case, cases, matrix, rates, calibrates=case.key in calibrating) for case in cases.cases
@@ -108,9 +109,9 @@ def predict(
         matrix=stored.name,
         result=cases.name,
         figure=cases.figure,
-        rivals=matrix.rivals,
+        rivals=most,
         labels=tuple(dict.fromkeys((*stored.labels, *cases.labels))),
-        findings=tuple(_findings(sets, matrix, lacking)),
+        findings=tuple(_findings(sets, most, lacking)),
         sets=sets,
         scale=scale,
         lacking=lacking,
@@ -139,7 +140,12 @@ def _require_alike(stored: StoredMatrix, cases: StoredSets) -> None:
 
 
 def _own(
-    case: StoredSet, cases: StoredSets, matrix: PairMatrix, rates: Rates, *, calibrates: bool
+    case: StoredSet,
+    cases: StoredSets,
+    matrix: PairMatrix,
+    rates: RatesByRivals,
+    *,
+    calibrates: bool,
 ) -> SetPrediction:
     """A set on its own cores."""
     tasks, covered = prepared(case.task_set, cases.calibration, matrix)
@@ -175,15 +181,17 @@ def _chosen(sets: Sequence[SetPrediction]) -> list[SetPrediction]:
 
 
 def _elsewhere(
-    case: StoredSet, found: SetPrediction, cases: StoredSets, rates: Rates, cores: int
+    case: StoredSet, found: SetPrediction, cases: StoredSets, rates: RatesByRivals, cores: int
 ) -> SetPrediction:
     """The set that was ``found`` on its own cores copied onto others."""
-    matrix = rates.matrix
-    own, _ = prepared(case.task_set, cases.calibration, matrix)
+    matrices = rates.matrices
+    own, _ = prepared(case.task_set, cases.calibration, matrices[0])
     tasks = copied(own, cores, case.task_set.seed)
     value = _value(case, cases, tasks, rates)
-    further = cores > matrix.rivals + 1
-    ends = [_value(case, cases, tasks, Rates(matrix, bend)) for bend in (-1, 1) if further]
+    further = cores > matrices[-1].rivals + 1
+    ends = [
+        _value(case, cases, tasks, RatesByRivals(matrices, bend)) for bend in (-1, 1) if further
+    ]
     known = [each for each in (value, *ends) if each is not None]
     return SetPrediction(
         key=case.key,
@@ -213,7 +221,7 @@ def _lacking(cases: StoredSets, matrix: PairMatrix) -> dict[str, float]:
 
 
 def _findings(
-    sets: Sequence[SetPrediction], matrix: PairMatrix, lacking: Mapping[str, float]
+    sets: Sequence[SetPrediction], rivals: int, lacking: Mapping[str, float]
 ) -> Iterator[Finding]:
     calibrating = sum(each.role == "calibration" and each.off is not None for each in sets)
     if few(calibrating):
@@ -238,7 +246,7 @@ def _findings(
         yield Finding(
             id="prediction-extrapolated",
             severity="warning",
-            message=f"more cores than the {matrix.rivals + 1} of the matrix are extrapolated: no"
+            message=f"more cores than the {rivals + 1} of the matrix are extrapolated: no"
             " interval is known there",
             cure="measure on such a machine",
         )

@@ -191,6 +191,28 @@ class Rates:
         return (1.0 + excesses[worst]) * growth(every, then) - 1.0
 
 
+@frozen(eq=False)
+class RatesByRivals:
+    """Slowdowns from the matrix of the most rivals that are not more than there are.
+
+    Attributes:
+        matrices: By the number of rivals, ascending.
+    """
+
+    matrices: tuple[PairMatrix, ...]
+    bend: int = 0
+    _rates: tuple[Rates, ...] = field(init=False, repr=False)
+
+    @_rates.default
+    def _of_each(self) -> tuple[Rates, ...]:
+        return tuple(Rates(matrix, self.bend) for matrix in self.matrices)
+
+    def __call__(self, active: Mapping[int, int]) -> dict[int, float]:
+        rivals = sum(active.values()) - 1
+        fitting = [each for each in self._rates if each.matrix.rivals <= rivals]
+        return (fitting or self._rates[:1])[-1](active)
+
+
 def _without(active: Mapping[int, int], work: int) -> dict[int, int]:
     """All but one core that runs ``work``."""
     return {g: n - (g == work) for g, n in active.items() if n > (g == work)}

@@ -13,6 +13,7 @@ from deadbeat.kinds.breakdown.results import Breakdown
 from deadbeat.kinds.breakdown.spec import SearchSpec
 from deadbeat.kinds.breakdown.spec import from_plain as breakdown_spec
 from deadbeat.kinds.channels.results import InterfereSummary
+from deadbeat.kinds.channels.spec import SIBLING, placed
 from deadbeat.kinds.contention.spec import read_spec
 from deadbeat.kinds.registry import find
 from deadbeat.model.calibration import Calibration
@@ -57,10 +58,10 @@ class StoredSets:
 
 @frozen(kw_only=True)
 class StoredMatrix:
-    """A matrix with where it was measured."""
+    """Matrices by the number of rivals, ascending, with where they were measured."""
 
     name: str
-    matrix: PairMatrix
+    matrices: tuple[PairMatrix, ...]
     platform: Platform
     policy: str
     labels: tuple[str, ...]
@@ -76,40 +77,48 @@ def read_matrix(runs: Path, text: str) -> StoredMatrix:
         )
     stored = kind.open(path)
     found: InterfereSummary = stored.summary
-    if not found.cells:
-        raise UsageError(f"{path.name} holds no run yet", "deadbeat interfere continues it")
+    matrices = matrices_of(found)
+    if not matrices:
+        raise UsageError(
+            f"{path.name} holds no slowdown by another core", "deadbeat interfere measures them"
+        )
     return StoredMatrix(
         name=path.name,
-        matrix=matrix_of(found),
+        matrices=matrices,
         platform=stored.store.platform,
         policy=found.spec.policy,
         labels=found.labels,
     )
 
 
-def matrix_of(found: InterfereSummary) -> PairMatrix:
-    """The matrix as the model needs it."""
+def matrices_of(found: InterfereSummary) -> tuple[PairMatrix, ...]:
+    """A matrix for each number of rivals on other cores, ascending; of fragments alone."""
+    by_rivals = {
+        len(placed(found.spec, place, found.machine)) - 1: place
+        for place in found.places
+        if place != SIBLING
+    }
+    return tuple(_matrix(found, by_rivals[rivals], rivals) for rivals in sorted(by_rivals))
+
+
+def _matrix(found: InterfereSummary, place: str, rivals: int) -> PairMatrix:
     known = load_catalog().fragments
-    works = tuple(_work(each) for each in found.spec.works)
+    works = [work for work in found.spec.works if work.fragment in known]
     places = {work: at for at, work in enumerate(works)}
-    fragments = [known.get(work.fragment) for work in works]
+    fragments = [known[work.fragment] for work in works]
     return PairMatrix(
-        works=works,
-        computes=tuple(each is not None and each.kind is Kind.NS for each in fragments),
-        memory=tuple(each is not None and each.resource_class == "memory" for each in fragments),
+        works=tuple(SizedWork(work.fragment, work.size, work.shared) for work in works),
+        computes=tuple(each.kind is Kind.NS for each in fragments),
+        memory=tuple(each.resource_class == "memory" for each in fragments),
         pairs={
-            (places[_work(cell.victim)], places[_work(cell.aggressor)]): PairSlowdown(
+            (places[cell.victim], places[cell.aggressor]): PairSlowdown(
                 value=cell.value, interval=cell.interval
             )
             for cell in found.cells
-            if cell.aggressor is not None
+            if cell.place == place and cell.victim in places and cell.aggressor in places
         },
-        rivals=max(1, len(found.spec.cpus or (0, 1)) - 1),
+        rivals=rivals,
     )
-
-
-def _work(work: Any) -> SizedWork:
-    return SizedWork(work.fragment, work.size, work.shared)
 
 
 def read_cases(runs: Path, text: str) -> StoredSets:

@@ -146,6 +146,8 @@ class Heat:
         unit: Of the values, for the colour bar.
         x_at, y_at: Where columns and rows lie on their axes, ascending; empty: evenly spaced.
         levels: Values that contour lines join; their neighbours must lie at x_at and y_at.
+        sortable: On a page rows and columns can be put in another order than this, which is called
+            so; "": they cannot.
     """
 
     cells: tuple[tuple[HeatCell, ...], ...] = field(converter=_rows)
@@ -157,6 +159,7 @@ class Heat:
     x_at: tuple[float, ...] = ()
     y_at: tuple[float, ...] = ()
     levels: tuple[float, ...] = ()
+    sortable: str = ""
 
     @property
     def diverging(self) -> bool:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 
 import attrs
+from attrs import evolve, frozen
 
-from deadbeat.kinds.channels.results import (
-    InterfereStore,
-    InterfereSummary,
-    Slowdown,
-    shares,
-)
-from deadbeat.kinds.channels.spec import SetWork
+from deadbeat.kinds.channels.results import InterfereStore, InterfereSummary, Slowdown
+from deadbeat.kinds.channels.sharing import NOTHING, RULES, Shared, levels, shared, shares
+from deadbeat.kinds.channels.spec import OTHERS, SIBLING, SetWork, plan
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
-from deadbeat.report.charts import FAINT, SHOWN, Chart, Heat, HeatCell, Panel
+from deadbeat.report.charts import FAINT, SHOWN, UNDECIDED, Chart, Heat, HeatCell, Panel
 from deadbeat.report.document import (
     Column,
     Document,
@@ -24,9 +21,11 @@ from deadbeat.report.document import (
     Findings,
     Section,
     Sentence,
+    Subsection,
     Table,
     flatten,
     machine_facts,
+    said,
 )
 from deadbeat.stats.intervals import Interval
 from deadbeat.store.place import REPORT_FILE
@@ -36,13 +35,25 @@ _NOTE = (
     " ms in random order; every slot counts. The interval is over runs, each with new processes."
 )
 _MODEL = (
-    "A slowdown belongs to these fragments at these sizes, working without a pause on all CPUs"
-    " given; tasks that pause slow each other less."
+    "A slowdown belongs to these works at these sizes, working without a pause; tasks that pause"
+    " slow each other less. What a victim shares follows from who slows it, by these rules;"
+    " aggressors that load one resource each tell resources apart (P. Radojković et al., ACM"
+    " Transactions on Architecture and Code Optimization 8(4), 2012)."
+)
+_VIRTUAL = (
+    "This is a virtual machine: other guests may use the same cache and memory; what is found is"
+    " what they leave."
 )
 
 
 def _interval(interval: Interval | None) -> str:
     return f"{interval.low:.2f} to {interval.high:.2f}" if interval else "–"
+
+
+def place_words(place: str) -> str:
+    """Where aggressors run."""
+    words = {OTHERS: "all other cores", SIBLING: "the victim's core", "1": "1 other core"}
+    return words.get(place, f"{place} other cores")
 
 
 COLUMNS = (
@@ -59,6 +70,13 @@ COLUMNS = (
         heading="95 % interval",
         value=lambda cell: _interval(cell.interval),
         raw=False,
+    ),
+    Column(
+        key="place",
+        heading="aggressors on",
+        value=lambda cell: place_words(cell.place),
+        words=True,
+        terminal=False,
     ),
     Column(
         key="alone_ns",
@@ -81,34 +99,44 @@ def answer(found: InterfereSummary) -> tuple[str, ...]:
     if not found.cells:
         return ("Nothing is measured yet.",)
     pairs = [cell for cell in found.cells if cell.aggressor]
-    shown = sorted((cell for cell in pairs if cell.shows), key=lambda cell: -cell.value)
-    simulated = "Simulated: " * ("SIMULATED" in found.labels)
+    hurt = sorted((cell for cell in pairs if cell.shows), key=lambda cell: -cell.value)
     said = []
-    if shown:
-        worst = shown[0]
-        assert worst.aggressor
-        said.append(
-            f"{simulated}{worst.victim.text} takes {worst.value:.2f} times as long beside"
-            f" {worst.aggressor.text} ({_interval(worst.interval)})."
-        )
-        other = next((c for c in shown if c.victim != c.aggressor), None)
+    if hurt:
+        worst = hurt[0]
+        said.append(f"{worst.victim.text} takes {_times(found, worst)}.")
+        other = next((c for c in hurt if c.victim != c.aggressor), None)
         if other is not None and other is not worst:
-            assert other.aggressor
             said.append(
-                f"Of two different ones {other.victim.text} suffers most: {other.value:.2f}"
-                f" ({_interval(other.interval)}) beside {other.aggressor.text}."
+                f"Of two different ones {other.victim.text} suffers most: it takes"
+                f" {_times(found, other)}."
             )
-    hurt = {cell.victim for cell in shown}
-    free = [work.text for work in found.order if work not in hurt]
+    victims = {cell.victim for cell in hurt}
+    free = [work.text for work in found.order if work not in victims]
+    least = max(cell.least for cell in found.cells)
     if free:
-        said.append(f"{'' if said else simulated}Nobody slows {', '.join(free)} by 5 % or more.")
+        said.append(f"Nobody slows {', '.join(free)} by {100 * (least - 1):.0f} % or more.")
+    if "SIMULATED" in found.labels and said:
+        said[0] = f"Simulated: {said[0]}"
     controls = [cell.value for cell in found.cells if cell.aggressor is None]
     if controls:
         said.append(
             f"Beside threads that sleep slowdowns are {min(controls):.3f} to {max(controls):.3f}:"
             " so much is noise."
         )
+    wide = sum(cell.wide for cell in pairs)
+    if wide:
+        said.append(
+            f"Of {len(pairs)} pairs {wide} are undecided, their intervals too wide: more --repeats"
+            " would tell."
+        )
     return tuple(said)
+
+
+def _times(found: InterfereSummary, cell: Slowdown) -> str:
+    assert cell.aggressor is not None
+    where = f" on {place_words(cell.place)}" if len(found.places) > 1 else ""
+    beside = f"beside {cell.aggressor.text}{where} ({_interval(cell.interval)})"
+    return f"{cell.value:.2f} times as long {beside}"
 
 
 def _cell(cell: Slowdown | None) -> HeatCell:
@@ -117,7 +145,7 @@ def _cell(cell: Slowdown | None) -> HeatCell:
     beside = cell.aggressor.text if cell.aggressor else "threads that sleep"
     return HeatCell(
         value=math.log2(cell.value),
-        state=SHOWN if cell.shows else FAINT,
+        state=SHOWN if cell.shows else UNDECIDED if cell.wide else FAINT,
         text=f"{cell.value:.2f}",
         hover=f"{cell.victim.text} beside {beside}: {cell.value:.3f} ({_interval(cell.interval)}),"
         f" {cell.slots} slots",
@@ -125,34 +153,99 @@ def _cell(cell: Slowdown | None) -> HeatCell:
 
 
 def heat(found: InterfereSummary) -> list[Chart]:
-    """Victims downwards, aggressors across; alike ones side by side."""
-    if not found.cells:
-        return []
+    """Victims downwards, aggressors across; alike ones side by side. A chart for each place."""
     across: list[SetWork | None] = [None, *found.order]
-    panel = Panel(
-        title="Slowdown of the victim (row) beside the aggressor (column)",
-        x_label="aggressor, on all other CPUs",
-        y_label="victim",
-        heat=Heat(
-            cells=[[_cell(found.cell(v, a)) for a in across] for v in reversed(found.order)],
-            x=[work.text if work else "asleep" for work in across],
-            y=[work.text for work in reversed(found.order)],
-            low=0.0,
-            high=math.log2(max(2.0, *(cell.value for cell in found.cells))),
-            unit="slowdown, as a power of 2",
-        ),
+    high = math.log2(max([2.0, *(cell.value for cell in found.cells)]))
+    several = len(found.places) > 1
+    return [
+        Chart(
+            name=f"interference-{place}" if several else "interference",
+            title="Who slows whom",
+            caption=f"{found.slots:,} slots in {found.done} runs. Grey: noise, or too little to"
+            " matter. Crossed: the interval is too wide to tell.",
+            family="interference" if several else "",
+            option=place_words(place) if several else "",
+            panels=(
+                Panel(
+                    title="Slowdown of the victim (row) beside the aggressor (column)",
+                    x_label=f"aggressor, on {place_words(place)}",
+                    y_label="victim",
+                    heat=Heat(
+                        cells=[
+                            [_cell(found.cell(v, a, place)) for a in across]
+                            for v in reversed(found.order)
+                        ],
+                        x=[work.text if work else "asleep" for work in across],
+                        y=[work.text for work in reversed(found.order)],
+                        low=0.0,
+                        high=high,
+                        unit="slowdown, as a power of 2",
+                        sortable="alike side by side",
+                    ),
+                ),
+            ),
+        )
+        for place in found.places
+    ]
+
+
+@frozen
+class _Resource:
+    """A row: what a victim shares with aggressors at a place; None: nothing that is seen."""
+
+    victim: SetWork
+    place: str
+    shared: Shared | None
+
+    @property
+    def shown_by(self) -> str:
+        cell = self.shared.cell if self.shared else None
+        if cell is None or cell.aggressor is None:
+            return ""
+        return f"{cell.value:.2f} beside {cell.aggressor.text} ({_interval(cell.interval)})"
+
+
+def _resources(found: InterfereSummary) -> Table:
+    columns = [
+        said("victim", lambda row: row.victim.text, words=True),
+        said("shares", lambda row: row.shared.resource if row.shared else NOTHING, words=True),
+        said("shown by", lambda row: row.shown_by, words=True),
+    ]
+    if len(found.places) > 1:
+        where = said("with aggressors on", lambda row: place_words(row.place), words=True)
+        columns.insert(1, where)
+    rows = [
+        _Resource(work, place, each)
+        for work in found.order
+        for place in found.places
+        for each in (*shared(found, work, place),) or (None,)
+    ]
+    return Table(name="resources", columns=columns, rows=rows)
+
+
+def _capacity(found: InterfereSummary) -> str:
+    """What of the shared cache was there, as copies alone show it."""
+    size, made = found.machine.shared_bytes, levels(found)
+    if not (size and made.lost):
+        return "How much of the shared cache is free here was not measured: the works lack copies."
+    if not made.held:
+        return f"No copy ran faster in the shared cache ({size / 2**20:g} MiB) than in memory."
+    return (
+        f"Alone, copies through {made.held / 2**20:.3g} MiB run in the shared cache"
+        f" ({size / 2**20:g} MiB), through {made.lost / 2**20:.3g} MiB in memory."
     )
-    caption = f"{found.slots:,} slots in {found.done} runs. Grey: within the noise, or below 5 %."
-    return [Chart(name="interference", title="Who slows whom", caption=caption, panels=(panel,))]
 
 
 def document(found: InterfereSummary, platform: Platform) -> Document:
     """The result for people."""
-    said = answer(found)
+    told = answer(found)
     worst = sorted((c for c in found.cells if c.aggressor), key=lambda cell: -cell.value)
-    picture = Table(name="worst", columns=COLUMNS, rows=worst[:8], terminal=True, hint=_NOTE)
-    table = Table(name="matrix", columns=COLUMNS, rows=found.cells, terminal=True, hint=_NOTE)
-    resources = [(work.text, shares(found, work)) for work in found.order] if found.cells else []
+    several = len(found.places) > 1
+    columns = [evolve(c, terminal=several) if c.key == "place" else c for c in COLUMNS]
+    picture = Table(name="worst", columns=columns, rows=worst[:8], terminal=True, hint=_NOTE)
+    table = Table(name="matrix", columns=columns, rows=found.cells, terminal=True, hint=_NOTE)
+    rules = [(rule.resource, rule.when) for rule in RULES]
+    doubts = [_MODEL, _capacity(found), *([_VIRTUAL] if found.machine.virtual else [])]
     refused = FactList([*found.refused.items()])
     charts = heat(found)
     return Document(
@@ -162,16 +255,24 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
         source="the stored runs",
         labels=found.labels,
         head=machine_facts(attrs.asdict(platform)),
-        answer=said,
+        answer=told,
         picture=picture,
         sections=(
             Section(
                 "answer",
                 "Who slows whom",
-                (Sentence(" ".join(said), answer=True, terminal=True), picture, Figures(charts)),
+                (Sentence(" ".join(told), answer=True, terminal=True), picture, Figures(charts)),
                 "Answer",
             ),
-            Section("shares", "What each seems to share", (FactList(resources), Sentence(_MODEL))),
+            Section(
+                "shares",
+                "What each seems to share",
+                (
+                    _resources(found),
+                    Sentence(" ".join(doubts)),
+                    Subsection("The rules", (FactList(rules, terms=True),), folded=True),
+                ),
+            ),
             Section("matrix", "All pairs", (table,)),
             *((Section("refused", "Not run, and why", (refused,)),) if found.refused else ()),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
@@ -194,7 +295,7 @@ def summary_dict(found: InterfereSummary, store: InterfereStore) -> dict[str, ob
     return {
         "name": found.name,
         "path": str(store.path),
-        "planned": found.spec.repeats,
+        "planned": len(plan(found.spec)),
         "done": found.done,
         "slots": found.slots,
         "labels": list(found.labels),

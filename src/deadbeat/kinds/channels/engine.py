@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from datetime import UTC, datetime
+
+from attrs import evolve
 
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
-from deadbeat.kinds.channels.results import ALONE, ASLEEP, InterfereRun
-from deadbeat.kinds.channels.spec import InterfereKey, InterfereSpec
+from deadbeat.kinds.channels.machine import CACHE, CORE, MEMORY, VictimCaches, machine_of
+from deadbeat.kinds.channels.results import ALONE, ASLEEP, InterfereRun, footprint_of
+from deadbeat.kinds.channels.spec import (
+    SIBLING,
+    InterfereKey,
+    InterfereSpec,
+    SetWork,
+    placed,
+)
 from deadbeat.model.errors import DataError, RunError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.platform import Platform
@@ -60,8 +71,10 @@ class HardwareChannels(ChannelEngine):
         started = datetime.now(UTC).isoformat()
         out = f"{self._executor.folder}/channels"
         works = "".join(f"{work.line}\n" for work in spec.works)
+        cpus = spec.cpus or self.cpus()
+        beside = placed(spec, key.place, machine_of(self._executor.describe(), cpus[0]))
         options = {
-            "--cpus": ",".join(map(str, spec.cpus or self.cpus())),
+            "--cpus": ",".join(map(str, beside)),
             "--entries": self._executor.put_text("works", works),
             "--seconds-ns": str(round(spec.seconds * 1e9)),
             "--seed": str(spec.seed * 9973 + key.repeat),
@@ -72,10 +85,12 @@ class HardwareChannels(ChannelEngine):
             if not line.startswith("done "):
                 raise RunError(f"unexpected words of the program: {line[:80]}")
         with self._executor.understood():
-            return parsed(self._target.read_text(out) or "", key, started)
+            return parsed(self._target.read_text(out) or "", key, started, spec.works)
 
 
-def parsed(text: str, key: InterfereKey, started: str) -> InterfereRun:
+def parsed(
+    text: str, key: InterfereKey, started: str, asked: Sequence[SetWork] = ()
+) -> InterfereRun:
     """What the program wrote.
 
     Raises:
@@ -86,41 +101,56 @@ def parsed(text: str, key: InterfereKey, started: str) -> InterfereRun:
         plain = json.loads(text)
         if plain["version"] != _VERSION:
             raise DataError("the slots are of another version", hint)
-        works = plain["works"]
+        works = tuple(zip(asked, plain["works"], strict=True))
         return InterfereRun(
             key=key,
             started=started,
             clock_cost_ps=int(plain["clock_cost_ps"]),
             slot_ns=int(plain["slot_ns"]),
-            refused={
-                f"{work['name']}:{work['size']}": str(work["error"])
-                for work in works
-                if work["error"]
-            },
+            refused={one.text: str(work["error"]) for one, work in works if work["error"]},
+            footprints=tuple(footprint_of(one, work["bytes"]) for one, work in works),
             slots=tuple((a, b, c, d, e, f) for a, b, c, d, e, f in plain["slots"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"the slots are damaged: {error!r}", hint) from error
 
 
+#: Of the made-up machine: CPUs 0 and 1 are one core, so are 2 and 3.
+_OWN, _SHARED = 512 * 1024, 32 * 1024**2
+_TOPOLOGY = {
+    str(cpu): {
+        "siblings": [cpu & ~1, cpu | 1],
+        "caches": [
+            {"type": "Unified", "size_bytes": _OWN, "shared_cpus": [cpu & ~1, cpu | 1]},
+            {"type": "Unified", "size_bytes": _SHARED, "shared_cpus": [0, 1, 2, 3]},
+        ],
+    }
+    for cpu in range(4)
+}
+
+
 class SimulatedChannels(ChannelEngine):
-    """A made-up machine, on which memory slows memory, and an object those who share it."""
+    """A made-up machine of two cores with two threads each, whose slowdowns are known."""
 
     def cpus(self) -> tuple[int, ...]:
         return (0, 1, 2, 3)
 
     def describe(self) -> Platform:
-        return example_platform()
+        return evolve(example_platform(4), details={"topology": _TOPOLOGY})
 
     def run(self, spec: InterfereSpec, key: InterfereKey) -> InterfereRun:
-        draw = random.Random(f"interfere {spec.seed} {key.repeat}")
-        slots = []
-        for turn in range(20):
-            for victim in range(len(spec.works)):
-                for aggressor in (ALONE, ALONE, ASLEEP, *range(len(spec.works))):
-                    took = _SLOT_NS * true_slowdown(spec, victim, aggressor) * draw.gauss(1, 0.03)
-                    beside = 0 if aggressor == ALONE else len(spec.cpus or self.cpus()) - 1
-                    slots.append((turn, victim, aggressor, 1000, beside, round(took)))
+        draw = random.Random(f"interfere {spec.seed} {key.text}")
+        beside = placed(spec, key.place, machine_of(self.describe(), (spec.cpus or self.cpus())[0]))
+        slots, works = [], range(len(spec.works))
+        for victim, aggressor in itertools.product(works, (ALONE, ALONE, ASLEEP, *works)):
+            use_ns = _alone_ns(spec.works[victim])
+            slower = true_slowdown(spec, victim, aggressor, key.place)
+            there, uses = 0 if aggressor == ALONE else len(beside) - 1, max(1, _SLOT_NS // use_ns)
+            slots += [
+                (turn, victim, aggressor, uses, there, round(uses * use_ns * slower * noise))
+                for turn in range(20)
+                for noise in [draw.gauss(1, 0.03)]
+            ]
         return InterfereRun(
             key=key,
             started="",
@@ -128,14 +158,38 @@ class SimulatedChannels(ChannelEngine):
             slot_ns=_SLOT_NS,
             refused={},
             slots=tuple(slots),
+            footprints=tuple(map(_made_up_footprint, spec.works)),
         )
 
 
-def true_slowdown(spec: InterfereSpec, victim: int, aggressor: int) -> float:
-    """On the made-up machine."""
+def _made_up_footprint(work: SetWork) -> int:
+    if work.fragment in ("memory_stream", "pointer_chase"):
+        return work.size * 1024
+    return footprint_of(work, 4096)
+
+
+def _level(work: SetWork) -> str:
+    machine = VictimCaches(own_bytes=_OWN, shared_bytes=_SHARED)
+    return machine.level(_made_up_footprint(work)) if work.resource == "memory" else ""
+
+
+def _alone_ns(work: SetWork) -> int:
+    """A byte takes the longer the further away it is."""
+    ps = {CORE: 20, CACHE: 50, MEMORY: 200}.get(_level(work), 1000)
+    return max(1000, _made_up_footprint(work) * ps // 1000)
+
+
+def true_slowdown(spec: InterfereSpec, victim: int, aggressor: int, place: str = "others") -> float:
+    """On the made-up machine: an object is shared, memory has a bandwidth, the shared cache room
+    for one, and a sibling the same core; the kernel has a lock for pipes."""
     if aggressor < 0:
         return 1.0
     one, other = spec.works[victim], spec.works[aggressor]
     if one == other and one.shared:
         return 3.0
-    return 1.5 if "memory" in one.fragment and "memory" in other.fragment else 1.0
+    if place == SIBLING and _level(one) == CORE:
+        return 1.8
+    if one.resource == other.resource == "pipe":
+        return 1.4
+    slowed = {(MEMORY, MEMORY): 1.5, (CACHE, MEMORY): 1.3}
+    return slowed.get((_level(one), _level(other)), 1.0)

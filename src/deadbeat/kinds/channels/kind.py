@@ -8,13 +8,14 @@ from deadbeat.executors.made import refuse_made_up
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.channels.document import COLUMNS, answer, document, rows, summary_dict
 from deadbeat.kinds.channels.engine import ChannelEngine, HardwareChannels, SimulatedChannels
+from deadbeat.kinds.channels.machine import machine_of
 from deadbeat.kinds.channels.results import (
     FOLDERS,
     InterfereStore,
     summarise,
 )
 from deadbeat.kinds.channels.runner import OVERHEAD_S, InterfereExperiment
-from deadbeat.kinds.channels.spec import InterfereSpec, plan, resolved
+from deadbeat.kinds.channels.spec import QUICK, InterfereSpec, plan, resolved
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.specification import plain_of, read
 from deadbeat.targets.opening import open_target
@@ -30,10 +31,13 @@ def _engine(asked: Begin) -> ChannelEngine:
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a matrix, or finds the one to continue."""
-    wanted = read(InterfereSpec, asked.written, asked.typed, names=asked.names)
+    typed = {name: value for name, value in asked.typed.items() if name != "preset"}
+    base = QUICK if asked.given.get("quick") else {}
+    wanted = read(InterfereSpec, base, asked.written, typed, names=asked.names)
     engine = _engine(asked)
-    spec = resolved(wanted, engine.cpus())
     platform, again = engine.describe(), asked.retry_invalid
+    cpus = engine.cpus()
+    spec = resolved(wanted, cpus, machine_of(platform, (wanted.cpus or cpus)[0]))
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
     planned = plan(spec)
     store = InterfereStore.open(place.path) if place.resumed else None
@@ -62,4 +66,4 @@ KIND = TableKind(
     plain=summary_dict,
     rows=rows,
     columns=COLUMNS,
-).kind(begin, keys=("victim", "aggressor"))
+).kind(begin, keys=("victim", "aggressor", "place"))

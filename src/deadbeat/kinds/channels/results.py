@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, field, frozen
+from numpy.typing import NDArray
 
 from deadbeat.experiment.folders import RunFolders
-from deadbeat.kinds.channels.spec import InterfereKey, InterfereSpec, SetWork, plan
+from deadbeat.kinds.channels.machine import VictimCaches, machine_of
+from deadbeat.kinds.channels.spec import OTHERS, InterfereKey, InterfereSpec, SetWork, plan
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import Replaced
 from deadbeat.model.specification import read
@@ -18,12 +20,13 @@ from deadbeat.stats.intervals import Interval, mean_interval
 from deadbeat.store.place import FolderKind
 from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
 
+Slots = NDArray[np.int64]
 #: Aggressors that are none: nobody beside, and threads that sleep there.
 ALONE, ASLEEP = -1, -2
 #: Less is not called interference, whatever its interval.
 LEAST = 1.05
-#: Fragments whose work is in memory beyond the core's own caches.
-_MEMORY = ("memory_stream", "pointer_chase")
+#: An interval that reaches this far, and holds 1, decides nothing.
+WIDE = 1.2
 
 
 @frozen(kw_only=True)
@@ -33,7 +36,8 @@ class InterfereRun:
     Attributes:
         refused: Works that could not be set up, and why.
         slots: (round, victim, aggressor, uses, aggressors that were there, ns of all uses), with
-            works as indices, `ALONE` or `ASLEEP`.
+            works as indices, `ALONE` or `ASLEEP`. Of a primitive the ns are the sum of its samples.
+        footprints: Bytes of memory that each work goes through; empty: not recorded.
     """
 
     key: InterfereKey
@@ -42,6 +46,7 @@ class InterfereRun:
     slot_ns: int
     refused: dict[str, str]
     slots: tuple[tuple[int, int, int, int, int, int], ...]
+    footprints: tuple[int, ...] = ()
     problems: tuple[Finding, ...] = ()
     replaced: tuple[Replaced, ...] = ()
 
@@ -76,6 +81,8 @@ class Slowdown:
     Attributes:
         value: Mean over runs of (time beside / time alone); a use alone takes ``alone_ns``.
         late: Slots in which not all aggressors were there when the victim began.
+        place: Where the aggressors were; another place is another cell.
+        least: What is less is noise, or does not matter.
     """
 
     victim: SetWork
@@ -85,16 +92,31 @@ class Slowdown:
     alone_ns: float
     slots: int
     late: int
+    place: str = OTHERS
+    least: float = LEAST
 
     @property
     def shows(self) -> bool:
         """Whether the victim is slowed, beyond the noise and by enough to matter."""
-        return self.value >= LEAST and self.interval is not None and self.interval.low > 1.0
+        return self.value >= self.least and self.interval is not None and self.interval.low > 1.0
+
+    @property
+    def wide(self) -> bool:
+        """Whether a slowdown that matters may hide in the interval, or none be there at all."""
+        if self.interval is None:
+            return True
+        return not self.shows and self.interval.high >= WIDE
 
 
 @frozen(kw_only=True)
 class InterfereSummary:
-    """Who slows whom on a machine; ``order``: the works, alike ones beside each other."""
+    """Who slows whom on a machine.
+
+    Attributes:
+        cells: Of every pair, at each of ``places``.
+        order: The works, alike ones beside each other.
+        footprints: Bytes of memory that a work goes through, where recorded.
+    """
 
     name: str
     spec: InterfereSpec
@@ -105,15 +127,24 @@ class InterfereSummary:
     refused: dict[str, str]
     cells: tuple[Slowdown, ...]
     order: tuple[SetWork, ...]
+    machine: VictimCaches = field(factory=VictimCaches)
+    footprints: dict[SetWork, int] = field(factory=dict)
 
-    def cell(self, victim: SetWork, aggressor: SetWork | None) -> Slowdown | None:
-        """One of ``cells``; None: it was not measured."""
-        wanted = (victim, aggressor)
-        return next((c for c in self.cells if (c.victim, c.aggressor) == wanted), None)
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where aggressors were, the first one asked for first."""
+        found = {cell.place for cell in self.cells}
+        return tuple(place for place in self.spec.aggressors or (OTHERS,) if place in found)
 
-    def by(self, victim: SetWork) -> list[Slowdown]:
+    def cell(self, victim: SetWork, aggressor: SetWork | None, place: str = "") -> Slowdown | None:
+        """One of ``cells``, at the first place unless told; None: it was not measured."""
+        wanted = (victim, aggressor, place or next(iter(self.places), OTHERS))
+        return next((c for c in self.cells if (c.victim, c.aggressor, c.place) == wanted), None)
+
+    def by(self, victim: SetWork, place: str = "") -> list[Slowdown]:
         """Those that slow it, the worst first; not the threads that sleep."""
-        mine = [c for c in self.cells if c.victim == victim and c.aggressor]
+        place = place or next(iter(self.places), OTHERS)
+        mine = [c for c in self.cells if c.victim == victim and c.aggressor and c.place == place]
         return sorted(mine, key=lambda cell: -cell.value)
 
 
@@ -123,6 +154,7 @@ def summarise(store: InterfereStore) -> InterfereSummary:
     runs = list(store.runs())
     counted = [run for run in runs if run.valid]
     cells = slowdowns(spec.works, counted)
+    known = next((run.footprints for run in counted if run.footprints), ())
     return InterfereSummary(
         name=store.path.name,
         spec=spec,
@@ -136,69 +168,75 @@ def summarise(store: InterfereStore) -> InterfereSummary:
         refused={name: why for run in counted for name, why in run.refused.items()},
         cells=cells,
         order=ordered(spec.works, cells),
+        machine=machine_of(store.platform, (spec.cpus or store.platform.cpus)[0]),
+        footprints=dict(zip(spec.works, known, strict=False)),
     )
 
 
+def footprint_of(work: SetWork, held: int) -> int:
+    """Bytes of memory that it goes through; ``held``: what the runtime says that a fragment has."""
+    return work.size * work.primitive.touches if work.primitive else held
+
+
 def slowdowns(works: Sequence[SetWork], runs: Sequence[InterfereRun]) -> tuple[Slowdown, ...]:
-    """Of every pair that was measured. No slot is left out for being slow.
+    """Of every pair that was measured, place by place. No slot is left out for being slow.
 
     Within a run: the sum of times beside, a use, over that alone. The interval is of the mean over
-    runs, which are processes of their own: memory that lies badly slows all slots of a run.
+    runs, which are processes of their own: memory that lies badly slows all slots of a run. Less
+    than any victim shows beside threads that sleep is noise.
     """
-    tables = [np.array(run.slots, np.int64).reshape(-1, 6) for run in runs]
-    found = []
-    for v, victim in enumerate(works):
-        for a in (ASLEEP, *range(len(works))):
-            ratios, alone, slots, late = [], [], 0, 0
-            for table in tables:
-                mine = table[table[:, 1] == v]
-                beside, solo = mine[mine[:, 2] == a], mine[mine[:, 2] == ALONE]
-                if not (len(beside) and len(solo)):
-                    continue
-                use = float(solo[:, 5].sum() / solo[:, 3].sum())
-                ratios.append(float(beside[:, 5].sum() / beside[:, 3].sum()) / use)
-                alone.append(use)
-                slots += len(beside)
-                late += int((beside[:, 4] < beside[:, 4].max()).sum())
-            if ratios:
-                found.append(
-                    Slowdown(
-                        victim=victim,
-                        aggressor=None if a == ASLEEP else works[a],
-                        value=float(np.mean(ratios)),
-                        interval=mean_interval(np.array(ratios)),
-                        alone_ns=float(np.mean(alone)),
-                        slots=slots,
-                        late=late,
-                    )
-                )
+    found: list[Slowdown] = []
+    for place in dict.fromkeys(run.key.place for run in runs):
+        tables = [
+            np.array(run.slots, np.int64).reshape(-1, 6) for run in runs if run.key.place == place
+        ]
+        here = [
+            cell
+            for v, victim in enumerate(works)
+            for mine in [[table[table[:, 1] == v] for table in tables]]
+            for a in (ASLEEP, *range(len(works)))
+            if (cell := _slowdown(mine, a, victim, None if a == ASLEEP else works[a], place))
+        ]
+        least = max([LEAST, *(cell.value for cell in here if cell.aggressor is None)])
+        found += (evolve(cell, least=least) for cell in here)
     return tuple(found)
 
 
+def _slowdown(
+    tables: Sequence[Slots], a: int, victim: SetWork, aggressor: SetWork | None, place: str
+) -> Slowdown | None:
+    """From the slots of one victim, a table for each run."""
+    ratios, alone, slots, late = [], [], 0, 0
+    for table in tables:
+        beside, solo = table[table[:, 2] == a], table[table[:, 2] == ALONE]
+        if not (beside[:, 3].any() and solo[:, 3].any()):
+            continue
+        use = float(solo[:, 5].sum() / solo[:, 3].sum())
+        ratios.append(float(beside[:, 5].sum() / beside[:, 3].sum()) / use)
+        alone.append(use)
+        slots += len(beside)
+        late += int((beside[:, 4] < beside[:, 4].max()).sum())
+    if not ratios:
+        return None
+    return Slowdown(
+        victim=victim,
+        aggressor=aggressor,
+        value=float(np.mean(ratios)),
+        interval=mean_interval(np.array(ratios)),
+        alone_ns=float(np.mean(alone)),
+        slots=slots,
+        late=late,
+        place=place,
+    )
+
+
 def ordered(works: Sequence[SetWork], cells: Sequence[Slowdown]) -> tuple[SetWork, ...]:
-    """Works that do and suffer alike side by side, by what shows of the log slowdowns."""
+    """Works that do and suffer alike side by side, by what shows of the log slowdowns, the largest
+    of all places."""
     place = {work: at for at, work in enumerate(works)}
     suffered = np.zeros((len(works), len(works)))
     for cell in cells:
         if cell.aggressor is not None and cell.shows:
-            suffered[place[cell.victim], place[cell.aggressor]] = np.log(cell.value)
+            at = place[cell.victim], place[cell.aggressor]
+            suffered[at] = max(suffered[at], np.log(cell.value))
     return tuple(works[at] for at in leaf_order(np.hstack([suffered, suffered.T])))
-
-
-def shares(summary: InterfereSummary, victim: SetWork) -> str:
-    """What ``victim`` seems to share with other cores, by who slows it."""
-    by = [cell.aggressor for cell in summary.by(victim) if cell.shows and cell.aggressor]
-    if not by:
-        return "nothing"
-    found = []
-    if victim in by and victim.shared:
-        found.append("its own object")
-    if any(work.fragment in _MEMORY for work in by):
-        found.append("shared cache or memory bandwidth")
-    if any(work != victim and work.fragment not in _MEMORY and not _computes(work) for work in by):
-        found.append("the kernel, or its lock")
-    return ", ".join(found) or "the core itself, or its clock"
-
-
-def _computes(work: SetWork) -> bool:
-    return work.fragment in ("matmul", "fft", "sha256", "crc32")

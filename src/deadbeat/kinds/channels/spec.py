@@ -2,79 +2,190 @@
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from attrs import evolve, frozen
 
 from deadbeat.catalog import load_catalog
+from deadbeat.kinds.channels.machine import VictimCaches
+from deadbeat.kinds.primitives.cases import MEMORY_LIMIT
+from deadbeat.kinds.primitives.pool import Primitive, primitives
+from deadbeat.kinds.primitives.spec import ByteSizes, size_word
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import refuse
 from deadbeat.model.specification import keyed
-from deadbeat.model.tasks import Kind
+from deadbeat.model.tasks import Fragment, Kind
 from deadbeat.model.words import nearest, shown
 
-_WORK = re.compile(r"([a-z0-9_]+)(?::([0-9]{1,9}))?(@shared)?")
+_WORK = re.compile(r"(?P<name>[a-z0-9_]+)(?P<words>(?::\w+)*)(?P<shared>@shared)?")
 #: As many as the runtime takes (ENTRIES_MAX in runtime/src/host/interfere.c).
 MOST = 64
-#: Something of every kind: computation, every level of the memory, kernel objects that a core has
-#: for itself, and objects that cores share.
-DEFAULT = (
-    "matmul:20,memory_stream:256,memory_stream:32768,pointer_chase:1024,pointer_chase:65536,"
-    "pipe:4,mq_posix:4,semaphore_sysv:4,flock:4,futex:64@shared,spin:64@shared,pipe:4@shared"
-)
+#: Of a primitive that has one and is not given one: the largest of the seed's.
+_SIZE = 10 * 1024
+#: Primitives that make no sense in processes of their own, and why.
+_REFUSED = {"copy_shared": "every CPU has a process of its own, which share no source: take copy"}
+
+
+@cache
+def _fragments() -> Mapping[str, Fragment]:
+    return load_catalog().fragments
 
 
 @frozen(order=True)
 class SetWork:
-    """A fragment of one size; ``shared``: its object is one for all cores."""
+    """A fragment or primitive (then ``fragment`` is its name) of one size.
+
+    Attributes:
+        size: Of a fragment, in its own unit. Of a primitive in bytes; 0: it has none.
+        shared: The object of a fragment is one for all cores.
+        variant: Of a primitive.
+    """
 
     fragment: str
     size: int
     shared: bool = False
+    variant: str = ""
+
+    @property
+    def primitive(self) -> Primitive | None:
+        """None: it is a fragment."""
+        return primitives().get(self.fragment)
 
     @property
     def text(self) -> str:
-        return f"{self.fragment}:{self.size}" + "@shared" * self.shared
+        if self.primitive is None:
+            return f"{self.fragment}:{self.size}" + "@shared" * self.shared
+        size = size_word(self.size) if self.size else ""
+        return ":".join(filter(None, [self.fragment, self.variant, size]))
 
     @property
     def line(self) -> str:
         """For the runtime."""
-        return f"{self.fragment} {self.size} {'shared' if self.shared else 'local'}"
+        if (made := self.primitive) is None:
+            return f"fragment {self.fragment} {self.size} {'shared' if self.shared else 'local'}"
+        numbers = f"{self.size} {made.amount} {made.batches:d} {made.equal:d}"
+        return f"primitive {self.fragment} {self.variant or '-'} {numbers}"
+
+    @property
+    def resource(self) -> str:
+        """What it uses beside the CPU: the class of its object; "memory" of computations."""
+        if self.primitive is not None:
+            return "memory" if self.primitive.touches else self.fragment
+        fragment = _fragments()[self.fragment]
+        return "memory" if fragment.kind is Kind.NS else fragment.resource_class
 
 
 @frozen
 class WorkList:
-    """Fragments: ``matmul:20,pipe:4@shared``; without a size the middle one."""
+    """Fragments and primitives: ``matmul:20,pipe:4@shared,copy:64K,event:futex``.
+
+    A fragment without a size has the middle one, a primitive without a variant the first.
+    """
 
     def parse(self, value: Any) -> tuple[SetWork, ...]:
-        listed = rules.items(value, "a list of fragments", "matmul:20,pipe:4@shared")
+        listed = rules.items(value, "a list of fragments and primitives", "matmul:20,copy:64K")
         found = tuple(dict.fromkeys(rules.each(listed, self._one)))
         if len(found) > MOST:
-            raise refuse(f"{len(found)} fragments", f"at most {MOST} at a time")
+            raise refuse(f"{len(found)} fragments and primitives", f"at most {MOST} at a time")
         return found
 
     def _one(self, value: Any) -> SetWork:
         match = _WORK.fullmatch(str(value))
-        known = load_catalog().fragments
-        fragment = known.get(match[1]) if match else None
-        if match is None or fragment is None:
-            name = str(value).partition(":")[0].partition("@")[0]
-            raise refuse(f"no fragment is called {shown(name)}", nearest(name, known))
+        name = match["name"] if match else str(value).partition(":")[0].partition("@")[0]
+        words = match["words"].split(":")[1:] if match else []
+        shared = bool(match and match["shared"])
+        if match and name in _fragments():
+            return self._fragment(name, words, shared=shared)
+        if match and name in primitives():
+            return self._primitive(primitives()[name], words, shared=shared)
+        known = [*_fragments(), *primitives()]
+        raise refuse(f"no fragment or primitive is called {shown(name)}", nearest(name, known))
+
+    @staticmethod
+    def _fragment(name: str, words: list[str], *, shared: bool) -> SetWork:
+        fragment = _fragments()[name]
         sizes = fragment.sizes
-        size = int(match[2]) if match[2] else sizes[len(sizes) // 2]
-        if size not in sizes:
+        word = words[0] if words else str(sizes[len(sizes) // 2])
+        if len(words) > 1 or not word.isdigit() or int(word) not in sizes:
             listed = ", ".join(map(str, sizes))
-            raise refuse(f"{fragment.name} has no size {size}", f"one of {listed}")
-        if match[3] and fragment.kind is Kind.NS:
-            raise refuse(f"{fragment.name} has no object that cores could share", "drop @shared")
-        return SetWork(fragment.name, size, bool(match[3]))
+            raise refuse(f"{name} has no size {':'.join(words)}", f"one of {listed}")
+        if shared and fragment.kind is Kind.NS:
+            raise refuse(f"{name} has no object that cores could share", "drop @shared")
+        return SetWork(name, int(word), shared)
+
+    @staticmethod
+    def _primitive(primitive: Primitive, words: list[str], *, shared: bool) -> SetWork:
+        name, variant, size = primitive.name, "", 0
+        for word in () if name in _REFUSED else words:
+            if word in primitive.variants and not variant:
+                variant = word
+            elif primitive.sizes and not size:
+                (size,) = ByteSizes().parse(word)
+            else:
+                listed = ", ".join([*primitive.variants, *(["64K"] if primitive.sizes else [])])
+                raise refuse(f"{name} has no variant or size {shown(word)}", listed or f"{name}")
+        variant = variant or next(iter(primitive.variants), "")
+        if why := _refusal(primitive, variant, shared=shared):
+            raise refuse(f"{name} cannot be a victim or an aggressor: {why}", "leave it out")
+        return SetWork(name, size or _SIZE * primitive.sizes, variant=variant)
 
     @staticmethod
     def plain(works: tuple[SetWork, ...]) -> list[str]:
         return [work.text for work in works]
+
+
+def _refusal(primitive: Primitive, variant: str, *, shared: bool) -> str:
+    if shared:
+        return "its objects belong to one process; fragments have objects that cores share"
+    if primitive.group == 2 and "same" not in primitive.places:
+        return "its two threads need two CPUs, and a victim has one"
+    if primitive.group == 2 and variant in primitive.spins:
+        return "its two threads would spin for one another on one CPU"
+    return _REFUSED.get(primitive.name, "")
+
+
+def defaults(machine: VictimCaches) -> tuple[SetWork, ...]:
+    """Twelve: computation; copies within the core's own cache, within an eighth and half of the
+    shared one, and of twice what it holds; chases through memory; what goes through the kernel for
+    a core alone; and objects that cores share."""
+    own, shared = machine.own_bytes or 512 * 1024, machine.shared_bytes or 32 * 1024**2
+    probes = ",".join(
+        f"copy:{size_word(size // 1024 * 1024)}"
+        for size in (own // 4, shared // 16, shared // 4, shared)
+    )
+    return WorkList().parse(
+        f"matmul:20,{probes},pointer_chase:1024,pointer_chase:65536,"
+        "pipe:4,semaphore_sysv:4,event:futex,futex:64@shared,pipe:4@shared"
+    )
+
+
+#: Where aggressors run. others: on every CPU but the victim's core. sibling: on that core. 3: on
+#: so many of the others.
+OTHERS, SIBLING = "others", "sibling"
+
+
+@frozen
+class Places:
+    """``others,sibling,1,3``."""
+
+    def parse(self, value: Any) -> tuple[str, ...]:
+        listed = rules.items(value, "a list of places", "others,sibling,1")
+        return tuple(dict.fromkeys(rules.each(listed, self._one)))
+
+    def _one(self, value: Any) -> str:
+        word = str(value)
+        if word not in (OTHERS, SIBLING) and not re.fullmatch(r"[1-9][0-9]{0,3}", word):
+            raise refuse(f"{shown(value)} is no place of aggressors", "others, sibling or a number")
+        return word
+
+    @staticmethod
+    def plain(places: tuple[str, ...]) -> list[str]:
+        return list(places)
 
 
 @frozen(kw_only=True)
@@ -85,8 +196,16 @@ class InterfereSpec:
     works: tuple[SetWork, ...] = keyed(
         WorkList(),
         "--works LIST",
-        "Fragments, each a victim and an aggressor: matmul:20,pipe:4@shared.  [12 of all kinds]",
-        default=WorkList().parse(DEFAULT),
+        "Fragments and primitives, each a victim and an aggressor:"
+        " matmul:20,pipe:4@shared,copy:64K,event:futex.  [12 of all kinds]",
+        default=(),
+    )
+    aggressors: tuple[str, ...] = keyed(
+        Places(),
+        "--aggressors LIST",
+        "Where aggressors run: others (all CPUs but those of the victim's core), sibling (the"
+        " victim's core), or on so many of the others.  [others, and sibling where there is one]",
+        default=(),
     )
     cpus: tuple[int, ...] | None = keyed(
         rules.Cpus(),
@@ -114,12 +233,19 @@ class InterfereSpec:
     )
 
 
-def resolved(spec: InterfereSpec, allowed: Sequence[int]) -> InterfereSpec:
-    """With the machine's CPUs.
+#: What --quick changes: a minute.
+QUICK = {"name": "interfere-quick", "seconds": 10.0, "repeats": 5}
+
+
+def resolved(
+    spec: InterfereSpec, allowed: Sequence[int], machine: VictimCaches | None = None
+) -> InterfereSpec:
+    """With the machine's CPUs, works that tell its resources apart, and where aggressors may be.
 
     Raises:
-        UsageError: There are not two of them, or it asks for one that is not there.
+        UsageError: There are not two CPUs, or it asks for one, or for a place, that is not there.
     """
+    machine = machine or VictimCaches()
     cpus = spec.cpus or tuple(allowed)
     for cpu in cpus:
         if cpu not in allowed:
@@ -130,26 +256,60 @@ def resolved(spec: InterfereSpec, allowed: Sequence[int]) -> InterfereSpec:
             "interference needs a CPU for the victim and one for the aggressor",
             "give two with --cpus",
         )
-    return evolve(spec, cpus=cpus)
+    spec = evolve(spec, cpus=cpus, works=spec.works or defaults(machine))
+    there = tuple(place for place in (OTHERS, SIBLING) if placed(spec, place, machine))
+    spec = evolve(spec, aggressors=spec.aggressors or there)
+    for place in spec.aggressors:
+        if not placed(spec, place, machine):
+            named = ",".join(map(str, cpus))
+            why = f"--aggressors: {_missing(place)} beside CPU {cpus[0]} among CPUs {named}"
+            raise UsageError(why, f"use {' or '.join(there)}")
+    held = sum(work.size * max(work.primitive.amount, 2) for work in spec.works if work.primitive)
+    if held * len(cpus) > MEMORY_LIMIT:
+        told = f"--works: primitives would hold {held * len(cpus) / 2**30:.1f} GiB at once"
+        raise UsageError(told, "ask for smaller sizes: at most 4 GiB on all CPUs together")
+    return spec
+
+
+def placed(spec: InterfereSpec, place: str, machine: VictimCaches) -> tuple[int, ...]:
+    """CPUs of the victim, then of the aggressors; empty: there are none, or not so many."""
+    victim, *rest = spec.cpus or ()
+    beside = [cpu for cpu in rest if (cpu in machine.siblings) == (place == SIBLING)]
+    if place not in (OTHERS, SIBLING):
+        beside = beside[: int(place)] if int(place) <= len(beside) else []
+    return (victim, *beside) if beside else ()
+
+
+def _missing(place: str) -> str:
+    if place == SIBLING:
+        return "no CPU of its core"
+    return "no other core" if place == OTHERS else f"not {place} other cores"
 
 
 @frozen(order=True)
 class InterfereKey:
-    """A run: which repeat."""
+    """A run: which repeat, and where its aggressors are."""
 
     repeat: int
+    place: str = OTHERS
 
     @property
     def text(self) -> str:
-        return f"{self.repeat:04d}"
+        return f"{self.repeat:04d}" if self.place == OTHERS else f"{self.place}.{self.repeat:04d}"
 
     @classmethod
     def parse(cls, text: str) -> InterfereKey:
-        if not (text.isascii() and text.isdigit()):
+        place, _, repeat = text.rpartition(".")
+        if not (repeat.isascii() and repeat.isdigit()):
             raise UsageError(f"{shown(text)} names no run", "a run is called 0001")
-        return cls(int(text))
+        return cls(int(repeat), place or OTHERS)
 
 
 def plan(spec: InterfereSpec) -> list[InterfereKey]:
-    """Every run."""
-    return [InterfereKey(repeat) for repeat in range(1, spec.repeats + 1)]
+    """Every run; places take turns in random order: a busy hour meets all of them alike."""
+    keys = []
+    for repeat in range(1, spec.repeats + 1):
+        block = [InterfereKey(repeat, place) for place in spec.aggressors or (OTHERS,)]
+        random.Random(f"interfere {spec.seed} {repeat}").shuffle(block)
+        keys += block
+    return keys

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC
 from deadbeat.kinds.primitives.pool import NATIVE, Primitive, is_native, primitives_of
-from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, runtime_refusal
+from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, does, runtime_refusal
 from deadbeat.kinds.primitives.spec import PrimitivesSpec, size_word
 from deadbeat.kinds.primitives.topology import Cpus, Layout, Topology
 from deadbeat.model.errors import UsageError
@@ -109,10 +109,12 @@ class PrimitiveKey:
         return cls(PrimitiveCase(test, variant, int(size), *where), int(repeat))
 
 
-def _has(runtime: str, test: str) -> bool:
-    name, _, variant = test.partition(":")
+def _ways(runtime: str, test: str, spec: PrimitivesSpec) -> tuple[str, ...]:
+    """Variants of a test that a runtime has; ("",): it is done in one way only."""
+    name, _, wanted = test.partition(":")
     primitive = primitives_of(runtime).get(name)
-    return primitive is not None and (not variant or variant in primitive.variants)
+    known = (primitive.variants or ("",)) if primitive else ()
+    return tuple(w for w in known if wanted in ("", w) and does(runtime, name, w, spec))
 
 
 def _with_allocators(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> tuple[str, ...]:
@@ -129,12 +131,13 @@ def _sizes(spec: PrimitivesSpec, primitive: Primitive, topology: Topology) -> tu
 
 
 def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]:
-    pairs = itertools.product(spec.runtimes, spec.tests)
-    for runtime, test in (pair for pair in pairs if _has(*pair)):
-        name, _, variant = test.partition(":")
+    for runtime, test in itertools.product(spec.runtimes, spec.tests):
+        name = test.partition(":")[0]
+        if not (ways := _ways(runtime, test, spec)):
+            continue
         primitive = primitives_of(runtime)[name]
         for way, size, place, each, threads, handler in itertools.product(
-            (variant,) if variant else primitive.variants or ("",),
+            ways,
             _sizes(spec, primitive, topology),
             [word for word in primitive.places if word in spec.placements],
             _with_allocators(spec, primitive, runtime),
@@ -155,6 +158,8 @@ def placed(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> Cpu
     if case.primitive.group == 1:
         return where.alone(case.placement, threads)
     pairs = where.pairs(case.placement)
+    if case.placement == "each":
+        return tuple(itertools.chain(*pairs))
     return tuple(cpu for i in range(threads or 1) for cpu in pairs[i % len(pairs)])
 
 
@@ -169,8 +174,8 @@ def _waits(case: PrimitiveCase, spec: PrimitivesSpec) -> bool:
 def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> Iterator[str]:
     threads, primitive = placed(case, spec, topology), case.primitive
     group = primitive.group
-    shared = len(set(threads)) < len(threads)
-    crowded = len(set(threads[::group])) < len(threads[::group])
+    shared = case.placement != "each" and len(set(threads)) < len(threads)
+    crowded = shared and len(set(threads[::group])) < len(threads[::group])
     if primitive.shares and not case.size:
         yield "the machine does not say how large its last-level cache is"
     if case.variant in primitive.spins and spec.policy != "other" and shared:
@@ -213,7 +218,7 @@ def cases(spec: PrimitivesSpec, topology: Topology) -> tuple[list[PrimitiveCase]
         else:
             found.append(case)
     for test in spec.tests:
-        if not any(_has(runtime, test) for runtime in spec.runtimes):
+        if not any(_ways(runtime, test, spec) for runtime in spec.runtimes):
             refused[test] = f"not a primitive of {', '.join(spec.runtimes)}"
     return found, refused
 

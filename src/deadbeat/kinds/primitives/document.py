@@ -107,6 +107,20 @@ COLUMNS = (
         terminal=False,
     ),
     Column(
+        key="first_faults",
+        heading="first page faults",
+        format=lambda count: f"{count:,}",
+        help="before what counts: memory that is touched for the first time",
+        terminal=False,
+    ),
+    Column(
+        key="faults",
+        heading="page faults",
+        format=lambda count: f"{count:,}",
+        help="while it was measured, of all threads and repeats",
+        terminal=False,
+    ),
+    Column(
         key="worst",
         heading="during the longest sample",
         value=lambda row: (row.worst.words if row.worst else "") or None,

@@ -11,25 +11,26 @@ from typing import Any
 import numpy as np
 from attrs import evolve, frozen
 
-from deadbeat.build.allocators import ALLOCATORS, LIBC, archive_of, lacking, link_words
+from deadbeat.build.allocators import LIBC, installed, link_words
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
-from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, placed
+from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, layout, placed
 from deadbeat.kinds.primitives.pool import NATIVE, is_native
 from deadbeat.kinds.primitives.results import (
     LateSample,
+    MemoryFacts,
     PrimitiveRun,
     RuntimeFacts,
     ThreadRun,
     WarmUp,
 )
-from deadbeat.kinds.primitives.runtimes import jvm_words
+from deadbeat.kinds.primitives.runtimes import external_name, jvm_words
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import Topology, topology_of
 from deadbeat.model.errors import DataError, RunError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram, from_counts
+from deadbeat.model.histogram import Histogram, bucket_of, from_counts
 from deadbeat.model.platform import Platform
 from deadbeat.model.words import count_of
 from deadbeat.settings.tune import with_tuning
@@ -38,6 +39,9 @@ from deadbeat.targets.base import Target
 #: Beyond a run: start-up and the guardian's own bound.
 _PATIENCE_S = 40.0
 _VERSION = 1
+#: All pairs of a matrix, and each of them at least.
+_MATRIX_S, _PAIR_S = 5.0, 0.005
+_DEFECT = "a defect of the runtime that wrote it"
 
 
 class PrimitiveEngine(ABC):
@@ -52,8 +56,8 @@ class PrimitiveEngine(ABC):
         """The machine as it stands now."""
 
     @abstractmethod
-    def runtimes(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
-        """Each with its version and collector.
+    def probed(self, spec: PrimitivesSpec) -> PrimitivesSpec:
+        """With each runtime in full: its version and collector, and what an external one does.
 
         Raises:
             UsageError: One of them is not to be had.
@@ -64,7 +68,7 @@ class PrimitiveEngine(ABC):
         """Those wanted; none: all that are installed.
 
         Raises:
-            UsageError: One of them is not to be had.
+            BuildError: One of them is not to be had.
         """
 
     @abstractmethod
@@ -93,22 +97,20 @@ class HardwarePrimitives(PrimitiveEngine):
     def describe(self) -> Platform:
         return with_tuning(self._executor.describe(), self._target)
 
-    def runtimes(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
-        for other in (word for word in wanted if word != NATIVE):
+    def probed(self, spec: PrimitivesSpec) -> PrimitivesSpec:
+        for other in (word for word in spec.runtimes if word != NATIVE):
             raise UsageError(f"{other} is not to be had here", "leave --runtimes away")
-        return wanted
+        return spec
 
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
-        found = (LIBC, *(name for name in ALLOCATORS if archive_of(self._toolchain, name)))
         for name in wanted:
-            if name not in found:
-                raise UsageError(lacking(name), f"found: {', '.join(found)}")
-        return wanted or found
+            link_words(self._toolchain, name)
+        return wanted or installed(self._toolchain)
 
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         started = datetime.now(UTC).isoformat()
         out = f"{self._target.folder}/primitive"
-        timeout = spec.seconds + _PATIENCE_S
+        timeout = max(spec.seconds, 10 * _MATRIX_S) + _PATIENCE_S
         options = options_of(spec, key, self.topology()) | {"--out": out}
         extra = link_words(self._toolchain, allocator_of(key.case))
         talk = self._executor.converse(
@@ -118,12 +120,41 @@ class HardwarePrimitives(PrimitiveEngine):
             if not line.startswith("done "):
                 raise RunError(f"unexpected words of the program: {line[:80]}")
         with self._executor.understood():
-            return parsed(self._target.read_text(out) or "", key, started)
+            wanted = wanted_of(spec, key.case, self.topology())
+            return parsed(self._target.read_text(out) or "", key, started, wanted)
+
+
+def pair_seconds(spec: PrimitivesSpec, topology: Topology) -> float:
+    """Of every pair of a matrix, so that all together take no longer than a few seconds."""
+    pairs = len(layout(spec, topology).pairs("each"))
+    return max(min(spec.seconds, _MATRIX_S / pairs), _PAIR_S)
 
 
 def allocator_of(case: PrimitiveCase) -> str:
     """Of a native program."""
     return case.runtime.partition(":")[2] or LIBC
+
+
+@frozen
+class Wanted:
+    """Where a thread runs, and how."""
+
+    cpu: int
+    policy: str
+    priority: int
+
+    def __str__(self) -> str:
+        return f"on CPU {self.cpu} under {self.policy} with priority {self.priority}"
+
+
+def wanted_of(spec: PrimitivesSpec, case: PrimitiveCase, topology: Topology) -> tuple[Wanted, ...]:
+    """Of every thread."""
+    fixed = spec.policy != "other"
+    second = case.primitive.handles and case.handler == ABOVE
+    return tuple(
+        Wanted(cpu, spec.policy, (spec.priority + (second and i % 2)) * fixed)
+        for i, cpu in enumerate(placed(case, spec, topology))
+    )
 
 
 def options_of(spec: PrimitivesSpec, key: PrimitiveKey, topology: Topology) -> dict[str, str]:
@@ -141,6 +172,12 @@ def options_of(spec: PrimitivesSpec, key: PrimitiveKey, topology: Topology) -> d
         "--period-ns": str(spec.period or 0),
         "--seconds-ns": str(round(spec.seconds * 1e9)),
     }
+    if case.placement == "each":
+        pairs, seconds = options["--cpus"], pair_seconds(spec, topology)
+        options |= {"--pairs": pairs, "--seconds-ns": str(round(seconds * 1e9))}
+        options["--cpus"] = ",".join(pairs.split(",")[:2])
+    if case.placement == "both":
+        options["--amount"] = "2"  # locks
     more = {
         "--variant": case.variant,
         "--size": str(case.size or ""),
@@ -150,8 +187,10 @@ def options_of(spec: PrimitivesSpec, key: PrimitiveKey, topology: Topology) -> d
     return options | {name: word for name, word in more.items() if word}
 
 
-def parsed(text: str, key: PrimitiveKey, started: str) -> PrimitiveRun:
-    """What the program wrote.
+def parsed(
+    text: str, key: PrimitiveKey, started: str, wanted: tuple[Wanted, ...] = ()
+) -> PrimitiveRun:
+    """What the program wrote; its threads must be as ``wanted``, where that is said.
 
     Raises:
         DataError: It is damaged, or of another version.
@@ -159,27 +198,29 @@ def parsed(text: str, key: PrimitiveKey, started: str) -> PrimitiveRun:
     try:
         plain = json.loads(text)
         if plain["version"] != _VERSION:
-            raise DataError("the result is of another version", "a defect: the runtime wrote it")
+            raise DataError("the result is of another version", _DEFECT)
         if is_native(key.case.runtime) and plain.get("allocator", LIBC) != allocator_of(key.case):
             raise DataError("the program had another allocator", "a defect: it was linked wrong")
         # of a pair, one may only answer; a thread that works alone and had no turn is told
         group = key.case.primitive.group
         each = [*map(_thread, plain["threads"])]
+        _check(each, wanted)
         threads = tuple(thread for thread in each if group == 1 or thread.times.total)
         numbers: dict[str, Any] = {name: int(plain[name]) for name in _NUMBERS}
         warm_up = WarmUp(**plain["warm_up"]) if "warm_up" in plain else None
+        facts = _facts(plain["runtime"]) if "runtime" in plain else None
         return PrimitiveRun(
             key=key,
             started=started,
             threads=threads,
             warm_up=warm_up,
-            runtime=RuntimeFacts(**plain["runtime"]) if "runtime" in plain else None,
+            memory_locked=plain.get("memory_locked", _locked(facts)),
+            runtime=facts,
             problems=(*_unsteady(warm_up), *_without_a_turn(each, group)),
             **numbers,
         )
     except (KeyError, TypeError, ValueError) as error:
-        hint = "a defect: the runtime wrote it"
-        raise DataError(f"the result of a primitive is damaged: {error!r}", hint) from error
+        raise DataError(f"the result of a primitive is damaged: {error!r}", _DEFECT) from error
 
 
 _NUMBERS = ("batch", "clock_cost_ps", "sample_cost_ps", "resolution_ns", "measured_ns")
@@ -190,7 +231,41 @@ def _thread(plain: Any) -> ThreadRun:
         **{name: from_counts(plain[name]) for name in ("times", "gaps")},
         **{name: tuple(map(_late, plain[name])) for name in ("late_times", "late_gaps")},
     }
-    return ThreadRun(**{**plain, **made})
+    return ThreadRun(**{**plain, **made, "after": tuple(plain.get("after", ()))})
+
+
+def _facts(plain: Any) -> RuntimeFacts:
+    made = {
+        "threads": tuple((str(w), int(p), int(n)) for w, p, n in plain.get("threads", ())),
+        "memory": MemoryFacts(**plain["memory"]) if "memory" in plain else None,
+    }
+    return RuntimeFacts(**{**plain, **made})
+
+
+def _locked(facts: RuntimeFacts | None) -> bool | None:
+    return facts.memory.locked if facts and facts.memory else None
+
+
+def _check(threads: list[ThreadRun], wanted: tuple[Wanted, ...]) -> None:
+    if wanted and [each.thread for each in threads] != [*range(len(wanted))]:
+        raise DataError(
+            f"the result has {count_of(len(threads), 'thread')}, not {len(wanted)}", _DEFECT
+        )
+    for each, asked in zip(threads, wanted, strict=False):
+        is_ = Wanted(each.cpu, each.policy, each.priority)
+        if is_ != asked:
+            raise DataError(f"thread {each.thread} was {is_}, not {asked}", _DEFECT)
+    for each in threads:
+        if each.times.total != each.gaps.total:
+            raise DataError(f"thread {each.thread} has not a gap for each sample", _DEFECT)
+        if not (_sound(each.times) and _sound(each.gaps)):
+            raise DataError(f"a histogram of thread {each.thread} contradicts itself", _DEFECT)
+
+
+def _sound(found: Histogram) -> bool:
+    """Whether the least and the greatest lie in the first and the last bucket."""
+    ends = [bucket_of(each) for each in (found.min_ns, found.max_ns) if each is not None]
+    return ends == [*found.buckets[:1], *found.buckets[-1:]]
 
 
 def _unsteady(warm_up: WarmUp | None) -> tuple[Finding, ...]:
@@ -218,8 +293,10 @@ def _late(row: list[Any]) -> LateSample:
 
 
 def _made_up_jvm(runtime: str) -> str:
-    version, collector = jvm_words(runtime)
-    return f"jvm:{version or 25}:{collector or 'G1'}"
+    if external_name(runtime):
+        raise UsageError(f"{runtime} cannot be made up", "leave --external or --simulated away")
+    jvm = jvm_words(runtime)
+    return evolve(jvm, version=jvm.version or 25, collector=jvm.collector or "G1").text
 
 
 def _made_up_machine() -> Platform:
@@ -248,8 +325,9 @@ class SimulatedPrimitives(PrimitiveEngine):
     def describe(self) -> Platform:
         return _made_up_machine()
 
-    def runtimes(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(each if each == NATIVE else _made_up_jvm(each) for each in wanted)
+    def probed(self, spec: PrimitivesSpec) -> PrimitivesSpec:
+        full = (each if is_native(each) else _made_up_jvm(each) for each in spec.runtimes)
+        return evolve(spec, runtimes=tuple(full))
 
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
         return wanted or (LIBC,)

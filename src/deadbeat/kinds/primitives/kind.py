@@ -6,7 +6,7 @@ from contextlib import closing
 
 from attrs import evolve
 
-from deadbeat.build.allocators import ALLOCATORS, lacking
+from deadbeat.build.allocators import others
 from deadbeat.executors.made import refuse_made_up
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
@@ -16,7 +16,7 @@ from deadbeat.kinds.primitives.engine import (
     PrimitiveEngine,
     SimulatedPrimitives,
 )
-from deadbeat.kinds.primitives.jvm import JvmPrimitives
+from deadbeat.kinds.primitives.foreign import ForeignPrimitives
 from deadbeat.kinds.primitives.pool import is_native, primitives
 from deadbeat.kinds.primitives.results import FOLDERS, PrimitivesStore, summarise
 from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
@@ -32,30 +32,31 @@ def _engine(asked: Begin) -> PrimitiveEngine:
         refuse_made_up(asked.target or asked.cross, "--simulated")
         return SimulatedPrimitives()
     target = asked.held.enter_context(closing(open_target(asked.target)))
-    return JvmPrimitives(HardwarePrimitives(target, cross=asked.cross), target)
+    return ForeignPrimitives(HardwarePrimitives(target, cross=asked.cross), target)
 
 
-def _not_installed(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
+def _not_used(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
     native = (primitives()[key.case.test] for key in planned if is_native(key.case.runtime))
     if not any(each.allocators for each in native):
         return ""
-    return "; ".join(lacking(name) for name in ALLOCATORS if name not in spec.allocators)
+    left = others(spec.allocators)
+    return f"allocators that are not used unless --allocators names them: {left}" if left else ""
 
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of timed primitives, or finds the one to continue."""
     wanted = read(PrimitivesSpec, asked.written, asked.typed, names=asked.names)
     engine = _engine(asked)
-    runtimes = engine.runtimes(wanted.runtimes)
+    runnable = engine.probed(wanted)
     allocators = engine.allocators(wanted.allocators)
     topology = engine.topology()
-    spec = resolved(evolve(wanted, runtimes=runtimes, allocators=allocators), topology)
+    spec = resolved(evolve(runnable, allocators=allocators), topology)
     platform, again = engine.describe(), asked.retry_invalid
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
     planned = plan(spec, topology)
     store = PrimitivesStore.open(place.path) if place.resumed else None
     left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
-    if not (wanted.allocators or asked.simulated) and (words := _not_installed(spec, planned)):
+    if not (wanted.allocators or asked.simulated) and (words := _not_used(spec, planned)):
         asked.say(words)
     for name, why in cases(spec, topology)[1].items():
         asked.say(f"{name} is not run: {why}")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from deadbeat.build.jvm import jvm_sources
 from deadbeat.build.native import primitive_sources
@@ -36,6 +36,7 @@ class Primitive:
         contends: Whether all threads want one thing, so that one may get more of it than another.
         batches: Whether a sample may be many operations.
         amount: A second number of its own, as its file says; 0: it has none.
+        touches: How much memory it reads and writes, in multiples of its size; 0: hardly any.
     """
 
     name: str
@@ -51,13 +52,14 @@ class Primitive:
     contends: bool = False
     batches: bool = False
     amount: int = 0
+    touches: int = 0
     allocators: bool = False
 
     @property
     def places(self) -> tuple[str, ...]:
         """Where its threads may be, of `PLACEMENTS`."""
         if self.group == 2:
-            return self.placements or tuple(PAIRS)
+            return self.placements or tuple(word for word in PAIRS if word != "each")
         return self.placements or tuple(word for word in ALONE if self.contends or word != "both")
 
     @property
@@ -83,8 +85,24 @@ def is_native(runtime: str) -> bool:
 
 
 def primitives_of(runtime: str) -> Mapping[str, Primitive]:
-    """Those that ``native`` has, or ``jvm:25:G1``."""
+    """Those that ``native`` has, or ``jvm:25:G1``; ``external:NAME`` may have any."""
+    if runtime.startswith("external:"):
+        return _any_primitives()
     return primitives() if is_native(runtime) else _jvm_primitives()
+
+
+@cache
+def _any_primitives() -> Mapping[str, Primitive]:
+    """With the variants of all."""
+    found = dict(primitives())
+    for name, each in _jvm_primitives().items():
+        other = found.get(name, each)
+        found[name] = evolve(
+            each,
+            variants=tuple(dict.fromkeys([*each.variants, *other.variants])),
+            spins=tuple(dict.fromkeys([*each.spins, *other.spins])),
+        )
+    return found
 
 
 @cache
@@ -104,6 +122,6 @@ def _described(paths: Iterable[Path]) -> Mapping[str, Primitive]:
         assert front, f"{path.name} does not describe itself"
         table = tomllib.loads(re.sub(r"(?m)^ \* ?", "", front[1]))
         listed = {key: tuple(v) for key, v in table.items() if isinstance(v, list)}
-        name = path.stem.lower()
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", path.stem).lower()
         found[name] = Primitive(name=name, **(table | listed))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 from attrs import frozen
@@ -48,6 +49,13 @@ class ThreadRun:
         times: Of every sample. ``gaps``: from the end of each to the start of the next.
         looked: Samples longer than ``watch_ns``, of which it was asked what happened meanwhile:
             so many were ``preempted``, ``migrated`` or ``waited`` for their CPU.
+        partner: CPU of the other of a pair.
+        after: How often it got what all want right after each thread. ``longest_row``: so often in
+            a row, at most.
+        first_faults: Page faults before the first sample that counts: what is touched once.
+            ``minor_faults``, ``major_faults``: While it was measured. None: the runtime does not
+            know its threads' own.
+        allocated_bytes: On the heap of its runtime, if that has one.
     """
 
     thread: int
@@ -63,6 +71,13 @@ class ThreadRun:
     gaps: Histogram
     late_times: tuple[LateSample, ...] = ()
     late_gaps: tuple[LateSample, ...] = ()
+    partner: int | None = None
+    after: tuple[int, ...] = ()
+    longest_row: int = 0
+    first_faults: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    allocated_bytes: int | None = None
 
 
 @frozen(kw_only=True)
@@ -74,14 +89,31 @@ class WarmUp:
 
 
 @frozen(kw_only=True)
+class MemoryFacts:
+    """Of a process; -1: the kernel does not say. ``faults``: of its pages, in the run."""
+
+    locked: bool
+    resident_bytes: int
+    locked_bytes: int
+    faults: int
+
+
+@frozen(kw_only=True)
 class RuntimeFacts:
-    """What a runtime says that it is; ``calls``: by what it calls the C library."""
+    """What a runtime says that it is.
+
+    Attributes:
+        calls: By what it calls the C library.
+        threads: How many of its threads the kernel has under which policy and priority.
+    """
 
     name: str
     version: str
     gc: str
     flags: str
     calls: str = ""
+    threads: tuple[tuple[str, int, int], ...] = ()
+    memory: MemoryFacts | None = None
 
 
 @frozen(kw_only=True)
@@ -92,6 +124,7 @@ class PrimitiveRun:
         batch: Operations of a sample.
         clock_cost_ps: Of a reading. ``sample_cost_ps``: what keeping a sample takes beyond the two
             readings around it. ``resolution_ns``: between two readings that differ, at least.
+        memory_locked: Whether all pages stay in memory; None: the runtime does not say.
     """
 
     key: PrimitiveKey
@@ -104,6 +137,7 @@ class PrimitiveRun:
     threads: tuple[ThreadRun, ...]
     warm_up: WarmUp | None = None
     runtime: RuntimeFacts | None = None
+    memory_locked: bool | None = None
     problems: tuple[Finding, ...] = ()
     replaced: tuple[Replaced, ...] = ()
 
@@ -143,6 +177,7 @@ class PrimitiveCell:
     Attributes:
         medians_ns, p99s_ns, maxima_ns: Of each repeat.
         worst: The longest sample, and the longest gap between two.
+        faults: Page faults of all threads while it was measured. ``first_faults``: Before.
         fairness: Jain's index of threads' samples, where they want one thing; of the worst repeat.
             1: all had as many, 1/n: one of n had all. ``most_share``: most by fewest.
     """
@@ -161,6 +196,8 @@ class PrimitiveCell:
     worst: LateSample | None
     fairness: float | None = None
     most_share: float | None = None
+    faults: int | None = None
+    first_faults: int | None = None
 
     @property
     def samples(self) -> int:
@@ -202,11 +239,16 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
             groups.setdefault(run.key.case, []).append(run)
     simulated = store.platform.kind == "simulated"
     other = ("SCHED_OTHER",) if spec.policy == "other" else ()
+    unlocked = any(run.memory_locked is False for run in runs)
     return PrimitivesSummary(
         name=store.path.name,
         spec=spec,
         done=len(runs),
-        labels=(*(("SIMULATED",) if simulated else ()), *other),
+        labels=(
+            *(("SIMULATED",) if simulated else ()),
+            *other,
+            *(("MEMORY_NOT_LOCKED",) if unlocked else ()),
+        ),
         findings=tuple(each for run in runs for each in run.problems),
         refused=cases(spec, topology_of(store.platform))[1],
         cells=tuple(cell_of(case, group) for case, group in sorted(groups.items())),
@@ -219,6 +261,12 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
 def _fairness(counts: list[int]) -> float:
     """Jain, Chiu, Hawe: A quantitative measure of fairness, 1984."""
     return sum(counts) ** 2 / (len(counts) * sum(count**2 for count in counts))
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    """None where one is not known."""
+    known = list(counts)
+    return None if None in known else sum(filter(None, known))
 
 
 def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
@@ -243,4 +291,6 @@ def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
         worst=max(late, key=lambda sample: sample.value_ns, default=None),
         fairness=min(map(_fairness, counts)) if contends else None,
         most_share=max(max(each) / max(min(each), 1) for each in counts) if contends else None,
+        faults=_total(n for each in threads for n in (each.minor_faults, each.major_faults)),
+        first_faults=_total(each.first_faults for each in threads),
     )

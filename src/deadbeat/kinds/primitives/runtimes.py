@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from deadbeat.kinds.primitives.pool import NATIVE, is_native
+from deadbeat.kinds.primitives.pool import NATIVE, is_native, variants_of
 from deadbeat.model import rules
 from deadbeat.model.rules import refuse
 from deadbeat.model.words import nearest, shown
@@ -25,55 +27,189 @@ COLLECTORS = {
     "Shenandoah": "UseShenandoahGC",
     "Epsilon": "UseEpsilonGC",
 }
-_JVM = re.compile(r"jvm(?::(?P<version>[0-9]{2,3})(?::(?P<collector>\w{1,40}))?)?")
+#: Who of a JVM has a real-time policy: only the threads that are timed, or all.
+MUTATORS, WHOLE = "mutators", "whole"
+SCHEDULING = (MUTATORS, WHOLE)
+EXTERNAL = "external"
+_JVM = re.compile(
+    r"jvm(?::(?P<version>[0-9]{2,3})(?::(?P<collector>\w{1,40})(?::(?P<scheduling>\w{1,40}))?)?)?"
+)
+_EXTERNAL = re.compile(rf"{EXTERNAL}:(?P<name>[A-Za-z][A-Za-z0-9_]{{0,39}})")
+#: A command may have commas of its own.
+_NEXT = re.compile(r",\s*(?=[A-Za-z]\w*=)")
 #: So much of what lives: collectors need room to move it, and for what is dead.
 HEAP_TIMES = 4
-#: What arenas need, and more than an array can hold.
+#: What arenas need, and more than an array or a buffer can hold.
 _ARENAS, _ARRAY_LIMIT = 22, 2**31 - 8
+#: Bytes that a run may take and never give back.
+_IMMORTAL_LIMIT = 2**32
 
 
-def jvm_words(runtime: str) -> tuple[int, str]:
-    """Version and collector of ``jvm:25:G1``; 0 and "" where they are not said, or native."""
+@frozen
+class Jvm:
+    """The words of ``jvm:25:G1:whole``; 0 and "" where they are not said."""
+
+    version: int = 0
+    collector: str = ""
+    scheduling: str = MUTATORS
+
+    @property
+    def text(self) -> str:
+        more = () if self.scheduling == MUTATORS else (self.scheduling,)
+        return ":".join(["jvm", str(self.version), self.collector, *more])
+
+
+def jvm_words(runtime: str) -> Jvm:
+    """Of a JVM; of other runtimes: nothing."""
     match = _JVM.fullmatch(runtime)
-    return (int(match["version"] or 0), match["collector"] or "") if match else (0, "")
+    if match is None:
+        return Jvm()
+    version, collector = int(match["version"] or 0), match["collector"] or ""
+    return Jvm(version, collector, match["scheduling"] or MUTATORS)
+
+
+def external_name(runtime: str) -> str:
+    """Of ``external:NAME``; "": it is another runtime."""
+    match = _EXTERNAL.fullmatch(runtime)
+    return match["name"] if match else ""
 
 
 @frozen
 class Runtimes:
-    """What runs the primitives: ``native``, ``jvm``, ``jvm:25``, ``jvm:25:G1``."""
+    """What runs the primitives: ``native``, ``jvm``, ``jvm:25:G1:whole``, ``external:NAME``."""
 
     def parse(self, value: Any) -> tuple[str, ...]:
         listed = rules.items(value, "a list of runtimes", "native,jvm:25:G1")
         return tuple(dict.fromkeys(rules.each(listed, self._one)))
 
     def _one(self, value: Any) -> str:
-        if value != NATIVE and not _JVM.fullmatch(str(value)):
-            raise refuse(f"there is no runtime {shown(value)}", "native, jvm, jvm:25 or jvm:25:G1")
-        collector = jvm_words(str(value))[1]
-        if collector and collector not in COLLECTORS:
-            raise refuse(
-                f"no JVM has a collector {shown(collector)}", nearest(collector, COLLECTORS)
-            )
-        return str(value)
+        word = str(value)
+        if word == NATIVE or external_name(word):
+            return word
+        if not _JVM.fullmatch(word):
+            hint = "native, jvm, jvm:25, jvm:25:G1, jvm:25:G1:whole or external:NAME"
+            raise refuse(f"there is no runtime {shown(value)}", hint)
+        jvm = jvm_words(word)
+        if jvm.collector and jvm.collector not in COLLECTORS:
+            hint = nearest(jvm.collector, COLLECTORS)
+            raise refuse(f"no JVM has a collector {shown(jvm.collector)}", hint)
+        rules.Choice(SCHEDULING).parse(jvm.scheduling)
+        return word
 
     @staticmethod
     def plain(runtimes: tuple[str, ...]) -> list[str]:
         return list(runtimes)
 
 
+@frozen
+class External:
+    """A command that speaks the format of the verb ``primitive``.
+
+    Attributes:
+        does: Primitives and their variants, ``alloc:heap`` or ``copy``, as the command lists them.
+    """
+
+    name: str
+    command: str
+    does: tuple[str, ...] = ()
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        return tuple(shlex.split(self.command))
+
+
+@frozen
+class Externals:
+    """``NAME=COMMAND``, or tables with both and what the command does."""
+
+    def parse(self, value: Any) -> tuple[External, ...]:
+        if value in ([], ()):
+            return ()
+        if isinstance(value, str):
+            value = _NEXT.split(value)
+        if isinstance(value, Mapping):
+            value = [value]
+        listed = rules.items(value, "a list of external runtimes", "vm=./my-runtime")
+        found = rules.each(listed, self._one)
+        if len({each.name for each in found}) < len(found):
+            raise refuse("two external runtimes have one name", "give each a name of its own")
+        return tuple(found)
+
+    def _one(self, value: Any) -> External:
+        if isinstance(value, str):
+            name, _, command = value.partition("=")
+            value = {"name": name.strip(), "command": command.strip()}
+        plain = dict(value) if isinstance(value, Mapping) else {}
+        name, command = str(plain.get("name", "")), str(plain.get("command", ""))
+        if not external_name(f"{EXTERNAL}:{name}") or not _split(command):
+            hint = "NAME=COMMAND; a name has letters, digits and underscores"
+            raise refuse(f"{shown(value)} is no external runtime", hint)
+        return External(name, command, tuple(map(str, plain.get("does", ()))))
+
+    @staticmethod
+    def plain(externals: tuple[External, ...]) -> list[dict[str, object]]:
+        return [
+            {"name": each.name, "command": each.command, "does": list(each.does)}
+            for each in externals
+        ]
+
+
+def _split(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
 def runtime_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
     """Why its runtime cannot run it; "": it can."""
-    return "" if is_native(case.runtime) else _jvm_refusal(case, spec)
+    if is_native(case.runtime) or external_name(case.runtime):
+        return ""
+    return _jvm_refusal(case, spec)
 
 
 def _jvm_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
-    version, collector = jvm_words(case.runtime)
-    if spec.period:
-        return "events of a JVM are not paced yet: leave --period out"
-    if case.variant == "arena" and 0 < version < _ARENAS:
-        return f"arenas need Java {_ARENAS}"
-    if case.variant == "heap" and collector == "Epsilon":
-        return "a heap that nobody collects is full before a run ends"
-    if case.size > _ARRAY_LIMIT:
-        return "an array of Java holds less than 2 GiB"
+    jvm = jvm_words(case.runtime)
+    whole = jvm.scheduling == WHOLE
+    heap_fills = case.variant == "heap" and jvm.collector == "Epsilon"
+    rows = (
+        (case.variant == "vt" and 0 < jvm.version < _ARENAS, f"an arena needs Java {_ARENAS}"),
+        (heap_fills, "a heap that nobody collects is full before a run ends"),
+        (whole and spec.policy == "other", "a whole JVM is real-time under fifo and rr only"),
+        (whole and spec.priority < 2, "its JVM has one priority less: give --priority 2 or more"),
+        (case.size > _ARRAY_LIMIT, "an array of Java holds less than 2 GiB"),
+    )
+    return next((why for holds, why in rows if holds), "") or _immortal_refusal(case, spec)
+
+
+def _immortal_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
+    """The seed's check: iterations x size must fit the memory."""
+    each = (spec.samples or 0) * spec.batch * case.size * (case.variant == "immortal")
+    if each > (_ARRAY_LIMIT if 0 < jvm_words(case.runtime).version < _ARENAS else _IMMORTAL_LIMIT):
+        return f"--samples x --batch x size is {each / 2**30:.1f} GiB a thread that is never freed"
     return ""
+
+
+def does(runtime: str, test: str, variant: str, spec: PrimitivesSpec) -> bool:
+    """Whether an external runtime has listed it; others have what their files say."""
+    name = external_name(runtime)
+    listed = next((each.does for each in spec.external if each.name == name), None)
+    return listed is None or ":".join(filter(None, [test, variant])) in listed
+
+
+def known_to_external(listed: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """What of a command's list has a meaning here: ``alloc:heap``, ``copy``.
+
+    Raises:
+        ValueError: Something of it has none.
+    """
+    found = []
+    for test, variants in listed.items():
+        known = variants_of().get(test)
+        if known is None:
+            raise ValueError(f"there is no primitive {test}")
+        for variant in variants:
+            if variant not in known:
+                raise ValueError(f"{test} has no variant {variant}")
+        found += [f"{test}:{variant}" for variant in variants] or [test]
+    return tuple(found)

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from deadbeat.build.allocators import ALLOCATORS, LIBC
 from deadbeat.kinds.primitives.pool import NATIVE, variants_of
-from deadbeat.kinds.primitives.runtimes import Runtimes
+from deadbeat.kinds.primitives.runtimes import External, Externals, Runtimes
 from deadbeat.kinds.primitives.topology import PLACEMENTS
 from deadbeat.model import rules
 from deadbeat.model.rules import refuse
@@ -166,13 +166,19 @@ class PrimitivesSpec:
     runtimes: tuple[str, ...] = keyed(
         Runtimes(),
         "--runtimes LIST",
-        "What runs them: native; jvm, or jvm:VERSION:COLLECTOR with G1, Z, Shenandoah, ...",
+        "What runs them: native; jvm, or jvm:VERSION:COLLECTOR, and :whole for all its threads.",
         default=(NATIVE,),
+    )
+    external: tuple[External, ...] = keyed(
+        Externals(),
+        "--external NAME=COMMAND",
+        "A command that speaks the format of primitives: the runtime external:NAME.",
+        default=(),
     )
     allocators: tuple[str, ...] = keyed(
         AllocatorNames(),
         "--allocators LIST",
-        "Allocators of native programs: libc,jemalloc,tcmalloc,mimalloc.  [those installed]",
+        "Allocators of native programs: libc,tuned,jemalloc,tcmalloc,mimalloc,tlsf.  [installed]",
         default=(),
     )
     placements: tuple[str, ...] = keyed(

@@ -43,11 +43,12 @@ const deadbeatCharts = (function () {
 
   const element = document.getElementById("deadbeat-charts");
   const charts = element ? JSON.parse(element.textContent).charts : [];
-  charts.flatMap((chart) => chart.panels).map((panel) => panel.heat).filter(Boolean).forEach((heat) => {
+  function read(heat) {
     const each = (name) => heat.cells.map((line) => line.map((cell) => cell[name]));
     Object.assign(heat, {values: each("value"), states: each("state"), texts: each("text"), notes: each("note"), hover: each("hover"), keys: each("key")});
     if (!heat.keys.flat().some(Boolean)) heat.keys = [];
-  });
+  }
+  charts.flatMap((chart) => chart.panels).map((panel) => panel.heat).filter(Boolean).forEach(read);
   const WEBGL = Boolean(document.createElement("canvas").getContext("webgl"));
   const BIG = 450; // Height of a surface, and of the heat map beside it.
   let chosen = ""; // Key of the cell that is marked.
@@ -187,7 +188,7 @@ const deadbeatCharts = (function () {
     return [
       {
         type: "heatmap", x: heat.x_edges, y: heat.y_edges, z, zmin: heat.low, zmax: heat.high, colorscale: scale, xgap: 1, ygap: 1, hoverinfo: "skip",
-        colorbar: {title: {text: plain(heat.unit), side: "right", font: {size: 11}}, thickness: width < 480 ? 10 : 12, outlinewidth: 0},
+        colorbar: {title: {text: plain(heat.unit), side: "right", font: {size: 11}}, thickness: width < 480 ? 10 : 12, outlinewidth: 0, ...(heat.sortable && width < 480 ? {orientation: "h", y: 1.02, yanchor: "bottom"} : {})},
       },
       ...contours(heat, valued(heat, MEASURED)),
       outlines(heat, "faint", ""), outlines(heat, "at-least", "\\"), outlines(heat, "at-most", "."),
@@ -298,6 +299,12 @@ const deadbeatCharts = (function () {
       Object.assign(made.yaxis, cells(heat.y, heat.y_places, heat.y_edges));
       made.shapes.push(...chosenShapes(heat));
       if (heat.keys.length) made.height = BIG;
+      if (heat.sortable) { // Every row and column has its name.
+        made.height = 150 + 24 * heat.y.length;
+        made.xaxis.tickangle = width < 480 ? -90 : -30; // Turned the other way the last name would be dropped.
+        made.xaxis.tickfont = made.yaxis.tickfont = {size: width < 480 ? 8 : 11};
+        if (width < 480) made.yaxis.title = made.xaxis.title = "";
+      }
     } else if (panel.categories.length) {
       const at = panel.categories.map((_, k) => k);
       Object.assign(made.xaxis, {tickmode: "array", tickvals: at, ticktext: panel.categories.map(plain), showgrid: false, range: [-0.6, at.length - 0.4]});
@@ -437,6 +444,34 @@ const deadbeatCharts = (function () {
     });
     draw();
   });
+
+  /* Rows and columns of a heat map as they came, the largest at the top and left, or one sorted by one of the other. */
+  function sort(heat, {cells, x, y}, how, at) {
+    const value = (r, k) => cells[r][k].value === null ? -Infinity : cells[r][k].value;
+    const highest = {row: (r) => Math.max(...x.map((_, k) => value(r, k))), column: (k) => Math.max(...y.map((_, r) => value(r, k)))};
+    const order = (names, key) => names.map((_, k) => k).sort((a, b) => key && key(a) !== key(b) ? key(a) - key(b) : a - b);
+    const rows = order(y, how === "rows" ? (r) => value(r, at) : how === "largest" ? highest.row : null);
+    const columns = order(x, how === "columns" ? (k) => -value(at, k) : how === "largest" ? (k) => -highest.column(k) : null);
+    Object.assign(heat, {x: columns.map((k) => x[k]), y: rows.map((r) => y[r]), cells: rows.map((r) => columns.map((k) => cells[r][k]))});
+    read(heat);
+  }
+
+  charts.forEach((chart) => chart.panels.forEach(({heat}, place) => {
+    if (!heat || !heat.sortable) return;
+    const made = {cells: heat.cells, x: heat.x, y: heat.y}, box = document.createElement("select");
+    const choices = [[heat.sortable, "made"], ["largest first", "largest"],
+      ...heat.y.map((name, at) => [`columns by ${name}`, "columns", at]).reverse(), ...heat.x.map((name, at) => [`rows by ${name}`, "rows", at])];
+    choices.forEach(([words], k) => box.add(new Option(words, k)));
+    box.autocomplete = "off";
+    box.addEventListener("change", () => {
+      sort(heat, made, ...choices[box.value].slice(1));
+      draw(`${chart.name}-${place}`);
+    });
+    const label = Object.assign(document.createElement("label"), {textContent: "Order"}), controls = Object.assign(document.createElement("div"), {className: "controls"});
+    label.append(box);
+    controls.append(label);
+    byId(`${chart.name}-${place}`).before(controls);
+  }));
 
   /* ---------- to keep ---------- */
 

@@ -45,7 +45,7 @@ final class Costs {
     long[] clockAndSamplePs(Sampler sampler) {
         long bareNs = Long.MAX_VALUE;
         long fullNs = Long.MAX_VALUE;
-        sampler.begin(System.nanoTime(), Long.MAX_VALUE, Long.MAX_VALUE);
+        sampler.begin(Window.UNBOUNDED, Long.MAX_VALUE);
         for (int turn = 0; turn < TURNS; turn++) {
             bareNs = Math.min(bareNs, bare());
             fullNs = Math.min(fullNs, full(sampler));

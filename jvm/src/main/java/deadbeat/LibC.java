@@ -4,7 +4,7 @@ import com.sun.jna.Memory;
 import com.sun.jna.Native;
 
 /** The calls of the C library that Java lacks, by JNA; from Java 22 on those of src/main/java22 replace this. */
-final class LibC {
+public final class LibC {
     static {
         Native.register(LibC.class, "c");
     }
@@ -26,6 +26,10 @@ final class LibC {
     private static native int sched_getcpu();
 
     private static native int getrusage(int who, Memory usage);
+
+    private static native int mlockall(int flags);
+
+    private static native int getppid();
 
     private static native int open(String path, int flags);
 
@@ -69,7 +73,8 @@ final class LibC {
         return sched_setscheduler(0, policy, parameters.memory);
     }
 
-    static int getScheduler() {
+    /** Number of the calling thread's policy. */
+    public static int getScheduler() {
         return sched_getscheduler(0);
     }
 
@@ -83,6 +88,15 @@ final class LibC {
 
     static int usage(int who, Buffer usage) {
         return getrusage(who, usage.memory);
+    }
+
+    static int lockAll(int flags) {
+        return mlockall(flags);
+    }
+
+    /** A system call that does nothing. */
+    public static int parent() {
+        return getppid();
     }
 
     static int openToRead(String path) {

@@ -3,8 +3,10 @@ package deadbeat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Locale;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * One run in a JVM, as the runtime's verb `primitive` is one in C: the same words, and the same result.
@@ -12,8 +14,6 @@ import java.util.Set;
  *   stdout  "done 0 MEASURED_NS", or "error primitive REASON"; the result, JSON, goes to --out
  */
 public final class Main {
-    private static final Set<String> PAIRS = Set.of("event");
-
     private Main() {}
 
     /** In whichever thread: the process ends. */
@@ -37,7 +37,10 @@ public final class Main {
     }
 
     private static Primitive primitive(String name) {
-        String type = name.isEmpty() ? name : name.substring(0, 1).toUpperCase(Locale.ROOT) + name.substring(1);
+        String type = Arrays.stream(name.split("_"))
+                .filter(part -> !part.isEmpty())
+                .map(part -> part.substring(0, 1).toUpperCase(Locale.ROOT) + part.substring(1))
+                .collect(Collectors.joining());
         try {
             Class<?> found = Class.forName("deadbeat.primitives." + type);
             return (Primitive) found.getDeclaredConstructor().newInstance();
@@ -50,7 +53,7 @@ public final class Main {
 
     private static void run(String[] words) {
         Options options = new Options(words);
-        Run run = new Run(options, primitive(options.primitive()), PAIRS.contains(options.primitive()));
+        Run run = new Run(options, primitive(options.primitive()));
         try {
             Files.writeString(Path.of(options.out()), run.json());
         } catch (IOException error) {
@@ -61,6 +64,14 @@ public final class Main {
         System.out.println("done 0 " + options.secondsNs());
     }
 
+    /** What this JVM is, once all its threads are as they should be: one line of JSON. */
+    private static void probe(String[] words) {
+        Memory memory = new Memory();
+        memory.lock();
+        String threads = VmThreads.counted(Set.of(), Options.ofVm(words));
+        System.out.println(Run.runtime(threads, memory.json()));
+    }
+
     public static void main(String[] words) {
         if (words.length > 0 && words[0].equals("buckets")) {
             for (int i = 1; i < words.length; i++) {
@@ -68,6 +79,12 @@ public final class Main {
             }
             return;
         }
-        orRefuse(() -> run(words));
+        orRefuse(() -> {
+            if (words.length > 0 && words[0].equals("probe")) {
+                probe(Arrays.copyOfRange(words, 1, words.length));
+            } else {
+                run(words);
+            }
+        });
     }
 }

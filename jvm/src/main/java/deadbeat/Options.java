@@ -4,11 +4,15 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /** What a run is asked for; the same words as the runtime's verb `primitive`. */
 public final class Options {
     private static final List<String> KNOWN = List.of("--primitive", "--variant", "--size", "--amount", "--cpus",
-            "--policy", "--priority", "--second-priority", "--batch", "--seconds-ns", "--period-ns", "--out");
+            "--policy", "--priority", "--second-priority", "--batch", "--seconds-ns", "--period-ns", "--count", "--work",
+            "--lock-memory", "--vm-priority", "--force", "--out");
+
+    private static final List<String> POLICIES = List.of("fifo", "rr", "other");
 
     private final Map<String, String> words = new HashMap<>();
 
@@ -18,9 +22,6 @@ public final class Options {
                 throw new Refusal("cannot use " + given[i]);
             }
             words.put(given[i], given[i + 1]);
-        }
-        if (number("--period-ns", 0) != 0) {
-            throw new Refusal("events are not paced");
         }
         if (primitive().isEmpty() || out().isEmpty() || secondsNs() <= 0 || cpus().length == 0) {
             throw new Refusal("--primitive, --cpus, --out and --seconds-ns are needed");
@@ -66,17 +67,54 @@ public final class Options {
         return list.isEmpty() ? new int[0] : Arrays.stream(list.split(",")).mapToInt(Integer::parseInt).toArray();
     }
 
-    boolean fifo() {
-        return "fifo".equals(words.get("--policy"));
-    }
-
-    /** Of a pair the handler, which is second, may have another. */
-    int priority(int place, boolean pairs) {
+    /** Of a pair the handler, which is second, may have another priority. */
+    Policy policy(int place, boolean pairs) {
+        String name = words.getOrDefault("--policy", "fifo");
+        if (!POLICIES.contains(name)) {
+            throw new Refusal("cannot use --policy " + name);
+        }
         long second = number("--second-priority", 0);
-        return (int) (pairs && place % 2 == 1 && second > 0 ? second : number("--priority", 0));
+        long priority = pairs && place % 2 == 1 && second > 0 ? second : number("--priority", 0);
+        return new Policy(name, name.equals("other") ? 0 : (int) priority);
     }
 
-    int batch() {
+    /** The same of a probe, which needs nothing else. */
+    static Policy ofVm(String[] words) {
+        String[] run = {"--primitive", "clock", "--cpus", "0", "--out", "-", "--seconds-ns", "1"};
+        return new Options(Stream.concat(Arrays.stream(run), Arrays.stream(words)).toArray(String[]::new)).ofVm();
+    }
+
+    /** Of threads that the JVM starts for itself; it inherits its own from whoever started it. */
+    Policy ofVm() {
+        int priority = (int) number("--vm-priority", 0);
+        return priority > 0 ? new Policy("fifo", priority) : Policy.ORDINARY;
+    }
+
+    boolean lockMemory() {
+        return number("--lock-memory", 0) != 0;
+    }
+
+    /** Between releases; 0: back to back. */
+    public long periodNs() {
+        return number("--period-ns", 0);
+    }
+
+    /** Samples of each thread, at most; 0: as many as there is time for. */
+    public long count() {
+        return number("--count", 0);
+    }
+
+    /** Rounds of work between two samples. */
+    long work() {
+        return number("--work", 0);
+    }
+
+    /** What the JVM is made to do in the run, for a test of what is said of it: "gc:10", "safepoint:10"; "". */
+    String force() {
+        return words.getOrDefault("--force", "");
+    }
+
+    public int batch() {
         return (int) number("--batch", 1);
     }
 

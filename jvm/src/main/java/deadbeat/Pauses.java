@@ -6,7 +6,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import jdk.jfr.Event;
 import jdk.jfr.Name;
 import jdk.jfr.Recording;
@@ -21,10 +23,13 @@ final class Pauses {
         {"jdk.GCPhasePause", "GC pause"},
         {"jdk.ZAllocationStall", "allocation stall"},
         {"jdk.ExecuteVMOperation", "VM operation"},
+        {"jdk.SafepointEnd", "safepoint"},
         {"jdk.Deoptimization", "deoptimisation"},
         {"jdk.GarbageCollection", "GC at work"},
         {"jdk.Compilation", "compiler at work"},
     };
+    /** From it to the end of the same number lasts a safepoint. */
+    private static final String SAFEPOINT = "jdk.SafepointBegin";
 
     /** Ties the recorder's clock to System.nanoTime(). */
     @Name("deadbeat.Mark")
@@ -33,24 +38,28 @@ final class Pauses {
         long nanos;
     }
 
-    private record Pause(int kind, Instant from, Instant to) {}
+    private record Pause(int kind, String words, long fromNs, long toNs) {}
+
+    private record Tie(Instant instant, long nanos) {}
 
     private final Recording recording = new Recording();
+    private final List<Tie> ties = new ArrayList<>();
     private final List<Pause> found = new ArrayList<>();
-    private long markNs;
-    private Instant marked;
 
     Pauses() {
         for (String[] kind : KINDS) {
             recording.enable(kind[0]).withoutStackTrace().withoutThreshold();
         }
+        recording.enable(SAFEPOINT).withoutStackTrace().withoutThreshold();
         recording.enable(Mark.class);
         recording.start();
+        mark(); // the first takes long
     }
 
     /** A reading of both clocks. */
     void mark() {
         Mark mark = new Mark();
+        mark.begin();
         mark.nanos = System.nanoTime();
         mark.commit();
     }
@@ -62,40 +71,59 @@ final class Pauses {
             recording.stop();
             recording.dump(file);
             recording.close();
-            for (RecordedEvent event : RecordingFile.readAllEvents(file)) {
-                keep(event);
+            List<RecordedEvent> events = RecordingFile.readAllEvents(file);
+            events.stream().filter(each -> nameOf(each).equals("deadbeat.Mark")).forEach(this::tie);
+            Map<Long, Instant> begun = new HashMap<>();
+            for (RecordedEvent event : events) {
+                if (nameOf(event).equals(SAFEPOINT)) {
+                    begun.put(event.getLong("safepointId"), event.getStartTime());
+                }
             }
+            events.forEach(event -> keep(event, begun));
         } finally {
             Files.delete(file);
         }
     }
 
-    private void keep(RecordedEvent event) {
-        String name = event.getEventType().getName();
+    private static String nameOf(RecordedEvent event) {
+        return event.getEventType().getName();
+    }
+
+    private void tie(RecordedEvent mark) {
+        ties.add(new Tie(mark.getStartTime(), mark.getLong("nanos")));
+        ties.sort((one, other) -> one.instant.compareTo(other.instant));
+    }
+
+    /** Its moment of System.nanoTime(), by the two last marks: the clocks do not run alike. */
+    private long nanosOf(Instant instant) {
+        Tie last = ties.get(ties.size() - 1);
+        Tie before = ties.get(ties.size() - 2);
+        double rate = (double) (last.nanos - before.nanos)
+                / Duration.between(before.instant, last.instant).toNanos();
+        return before.nanos + Math.round(rate * Duration.between(before.instant, instant).toNanos());
+    }
+
+    private void keep(RecordedEvent event, Map<Long, Instant> begun) {
         for (int i = 0; i < KINDS.length; i++) {
-            if (KINDS[i][0].equals(name)) {
-                found.add(new Pause(i, event.getStartTime(), event.getEndTime()));
+            if (KINDS[i][0].equals(nameOf(event)) && ties.size() > 1) {
+                boolean safepoint = event.hasField("safepointId");
+                Instant from = event.getStartTime();
+                from = safepoint ? begun.getOrDefault(event.getLong("safepointId"), from) : from;
+                String more = event.hasField("operation") ? " " + event.getString("operation") : "";
+                found.add(new Pause(i, KINDS[i][1] + more, nanosOf(from), nanosOf(event.getEndTime())));
             }
-        }
-        if (name.equals("deadbeat.Mark")) {
-            markNs = event.getLong("nanos");
-            marked = event.getStartTime();
         }
     }
 
     /** What was done within; "" if nothing. */
     String within(long fromNs, long toNs) {
-        if (marked == null) {
-            return "";
-        }
-        Instant from = marked.plus(Duration.ofNanos(fromNs - markNs));
-        Instant to = marked.plus(Duration.ofNanos(toNs - markNs));
-        int first = KINDS.length;
+        Pause first = null;
         for (Pause pause : found) {
-            if (!pause.to.isBefore(from) && !pause.from.isAfter(to)) {
-                first = Math.min(first, pause.kind);
+            boolean meets = pause.toNs >= fromNs && pause.fromNs <= toNs;
+            if (meets && (first == null || pause.kind < first.kind)) {
+                first = pause;
             }
         }
-        return first < KINDS.length ? KINDS[first][1] : "";
+        return first == null ? "" : first.words;
     }
 }

@@ -1,10 +1,12 @@
 package deadbeat;
 
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
+import java.util.Locale;
+
 /** The calling thread on a CPU of its own under a policy, and what the kernel tells of it. For 64-bit Linux. */
 final class Placed implements Sampler.Usage {
-    private static final int FIFO = 1;
-    /** Threads that it starts are ordinary ones. */
-    private static final int RESET_ON_FORK = 0x40000000;
+    private static final ThreadMXBean THREADS = ManagementFactory.getPlatformMXBean(ThreadMXBean.class);
     private static final int MASK_BYTES = 1024;
     private static final int USAGE_BYTES = 144;
     private static final int INVOLUNTARY_AT = 136;
@@ -17,7 +19,7 @@ final class Placed implements Sampler.Usage {
     private int file = -1;
 
     /** Refuses where it is not as it was asked. */
-    void place(int cpu, boolean fifo, int priority) {
+    void place(int cpu, Policy policy, boolean inherited) {
         LibC.Buffer mask = new LibC.Buffer(MASK_BYTES);
         if (cpu >= 8 * MASK_BYTES) {
             throw new Refusal("there is no CPU " + cpu);
@@ -26,32 +28,25 @@ final class Placed implements Sampler.Usage {
         if (LibC.setAffinity(MASK_BYTES, mask) != 0) {
             throw new Refusal("a thread cannot be put on CPU " + cpu);
         }
-        parameters.putInt(0, fifo ? priority : 0);
-        if (LibC.setScheduler((fifo ? FIFO : 0) | RESET_ON_FORK, parameters) != 0) {
-            throw new Refusal("SCHED_FIFO with priority " + priority + " was refused");
+        parameters.putInt(0, policy.priority());
+        if (LibC.setScheduler(policy.number() | (inherited ? 0 : Policy.RESET_ON_FORK), parameters) != 0) {
+            throw new Refusal("SCHED_" + policy.name().toUpperCase(Locale.ROOT) + " with priority "
+                    + policy.priority() + " was refused");
         }
         file = LibC.openToRead("/proc/thread-self/schedstat");
-        verify(cpu, fifo, priority);
+        verify(cpu, policy);
     }
 
     /** Where a thread is and what it has. */
-    record Found(int cpu, String policy, int priority) {}
+    record Found(int cpu, Policy policy) {}
 
-    Found verify(int cpu, boolean fifo, int priority) {
-        Found wanted = new Found(cpu, fifo ? "fifo" : "other", fifo ? priority : 0);
-        Found found = new Found(cpu(), policy(), priority());
+    Found verify(int cpu, Policy policy) {
+        Found wanted = new Found(cpu, policy);
+        Found found = new Found(cpu(), Policy.of(LibC.getScheduler(), priority()));
         if (!wanted.equals(found)) {
             throw new Refusal("a thread should be " + wanted + " and is " + found);
         }
         return found;
-    }
-
-    private String policy() {
-        return switch (LibC.getScheduler() & ~RESET_ON_FORK) {
-            case 0 -> "other";
-            case FIFO -> "fifo";
-            default -> "unknown";
-        };
     }
 
     private int priority() {
@@ -61,6 +56,11 @@ final class Placed implements Sampler.Usage {
     @Override
     public int cpu() {
         return LibC.getCpu();
+    }
+
+    @Override
+    public long allocatedBytes() {
+        return THREADS.getCurrentThreadAllocatedBytes();
     }
 
     @Override

@@ -13,6 +13,19 @@ public abstract class Primitive {
     /** In the thread, on its CPU. */
     public void begin(Sampler sampler) {}
 
+    /** Threads that only work together. */
+    public int group() {
+        return 1;
+    }
+
+    /** Whether threads that a thread of it starts have its policy. */
+    public boolean inherited() {
+        return false;
+    }
+
+    /** In the thread, before each window. */
+    public void enter(Sampler sampler) {}
+
     /** Once. */
     public void sample(Sampler sampler) {
         throw new IllegalStateException();
@@ -22,6 +35,7 @@ public abstract class Primitive {
     public void run(Sampler sampler) {
         while (sampler.goesOn()) {
             sample(sampler);
+            sampler.work();
         }
     }
 

@@ -4,9 +4,10 @@ import java.io.IOException;
 import java.lang.management.CompilationMXBean;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
+import java.util.Set;
 import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 
 /** Threads that repeat a primitive: in windows until their medians are steady, and then once for all. */
@@ -15,6 +16,7 @@ final class Run {
     private static final long LEAD_NS = 2_000_000;
 
     private static final long WINDOW_NS = 10_000_000;
+    private static final long WARM_PERIOD_NS = 50_000;
     /** Between two windows compilers have the CPUs of real-time threads: longer while they have work. */
     private static final long PAUSE_MS = 5;
 
@@ -25,6 +27,8 @@ final class Run {
 
     private static final int LEAST_WINDOWS = 10;
     private static final int MOST_WINDOWS = 100;
+    /** On a busy machine windows come late: it warms up for no longer. */
+    private static final long MOST_NS = 4_000_000_000L;
     /** Steady: so many medians lie so close together. */
     private static final int SAME_WINDOWS = 5;
 
@@ -34,22 +38,27 @@ final class Run {
 
     private final Options options;
     private final Primitive primitive;
-    private final boolean pairs;
     private final int[] cpus;
     private final Sampler[] samplers;
     private final Placed.Found[] found;
     private final long[][] medians;
     private final CyclicBarrier barrier;
-    private volatile long startNs, endNs;
+    private final Set<String> numbers = ConcurrentHashMap.newKeySet();
+    private final Memory memory = new Memory();
+    private final Forced forced;
+    private volatile Window window;
     private volatile boolean warm, over;
     private int windows;
     private boolean steady;
 
-    Run(Options options, Primitive primitive, boolean pairs) {
+    Run(Options options, Primitive primitive) {
         this.options = options;
         this.primitive = primitive;
-        this.pairs = pairs;
         cpus = options.cpus();
+        if (cpus.length % primitive.group() != 0) {
+            throw new Refusal("threads of this primitive come in pairs");
+        }
+        forced = new Forced(options.force());
         samplers = new Sampler[cpus.length];
         found = new Placed.Found[cpus.length];
         medians = new long[cpus.length][MOST_WINDOWS];
@@ -65,11 +74,11 @@ final class Run {
     }
 
     private void threadMain(int place) {
-        boolean fifo = options.fifo();
-        int priority = fifo ? options.priority(place, pairs) : 0;
+        Policy policy = options.policy(place, primitive.group() == 2);
         Placed placed = new Placed();
-        placed.place(cpus[place], fifo, priority);
-        Sampler sampler = new Sampler(place, options.batch(), placed);
+        numbers.add(VmThreads.me());
+        placed.place(cpus[place], policy, primitive.inherited());
+        Sampler sampler = new Sampler(place, options.batch(), options.work(), placed);
         samplers[place] = sampler;
         primitive.begin(sampler);
         for (long medianNs = 0; ; medianNs = sampler.medianNs()) {
@@ -79,20 +88,26 @@ final class Run {
             }
             // while it warms up it looks at samples, too: else the first look would be new to the compiler
             long watchNs = warm ? Math.max(WATCH_MEDIANS * medianNs, WATCH_LEAST_NS) : medianNs;
-            for (long left; (left = startNs - System.nanoTime()) > 0; ) {
-                LockSupport.parkNanos(left);
-            }
-            sampler.begin(startNs, endNs, watchNs);
+            Releases.await(window.startNs());
+            sampler.begin(window, watchNs);
+            primitive.enter(sampler);
             primitive.run(sampler);
+            sampler.end();
             meet();
         }
-        found[place] = placed.verify(cpus[place], fifo, priority);
+        found[place] = placed.verify(cpus[place], policy);
     }
 
-    private void window(long lengthNs) {
-        startNs = System.nanoTime() + LEAD_NS;
-        endNs = startNs + lengthNs;
+    /** Compilers need samples: in windows that only warm up, releases come as often as there is time for. */
+    private void run(long lengthNs, boolean counts) {
+        long startNs = System.nanoTime() + LEAD_NS;
+        long period = options.periodNs();
+        long most = counts && options.count() > 0 ? options.count() : Long.MAX_VALUE;
+        window = new Window(startNs, startNs + lengthNs, most, counts ? period : Math.min(period, WARM_PERIOD_NS));
         meet();
+        if (counts && forced.wanted()) {
+            forced.make(window);
+        }
         meet();
     }
 
@@ -110,8 +125,9 @@ final class Run {
         CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
         long compiledMs = 0;
         int quiet = 0;
-        while (!steady && windows < MOST_WINDOWS) {
-            window(WINDOW_NS);
+        long untilNs = System.nanoTime() + MOST_NS;
+        while (!steady && windows < MOST_WINDOWS && System.nanoTime() < untilNs) {
+            run(WINDOW_NS, false);
             long nowMs = compiler == null ? 0 : compiler.getTotalCompilationTime();
             quiet = nowMs == compiledMs ? quiet + 1 : 0;
             compiledMs = nowMs;
@@ -137,6 +153,9 @@ final class Run {
         Costs costs = new Costs();
         long resolutionNs = costs.resolutionNs();
         primitive.create(options);
+        if (options.lockMemory()) {
+            memory.lock();
+        }
         Thread[] threads = new Thread[cpus.length];
         for (int i = 0; i < threads.length; i++) {
             int place = i;
@@ -145,10 +164,17 @@ final class Run {
         }
         warmUp(resolutionNs);
         warm = true;
+        VmThreads.counted(numbers, options.ofVm());
         if (pauses != null) {
             pauses.mark();
         }
-        window(options.secondsNs());
+        memory.begin();
+        run(options.secondsNs(), true);
+        memory.end();
+        if (pauses != null) {
+            pauses.mark();
+        }
+        String counted = VmThreads.counted(numbers, options.ofVm());
         over = true;
         meet();
         for (Thread thread : threads) {
@@ -158,7 +184,7 @@ final class Run {
             pauses.end();
         }
         // now that the CPUs are free, and the code of a sample is compiled
-        long[] taken = costs.clockAndSamplePs(new Sampler(0, 1, new Placed()));
+        long[] taken = costs.clockAndSamplePs(new Sampler(0, 1, 0, new Placed()));
         String[] results = new String[cpus.length];
         for (int i = 0; i < results.length; i++) {
             results[i] = samplers[i].json(found[i], pauses);
@@ -169,21 +195,25 @@ final class Run {
         return "{\"version\":1,\"batch\":" + options.batch() + ",\"clock_cost_ps\":" + taken[0]
                 + ",\"sample_cost_ps\":" + taken[1] + ",\"resolution_ns\":" + resolutionNs
                 + ",\"measured_ns\":" + options.secondsNs() + ",\"warm_up\":{\"windows\":" + windows
-                + ",\"steady\":" + steady + "},\"runtime\":" + runtime() + ",\"threads\":[\n"
+                + ",\"steady\":" + steady + "},\"runtime\":" + runtime(counted, memory.json()) + forcedJson() + ",\"threads\":[\n"
                 + String.join(",\n", results) + "]}\n";
     }
 
-    private static String runtime() {
+    private String forcedJson() {
+        return forced.wanted() ? ",\"forced\":" + forced.json() : "";
+    }
+
+    static String runtime(String threads, String memory) {
         String collectors = ManagementFactory.getGarbageCollectorMXBeans().stream()
                 .map(GarbageCollectorMXBean::getName)
                 .collect(Collectors.joining(", "));
         String flags = String.join(" ", ManagementFactory.getRuntimeMXBean().getInputArguments());
         return "{\"name\":" + quoted(System.getProperty("java.vm.name")) + ",\"version\":"
                 + quoted(System.getProperty("java.vm.version")) + ",\"gc\":" + quoted(collectors)
-                + ",\"flags\":" + quoted(flags) + ",\"calls\":" + quoted(LibC.by()) + "}";
+                + ",\"flags\":" + quoted(flags) + ",\"calls\":" + quoted(LibC.by()) + ",\"threads\":" + threads + ",\"memory\":" + memory + "}";
     }
 
-    private static String quoted(String text) {
+    static String quoted(String text) {
         return '"' + text.replace("\\", "\\\\").replace("\"", "\\\"").replaceAll("\\p{Cntrl}", " ") + '"';
     }
 }

@@ -1,30 +1,48 @@
 package deadbeat;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
 /** A thread of a run, and every sample that it takes. As struct db_sampler of the runtime. */
 public final class Sampler extends Padding {
+    private static final VarHandle WORKED;
     private static final int PREEMPTED = 1;
     private static final int MIGRATED = 2;
     private static final int WAITED = 4;
     /** No more than one sample of so many is looked at: the next look begins later. */
     private static final int LOOK_SHARE = 64;
 
+    static {
+        try {
+            WORKED = MethodHandles.lookup().findVarHandle(Sampler.class, "worked", long.class);
+        } catch (ReflectiveOperationException error) {
+            throw new ExceptionInInitializerError(error);
+        }
+    }
+
     private long lastNs;
     private long endNs;
     private long watchNs;
+    private long left;
+    private long worked;
     public final int place;
     public final int batch;
+    private final long work;
     private final Histogram times = new Histogram();
     private final Histogram gaps = new Histogram();
     private final LateList lateTimes = new LateList();
     private final LateList lateGaps = new LateList();
     private final Usage usage;
-    private long startNs;
+    private long allocatedBytes;
+    private long startNs, periodNs;
     private long looked, preempted, migrated, waited;
     private long seenInvoluntary, seenDelayNs;
     private int seenCpu;
 
     /** What the kernel tells of the thread that asks. */
     interface Usage {
+        long allocatedBytes();
+
         long involuntary();
 
         long runDelayNs();
@@ -32,32 +50,64 @@ public final class Sampler extends Padding {
         int cpu();
     }
 
-    Sampler(int place, int batch, Usage usage) {
+    Sampler(int place, int batch, long work, Usage usage) {
         this.place = place;
         this.batch = batch;
+        this.work = work;
         this.usage = usage;
     }
 
     /** Empties it; in the thread, right before it runs. */
-    void begin(long startNs, long endNs, long watchNs) {
+    void begin(Window window, long watchNs) {
         times.clear();
         gaps.clear();
         lateTimes.clear();
         lateGaps.clear();
         looked = preempted = migrated = waited = 0;
-        this.startNs = startNs;
-        this.endNs = endNs;
+        startNs = window.startNs();
+        endNs = window.endNs();
+        periodNs = window.periodNs();
         this.watchNs = watchNs;
+        left = window.count();
         look();
+        allocatedBytes = usage.allocatedBytes();
         lastNs = System.nanoTime();
     }
 
-    public boolean goesOn() {
-        return lastNs < endNs;
+    /** In the thread, right after it has run. */
+    void end() {
+        allocatedBytes = usage.allocatedBytes() - allocatedBytes;
     }
 
-    public long endNs() {
-        return endNs;
+    /** Fewer samples than it was asked for: the primitive has room for no more. */
+    public void atMost(long samples) {
+        left = Math.min(left, samples);
+    }
+
+    public boolean goesOn() {
+        return left > 0 && lastNs < endNs;
+    }
+
+    /** When the first sample may begin. */
+    public long startNs() {
+        return startNs;
+    }
+
+    /** Between releases; 0: back to back. */
+    public long periodNs() {
+        return periodNs;
+    }
+
+    /** Whether this thread may begin another sample of its handler then. */
+    public boolean fires(long nowNs) {
+        return left-- > 0 && nowNs < endNs;
+    }
+
+    /** Fake work between two samples: a store that stays is as much of a round as a loop can keep. */
+    public void work() {
+        for (long i = 0; i < work; i++) {
+            WORKED.setOpaque(this, i);
+        }
     }
 
     public void add(long beginNs, long endNs) {
@@ -66,14 +116,15 @@ public final class Sampler extends Padding {
         times.add(took);
         gaps.add(gap);
         lastNs = endNs;
+        left--;
         if (took > watchNs || gap > watchNs) {
             late(beginNs, took, gap);
         }
     }
 
-    /** What was done since the last sample is no gap. */
-    public void forget() {
-        lastNs = System.nanoTime();
+    /** What was done until then is no gap. */
+    public void forget(long untilNs) {
+        lastNs = untilNs;
     }
 
     private int look() {
@@ -117,8 +168,8 @@ public final class Sampler extends Padding {
     }
 
     String json(Placed.Found found, Pauses pauses) {
-        return "{\"thread\":" + place + ",\"cpu\":" + found.cpu() + ",\"policy\":\"" + found.policy()
-                + "\",\"priority\":" + found.priority()
+        return "{\"thread\":" + place + ",\"cpu\":" + found.cpu() + ",\"policy\":\"" + found.policy().name()
+                + "\",\"priority\":" + found.policy().priority() + ",\"allocated_bytes\":" + allocatedBytes
                 + ",\"looked\":" + looked + ",\"preempted\":" + preempted + ",\"migrated\":" + migrated
                 + ",\"waited\":" + waited + ",\"watch_ns\":" + watchNs + ",\"times\":" + times.json()
                 + ",\"gaps\":" + gaps.json() + ",\"late_times\":" + lateTimes.json(startNs, pauses)

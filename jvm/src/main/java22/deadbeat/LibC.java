@@ -9,7 +9,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /** The calls of the C library that Java lacks, by its foreign functions. */
-final class LibC {
+public final class LibC {
     private static final ValueLayout INT = ValueLayout.JAVA_INT;
     private static final ValueLayout LONG = ValueLayout.JAVA_LONG;
     private static final ValueLayout AT = ValueLayout.ADDRESS;
@@ -20,6 +20,8 @@ final class LibC {
     private static final MethodHandle GET_PARAMETERS = find("sched_getparam", INT, INT, AT);
     private static final MethodHandle GET_CPU = find("sched_getcpu", INT);
     private static final MethodHandle USAGE = find("getrusage", INT, INT, AT);
+    private static final MethodHandle LOCK_ALL = find("mlockall", INT, INT);
+    private static final MethodHandle PARENT = find("getppid", INT);
     private static final MethodHandle OPEN = find("open", INT, AT, INT);
     private static final MethodHandle READ_AT = find("pread", LONG, INT, AT, LONG, LONG);
 
@@ -86,7 +88,8 @@ final class LibC {
         }
     }
 
-    static int getScheduler() {
+    /** Number of the calling thread's policy. */
+    public static int getScheduler() {
         try {
             return (int) GET_SCHEDULER.invokeExact(0);
         } catch (Throwable error) {
@@ -113,6 +116,23 @@ final class LibC {
     static int usage(int who, Buffer usage) {
         try {
             return (int) USAGE.invokeExact(who, usage.memory);
+        } catch (Throwable error) {
+            throw never(error);
+        }
+    }
+
+    static int lockAll(int flags) {
+        try {
+            return (int) LOCK_ALL.invokeExact(flags);
+        } catch (Throwable error) {
+            throw never(error);
+        }
+    }
+
+    /** A system call that does nothing. */
+    public static int parent() {
+        try {
+            return (int) PARENT.invokeExact();
         } catch (Throwable error) {
             throw never(error);
         }

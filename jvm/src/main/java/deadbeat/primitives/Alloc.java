@@ -1,26 +1,33 @@
 /*+++
- * summary = "new byte[] on the heap, memory of a confined arena, or an array of a pool, cleared"
+ * summary = "Memory of a size, cleared: of the heap, of scoped and immortal memory, or of a pool"
  * sizes = true
  * batches = true
- * variants = ["heap", "arena", "pool"]
+ * variants = ["heap", "lt", "vt", "immortal", "pool"]
  * amount = 64
  +++*/
 /* heap: the oldest of --amount arrays that live is dropped before a new one comes; collecting it happens
- * whenever it does, in a sample or in a gap. arena: opened, allocated from and closed in the sample, as a
- * scoped memory is entered and left. pool: one of --amount arrays is taken and cleared. */
+ * whenever it does, in a sample or in a gap. lt: a slice of a slab that has all its pages, which is left as a
+ * whole after --amount of them. vt: an arena that is opened, allocated from and closed in the sample. immortal:
+ * as lt, and never left: the run ends with its slab. pool: one of --amount arrays is taken and cleared. Threads
+ * of lt, immortal and pool allocate nothing on the heap: the result says how much each did. */
 package deadbeat.primitives;
 
 import deadbeat.Arenas;
 import deadbeat.Options;
 import deadbeat.Primitive;
 import deadbeat.Sampler;
+import deadbeat.Slab;
 import java.util.Arrays;
 import java.util.List;
 
 public final class Alloc extends Primitive {
+    private static final List<String> VARIANTS = List.of("heap", "lt", "vt", "immortal", "pool");
     private static final int HEAP = 0;
-    private static final int ARENA = 1;
-    private static final List<String> VARIANTS = List.of("heap", "arena", "pool");
+    private static final int LT = 1;
+    private static final int VT = 2;
+    private static final int IMMORTAL = 3;
+    /** Bytes of immortal memory of all threads, where nobody says how often they allocate. */
+    private static final long IMMORTAL_BYTES = 256L << 20;
     /** Places of two threads lie on two cache lines. */
     private static final int STRIDE = 16;
 
@@ -28,6 +35,7 @@ public final class Alloc extends Primitive {
     private int size;
     private int amount;
     private byte[][][] held;
+    private Slab[] slabs;
     private int[] at;
     private byte seen;
 
@@ -35,30 +43,54 @@ public final class Alloc extends Primitive {
     public void create(Options options) {
         how = VARIANTS.indexOf(options.variant(VARIANTS));
         size = options.size();
-        amount = options.amount();
-        held = new byte[options.cpus().length][][];
-        at = new int[STRIDE * (options.cpus().length + 1)];
-        if (how == ARENA) {
+        int threads = options.cpus().length;
+        amount = how == IMMORTAL ? immortal(options, threads) : options.amount();
+        held = new byte[threads][][];
+        slabs = new Slab[threads];
+        at = new int[STRIDE * (threads + 1)];
+        if (how == VT) {
             Arenas.require();
         }
     }
 
+    /** Pieces that a thread may take before its slab ends. */
+    private int immortal(Options options, int threads) {
+        long pieces = options.count() * options.batch();
+        return Math.toIntExact(pieces > 0 ? pieces : Math.max(IMMORTAL_BYTES / threads / size, options.batch()));
+    }
+
     @Override
     public void begin(Sampler sampler) {
-        byte[][] mine = new byte[amount][];
-        for (int i = 0; how > ARENA && i < amount; i++) {
-            mine[i] = new byte[size];
+        if (how == LT || how == IMMORTAL) {
+            slabs[sampler.place] = new Slab((long) amount * size, size);
+        } else if (how != VT) {
+            byte[][] mine = new byte[amount][];
+            for (int i = 0; how != HEAP && i < amount; i++) {
+                mine[i] = new byte[size];
+            }
+            held[sampler.place] = mine;
         }
-        held[sampler.place] = mine;
+    }
+
+    @Override
+    public void enter(Sampler sampler) {
+        if (how == IMMORTAL) {
+            slabs[sampler.place].leave();
+            sampler.atMost(amount / sampler.batch);
+        }
     }
 
     @Override
     public void sample(Sampler sampler) {
-        if (how == ARENA) {
+        if (how == VT) {
             inArena(sampler);
             return;
         }
         int place = STRIDE * (sampler.place + 1);
+        if (how == LT || how == IMMORTAL) {
+            ofSlab(sampler, slabs[sampler.place], place);
+            return;
+        }
         int i = at[place] + 1 < amount ? at[place] + 1 : 0;
         at[place] = i;
         if (how == HEAP) {
@@ -86,6 +118,22 @@ public final class Alloc extends Primitive {
         sampler.add(begin, System.nanoTime());
     }
 
+    private void ofSlab(Sampler sampler, Slab slab, int place) {
+        byte last = 0;
+        int used = at[place];
+        long begin = System.nanoTime();
+        for (int n = 0; n < sampler.batch; n++) {
+            if (how == LT && ++used > amount) {
+                slab.leave();
+                used = 1;
+            }
+            last |= slab.take();
+        }
+        sampler.add(begin, System.nanoTime());
+        at[place] = used;
+        keep(last);
+    }
+
     private void inArena(Sampler sampler) {
         byte last = 0;
         long begin = System.nanoTime();
@@ -93,6 +141,10 @@ public final class Alloc extends Primitive {
             last |= Arenas.use(size);
         }
         sampler.add(begin, System.nanoTime());
+        keep(last);
+    }
+
+    private void keep(byte last) {
         if (last != 0) {
             seen = last;
         }
@@ -100,6 +152,6 @@ public final class Alloc extends Primitive {
 
     @Override
     public String check() {
-        return seen == 0 || size == 1 ? null : "memory of an arena was not zero";
+        return seen == 0 || size == 1 ? null : "memory was not cleared";
     }
 }

@@ -5,12 +5,12 @@
  * spins = ["spin"]
  +++*/
 /* Threads 2k and 2k + 1 are a pair, as in runtime/primitives/event.c: the first fires and waits for the
- * answer, the sample is the handler's. */
+ * answer, the sample is the handler's. With a period it fires at its releases, and samples count from those. */
 package deadbeat.primitives;
 
 import deadbeat.Options;
 import deadbeat.Primitive;
-import deadbeat.Refusal;
+import deadbeat.Releases;
 import deadbeat.Sampler;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -24,6 +24,8 @@ public final class Event extends Primitive {
     private static final int HEARD = 32;
     private static final int WORD = 48;
     private static final int SLOTS = 64;
+    /** The word of the last of all: no moment. */
+    private static final long LAST = 0;
 
     private static final List<String> VARIANTS = List.of("park", "monitor", "spin");
     private static final int PARK = 0;
@@ -36,7 +38,7 @@ public final class Event extends Primitive {
     /** One direction of a pair; its word is what whoever rings it says. */
     private static final class Bell {
         private final long[] slots = new long[SLOTS];
-        private volatile Thread hearer;
+        private volatile java.lang.Thread hearer;
 
         private long rung() {
             return (long) SLOT.getAcquire(slots, RUNG);
@@ -87,12 +89,14 @@ public final class Event extends Primitive {
     }
 
     @Override
+    public int group() {
+        return 2;
+    }
+
+    @Override
     public void create(Options options) {
         how = VARIANTS.indexOf(options.variant(VARIANTS));
-        int pairs = options.cpus().length / 2;
-        if (options.cpus().length % 2 == 1) {
-            throw new Refusal("threads of this primitive come in pairs");
-        }
+        int pairs = options.cpus().length / group();
         fires = new Bell[pairs];
         answers = new Bell[pairs];
         for (int i = 0; i < pairs; i++) {
@@ -103,7 +107,7 @@ public final class Event extends Primitive {
 
     @Override
     public void begin(Sampler sampler) {
-        (sampler.place % 2 == 0 ? answers : fires)[sampler.place / 2].hearer = Thread.currentThread();
+        (sampler.place % 2 == 0 ? answers : fires)[sampler.place / 2].hearer = java.lang.Thread.currentThread();
     }
 
     @Override
@@ -111,9 +115,7 @@ public final class Event extends Primitive {
         Bell fire = fires[sampler.place / 2];
         Bell answer = answers[sampler.place / 2];
         if (sampler.place % 2 == 0) {
-            while (fire(fire, answer, sampler.endNs())) {
-                // until the last is handled
-            }
+            fireAll(fire, answer, sampler);
         } else {
             while (handle(fire, answer, sampler)) {
                 // until the last is answered
@@ -121,22 +123,27 @@ public final class Event extends Primitive {
         }
     }
 
-    /** Word 0 is the last of all. */
-    private boolean fire(Bell fire, Bell answer, long endNs) {
-        long now = System.nanoTime();
-        boolean last = now >= endNs;
-        fire.ring(how, last ? 0 : System.nanoTime());
-        answer.hear(how);
-        return !last;
+    private void fireAll(Bell fire, Bell answer, Sampler sampler) {
+        long period = sampler.periodNs();
+        long release = sampler.startNs();
+        for (boolean goesOn = true; goesOn; sampler.work()) {
+            if (period > 0) {
+                release += period;
+                Releases.await(release);
+            }
+            goesOn = sampler.fires(period > 0 ? release : System.nanoTime());
+            fire.ring(how, !goesOn ? LAST : period > 0 ? release : System.nanoTime());
+            answer.hear(how);
+        }
     }
 
     private boolean handle(Bell fire, Bell answer, Sampler sampler) {
         long fired = fire.hear(how);
         long now = System.nanoTime();
-        if (fired != 0) {
+        if (fired != LAST) {
             sampler.add(fired, now);
         }
-        answer.ring(how, 0);
-        return fired != 0;
+        answer.ring(how, LAST);
+        return fired != LAST;
     }
 }

@@ -1,0 +1,134 @@
+"""Interference matrices as tables of observations.
+
+A cell is a victim beside an aggressor at a place, an observation the slowdown of one run: slots of
+a run share their processes and how memory lies. Places of one repeat are a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from deadbeat.kinds.channels.document import place_words
+from deadbeat.kinds.channels.results import (
+    InterfereRun,
+    InterfereStore,
+    InterfereSummary,
+    Slowdown,
+    slowdowns,
+    summarise,
+)
+from deadbeat.kinds.channels.spec import OTHERS, plan
+from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
+from deadbeat.model.errors import UsageError
+from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.store.runfolder import EXPERIMENT_FILE
+from deadbeat.store.serial import to_plain
+
+METRICS = (Metric(name="slowdown", title="Slowdown", minimum=0.05),)
+WORDS = Vocabulary(
+    units="runs",
+    results="matrices",
+    one="matrix",
+    once_more="repeat the baseline's command where it ran, under another --name, and name it with"
+    " --aa",
+    find_lost="see which runs are invalid, and why (deadbeat show)",
+    lost="of the slots were lost",
+    more="runs (--repeats)",
+    rare="more --repeats would show more",
+    finish="repeat the commands that began them: they measure what is missing",
+)
+
+
+@frozen(kw_only=True)
+class ChannelMatrix(Subject):
+    """An interference matrix and its runs that count."""
+
+    found: InterfereSummary = field(repr=False)
+    runs: tuple[InterfereRun, ...] = field(repr=False)
+
+
+def read_channels(path: Path) -> ChannelMatrix:
+    """The matrix in ``path``."""
+    store = InterfereStore.open(path)
+    found, every = summarise(store), tuple(store.runs())
+    runs = tuple(run for run in every if run.valid)
+    planned = plan(found.spec)
+    left = len({*planned} - {run.key for run in every})
+    return ChannelMatrix(
+        name=path.resolve().name,
+        path=str(path),
+        platform=to_plain(store.platform),
+        kind=store.platform.kind,
+        settings={"cpus": found.spec.cpus, "policy": found.spec.policy},
+        counted=len(runs),
+        stored=len(every),
+        left=f"{left} of {len(planned)} runs are missing" if left else "",
+        created_at=min((run.started for run in every if run.started), default=None),
+        labels=found.labels,
+        found=found,
+        runs=runs,
+    )
+
+
+def align(lineup: Lineup) -> Aligned:
+    """Pairs of the same name at the same place."""
+    tables = tuple(map(observe, lineup.every))
+    baseline = tables[0]
+    for table in tables[1:]:
+        if not {*baseline.cells} & {*table.cells}:
+            raise UsageError(
+                f"{baseline.name} and {table.name} have no pair in common",
+                "measure both with the same --works and --aggressors",
+            )
+    return Aligned(tables=tables)
+
+
+def observe(matrix: ChannelMatrix) -> Observations:
+    """Every pair in every run that counts; the control is not compared."""
+
+    def rows() -> Iterator[Observation]:
+        for run in matrix.runs:
+            at = datetime.fromisoformat(run.started).timestamp() if run.started else None
+            for cell in slowdowns(matrix.found.spec.works, [run]):
+                if cell.aggressor is not None:
+                    yield Observation(
+                        run=f"{run.key.text} {_name(cell)}",
+                        cell=Cell(_name(cell)),
+                        block=f"{run.key.repeat:04d}",
+                        metric="slowdown",
+                        value=cell.value,
+                        at=at,
+                    )
+
+    return Observations(
+        name=matrix.name,
+        rows=rows(),
+        cells=(Cell(_name(cell)) for cell in matrix.found.cells if cell.aggressor),
+    )
+
+
+def _name(cell: Slowdown) -> str:
+    assert cell.aggressor is not None
+    where = "" if cell.place == OTHERS else f" on {place_words(cell.place)}"
+    return f"{cell.victim.text} beside {cell.aggressor.text}{where}"
+
+
+def _overlays(subjects: Sequence[ChannelMatrix], _levels: int | None) -> list[Any]:
+    return []
+
+
+COMPARABLE = Comparable(
+    of="interfere",
+    file=EXPERIMENT_FILE,
+    noun=InterfereStore.NOUN,
+    words=WORDS,
+    metrics=METRICS,
+    read=read_channels,
+    align=align,
+    overlays=_overlays,
+)
