@@ -6,7 +6,8 @@
  * spins = ["spin", "tas", "ttas", "ticket", "mcs", "clh"]
  * contends = true
  +++*/
-/* It is given back outside of the sample. mutex, adaptive, inherit (priority inheritance), robust, rwlock
+/* It is given back outside of the sample. With --amount 2 there are two locks: one for each half of the
+ * threads. mutex, adaptive, inherit (priority inheritance), robust, rwlock
  * (for writing), spin: of the C library. tas: one instruction, over and over. ttas, ticket, mcs, clh: of
  * Concurrency Kit, where its headers are installed.
  */
@@ -29,9 +30,10 @@ enum { MUTEX, ADAPTIVE, INHERIT, ROBUST, RWLOCK, SPIN, TAS, TTAS, TICKET, MCS, C
 static const char *const variants[] = {"mutex", "adaptive", "inherit", "robust", "rwlock", "spin",
                                        "tas",   "ttas",     "ticket",  "mcs",    "clh",    NULL};
 
-/* What a thread queues with, and how often it held the lock. */
+/* What a thread queues with, how often it held the lock, and most often in a row. */
 struct turn {
     alignas(DB_CACHE_LINE) uint64_t taken;
+    uint32_t row, longest_row;
 #ifdef HAS_CK
     alignas(DB_CACHE_LINE) struct ck_spinlock_mcs mcs;
     alignas(DB_CACHE_LINE) struct ck_spinlock_clh clh_node;
@@ -56,12 +58,41 @@ struct lock {
     alignas(DB_CACHE_LINE) struct ck_spinlock_clh unowned;
 #endif
     alignas(DB_CACHE_LINE) volatile uint64_t counter; /* what it guards */
-    struct turn turns[];
+    volatile uint32_t holder;                         /* who had it last */
 };
+
+static uint32_t lock_count(const struct db_sampling *run)
+{
+    return run->amount > 1 ? (uint32_t)run->amount : 1;
+}
+
+static struct lock *lock_of(const struct db_sampling *run, uint32_t place)
+{
+    return (struct lock *)run->shared + place * lock_count(run) / run->threads;
+}
+
+static struct turn *turn_of(const struct db_sampling *run, uint32_t place)
+{
+    return (struct turn *)((struct lock *)run->shared + lock_count(run)) + place;
+}
+
+/* Numbers of a row, which has lines of the cache to itself. */
+static size_t row_length(const struct db_sampling *run)
+{
+    size_t of_line = DB_CACHE_LINE / sizeof(uint32_t);
+    return (run->threads + of_line - 1) / of_line * of_line;
+}
+
+/* How often a thread got the lock right after each. */
+static uint32_t *after_of(const struct db_sampling *run, uint32_t place)
+{
+    return (uint32_t *)turn_of(run, run->threads) + place * row_length(run);
+}
 
 static size_t shared_bytes(const struct db_sampling *run)
 {
-    return sizeof(struct lock) + run->threads * sizeof(struct turn);
+    size_t rows = run->threads * row_length(run) * sizeof(uint32_t);
+    return lock_count(run) * sizeof(struct lock) + run->threads * sizeof(struct turn) + rows;
 }
 
 static const char *lacks(uint32_t how)
@@ -95,10 +126,9 @@ static int create_mutex(pthread_mutex_t *mutex, uint32_t how)
     return error;
 }
 
-static int create(struct db_sampling *run)
+static int create_lock(struct lock *lock, uint32_t how)
 {
-    struct lock *lock = run->shared;
-    switch (run->variant) {
+    switch (how) {
     case RWLOCK:
         return pthread_rwlock_init(&lock->is.rwlock, NULL);
     case SPIN:
@@ -121,13 +151,21 @@ static int create(struct db_sampling *run)
         return 0;
 #endif
     default:
-        return create_mutex(&lock->is.mutex, run->variant);
+        return create_mutex(&lock->is.mutex, how);
     }
+}
+
+static int create(struct db_sampling *run)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < lock_count(run) && !error; i++)
+        error = create_lock((struct lock *)run->shared + i, run->variant);
+    return error;
 }
 
 static int begin(struct db_sampler *s)
 {
-    struct turn *turn = &((struct lock *)s->run->shared)->turns[s->place];
+    struct turn *turn = turn_of(s->run, s->place);
 #ifdef HAS_CK
     turn->clh = &turn->clh_node;
 #endif
@@ -204,16 +242,23 @@ static inline void give_back(struct lock *lock, struct turn *turn, uint32_t how)
 
 static void run(struct db_sampler *s)
 {
-    struct lock *lock = s->run->shared;
+    struct lock *lock = lock_of(s->run, s->place);
     struct turn *turn = s->own;
-    uint32_t how = s->run->variant;
+    uint32_t how = s->run->variant, *after = after_of(s->run, s->place);
+    memset(after, 0, s->run->threads * sizeof *after);
+    turn->row = turn->longest_row = 0;
     while (db_goes_on(s)) {
         int64_t begin_ns = port_now_ns();
         take(lock, turn, how);
         int64_t end_ns = port_now_ns();
+        uint32_t before = lock->holder;
+        lock->holder = s->place;
         lock->counter = lock->counter + 1;
         give_back(lock, turn, how);
         turn->taken++;
+        after[before]++;
+        turn->row = before == s->place ? turn->row + 1 : 1;
+        turn->longest_row = turn->row > turn->longest_row ? turn->row : turn->longest_row;
         db_sample(s, begin_ns, end_ns); /* not under the lock: what keeps a sample is no hold time */
         db_work(s->run);
     }
@@ -221,11 +266,18 @@ static void run(struct db_sampler *s)
 
 static const char *check(const struct db_sampling *run)
 {
-    const struct lock *lock = run->shared;
-    uint64_t taken = 0;
+    uint64_t taken = 0, counted = 0;
     for (uint32_t i = 0; i < run->threads; i++)
-        taken += lock->turns[i].taken;
-    return taken == lock->counter ? NULL : "the lock let two threads in at once";
+        taken += turn_of(run, i)->taken;
+    for (uint32_t i = 0; i < lock_count(run); i++)
+        counted += ((struct lock *)run->shared)[i].counter;
+    return taken == counted ? NULL : "a lock let two threads in at once";
+}
+
+static const uint32_t *turns(const struct db_sampling *run, uint32_t place, uint32_t *longest_row)
+{
+    *longest_row = turn_of(run, place)->longest_row;
+    return after_of(run, place);
 }
 
 const struct db_primitive db_primitive_lock = {.name = "lock",
@@ -235,4 +287,5 @@ const struct db_primitive db_primitive_lock = {.name = "lock",
                                                .create = create,
                                                .begin = begin,
                                                .run = run,
-                                               .check = check};
+                                               .check = check,
+                                               .turns = turns};

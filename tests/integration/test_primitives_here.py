@@ -60,6 +60,7 @@ def test_every_case_has_samples_and_threads_are_where_they_should_be(
         assert (thread.policy, thread.priority) == ("fifo", priority)
         # every sample has the gap before it
         assert thread.times.total == thread.gaps.total > 0
+        assert thread.partner == (cpus[thread.thread ^ 1] if primitive.group == 2 else None)
         shown = max((late.value_ns for late in thread.late_times), default=0)
         # the longest is among those that are kept with their moment, if it was long at all
         assert shown == thread.times.max_ns or thread.times.max_ns <= thread.watch_ns
@@ -94,6 +95,33 @@ def test_a_number_of_samples_ends_a_run_before_its_time(engine: HardwarePrimitiv
     assert [thread.times.total for thread in fired.threads] == [50]
 
 
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+@pytest.mark.parametrize("variant", ["tas", "mutex", "clh"])
+def test_two_groups_have_a_lock_each_at_the_same_time(
+    engine: HardwarePrimitives, variant: str
+) -> None:
+    groups, case = (CPUS[:1], CPUS[1:2]), PrimitiveCase("lock", variant, 0, "both", threads=4)
+    found = run(engine, case, groups=groups, policy="other", seconds=0.1)
+    assert [thread.cpu for thread in found.threads] == [CPUS[0]] * 2 + [CPUS[1]] * 2
+    for thread in found.threads:
+        # whoever had it before is of the same half; every acquisition is in one row of the matrix
+        other = slice(2, 4) if thread.thread < 2 else slice(0, 2)
+        assert not any(thread.after[other])
+        assert sum(thread.after) == thread.times.total
+        assert 0 < thread.longest_row <= thread.times.total
+    run(engine, case, groups=groups, samples=100, seconds=20.0)
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+def test_pairs_of_a_matrix_run_one_after_the_other(engine: HardwarePrimitives) -> None:
+    for variant, each in (("cas", 1), ("message", 2)):
+        case = PrimitiveCase("line", variant, 0, "each")
+        spec = evolve(SPEC, cpus=CPUS)
+        found = engine.run(spec, PrimitiveKey(case, 1))
+        assert len(found.threads) == each * len(CPUS) * (len(CPUS) - 1) // 2
+        assert all(thread.times.min_ns is not None for thread in found.threads)
+
+
 def test_a_thread_that_has_no_turn_is_told(engine: HardwarePrimitives) -> None:
     found = run(engine, PrimitiveCase("copy", "", 64, "one", threads=2))
     assert sorted(bool(thread.times.total) for thread in found.threads) == [False, True]
@@ -109,7 +137,7 @@ def test_a_thread_that_has_no_turn_is_told(engine: HardwarePrimitives) -> None:
 
 def test_work_between_samples_lies_in_the_gaps(engine: HardwarePrimitives) -> None:
     case = PrimitiveCase("copy", "", 64, "one")
-    idle, busy = run(engine, case, samples=200), run(engine, case, count=200, work=20_000)
+    idle, busy = run(engine, case, samples=200), run(engine, case, samples=200, work=20_000)
     # a round takes a cycle at least: 20,000 of them 2 us and more at any clock below 10 GHz
     medians = [each.threads[0].gaps.quantile(500_000) or 0 for each in (idle, busy)]
     assert medians[1] > 2000 > medians[0]

@@ -19,11 +19,11 @@ from deadbeat.kinds.primitives.cases import (
     plan,
     resolved,
 )
-from deadbeat.kinds.primitives.engine import parsed
+from deadbeat.kinds.primitives.engine import pair_seconds, parsed
 from deadbeat.kinds.primitives.pool import primitives
 from deadbeat.kinds.primitives.results import cell_of
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.kinds.primitives.topology import PLACEMENTS, Layout, Topology, topology_of
+from deadbeat.kinds.primitives.topology import PAIRS_MOST, PLACEMENTS, Layout, Topology, topology_of
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.specification import plain_of, read
@@ -182,6 +182,20 @@ def test_pairs_are_placed_by_core_and_cache() -> None:
     assert Layout(cpus=(0, 1), topology=flat(0, 1)).pairs("cache") == ((0, 1), (1, 0))
 
 
+def test_a_matrix_has_every_pair_once_and_of_many_cpus_some() -> None:
+    case = PrimitiveCase("line", "cas", 0, "each")
+    assert placed(case, asked(flat(0, 1, 2)), flat(0, 1, 2)) == (0, 1, 0, 2, 1, 2)
+    many = flat(*range(300))
+    cpus = placed(case, asked(many), many)
+    pairs = [*zip(cpus[::2], cpus[1::2], strict=True)]
+    assert len({*pairs}) == len(pairs) == PAIRS_MOST
+    assert all(one < two for one, two in pairs)
+    assert placed(case, asked(many), many) == cpus
+    # five seconds for all, and no pair less than 5 ms
+    assert pair_seconds(asked(TWO), TWO) == 0.2
+    assert pair_seconds(asked(many), many) == 0.005
+
+
 def test_pairs_go_round() -> None:
     case = PrimitiveCase("event", "futex", 0, "cache")
     spec = asked(flat(0, 1, 2, 3))
@@ -322,7 +336,7 @@ def test_alloc_is_timed_with_each_allocator_and_nothing_else_is() -> None:
 
 def test_a_switch_has_one_cpu_and_a_line_has_two() -> None:
     wanted, _ = cases(asked(tests="switch,line:cas"), TWO)
-    assert [case.text for case in wanted] == ["switch-same", "line-cas-cache"]
+    assert [case.text for case in wanted] == ["switch-same", "line-cas-each"]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", written(version=2), written(threads=[{}])])

@@ -18,16 +18,21 @@
 #define MAX_INTERVAL_NS (10000 * DB_MILLISECOND)
 #define MAX_SCRUB_BYTES (SIZE_MAX > UINT32_MAX ? INT64_C(1) << 40 : INT64_C(1) << 30)
 
-bool parse_cpus(int *cpus, uint32_t *count, const char *text)
+static bool parse_list(int *cpus, uint32_t *count, uint32_t most, const char *text)
 {
     *count = 0;
     for (char *end; *text; text = *end == ',' ? end + 1 : end) {
         long cpu = strtol(text, &end, 10);
-        if (end == text || cpu < 0 || cpu > 4095 || *count == DB_MAX_CORES || (*end && *end != ','))
+        if (end == text || cpu < 0 || cpu > 4095 || *count == most || (*end && *end != ','))
             return false;
         cpus[(*count)++] = (int)cpu;
     }
     return *count > 0;
+}
+
+bool parse_cpus(int *cpus, uint32_t *count, const char *text)
+{
+    return parse_list(cpus, count, DB_MAX_CORES, text);
 }
 
 static bool parse_number(const char *text, int64_t *value)
@@ -101,6 +106,8 @@ static bool parse_text_option(struct options *o, const char *key, const char *va
         return parse_move(&o->inject, value);
     if (strcmp(key, "--entries") == 0)
         return o->entries = value, true;
+    if (strcmp(key, "--pairs") == 0)
+        return parse_list(o->sampling.pairs, &o->sampling.paired, 2 * DB_MAX_PAIRS, value);
     if (strcmp(key, "--primitive") == 0)
         return o->sampling.primitive = value, true;
     if (strcmp(key, "--variant") == 0)
@@ -153,6 +160,7 @@ static const struct number {
     {"--amount", NUMBER, offsetof(struct options, sampling.amount), 0, INT64_C(1) << 32},
     {"--work", NUMBER, offsetof(struct options, sampling.work), 0, MAX_UNITS},
     {"--count", NUMBER, offsetof(struct options, sampling.count), 0, INT64_MAX},
+    {"--keep", FLAG, offsetof(struct options, sampling.keep), 0, 1},
     {"--batch", SMALL, offsetof(struct options, sampling.batch), 1, MAX_WARMUP},
     {"--second-priority", SMALL, offsetof(struct options, sampling.second_priority), 0, 99},
     {"--real-time", FLAG, offsetof(struct options, rounds.real_time), 0, 1},

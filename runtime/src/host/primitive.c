@@ -1,9 +1,10 @@
 /*
  * The verb `primitive`: threads of one process repeat an operation, and every sample is kept.
  *
- * All threads start together, some time after the last was placed. Nothing is dropped: of a sample that took
- * longer than a few typical ones it is asked whether the thread was preempted, moved or had to wait for its
- * CPU, and a gap between two samples is kept as the samples are, because a stall may also fall there.
+ * All threads start together, some time after the last was placed; with --pairs those of one pair after
+ * those of another, each pair for --seconds-ns. Nothing is dropped: of a sample that took longer than a few
+ * typical ones it is asked whether the thread was preempted, moved or had to wait for its CPU, and a gap
+ * between two samples is kept as the samples are, because a stall may also fall there.
  *
  *   stdout  "done 0 MEASURED_NS", or "error primitive REASON"; the result, JSON, goes to --out
  */
@@ -18,6 +19,8 @@
 #define MARGIN_NS (20000 * DB_MILLISECOND)
 /* From the last preparation to the first sample. */
 #define LEAD_NS (2 * DB_MILLISECOND)
+/* A stage beside its measurement, at most. */
+#define STAGE_NS (100 * DB_MILLISECOND)
 /* Samples before the first that counts, and how many of their medians make a long one. */
 #define WARM_UP 256
 #define WARM_UP_NS (20 * DB_MILLISECOND)
@@ -28,6 +31,8 @@
 #define LOOK_SHARE 64
 /* How what a sample costs is found out. */
 #define COST_TURNS 24
+/* Samples of a thread that can be kept. */
+#define MAX_KEPT (INT64_C(1) << 24)
 #define COST_SAMPLES 500
 
 struct sampled {
@@ -35,6 +40,10 @@ struct sampled {
     const struct options *options;
     const struct db_primitive *primitive;
     struct db_sampler *samplers;
+    size_t shared_bytes;
+    const int *cpus; /* of this stage's threads */
+    uint32_t stage, stages;
+    int64_t measured_ns; /* of all stages */
     atomic_uint placed, go, ended, news;
     struct failure failure;
     int64_t sample_cost_ps, resolution_ns;
@@ -156,7 +165,7 @@ static void prepare_sampler(struct db_sampler *s)
     s->batch = 1;
     s->watch_ns = INT64_MAX;
     s->left = UINT64_MAX;
-    if (s->place == 0) {
+    if (s->place == 0 && ((const struct sampled *)s->run)->stage == 0) {
         struct sampled *all = (struct sampled *)s->run;
         all->sample_cost_ps = sample_cost_ps(s);
         all->resolution_ns = resolution_ns();
@@ -204,6 +213,8 @@ static void measure(struct db_sampler *s, const struct sampled *all)
     port_usage(s->usage, &s->seen, 1);
     s->began = s->seen;
     s->seen_cpu = port_current_cpu();
+    s->kept = s->room;
+    s->kept_end = s->room ? s->room + all->run.count : NULL;
     run_for(s, all, all->run.count, watch > WATCH_LEAST_NS ? watch : WATCH_LEAST_NS, all->run.end_ns);
     port_usage(s->usage, &s->ended, 1);
 }
@@ -248,10 +259,10 @@ static int64_t warm_up_ns(const struct sampled *all)
 {
     const struct options *o = all->options;
     uint32_t sharing = 1;
-    for (uint32_t i = 0; i < o->cpu_count; i++) {
+    for (uint32_t i = 0; i < all->run.threads; i++) {
         uint32_t same = 0;
-        for (uint32_t k = 0; k < o->cpu_count; k++)
-            same += o->cpus[k] == o->cpus[i];
+        for (uint32_t k = 0; k < all->run.threads; k++)
+            same += all->cpus[k] == all->cpus[i];
         sharing = same > sharing ? same : sharing;
     }
     int64_t most_ns = o->seconds_ns / 10 < WARM_UP_NS ? o->seconds_ns / 10 : WARM_UP_NS;
@@ -262,9 +273,10 @@ static bool run_threads(struct sampled *all, struct place *places)
 {
     const struct options *o = all->options;
     uint32_t started = 0;
+    all->placed = all->go = all->ended = 0;
     for (; started < all->run.threads; started++) {
         struct place *p = &places[started];
-        *p = (struct place){.all = all, .sampler = &all->samplers[started], .cpu = o->cpus[started]};
+        *p = (struct place){.all = all, .sampler = &all->samplers[started], .cpu = all->cpus[started]};
         int error =
             port_start_thread(sampler_main, p, o->policy, priority_of(o, all, started), p->cpu, &p->handle);
         if (error) {
@@ -294,6 +306,24 @@ static void put_late(FILE *file, const char *name, const struct db_late_list *la
     fputs("]", file);
 }
 
+static void put_kept(FILE *file, const struct db_sampler *s)
+{
+    fputs(",\"samples\":[", file);
+    for (const int64_t *each = s->room; each < s->kept; each++)
+        fprintf(file, "%s%" PRId64, each > s->room ? "," : "", *each);
+    fputs("]", file);
+}
+
+static void put_turns(FILE *file, const struct sampled *all, uint32_t place)
+{
+    uint32_t longest;
+    const uint32_t *after = all->primitive->turns(&all->run, place, &longest);
+    fprintf(file, ",\"longest_row\":%u,\"after\":[", longest);
+    for (uint32_t i = 0; i < all->run.threads; i++)
+        fprintf(file, "%s%u", i ? "," : "", after[i]);
+    fputs("]", file);
+}
+
 /* Of the thread: of what it touched first, before its first sample that counts, and since. */
 static void put_faults(FILE *file, const struct db_sampler *s)
 {
@@ -304,7 +334,9 @@ static void put_faults(FILE *file, const struct db_sampler *s)
 
 static void put_thread(FILE *file, const struct place *p)
 {
+    const struct sampled *all = p->all;
     const struct db_sampler *s = p->sampler;
+    uint32_t first = all->stage * all->run.threads;
     static const char *const words[] = {
         [DB_POLICY_OTHER] = "other", [DB_POLICY_FIFO] = "fifo", [DB_POLICY_RR] = "rr"};
     const char *policy = p->policy >= 0 && p->policy <= DB_POLICY_RR ? words[p->policy] : "unknown";
@@ -312,13 +344,19 @@ static void put_thread(FILE *file, const struct place *p)
             "{\"thread\":%u,\"cpu\":%d,\"policy\":\"%s\",\"priority\":%d,\"looked\":%" PRIu64
             ",\"preempted\":%" PRIu64 ",\"migrated\":%" PRIu64 ",\"waited\":%" PRIu64
             ",\"watch_ns\":%" PRId64,
-            s->place, p->placed, policy, p->priority, s->looked, s->preempted, s->migrated, s->waited,
+            first + s->place, p->placed, policy, p->priority, s->looked, s->preempted, s->migrated, s->waited,
             s->watch_ns);
     put_faults(file, s);
     put_histogram(file, "times", &s->times);
     put_histogram(file, "gaps", &s->gaps);
     put_late(file, "late_times", &s->late_times);
     put_late(file, "late_gaps", &s->late_gaps);
+    if (s->room)
+        put_kept(file, s);
+    if (all->primitive->group == 2)
+        fprintf(file, ",\"partner\":%d", all->cpus[s->place ^ 1]);
+    if (all->primitive->turns)
+        put_turns(file, all, s->place);
     fputs("}", file);
 }
 
@@ -333,24 +371,22 @@ static int64_t measured_ns(const struct sampled *all)
            all->run.start_ns;
 }
 
-static int put_result(const struct sampled *all, const struct place *places)
+static void put_stage(FILE *file, const struct sampled *all, const struct place *places)
 {
-    struct part part;
-    FILE *file = part_open(&part, all->options->out);
-    if (!file)
-        return errno;
-    fprintf(file,
-            "{\"version\":1,\"batch\":%u,\"clock_cost_ps\":%" PRId64 ",\"sample_cost_ps\":%" PRId64
-            ",\"resolution_ns\":%" PRId64 ",\"measured_ns\":%" PRId64
-            ",\"allocator\":\"%s\",\"memory_locked\":%s,\"threads\":[\n",
-            all->run.batch, clock_cost_ps(), all->sample_cost_ps, all->resolution_ns, measured_ns(all),
-            allocator_name(), all->options->memory_locked ? "true" : "false");
     for (uint32_t i = 0; i < all->run.threads; i++) {
-        fputs(i ? ",\n" : "", file);
+        fputs(all->stage || i ? ",\n" : "", file);
         put_thread(file, &places[i]);
     }
-    fputs("]}\n", file);
-    return part_close(&part);
+}
+
+static void put_numbers(FILE *file, const struct sampled *all)
+{
+    fprintf(file,
+            "\n],\"version\":1,\"batch\":%u,\"clock_cost_ps\":%" PRId64 ",\"sample_cost_ps\":%" PRId64
+            ",\"resolution_ns\":%" PRId64 ",\"measured_ns\":%" PRId64
+            ",\"allocator\":\"%s\",\"memory_locked\":%s}\n",
+            all->run.batch, clock_cost_ps(), all->sample_cost_ps, all->resolution_ns, all->measured_ns,
+            allocator_name(), all->options->memory_locked ? "true" : "false");
 }
 
 /* --- the verb
@@ -374,42 +410,64 @@ bool find_variant(const struct db_primitive *primitive, const char *name, uint32
     return false;
 }
 
+static const char *unfit(const struct sampled *all, const struct options *o)
+{
+    const struct db_primitive *primitive = all->primitive;
+    if (!o->out || o->seconds_ns == 0)
+        return "--out and --seconds-ns are needed";
+    if (primitive->group && o->cpu_count % primitive->group)
+        return "threads of this primitive come in pairs";
+    if (o->sampling.paired && (!primitive->group || o->sampling.paired % 2))
+        return "--pairs is for pairs";
+    if (o->sampling.keep && (o->sampling.count == 0 || o->sampling.count > MAX_KEPT))
+        return "--keep needs a --count that memory holds";
+    return primitive->lacks ? primitive->lacks(all->run.variant) : NULL;
+}
+
 static const char *prepare(struct sampled *all, const struct options *o)
 {
     const struct db_primitive *primitive = find_primitive(o->sampling.primitive);
     if (!primitive)
         return "there is no such primitive";
-    if (!o->out || o->seconds_ns == 0)
-        return "--out and --seconds-ns are needed";
     if (!find_variant(primitive, o->sampling.variant, &all->run.variant))
         return "the primitive has no such variant";
-    if (primitive->group && o->cpu_count % primitive->group)
-        return "threads of this primitive come in pairs";
-    const char *lacking = primitive->lacks ? primitive->lacks(all->run.variant) : NULL;
-    if (lacking)
-        return lacking;
     all->options = o;
     all->primitive = primitive;
-    all->run.threads = o->cpu_count;
+    const char *why = unfit(all, o);
+    if (why)
+        return why;
+    all->cpus = o->sampling.paired ? o->sampling.pairs : o->cpus;
+    all->run.threads = o->sampling.paired ? primitive->group : o->cpu_count;
+    all->stages = o->sampling.paired ? o->sampling.paired / primitive->group : 1;
     all->run.size = o->sampling.size;
     all->run.amount = o->sampling.amount;
     all->run.work = o->sampling.work;
     all->run.batch = o->sampling.batch;
     all->run.count = o->sampling.count ? (uint64_t)o->sampling.count : UINT64_MAX;
     all->run.period_ns = o->rounds.period_ns;
-    size_t bytes = primitive->shared_bytes ? primitive->shared_bytes(&all->run) : 0;
+    all->shared_bytes = primitive->shared_bytes ? primitive->shared_bytes(&all->run) : 0;
     all->samplers = port_map(all->run.threads * sizeof *all->samplers, 0);
-    all->run.shared = bytes ? port_map(bytes, 0) : NULL;
-    if (!all->samplers || (bytes && !all->run.shared))
-        return "there is not enough memory";
+    all->run.shared = all->shared_bytes ? port_map(all->shared_bytes, 0) : NULL;
+    return all->samplers && (all->run.shared || !all->shared_bytes) ? NULL : "there is not enough memory";
+}
+
+static const char *begin_stage(struct sampled *all)
+{
+    if (all->stage && all->shared_bytes)
+        memset(all->run.shared, 0, all->shared_bytes);
     for (uint32_t i = 0; i < all->run.threads; i++) {
         struct db_sampler *s = &all->samplers[i];
-        s->place = i;
-        s->run = &all->run;
         empty(&s->times);
         empty(&s->gaps);
+        memset(&s->late_times, 0, sizeof *s - offsetof(struct db_sampler, late_times));
+        s->place = i;
+        s->run = &all->run;
+        s->kept = s->kept_end = NULL;
+        if (all->options->sampling.keep && !s->room &&
+            !(s->room = port_map(all->run.count * sizeof *s->room, 0)))
+            return "there is not enough memory";
     }
-    int error = primitive->create ? primitive->create(&all->run) : 0;
+    int error = all->primitive->create ? all->primitive->create(&all->run) : 0;
     return error ? strerror(error) : NULL;
 }
 
@@ -419,6 +477,37 @@ static const char *why_failed(struct sampled *all)
         if (all->samplers[i].why)
             return all->samplers[i].why;
     return all->primitive->check ? all->primitive->check(&all->run) : NULL;
+}
+
+static const char *run_stage(struct sampled *all, FILE *file)
+{
+    static struct place places[DB_MAX_CORES];
+    const char *why = begin_stage(all);
+    if (why)
+        return why;
+    if (!run_threads(all, places))
+        return all->failure.reason;
+    if ((why = why_failed(all)))
+        return why;
+    all->measured_ns += measured_ns(all);
+    put_stage(file, all, places);
+    all->cpus += all->run.threads;
+    return NULL;
+}
+
+static const char *run_stages(struct sampled *all)
+{
+    struct part part;
+    const char *why = NULL;
+    FILE *file = part_open(&part, all->options->out);
+    if (!file)
+        return strerror(errno);
+    fputs("{\"threads\":[\n", file);
+    for (all->stage = 0; all->stage < all->stages && !why; all->stage++)
+        why = run_stage(all, file);
+    put_numbers(file, all);
+    int error = part_close(&part);
+    return why || !error ? why : strerror(error);
 }
 
 static int refuse(const char *why)
@@ -431,19 +520,14 @@ static int refuse(const char *why)
 int measure_primitive(const struct options *o)
 {
     static struct sampled all;
-    static struct place places[DB_MAX_CORES];
-    guard_allow(o->seconds_ns + MARGIN_NS);
     int error = o->lock_memory ? port_lock_memory() : 0;
     const char *why = error ? strerror(error) : prepare(&all, o);
     if (why)
         return refuse(why);
-    if (!run_threads(&all, places))
-        return refuse(all.failure.reason);
-    if ((why = why_failed(&all)))
+    guard_allow(all.stages * (o->seconds_ns + STAGE_NS) + MARGIN_NS);
+    if ((why = run_stages(&all)))
         return refuse(why);
-    if ((error = put_result(&all, places)))
-        return refuse(strerror(error));
-    printf("done 0 %lld\n", (long long)measured_ns(&all));
+    printf("done 0 %lld\n", (long long)all.measured_ns);
     fflush(stdout);
     return 0;
 }

@@ -11,6 +11,7 @@
 
 #define DB_MAX_CORES 1024
 #define DB_MAX_WORST 1024
+#define DB_MAX_PAIRS 2016 /* all of 64 CPUs */
 
 /* Positive controls: what is done to the tasks on purpose, in slots together only. */
 struct injection {
@@ -41,8 +42,10 @@ struct rounds_options {
 struct sampling_options {
     const char *primitive, *variant;
     int64_t size, amount, work, count;
-    uint32_t batch;
+    int pairs[2 * DB_MAX_PAIRS]; /* CPUs of pairs that run one after the other, in place of --cpus */
+    uint32_t paired, batch;
     uint32_t second_priority; /* of the second of a pair; 0: as the first */
+    bool keep;                /* every sample, in order: needs a count */
 };
 
 struct options {

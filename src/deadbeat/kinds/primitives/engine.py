@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from deadbeat.build.allocators import LIBC, installed, link_words
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
-from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, placed
+from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, layout, placed
 from deadbeat.kinds.primitives.pool import NATIVE, is_native
 from deadbeat.kinds.primitives.results import (
     LateSample,
@@ -39,6 +39,8 @@ from deadbeat.targets.base import Target
 #: Beyond a run: start-up and the guardian's own bound.
 _PATIENCE_S = 40.0
 _VERSION = 1
+#: All pairs of a matrix, and each of them at least.
+_MATRIX_S, _PAIR_S = 5.0, 0.005
 _DEFECT = "a defect of the runtime that wrote it"
 
 
@@ -108,7 +110,7 @@ class HardwarePrimitives(PrimitiveEngine):
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         started = datetime.now(UTC).isoformat()
         out = f"{self._target.folder}/primitive"
-        timeout = spec.seconds + _PATIENCE_S
+        timeout = max(spec.seconds, 10 * _MATRIX_S) + _PATIENCE_S
         options = options_of(spec, key, self.topology()) | {"--out": out}
         extra = link_words(self._toolchain, allocator_of(key.case))
         talk = self._executor.converse(
@@ -120,6 +122,12 @@ class HardwarePrimitives(PrimitiveEngine):
         with self._executor.understood():
             wanted = wanted_of(spec, key.case, self.topology())
             return parsed(self._target.read_text(out) or "", key, started, wanted)
+
+
+def pair_seconds(spec: PrimitivesSpec, topology: Topology) -> float:
+    """Of every pair of a matrix, so that all together take no longer than a few seconds."""
+    pairs = len(layout(spec, topology).pairs("each"))
+    return max(min(spec.seconds, _MATRIX_S / pairs), _PAIR_S)
 
 
 def allocator_of(case: PrimitiveCase) -> str:
@@ -164,13 +172,20 @@ def options_of(spec: PrimitivesSpec, key: PrimitiveKey, topology: Topology) -> d
         "--period-ns": str(spec.period or 0),
         "--seconds-ns": str(round(spec.seconds * 1e9)),
     }
+    if case.placement == "each":
+        pairs, seconds = options["--cpus"], pair_seconds(spec, topology)
+        options |= {"--pairs": pairs, "--seconds-ns": str(round(seconds * 1e9))}
+        options["--cpus"] = ",".join(pairs.split(",")[:2])
+    if case.placement == "both":
+        options["--amount"] = "2"  # locks
     more = {
         "--variant": case.variant,
         "--size": str(case.size or ""),
         "--work": str(spec.work or ""),
         "--count": str(spec.samples or ""),
     }
-    return options | {name: word for name, word in more.items() if word}
+    kept = {"--keep": "1"} if spec.keep else {}
+    return options | kept | {name: word for name, word in more.items() if word}
 
 
 def parsed(
@@ -194,13 +209,14 @@ def parsed(
         threads = tuple(thread for thread in each if group == 1 or thread.times.total)
         numbers: dict[str, Any] = {name: int(plain[name]) for name in _NUMBERS}
         warm_up = WarmUp(**plain["warm_up"]) if "warm_up" in plain else None
+        facts = _facts(plain["runtime"]) if "runtime" in plain else None
         return PrimitiveRun(
             key=key,
             started=started,
             threads=threads,
             warm_up=warm_up,
-            memory_locked=plain.get("memory_locked"),
-            runtime=_facts(plain["runtime"]) if "runtime" in plain else None,
+            memory_locked=plain.get("memory_locked", _locked(facts)),
+            runtime=facts,
             problems=(*_unsteady(warm_up), *_without_a_turn(each, group)),
             **numbers,
         )
@@ -215,8 +231,9 @@ def _thread(plain: Any) -> ThreadRun:
     made = {
         **{name: from_counts(plain[name]) for name in ("times", "gaps")},
         **{name: tuple(map(_late, plain[name])) for name in ("late_times", "late_gaps")},
+        **({"samples": np.array(plain["samples"], np.int64)} if "samples" in plain else {}),
     }
-    return ThreadRun(**{**plain, **made})
+    return ThreadRun(**{**plain, **made, "after": tuple(plain.get("after", ()))})
 
 
 def _facts(plain: Any) -> RuntimeFacts:
@@ -225,6 +242,10 @@ def _facts(plain: Any) -> RuntimeFacts:
         "memory": MemoryFacts(**plain["memory"]) if "memory" in plain else None,
     }
     return RuntimeFacts(**{**plain, **made})
+
+
+def _locked(facts: RuntimeFacts | None) -> bool | None:
+    return facts.memory.locked if facts and facts.memory else None
 
 
 def _check(threads: list[ThreadRun], wanted: tuple[Wanted, ...]) -> None:
@@ -320,7 +341,8 @@ class SimulatedPrimitives(PrimitiveEngine):
             + np.log1p(key.case.size) / 8
             + (key.case.placement in ("cache", "far"))
         )
-        times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(500)], np.int64)
+        count = min(spec.samples or 500, 500)
+        times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(count)], np.int64)
         worst = LateSample(moment_ns=int(times.argmax()) * 1000, value_ns=int(times.max()), tags=1)
         pair = key.case.primitive.group == 2
         return PrimitiveRun(
@@ -345,6 +367,7 @@ class SimulatedPrimitives(PrimitiveEngine):
                     times=Histogram.of(times),
                     gaps=Histogram.of(times // 2),
                     late_times=(worst,),
+                    samples=times if spec.keep else None,
                 )
                 for thread, cpu in enumerate(placed(key.case, spec, self.topology()))
                 if not pair or thread % 2

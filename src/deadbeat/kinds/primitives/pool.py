@@ -59,7 +59,7 @@ class Primitive:
     def places(self) -> tuple[str, ...]:
         """Where its threads may be, of `PLACEMENTS`."""
         if self.group == 2:
-            return self.placements or tuple(PAIRS)
+            return self.placements or tuple(word for word in PAIRS if word != "each")
         return self.placements or tuple(word for word in ALONE if self.contends or word != "both")
 
     @property

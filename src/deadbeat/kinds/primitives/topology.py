@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+import itertools
+import random
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -32,6 +35,14 @@ class Topology:
 
     def same_cache(self, one: int, two: int) -> bool:
         return two in _group(self.caches, one)
+
+    def relation(self, one: int, two: int) -> str:
+        """Of two CPUs, as a placement of pairs; "": not known."""
+        if self.same_core(one, two):
+            return "sibling"
+        if not self.caches:
+            return ""
+        return "cache" if self.same_cache(one, two) else "far"
 
 
 def topology_of(platform: Platform) -> Topology:
@@ -84,8 +95,11 @@ PAIRS = {
     "sibling": "two threads of a core",
     "cache": "two cores of one last-level cache",
     "far": "two CPUs without a shared cache",
+    "each": "every two CPUs, one pair after the other",
 }
 PLACEMENTS = tuple(dict.fromkeys((*ALONE, *PAIRS)))
+#: Of a matrix: all of 64 CPUs (DB_MAX_PAIRS, runtime/src/host/runtime.h).
+PAIRS_MOST = 64 * 63 // 2
 #: For these a machine must say what its CPUs share.
 _BY_CACHE = ("cache", "apart", "both", "far")
 
@@ -96,11 +110,14 @@ class Layout:
 
     Attributes:
         groups: CPUs of ``cache`` and of ``apart``, where the caller knows better; or none.
+        beside_all: Whether threads run on all CPUs as well: where ``cache`` is the same, it is not
+            run twice.
     """
 
     cpus: Cpus
     topology: Topology
     groups: tuple[Cpus, ...] = ()
+    beside_all: bool = True
 
     def lacking(self, word: str, *, pairs: bool) -> str:
         """Why there is no such place; "": there is."""
@@ -115,6 +132,7 @@ class Layout:
                 "sibling": f"no two of CPUs {named} are of one core",
                 "cache": f"no two cores of CPUs {named} share a last-level cache",
                 "far": f"no two of CPUs {named} are without a shared cache",
+                "each": "needs two CPUs",
             }
             return "" if self.pairs(word) else why[word]
         return "" if given else self._lacking_alone(word, named)
@@ -125,7 +143,7 @@ class Layout:
             return "the same as one on one CPU"
         if word == "cache" and len(cache) < 2:
             return f"no other of CPUs {named} shares the last-level cache of CPU {self.cpus[-1]}"
-        if word == "cache" and {*cache} == {*self.cpus}:
+        if word == "cache" and self.beside_all and {*cache} == {*self.cpus}:
             return f"the same as all: CPUs {named} share one last-level cache"
         if word in ("apart", "both") and len(apart) < 2:
             return f"no two of CPUs {named} are without a shared cache"
@@ -150,25 +168,7 @@ class Layout:
         """CPUs of a firer and its handler; first come those with no CPU in common."""
         if word == "same":
             return tuple((cpu, cpu) for cpu in reversed(self.cpus))
-        found: dict[int, int] = {}
-        for cpu in self.cpus:
-            used = {*found, *found.values()}
-            other = next((o for o in self._partners(cpu, word) if o not in used), None)
-            if cpu not in used and other is not None:
-                found[cpu] = other
-        rest = [cpu for cpu in self.cpus if cpu not in found]
-        more = ((cpu, next(iter(self._partners(cpu, word)), None)) for cpu in rest)
-        return (*found.items(), *((cpu, other) for cpu, other in more if other is not None))
-
-    def _partners(self, cpu: int, word: str) -> Cpus:
-        """Those before it first, then from the last down."""
-        at = self.cpus.index(cpu)
-        others = (*reversed(self.cpus[:at]), *reversed(self.cpus[at + 1 :]))
-        if word == "sibling":
-            return tuple(o for o in others if self.topology.same_core(cpu, o))
-        near = word == "cache"
-        found = (o for o in others if self.topology.same_cache(cpu, o) == near)
-        return tuple(o for o in found if not self.topology.same_core(cpu, o))
+        return _each(self.cpus) if word == "each" else _matched(self, word)
 
     def _cache_and_apart(self) -> tuple[Cpus, Cpus]:
         """CPUs that share the last-level cache of the chosen one, one of each core first; and one
@@ -193,3 +193,41 @@ def _one_of_each(cpus: Sequence[int], groups: Sequence[Cpus]) -> Cpus:
 
 def _round_robin(cpus: Cpus, threads: int) -> Cpus:
     return tuple(cpus[i % len(cpus)] for i in range(threads))
+
+
+def _each(cpus: Cpus) -> tuple[tuple[int, int], ...]:
+    """Of many CPUs not all pairs, but the same ones every time."""
+    every = [*itertools.combinations(cpus, 2)]
+    if len(every) <= PAIRS_MOST:
+        return tuple(every)
+    return tuple(sorted(random.Random("pairs").sample(every, PAIRS_MOST)))
+
+
+@functools.cache
+def _matched(layout: Layout, word: str) -> tuple[tuple[int, int], ...]:
+    """A partner for each CPU that has one: of those before it, then of the last, the nearest."""
+    cpus, found = layout.cpus, {}
+    core, cache = (_numbers(groups) for groups in (layout.topology.cores, layout.topology.caches))
+
+    def fits(one: int, two: int) -> bool:
+        same_core = core.get(one, one) == core.get(two, two)
+        same_cache = cache.get(one, one) == cache.get(two, two)
+        return same_core if word == "sibling" else not same_core and same_cache == (word == "cache")
+
+    def partner(at: int, used: Container[int]) -> int | None:
+        others = itertools.chain(reversed(cpus[:at]), reversed(cpus[at + 1 :]))
+        return next((o for o in others if o not in used and fits(cpus[at], o)), None)
+
+    used: set[int] = set()
+    for free in (used, ()):
+        for at, cpu in enumerate(cpus):
+            if cpu in found or cpu in free or (other := partner(at, free)) is None:
+                continue
+            found[cpu] = other
+            used |= {cpu, other}
+    return tuple(found.items())
+
+
+def _numbers(groups: Sequence[Cpus]) -> dict[int, int]:
+    """Of each CPU's group; below 0: not a CPU."""
+    return {cpu: -1 - number for number, group in enumerate(groups) for cpu in group}
