@@ -184,7 +184,8 @@ def options_of(spec: PrimitivesSpec, key: PrimitiveKey, topology: Topology) -> d
         "--work": str(spec.work or ""),
         "--count": str(spec.samples or ""),
     }
-    return options | {name: word for name, word in more.items() if word}
+    kept = {"--keep": "1"} if spec.keep else {}
+    return options | kept | {name: word for name, word in more.items() if word}
 
 
 def parsed(
@@ -230,6 +231,7 @@ def _thread(plain: Any) -> ThreadRun:
     made = {
         **{name: from_counts(plain[name]) for name in ("times", "gaps")},
         **{name: tuple(map(_late, plain[name])) for name in ("late_times", "late_gaps")},
+        **({"samples": np.array(plain["samples"], np.int64)} if "samples" in plain else {}),
     }
     return ThreadRun(**{**plain, **made, "after": tuple(plain.get("after", ()))})
 
@@ -339,7 +341,8 @@ class SimulatedPrimitives(PrimitiveEngine):
             + np.log1p(key.case.size) / 8
             + (key.case.placement in ("cache", "far"))
         )
-        times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(500)], np.int64)
+        count = min(spec.samples or 500, 500)
+        times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(count)], np.int64)
         worst = LateSample(moment_ns=int(times.argmax()) * 1000, value_ns=int(times.max()), tags=1)
         pair = key.case.primitive.group == 2
         return PrimitiveRun(
@@ -364,6 +367,7 @@ class SimulatedPrimitives(PrimitiveEngine):
                     times=Histogram.of(times),
                     gaps=Histogram.of(times // 2),
                     late_times=(worst,),
+                    samples=times if spec.keep else None,
                 )
                 for thread, cpu in enumerate(placed(key.case, spec, self.topology()))
                 if not pair or thread % 2
