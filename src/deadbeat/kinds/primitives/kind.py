@@ -10,7 +10,7 @@ from deadbeat.build.allocators import others
 from deadbeat.executors.made import refuse_made_up
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
-from deadbeat.kinds.primitives.document import COLUMNS, answer, document, rows, summary_dict
+from deadbeat.kinds.primitives.document import COLUMNS, answer, document, files, rows, summary_dict
 from deadbeat.kinds.primitives.engine import (
     HardwarePrimitives,
     PrimitiveEngine,
@@ -83,5 +83,6 @@ KIND = TableKind(
     document=document,
     plain=summary_dict,
     rows=rows,
+    files=files,
     columns=COLUMNS,
 ).kind(begin, keys=("operation", "size", "placement", "runtime"))
