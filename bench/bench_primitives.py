@@ -12,8 +12,9 @@ import random
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from math import exp, log
 from pathlib import Path
 from statistics import mean, median, stdev
@@ -45,12 +46,17 @@ _NS_US = 1000
 
 @frozen
 class Figure:
-    """A ratio: ``ours`` and ``theirs`` measure the same, in the same unit."""
+    """A ratio: ``ours`` and ``theirs`` measure the same, by the same statistics.
+
+    Attributes:
+        rounds: Times ROUNDS.
+    """
 
     name: str
     goal: str
-    ours: Callable[[], float]
-    theirs: Callable[[], float]
+    ours: Callable[[], Mapping[str, float]]
+    theirs: Callable[[], Mapping[str, float]]
+    rounds: int = 1
 
 
 @frozen
@@ -61,21 +67,36 @@ class Missing:
     hint: str
 
 
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:
+    """Geometric mean of the turns' ratios, and its interval of 95 %."""
+    logs = [log(mine / other) for mine, other in zip(ours, theirs, strict=True)]
+    # Student's t of 12 rounds: a little wide for more
+    middle, error = mean(logs), 2.2 * stdev(logs) / len(logs) ** 0.5
+    low, value, high = (round(exp(middle + each), 4) for each in (-error, 0, error))
+    return value, low, high
+
+
 def turns(figure: Figure, draw: random.Random) -> None:
-    """Both sides in each round, in random order; the geometric mean of the ratios."""
-    took: dict[str, list[float]] = {"ours": [], "theirs": []}
-    for _ in range(ROUNDS):
-        for side in draw.sample(sorted(took), 2):
-            took[side].append(getattr(figure, side)())
-    ratios = [log(ours / theirs) for ours, theirs in zip(*took.values(), strict=True)]
-    middle, error = mean(ratios), stdev(ratios) / len(ratios) ** 0.5
-    more = {
-        # Student's t for 12 rounds, 95 %
-        "low": round(exp(middle - 2.2 * error), 4),
-        "high": round(exp(middle + 2.2 * error), 4),
-        **{side: round(median(values), 4) for side, values in took.items()},
-    }
-    report(figure.name, figure.goal, round(exp(middle), 4), "ratio", more)
+    """Both sides in each round, in random order. The first statistic is the figure's."""
+    sides = {"ours": figure.ours, "theirs": figure.theirs}
+    took: dict[str, list[Mapping[str, float]]] = {side: [] for side in sides}
+    for _ in range(ROUNDS * figure.rounds):
+        for side in draw.sample(sorted(sides), 2):
+            took[side].append(sides[side]())
+    more: dict[str, object] = {}
+    for name in took["ours"][0]:
+        mine, others = ([each[name] for each in took[side]] for side in ("ours", "theirs"))
+        value, low, high = ratio(mine, others)
+        more[name] = {
+            "ratio": value,
+            "low": low,
+            "high": high,
+            "ours": round(median(mine), 3),
+            "theirs": round(median(others), 3),
+        }
+    first = more[next(iter(more))]
+    assert isinstance(first, dict)
+    report(figure.name, figure.goal, first["ratio"], "ratio", more)
 
 
 @frozen
@@ -130,14 +151,14 @@ def sample_cost(target: LocalTarget) -> None:
 # --- google-benchmark ----------------------------------------------------------------------------
 
 #: Samples of about a millisecond: what either side does between two is small beside that.
-#: (operation, bytes, operations of a sample); the sum of a turn is that of REPETITIONS samples.
+#: (operation, bytes, operations of a sample); a turn has REPETITIONS samples.
 OPERATIONS = (
     ("copy", 1024, 50_000),
     ("copy", 10 * 1024, 5_000),
     ("copy", 100 * 1024, 250),
     ("alloc", 10 * 1024, 25_000),
 )
-REPETITIONS = 200
+REPETITIONS = 60
 
 
 def google_benchmark(folder: Path) -> Path | None:
@@ -149,20 +170,21 @@ def google_benchmark(folder: Path) -> Path | None:
     return None if done.returncode else program
 
 
-def median_by_google(program: Path, operation: str, size: int, count: int) -> float:
-    """ns of an operation: the median of the means of all repetitions."""
+def operation_by_google(program: Path, operation: str, size: int, count: int) -> dict[str, float]:
+    """ns of an operation, of all repetitions."""
     words = (program, operation, size, count, REPETITIONS, "--benchmark_format=json")
     rows = json.loads(output_of(words))["benchmarks"]
-    return median(row["real_time"] for row in rows if row["run_type"] == "iteration")
+    times = [row["real_time"] for row in rows if row["run_type"] == "iteration"]
+    return {"median": median(times), "mean": mean(times)}
 
 
-def median_by_us(ours: Ours, operation: str, size: int, count: int) -> float:
+def operation_by_us(ours: Ours, operation: str, size: int, count: int) -> dict[str, float]:
     """The same of ours."""
     primitive, more = (
         ("copy", {}) if operation == "copy" else ("alloc_cycle", {"variant": "plain", "amount": 64})
     )
     times = ours.times(primitive, 10, batch=count, size=size, count=REPETITIONS, **more)
-    return (times.quantile(500_000) or 0) / count
+    return {"median": (times.quantile(500_000) or 0) / count, "mean": mean_ns(times) / count}
 
 
 def beside_google(ours: Ours, folder: Path) -> Iterator[Figure | Missing]:
@@ -176,8 +198,9 @@ def beside_google(ours: Ours, folder: Path) -> Iterator[Figure | Missing]:
         yield Figure(
             name,
             "0.97 to 1.03",
-            lambda which=which: median_by_us(ours, *which),
-            lambda which=which: median_by_google(program, *which),
+            partial(operation_by_us, ours, *which),
+            partial(operation_by_google, program, *which),
+            rounds=3,  # short turns: the host changes its speed from second to second
         )
 
 
@@ -204,15 +227,15 @@ def core_to_core() -> Path:
     return program
 
 
-def swaps_by_them(program: Path, pair: Sequence[int]) -> float:
+def swaps_by_them(program: Path, pair: Sequence[int]) -> dict[str, float]:
     """ns one way: mean of all samples; its first is a warm-up. The second CPU pings."""
     text = output_of((program, "-c", ",".join(map(str, pair)), "--csv", TRIPS, SAMPLES), cpus=pair)
-    return float(text.replace(",", " ").split()[-1])
+    return {"mean": float(text.replace(",", " ").split()[-1])}
 
 
-def swaps_by_us(ours: Ours, pair: Sequence[int]) -> float:
+def swaps_by_us(ours: Ours, pair: Sequence[int]) -> dict[str, float]:
     times = ours.times("line", 10, [*reversed(pair)], variant="cas", batch=TRIPS, count=SAMPLES)
-    return mean_ns(times) / TRIPS / 2
+    return {"mean": mean_ns(times) / TRIPS / 2}
 
 
 def beside_cores(ours: Ours) -> Iterator[Figure | Missing]:
@@ -228,8 +251,9 @@ def beside_cores(ours: Ours) -> Iterator[Figure | Missing]:
     yield Figure(
         "cache line by compare-and-swap against core-to-core-latency, mean one way",
         "0.95 to 1.05",
-        lambda: swaps_by_us(ours, pair),
-        lambda: swaps_by_them(program, pair),
+        partial(swaps_by_us, ours, pair),
+        partial(swaps_by_them, program, pair),
+        rounds=3,  # a run is short, and its lines' addresses matter
     )
 
 
@@ -241,18 +265,20 @@ EVENTS = {"ptsematest": "mutex", "pmqtest": "mq", "sigwaittest": "sigwait", "svs
 FIRED = 1000
 
 
-def event_by_them(tool: str, folder: Path) -> float:
-    """Mean, µs. Each end is cut off to whole µs, which moves a mean in neither direction."""
+def event_by_them(tool: str, folder: Path) -> dict[str, float]:
+    """µs; they have no median. Both ends are cut off to whole µs, which does not move a mean."""
     out = folder / "peer.json"
     words = (tool, "-q", "-a", CPU, "-l", FIRED, "-i", 1000, "-p", PRIORITY, f"--json={out}")
     output_of(words, cpus=CPUS, fifo=False)  # it sets policy and CPU itself
-    return float(json.loads(out.read_text())["thread"]["0"]["receiver"]["avg"])
+    found = json.loads(out.read_text())["thread"]["0"]["receiver"]
+    return {"mean": float(found["avg"]), "max": float(found["max"])}
 
 
-def event_by_us(ours: Ours, variant: str) -> float:
-    """Mean, µs: same CPU, same priority of both, the handler pauses as theirs does."""
+def event_by_us(ours: Ours, variant: str) -> dict[str, float]:
+    """µs: same CPU, same priority of both, the handler pauses as theirs does."""
     more = {"variant": variant, "period_ns": 10**6, "amount": 1}
-    return mean_ns(ours.times("event", FIRED / 1000, (CPU, CPU), **more)) / _NS_US
+    times = ours.times("event", FIRED / 1000, (CPU, CPU), **more)
+    return {"mean": mean_ns(times) / _NS_US, "max": (times.max_ns or 0) / _NS_US}
 
 
 def beside_events(ours: Ours, folder: Path) -> Iterator[Figure | Missing]:
@@ -263,8 +289,8 @@ def beside_events(ours: Ours, folder: Path) -> Iterator[Figure | Missing]:
         yield Figure(
             f"event by {variant} against {tool}, mean latency",
             "0.95 to 1.05",
-            lambda variant=variant: event_by_us(ours, variant),
-            lambda tool=tool: event_by_them(tool, folder),
+            partial(event_by_us, ours, variant),
+            partial(event_by_them, tool, folder),
         )
 
 

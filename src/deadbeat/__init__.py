@@ -38,6 +38,8 @@ if TYPE_CHECKING:
         systems_table,
     )
     from deadbeat.kinds.latency.words import interval_text, load_words
+    from deadbeat.kinds.primitives.preset import PrimitivesPreset
+    from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary
     from deadbeat.kinds.registry import open_folder as open
     from deadbeat.kinds.study.charts import curves as study_curves
     from deadbeat.kinds.study.charts import means_panel as study_means
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
         Conclusion,
         Evidence,
         Judgement,
+        LackingError,
         all_hold,
         judge,
     )
@@ -67,6 +70,7 @@ if TYPE_CHECKING:
     from deadbeat.model.words import seconds_text, time_text
     from deadbeat.report.charts import Chart, Curve, Heat, HeatCell, Panel
     from deadbeat.sched import Scheduler
+    from deadbeat.stats.intervals import Interval, ratio_interval
     from deadbeat.stats.proportions import Count, Mean
     from deadbeat.targets.marking import mark
 
@@ -90,7 +94,9 @@ __all__ = [
     "Evidence",
     "Heat",
     "HeatCell",
+    "Interval",
     "Judgement",
+    "LackingError",
     "LoadPoint",
     "Mask",
     "Mean",
@@ -100,6 +106,9 @@ __all__ = [
     "Panel",
     "PlotPreset",
     "Preset",
+    "PrimitiveCell",
+    "PrimitivesPreset",
+    "PrimitivesSummary",
     "Question",
     "Scheduler",
     "Side",
@@ -133,6 +142,7 @@ __all__ = [
     "overlay_panel",
     "primitives",
     "profile",
+    "ratio_interval",
     "seconds_text",
     "sides_panel",
     "stress",
@@ -170,6 +180,8 @@ _PUBLIC = {
     "report.charts": ("Chart", "Curve", "Heat", "HeatCell", "Panel"),
     "model.words": ("seconds_text", "time_text"),
     "kinds.registry": ("open:open_folder",),
+    "kinds.primitives.preset": ("PrimitivesPreset",),
+    "kinds.primitives.results": ("PrimitiveCell", "PrimitivesSummary"),
     "kinds.study.charts": (
         *("study_curves:curves", "study_means:means_panel", "study_migrations:migrations"),
         *("study_resting:resting", "study_sets:sets_text", "study_shares:shares_panel"),
@@ -178,9 +190,12 @@ _PUBLIC = {
     "kinds.study.preset": ("Preset",),
     "kinds.study.results": ("Mask", "StudyResults"),
     "kinds.study.spec": ("Source", "StudySpec", "SweepCell"),
+    "stats.intervals": ("Interval", "ratio_interval"),
     "stats.proportions": ("Count", "Mean"),
     "model.comparison": ("CellComparison", "Comparison"),
-    "model.conclusion": ("UNDECIDED", "Conclusion", "Evidence", "Judgement", "all_hold", "judge"),
+    "model.conclusion": (
+        *("UNDECIDED", "Conclusion", "Evidence", "Judgement", "LackingError", "all_hold", "judge"),
+    ),
     "model.errors": ("UsageError",),
     "model.results": ("Summary",),
     "sched": ("Scheduler",),

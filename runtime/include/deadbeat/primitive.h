@@ -47,6 +47,8 @@ struct db_sampler {
     alignas(DB_CACHE_LINE) int64_t last_ns; /* end of the last sample */
     int64_t end_ns, watch_ns;               /* what takes longer is looked at */
     uint64_t left;                          /* samples that it may still take */
+    int64_t *kept, *kept_end;               /* where the next one is kept, with --keep; the same: nowhere */
+    int64_t *room;                          /* where the first was */
     uint32_t place, batch;
     const struct db_sampling *run;
     void *own; /* the primitive's */
@@ -94,6 +96,8 @@ static inline void db_sample(struct db_sampler *s, int64_t begin_ns, int64_t end
     db_histogram_add(&s->gaps, gap);
     s->last_ns = end_ns;
     s->left--;
+    if (s->kept < s->kept_end)
+        *s->kept++ = took;
     if (__builtin_expect(took > s->watch_ns || gap > s->watch_ns, 0))
         db_sample_late(s, begin_ns, took, gap);
 }

@@ -31,6 +31,8 @@
 #define LOOK_SHARE 64
 /* How what a sample costs is found out. */
 #define COST_TURNS 24
+/* Samples of a thread that can be kept. */
+#define MAX_KEPT (INT64_C(1) << 24)
 #define COST_SAMPLES 500
 
 struct sampled {
@@ -211,6 +213,8 @@ static void measure(struct db_sampler *s, const struct sampled *all)
     port_usage(s->usage, &s->seen, 1);
     s->began = s->seen;
     s->seen_cpu = port_current_cpu();
+    s->kept = s->room;
+    s->kept_end = s->room ? s->room + all->run.count : NULL;
     run_for(s, all, all->run.count, watch > WATCH_LEAST_NS ? watch : WATCH_LEAST_NS, all->run.end_ns);
     port_usage(s->usage, &s->ended, 1);
 }
@@ -302,6 +306,14 @@ static void put_late(FILE *file, const char *name, const struct db_late_list *la
     fputs("]", file);
 }
 
+static void put_kept(FILE *file, const struct db_sampler *s)
+{
+    fputs(",\"samples\":[", file);
+    for (const int64_t *each = s->room; each < s->kept; each++)
+        fprintf(file, "%s%" PRId64, each > s->room ? "," : "", *each);
+    fputs("]", file);
+}
+
 static void put_turns(FILE *file, const struct sampled *all, uint32_t place)
 {
     uint32_t longest;
@@ -339,6 +351,8 @@ static void put_thread(FILE *file, const struct place *p)
     put_histogram(file, "gaps", &s->gaps);
     put_late(file, "late_times", &s->late_times);
     put_late(file, "late_gaps", &s->late_gaps);
+    if (s->room)
+        put_kept(file, s);
     if (all->primitive->group == 2)
         fprintf(file, ",\"partner\":%d", all->cpus[s->place ^ 1]);
     if (all->primitive->turns)
@@ -405,6 +419,8 @@ static const char *unfit(const struct sampled *all, const struct options *o)
         return "threads of this primitive come in pairs";
     if (o->sampling.paired && (!primitive->group || o->sampling.paired % 2))
         return "--pairs is for pairs";
+    if (o->sampling.keep && (o->sampling.count == 0 || o->sampling.count > MAX_KEPT))
+        return "--keep needs a --count that memory holds";
     return primitive->lacks ? primitive->lacks(all->run.variant) : NULL;
 }
 
@@ -446,6 +462,10 @@ static const char *begin_stage(struct sampled *all)
         memset(&s->late_times, 0, sizeof *s - offsetof(struct db_sampler, late_times));
         s->place = i;
         s->run = &all->run;
+        s->kept = s->kept_end = NULL;
+        if (all->options->sampling.keep && !s->room &&
+            !(s->room = port_map(all->run.count * sizeof *s->room, 0)))
+            return "there is not enough memory";
     }
     int error = all->primitive->create ? all->primitive->create(&all->run) : 0;
     return error ? strerror(error) : NULL;

@@ -45,6 +45,7 @@ struct sampling_options {
     int pairs[2 * DB_MAX_PAIRS]; /* CPUs of pairs that run one after the other, in place of --cpus */
     uint32_t paired, batch;
     uint32_t second_priority; /* of the second of a pair; 0: as the first */
+    bool keep;                /* every sample, in order: needs a count */
 };
 
 struct options {

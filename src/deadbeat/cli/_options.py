@@ -122,6 +122,11 @@ CI = (
     opt("--junit FILE", "Write what passed and failed as JUnit XML.", type=PATH),
     opt("--annotations", "Print failures on stderr as GitHub annotations."),
 )
+DATADIR = opt(
+    "--datadir FOLDER",
+    "Folder to write samples that --keep kept to: a file a thread, and a CSV with a column each.",
+    type=PATH,
+)
 RUNS = opt(
     "--runs FOLDER",
     "Folder of results; also DEADBEAT_RUNS.  [./runs]",

@@ -13,6 +13,7 @@ from deadbeat.cli._options import (
     CALIBRATION,
     CI,
     CPUS,
+    DATADIR,
     FIGURES,
     JSON,
     MACHINE,
@@ -365,6 +366,7 @@ add(
     click.Option(
         ["--figures/--no-figures"], default=True, help="Draw PNG, SVG and PDF too.  [yes]"
     ),
+    DATADIR,
     RUNS,
     JSON,
 )

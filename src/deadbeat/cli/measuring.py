@@ -15,6 +15,7 @@ from deadbeat.cli._options import (
     CALIBRATION,
     CI,
     CROSS,
+    DATADIR,
     FIGURES,
     JSON,
     MACHINE,
@@ -66,7 +67,7 @@ class Measuring:
         quick: Help of ``--quick``; ``presets``: of ``--preset``; "": there is none.
         own: What it takes beside; the kind finds it in `Begin.given`.
         fail_on: What ``--fail-on`` may name, and when that is so.
-        adjust: Completes what was typed.
+        adjust: Completes what was typed, and the options.
     """
 
     kind: str
@@ -80,7 +81,7 @@ class Measuring:
     file: click.Option = FILE
     machine: Sequence[click.Option] = (SIMULATED,)
     fail_on: Mapping[str, str] = {}
-    adjust: Callable[[Layer, Mapping[str, object]], None] = lambda layer, options: None
+    adjust: Callable[[Layer, dict[str, object]], None] = lambda layer, options: None
 
     def values(self) -> tuple[Row, ...]:
         """Options of the specification."""
@@ -220,6 +221,26 @@ def _program(layer: Layer, options: Mapping[str, object]) -> None:
         layer.put("command", words, "CMD")
     elif options["file"] is None:
         raise UsageError("no program is named", "deadbeat run -- ./program ARGUMENT")
+
+
+def _primitives(layer: Layer, options: dict[str, object]) -> None:
+    """What a file of arguments says, where no option does."""
+    file = options["arguments"]
+    if file is not None:
+        for other in (name for name in ("file", "preset") if options[name] is not None):
+            name = "--campaign" if other == "file" else "--preset"
+            raise UsageError(f"--args and {name} exclude each other", "drop one")
+        read = import_module("deadbeat.kinds.primitives.rtsj_args").read_arguments
+        found, say = read(file), import_module("deadbeat.cli._output").say
+        runtimes = str(layer.values.get("runtimes", found.runtimes))
+        for key, value in found.layer(runtimes).items():
+            if key not in layer.names:
+                layer.put(key, value, f"{file}: {key}")
+        for line in found.told(runtimes):
+            say(f"{file}: {line}")
+        options["datadir"] = options["datadir"] or found.datadir
+    if options["datadir"] is not None:
+        layer.put("keep", True, "--datadir")
 
 
 def _beside(layer: Layer, options: Mapping[str, object]) -> None:
@@ -368,8 +389,20 @@ COMMANDS = {
     Maven and a JDK, which JAVA_HOME names, or which lies on PATH or under /usr/lib/jvm.
 
     Results live in RUNS/NAME. The same command continues them.""",
-        own=(RETRY,),
+        presets="Figures of a thesis to repeat, whose conclusions are checked: thesis-fig7 to"
+        " thesis-fig13, or thesis (all).",
+        own=(
+            opt(
+                "--args FILE.xml",
+                "Read the arguments of a test of RTSJMcBench; options override them.",
+                to="arguments",
+                type=PATH,
+            ),
+            DATADIR,
+            RETRY,
+        ),
         machine=(TARGET, CROSS, SIMULATED),
+        adjust=_primitives,
     ),
     "profile": Measuring(
         kind="campaign",

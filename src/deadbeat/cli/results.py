@@ -58,9 +58,15 @@ def _metrics(kind: ExperimentKind, path: Path) -> str:
     return openmetrics(found.shown.kind or kind.name, found.rows, kind.keys, labels)
 
 
-def report(run: str, runs: Path, figures: bool) -> Shown:
+def report(run: str, runs: Path, figures: bool, datadir: Path | None) -> Shown:
     kind, path = find(runs, run)
-    return kind.report(path, figures)
+    if datadir is None:
+        return kind.report(path, figures)
+    if kind.samples is None:
+        message = f"{path.name} is a {kind.folder.noun}: it has no files of single samples"
+        raise UsageError(message, "--datadir takes primitives that were measured with --keep")
+    files = kind.samples(path, datadir)
+    return evolve(kind.report(path, figures), parts=[f"{datadir / each.name}" for each in files])
 
 
 def why(run: str, runs: Path, worst: int, perfetto: Path | None) -> Shown:

@@ -194,7 +194,8 @@ class ExperimentKind:
         state_of: How far one is; damage is a state, not an error.
         show: Its results. ``report``: writes everything derived (with figures or without), and
             says where. ``why``: explains the worst so many; None: `show` does. ``perfetto``: the
-            same as the text of a trace; None: there is none.
+            same as the text of a trace; None: there is none. ``samples``: writes every single one
+            into a folder; None: they are not kept.
         open: Its results for whoever analyses them in Python; ``keys``: the columns of its table
             that say which row it is.
         begin: Makes or continues a folder; whatever can be refused is refused before.
@@ -211,6 +212,7 @@ class ExperimentKind:
     report: Callable[[Path, bool], Shown]
     why: Callable[[Path, int], Shown] | None = None
     perfetto: Callable[[Path, int], str] | None = None
+    samples: Callable[[Path, Path], Sequence[Path]] | None = None
     open: Callable[[Path], Any]
     keys: tuple[str, ...] = ()
     begin: Callable[[Begin], Begun]

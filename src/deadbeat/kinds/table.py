@@ -47,8 +47,10 @@ class TableKind(Generic[S, F]):
     fails: Callable[[F], frozenset[str]] = lambda found: frozenset()
     lines: Sequence[str] = ()
 
-    def kind(self, begin: Callable[[Begin], Begun], keys: tuple[str, ...] = ()) -> ExperimentKind:
-        """The row of the table of kinds."""
+    def kind(
+        self, begin: Callable[[Begin], Begun], keys: tuple[str, ...] = (), **more: Any
+    ) -> ExperimentKind:
+        """The row of the table of kinds; ``more``: what few kinds have."""
         return ExperimentKind(
             name=self.name,
             folder=self.folders.kind,
@@ -59,6 +61,7 @@ class TableKind(Generic[S, F]):
             open=self._open,
             keys=keys,
             begin=begin,
+            **more,
         )
 
     def _answer(self, store: S, found: Any) -> Shown:

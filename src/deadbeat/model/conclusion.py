@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from attrs import field, frozen
 
 CONFIRMED, NOT_CONFIRMED, DEPENDS, UNDECIDED = "confirmed", "not confirmed", "depends", "undecided"
+VERDICTS = (CONFIRMED, NOT_CONFIRMED, DEPENDS, UNDECIDED)
 
 R = TypeVar("R")
 
@@ -39,7 +40,8 @@ class Conclusion(Generic[R]):
         id: Short, unique.
         says: The statement in the words of its source, shortened.
         confirmed: What "confirmed" means.
-        check: Results -> evidence of every variant; none where they cannot tell.
+        check: Results -> evidence of every variant; none where they cannot tell. Raises
+            LackingError where they never could.
     """
 
     id: str
@@ -65,9 +67,21 @@ class Judgement:
     labels: tuple[str, ...] = ()
 
 
+class LackingError(Exception):
+    """Results cannot show it: ``verdict`` says what is needed, ``because`` why."""
+
+    def __init__(self, verdict: str, because: str) -> None:
+        super().__init__(verdict, because)
+        self.verdict, self.because = verdict, because
+
+
 def judge(conclusion: Conclusion[R], results: R) -> Judgement | None:
-    """The verdict over all variants; None where there is no evidence."""
-    evidence = tuple(conclusion.check(results))
+    """The verdict over all variants, or what is needed for one; None where there is no evidence."""
+    try:
+        evidence = tuple(conclusion.check(results))
+    except LackingError as lacking:
+        shown = Evidence(holds=None, figures=lacking.because)
+        return Judgement(conclusion=conclusion, verdict=lacking.verdict, evidence=(shown,))
     if not evidence:
         return None
     held = [item.holds for item in evidence]

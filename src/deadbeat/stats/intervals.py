@@ -7,6 +7,7 @@ measured: docs/reference/metrics.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -64,6 +65,17 @@ def student_half_width(
     sets = len(numerators)
     error = float(residuals(numerators, below).std()) / math.sqrt(sets - 1)
     return t_quantile((1 + level) / 2, sets - 1) * error
+
+
+def ratio_interval(above: Sequence[float], below: Sequence[float]) -> Interval | None:
+    """Of the geometric mean of ``above[i] / below[i]``, which is that of its ends: Student's, of
+    the logarithms. None of fewer than two pairs, or where one value is not above 0."""
+    if len(above) < 2 or min(*above, *below) <= 0:
+        return None
+    logs = np.log(np.asarray(above) / np.asarray(below))
+    mean = float(logs.mean())
+    half = t_quantile(0.975, len(logs) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(logs))
+    return Interval(math.exp(mean - half), math.exp(mean + half))
 
 
 def arm_factor(sets: int, tail: float) -> float:

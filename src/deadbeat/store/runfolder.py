@@ -90,7 +90,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
 
     KIND: ClassVar[str]
     HEAD: ClassVar[str] = EXPERIMENT_FILE
-    FOLDERS = (RUNS, FAILED, SET_ASIDE)
+    FOLDERS: ClassVar[tuple[str, ...]] = (RUNS, FAILED, SET_ASIDE)
     #: The class of a run (type[R]), and what makes runs of JSON values and back: `run_converter`.
     RUN: ClassVar[type[Any]]
     CONVERTER: ClassVar[Converter]

@@ -9,7 +9,15 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from deadbeat import UNDECIDED, Comparison, Conclusion, Evidence, Judgement, Summary
+from deadbeat import (
+    UNDECIDED,
+    Comparison,
+    Conclusion,
+    Evidence,
+    Judgement,
+    LackingError,
+    Summary,
+)
 from deadbeat import judge as verdict_on
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
@@ -112,14 +120,6 @@ class PublishedObservation(Conclusion[Campaigns]):
     kernels: int = 1
     mode: str = "profile"
     campaign: str = ""
-
-
-class LackingError(Exception):
-    """The campaigns given cannot show it: ``verdict`` says what is needed, ``because`` why."""
-
-    def __init__(self, verdict: str, because: str) -> None:
-        super().__init__(verdict, because)
-        self.verdict, self.because = verdict, because
 
 
 def judge(observation: PublishedObservation, given: Campaigns) -> Judgement:

@@ -7,11 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from deadbeat import CellComparison, Comparison, Evidence, UsageError, all_hold
+from deadbeat import (
+    CellComparison,
+    Comparison,
+    Evidence,
+    LackingError,
+    UsageError,
+    all_hold,
+)
 from deadbeat_papers.observations.base import (
     Campaign,
     Campaigns,
-    LackingError,
     PublishedObservation,
     Row,
     needs_kernels,

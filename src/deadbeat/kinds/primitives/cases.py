@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
+from functools import lru_cache
 
 from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC
 from deadbeat.kinds.primitives.pool import NATIVE, Primitive, is_native, primitives_of
+from deadbeat.kinds.primitives.preset import parts
 from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, does, runtime_refusal
 from deadbeat.kinds.primitives.spec import PrimitivesSpec, size_word
 from deadbeat.kinds.primitives.topology import ALONE, PAIRS, Cpus, Layout, Topology
@@ -20,6 +22,8 @@ from deadbeat.model.words import count_of, shown
 MEMORY_LIMIT = 2**32
 #: Of every thread: two histograms, a stack and what else it has (runtime/src/host/primitive.c).
 THREAD_BYTES = 5 * 2**18
+#: Samples of a run that are kept one by one: a hundred megabytes of text on their way.
+KEPT_LIMIT = 2**24
 #: Priority of an event's handler beside its firer's, unless it is asked for another.
 ABOVE = "above"
 
@@ -37,7 +41,8 @@ def resolved(spec: PrimitivesSpec, topology: Topology) -> PrimitivesSpec:
             known = ",".join(map(str, topology.cpus))
             raise UsageError(f"{option}: there is no CPU {cpu} to use", f"use some of {known}")
     all_tests = {name for runtime in spec.runtimes for name in primitives_of(runtime)}
-    tests, allocators = spec.tests or tuple(sorted(all_tests)), spec.allocators or (LIBC,)
+    tests = spec.tests or (() if spec.preset else tuple(sorted(all_tests)))
+    allocators = spec.allocators or (LIBC,)
     spec = evolve(spec, cpus=cpus, tests=tests, allocators=allocators)
     runs, refused = cases(spec, topology)
     if not runs:
@@ -172,7 +177,12 @@ def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]
 
 def layout(spec: PrimitivesSpec, topology: Topology) -> Layout:
     """Where threads may be."""
-    return Layout(cpus=spec.cpus or topology.cpus, topology=topology, groups=spec.groups)
+    return Layout(
+        cpus=spec.cpus or topology.cpus,
+        topology=topology,
+        groups=spec.groups,
+        beside_all="all" in spec.placements,
+    )
 
 
 def placed(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> Cpus:
@@ -216,6 +226,8 @@ def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> 
     if topology.free_bytes is not None and held > topology.free_bytes // 2:
         free = f"{topology.free_bytes / 2**30:.2f} GiB"
         yield f"holds {held / 2**30:.2f} GiB of memory, more than half of the {free} that are free"
+    if spec.keep and (spec.samples or 0) * len(threads) > KEPT_LIMIT:
+        yield f"more than {KEPT_LIMIT:,} samples would be kept: give fewer --samples"
     if why := runtime_refusal(case, spec):
         yield why
 
@@ -234,16 +246,32 @@ def _no_place(case: PrimitiveCase, where: Layout) -> tuple[str, str] | None:
     return (f"{'pairs' if pairs else 'threads'} {case.placement}", why) if why else None
 
 
+@lru_cache(maxsize=8)
+def _judged(
+    spec: PrimitivesSpec, topology: Topology
+) -> tuple[dict[PrimitiveCase, PrimitivesSpec], dict[str, str]]:
+    found: dict[PrimitiveCase, PrimitivesSpec] = {}
+    refused: dict[str, str] = {}
+    for part in parts(spec):
+        where = layout(part, topology)
+        for case in dict.fromkeys(_wanted(part, topology)):
+            if lacking := _no_place(case, where):
+                refused[lacking[0]] = lacking[1]
+            elif why := next(_refusals(case, part, topology), ""):
+                refused[case.text] = why
+            else:
+                found.setdefault(case, part)
+    return found, refused
+
+
+def part_of(spec: PrimitivesSpec, case: PrimitiveCase, topology: Topology) -> PrimitivesSpec:
+    """What a case is run with: of a preset its part."""
+    return _judged(spec, topology)[0][case]
+
+
 def cases(spec: PrimitivesSpec, topology: Topology) -> tuple[list[PrimitiveCase], dict[str, str]]:
     """What can be run, and why the rest cannot."""
-    where, found, refused = layout(spec, topology), [], {}
-    for case in dict.fromkeys(_wanted(spec, topology)):
-        if lacking := _no_place(case, where):
-            refused[lacking[0]] = lacking[1]
-        elif why := next(_refusals(case, spec, topology), ""):
-            refused[case.text] = why
-        else:
-            found.append(case)
+    found, refused = [*_judged(spec, topology)[0]], {**_judged(spec, topology)[1]}
     for test in spec.tests:
         if not any(_ways(runtime, test, spec) for runtime in spec.runtimes):
             refused[test] = f"not a primitive of {', '.join(spec.runtimes)}"

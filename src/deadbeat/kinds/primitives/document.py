@@ -10,12 +10,20 @@ import numpy as np
 
 from deadbeat.kinds.primitives import lines, locks
 from deadbeat.kinds.primitives.pool import NATIVE
+from deadbeat.kinds.primitives.preset import PrimitivesPreset
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesStore, PrimitivesSummary
 from deadbeat.kinds.primitives.spec import size_word
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import count_of, time_text
 from deadbeat.report.charts import Chart, Curve, Panel, log_edges
+from deadbeat.report.conclusions import (
+    conclusion_parts,
+    counted_verdicts,
+    plain_conclusions,
+    terminal_lines,
+    verdict_text,
+)
 from deadbeat.report.document import (
     Column,
     Document,
@@ -29,6 +37,7 @@ from deadbeat.report.document import (
     flatten,
     machine_facts,
     records,
+    said,
 )
 from deadbeat.stats.intervals import Interval
 from deadbeat.store.place import REPORT_FILE
@@ -183,7 +192,10 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
     """What an event costs on one CPU and across, and the longest sample of all."""
     if not found.cells:
         return ("Nothing is measured yet.",)
-    said = []
+    if found.judgements:
+        simulated = "Simulated: " * ("SIMULATED" in found.labels)
+        return (f"{simulated}{counted_verdicts(found.judgements)}",)
+    told = []
     simulated = "Simulated: " * ("SIMULATED" in found.labels)
     events = [row for row in found.cells if row.case.test == "event"]
     for same, words in ((True, "on one CPU"), (False, "from CPU to CPU")):
@@ -193,20 +205,20 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
                 choose(rows, key=lambda row: row.quantile_ns(500_000)) for choose in (min, max)
             )
             ways = _ways(best, slow)
-            said.append(
+            told.append(
                 f"{simulated}An event {words} takes {short_time(best.quantile_ns(500_000))}"
                 f" ({ways[0]}) to {short_time(slow.quantile_ns(500_000))} ({ways[1]}); medians."
             )
     worst = max(found.cells, key=lambda row: row.times.max_ns or 0)
     why = f" ({worst.worst.words})" if worst.worst and worst.worst.words else ""
-    said.append(
-        f"{simulated if not said else ''}The longest of"
+    told.append(
+        f"{simulated if not told else ''}The longest of"
         f" {sum(row.samples for row in found.cells):,} samples took"
         f" {short_time(worst.times.max_ns or 0)}: {worst.case.operation}"
         f"{'' if worst.case.runtime == NATIVE else f' in {worst.case.runtime}'},"
         f" {worst.where}{why}."
     )
-    return tuple(said)
+    return tuple(told)
 
 
 def _clock(found: PrimitivesSummary) -> str:
@@ -254,7 +266,10 @@ def _chart(test: str, rows: list[PrimitiveCell]) -> Chart:
 
 
 def charts(found: PrimitivesSummary) -> list[Chart]:
-    """One of each way that has sizes, and of all ways beside each other where none has."""
+    """Those of a preset; one of each way that has sizes, and of all ways beside each other where
+    none has."""
+    if found.preset:
+        return [chart for made in found.preset.charts for chart in made(found)]
     groups: dict[str, list[PrimitiveCell]] = {}
     for row in found.cells:
         case = row.case
@@ -290,17 +305,60 @@ def _contention(found: PrimitivesSummary) -> tuple[Section, ...]:
     return (Section("contenders", "Who gets the lock", (table, Figures(locks.charts(found)))),)
 
 
-def document(found: PrimitivesSummary, platform: Platform) -> Document:
-    """The result for people."""
-    said = answer(found)
-    table = Table(name="primitives", columns=columns_of(found), rows=found.cells, terminal=True)
-    picture = Table(
+#: Of the first screen.
+_ROWS = 8
+
+
+def _verdicts(found: PrimitivesSummary) -> Table:
+    """A row for each conclusion."""
+    return Table(
+        name="verdicts",
+        columns=(
+            said("here", lambda item: verdict_text(item).partition(":")[0], words=True),
+            said("what was published", lambda item: item.conclusion.says, long=True),
+        ),
+        rows=found.judgements,
+        title="what was published, and what is so here",
+    )
+
+
+def _conclusions(found: PrimitivesSummary, preset: PrimitivesPreset) -> Section:
+    """What was published, and what is so here."""
+    parts = [part for each in found.judgements for part in conclusion_parts(each)]
+    sentence = Sentence(" ".join(answer(found)), answer=True)
+    return Section(
+        "conclusions",
+        preset.title,
+        (sentence, *parts, terminal_lines(found.judgements)),
+        "Conclusions",
+    )
+
+
+def _tails(found: PrimitivesSummary) -> Table:
+    return Table(
         name="tails",
         columns=columns_of(found),
         rows=longest_tails(found),
         terminal=True,
         title="the longest tail of each primitive",
     )
+
+
+def _times(found: PrimitivesSummary) -> Section:
+    """Every cell."""
+    table = Table(name="primitives", columns=columns_of(found), rows=found.cells, terminal=True)
+    sentence = Sentence(" ".join(answer(found)), answer=True, terminal=True)
+    parts = (table, Sentence(_clock(found), terminal=True))
+    if found.preset:
+        return Section("times", "What the primitives take", parts, "Times")
+    return Section("answer", "What the primitives take", (sentence, *parts), "Answer")
+
+
+def document(found: PrimitivesSummary, platform: Platform) -> Document:
+    """The result for people: of a preset its conclusions and figures first."""
+    preset, figures = found.preset, Section("figures", "Figures", (Figures(charts(found)),))
+    times = _times(found)
+    first = (_conclusions(found, preset), figures, times) if preset else (times, figures)
     refused = FactList([*found.refused.items()])
     return Document(
         title=found.name,
@@ -309,22 +367,14 @@ def document(found: PrimitivesSummary, platform: Platform) -> Document:
         source="the stored runs",
         labels=found.labels,
         head=machine_facts(attrs.asdict(platform)),
-        answer=said,
-        picture=picture,
+        about=preset.about if preset else "",
+        answer=answer(found),
+        picture=_verdicts(found) if preset else _tails(found),
+        rows=len(found.judgements) if preset else _ROWS,
         sections=(
-            Section(
-                "answer",
-                "What the primitives take",
-                (
-                    Sentence(" ".join(said), answer=True, terminal=True),
-                    table,
-                    Sentence(_clock(found), terminal=True),
-                ),
-                "Answer",
-            ),
+            *first,
             *_matrix(found),
             *_contention(found),
-            Section("figures", "Figures", (Figures(charts(found)),)),
             *((Section("refused", "Not run, and why", (refused,)),) if found.refused else ()),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
@@ -375,6 +425,7 @@ def summary_dict(found: PrimitivesSummary, store: PrimitivesStore) -> dict[str, 
         "sample_cost_ps": found.sample_cost_ps,
         "resolution_ns": found.resolution_ns,
         "refused": found.refused,
+        **({"conclusions": plain_conclusions(found.judgements)} if found.preset else {}),
         "rows": rows(found),
         "lines": list(records(lines.COLUMNS, found.lines)),
         "report": str(store.path / REPORT_FILE),

@@ -185,7 +185,8 @@ def options_of(spec: PrimitivesSpec, key: PrimitiveKey, topology: Topology) -> d
         "--work": str(spec.work or ""),
         "--count": str(spec.samples or ""),
     }
-    return options | {name: word for name, word in more.items() if word}
+    kept = {"--keep": "1"} if spec.keep else {}
+    return options | kept | {name: word for name, word in more.items() if word}
 
 
 def parsed(
@@ -209,13 +210,14 @@ def parsed(
         threads = tuple(thread for thread in each if group == 1 or thread.times.total)
         numbers: dict[str, Any] = {name: int(plain[name]) for name in _NUMBERS}
         warm_up = WarmUp(**plain["warm_up"]) if "warm_up" in plain else None
+        facts = _facts(plain["runtime"]) if "runtime" in plain else None
         return PrimitiveRun(
             key=key,
             started=started,
             threads=threads,
             warm_up=warm_up,
-            memory_locked=plain.get("memory_locked"),
-            runtime=_facts(plain["runtime"]) if "runtime" in plain else None,
+            memory_locked=plain.get("memory_locked", _locked(facts)),
+            runtime=facts,
             problems=(*_unsteady(warm_up), *_without_a_turn(each, group)),
             **numbers,
         )
@@ -230,6 +232,7 @@ def _thread(plain: Any) -> ThreadRun:
     made = {
         **{name: from_counts(plain[name]) for name in ("times", "gaps")},
         **{name: tuple(map(_late, plain[name])) for name in ("late_times", "late_gaps")},
+        **({"samples": np.array(plain["samples"], np.int64)} if "samples" in plain else {}),
     }
     return ThreadRun(**{**plain, **made, "after": tuple(plain.get("after", ()))})
 
@@ -240,6 +243,10 @@ def _facts(plain: Any) -> RuntimeFacts:
         "memory": MemoryFacts(**plain["memory"]) if "memory" in plain else None,
     }
     return RuntimeFacts(**{**plain, **made})
+
+
+def _locked(facts: RuntimeFacts | None) -> bool | None:
+    return facts.memory.locked if facts and facts.memory else None
 
 
 def _check(threads: list[ThreadRun], wanted: tuple[Wanted, ...]) -> None:
@@ -335,7 +342,8 @@ class SimulatedPrimitives(PrimitiveEngine):
             + np.log1p(key.case.size) / 8
             + (key.case.placement in ("cache", "far"))
         )
-        times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(500)], np.int64)
+        count = min(spec.samples or 500, 500)
+        times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(count)], np.int64)
         worst = LateSample(moment_ns=int(times.argmax()) * 1000, value_ns=int(times.max()), tags=1)
         return PrimitiveRun(
             key=key,
@@ -361,6 +369,7 @@ class SimulatedPrimitives(PrimitiveEngine):
                     late_times=(worst,),
                     partner=partner,
                     after=after,
+                    samples=times if spec.keep else None,
                 )
                 for thread, cpu, partner, after in self._takers(spec, key.case, len(times))
             ),

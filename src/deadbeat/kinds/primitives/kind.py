@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 
 from attrs import evolve
 
 from deadbeat.build.allocators import others
 from deadbeat.executors.made import refuse_made_up
-from deadbeat.kinds.base import Begin, Begun
+from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
 from deadbeat.kinds.primitives.document import COLUMNS, answer, document, files, rows, summary_dict
 from deadbeat.kinds.primitives.engine import (
@@ -17,13 +18,18 @@ from deadbeat.kinds.primitives.engine import (
     SimulatedPrimitives,
 )
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
-from deadbeat.kinds.primitives.pool import is_native, primitives
+from deadbeat.kinds.primitives.pool import NATIVE, is_native, primitives
+from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.results import FOLDERS, PrimitivesStore, summarise
 from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
+from deadbeat.kinds.primitives.runtimes import jvm_words
+from deadbeat.kinds.primitives.samples import export
 from deadbeat.kinds.primitives.so_far import PrimitivesSoFar
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.table import TableKind
+from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import plain_of, read
+from deadbeat.model.words import count_of
 from deadbeat.targets.opening import open_target
 
 
@@ -43,11 +49,37 @@ def _not_used(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
     return f"allocators that are not used unless --allocators names them: {left}" if left else ""
 
 
+def _wanted(asked: Begin) -> PrimitivesSpec:
+    """What is asked for, over what a preset says."""
+    name = asked.typed.get("preset", asked.written.get("preset"))
+    preset = presets().get(str(name))
+    layer = {**preset.layer, "name": preset.name} if preset else {}
+    return read(PrimitivesSpec, layer, asked.written, asked.typed, names=asked.names)
+
+
+#: Beside native programs, what a preset compares where nobody says which.
+_COLLECTORS = ("G1", "Z")
+
+
+def _probed(asked: Begin, engine: PrimitiveEngine, wanted: PrimitivesSpec) -> PrimitivesSpec:
+    """Each runtime in full; of a preset the newest JVM with two collectors, if there is one."""
+    unsaid = "runtimes" not in {**asked.written, **asked.typed}
+    if not (wanted.preset and unsaid):
+        return engine.probed(wanted)
+    try:
+        newest = jvm_words(engine.probed(evolve(wanted, runtimes=("jvm",))).runtimes[0])
+    except UsageError as error:
+        asked.say(f"native programs alone: {error.message}")
+        return engine.probed(wanted)
+    jvms = tuple(evolve(newest, collector=each).text for each in _COLLECTORS)
+    return engine.probed(evolve(wanted, runtimes=(NATIVE, *jvms)))
+
+
 def begin(asked: Begin) -> Begun:
     """Makes the folder of timed primitives, or finds the one to continue."""
-    wanted = read(PrimitivesSpec, asked.written, asked.typed, names=asked.names)
+    wanted = _wanted(asked)
     engine = _engine(asked)
-    runnable = engine.probed(wanted)
+    runnable = _probed(asked, engine, wanted)
     allocators = engine.allocators(wanted.allocators)
     topology = engine.topology()
     spec = resolved(evolve(runnable, allocators=allocators), topology)
@@ -72,7 +104,19 @@ def begin(asked: Begin) -> Begun:
         PrimitivesStore.create(place.path, plain_of(spec), platform)
         store = PrimitivesStore.open(place.path)
     experiment = PrimitivesExperiment(spec, engine, store, planned, retry=again)
-    return Begun(experiment=experiment, so_far=PrimitivesSoFar(store))
+    folder = asked.given.get("datadir")
+
+    def report(figures: bool) -> Shown:
+        if folder is not None:
+            made = export(store, folder)
+            asked.say(f"{folder}: samples of {count_of(len(made), 'run')}, {made[0].name} for one")
+        return KIND.report(store.path, figures)
+
+    return Begun(experiment=experiment, so_far=PrimitivesSoFar(store), report=report)
+
+
+def _samples(path: Path, folder: Path) -> list[Path]:
+    return export(PrimitivesStore.open(path), folder)
 
 
 KIND = TableKind(
@@ -85,4 +129,4 @@ KIND = TableKind(
     rows=rows,
     files=files,
     columns=COLUMNS,
-).kind(begin, keys=("operation", "size", "placement", "runtime"))
+).kind(begin, keys=("operation", "size", "placement", "runtime"), samples=_samples)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
+from cattrs import override
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
+from numpy.typing import NDArray
 
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.primitives.cases import (
@@ -18,17 +23,24 @@ from deadbeat.kinds.primitives.cases import (
     where,
 )
 from deadbeat.kinds.primitives.lines import REPEATS_LEAST, Line, contradictions, lines_of
+from deadbeat.kinds.primitives.preset import PrimitivesPreset, presets
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import Topology, topology_of
 from deadbeat.model import histogram
+from deadbeat.model.conclusion import Judgement, judge
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import Replaced
 from deadbeat.model.specification import read
 from deadbeat.stats.intervals import Interval, mean_interval
+from deadbeat.store.arrays import read_array, write_array
 from deadbeat.store.place import FolderKind
-from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
+from deadbeat.store.runfolder import EXPERIMENT_FILE, RUN_HINT, RunFolder, run_converter
 
+Integers = NDArray[np.int64]
+
+#: Folder of the samples that are kept, and what stands where a thread had none any more.
+SAMPLES, NONE = "samples", -1
 #: Bits of a sample's tags (runtime/include/deadbeat/primitive.h).
 TAGS = {1: "preempted", 2: "migrated", 4: "waited for its CPU"}
 #: A median below so many steps of the clock is not resolved.
@@ -57,6 +69,7 @@ class ThreadRun:
 
     Attributes:
         times: Of every sample. ``gaps``: from the end of each to the start of the next.
+        samples: All of them in their order, where they are kept: beside the run, in `SAMPLES`.
         looked: Samples longer than ``watch_ns``, of which it was asked what happened meanwhile:
             so many were ``preempted``, ``migrated`` or ``waited`` for their CPU.
         partner: CPU of the other of a pair.
@@ -88,6 +101,7 @@ class ThreadRun:
     minor_faults: int | None = None
     major_faults: int | None = None
     allocated_bytes: int | None = None
+    samples: Integers | None = field(default=None, eq=False, repr=False)
 
 
 @frozen(kw_only=True)
@@ -134,7 +148,7 @@ class PrimitiveRun:
         batch: Operations of a sample.
         clock_cost_ps: Of a reading. ``sample_cost_ps``: what keeping a sample takes beyond the two
             readings around it. ``resolution_ns``: between two readings that differ, at least.
-        memory_locked: Whether all pages stay in memory; None: the runtime does not lock them.
+        memory_locked: Whether all pages stay in memory; None: the runtime does not say.
     """
 
     key: PrimitiveKey
@@ -160,16 +174,54 @@ class PrimitivesStore(RunFolder[PrimitiveKey, PrimitiveRun]):
     """The folder."""
 
     KIND, NOUN = "primitives", "measurement of primitives"
+    FOLDERS = (*RunFolder.FOLDERS, SAMPLES)
     RUN = PrimitiveRun
     CONVERTER = run_converter(PrimitiveKey, PrimitiveKey.parse)
 
     def parse_key(self, text: str) -> PrimitiveKey:
         return PrimitiveKey.parse(text)
 
+    def keep(self, run: PrimitiveRun) -> Path:
+        """Its samples first: a run that is stored has them."""
+        kept = [each.samples for each in run.threads if each.samples is not None]
+        if kept:
+            with self.lock():
+                write_array(self._samples_path(run.key), columns_of(kept))
+        return super().keep(run)
 
+    def _samples_path(self, key: PrimitiveKey) -> Path:
+        return self.path / SAMPLES / f"{key.text}.npy"
+
+    def samples(self, key: PrimitiveKey) -> Integers | None:
+        """A column a thread, a row an iteration, in ns; below 0 where a thread had none any more.
+        None: they were not kept.
+
+        Raises:
+            DataError: The file is damaged.
+        """
+        path = self._samples_path(key)
+        return read_array(path, what="samples", hint=RUN_HINT) if path.exists() else None
+
+
+def columns_of(threads: Sequence[Integers]) -> Integers:
+    """Threads side by side."""
+    made = np.full((max(map(len, threads)), len(threads)), NONE, np.int64)
+    for column, each in enumerate(threads):
+        made[: len(each), column] = each
+    return made
+
+
+_WITHOUT: dict[str, Any] = {"samples": override(omit=True)}
 PrimitivesStore.CONVERTER.register_unstructure_hook(Histogram, histogram.to_json)
 PrimitivesStore.CONVERTER.register_structure_hook(
     Histogram, lambda plain, _: histogram.from_json(plain)
+)
+
+PrimitivesStore.CONVERTER.register_unstructure_hook(
+    ThreadRun, make_dict_unstructure_fn(ThreadRun, PrimitivesStore.CONVERTER, **_WITHOUT)
+)
+PrimitivesStore.CONVERTER.register_structure_hook(
+    ThreadRun, make_dict_structure_fn(ThreadRun, PrimitivesStore.CONVERTER, **_WITHOUT)
 )
 
 FOLDERS = RunFolders(
@@ -223,7 +275,8 @@ class PrimitiveCell:
     """All runs and threads of a cell, pooled; times are of a sample.
 
     Attributes:
-        medians_ns, p99s_ns, maxima_ns: Of each repeat.
+        repeats: Their numbers. ``means_ns``, ``medians_ns``, ``p99s_ns``, ``maxima_ns``: of each.
+        thread_means_ns: Of each repeat that of each thread; 0: it had no sample.
         worst: The longest sample, and the longest gap between two.
         faults: Page faults of all threads while it was measured. ``first_faults``: Before.
         fairness: Jain's index of threads' samples, where they want one thing; of the worst repeat.
@@ -235,6 +288,9 @@ class PrimitiveCell:
     batch: int
     resolution_ns: int
     times: Histogram
+    repeats: tuple[int, ...]
+    means_ns: tuple[float, ...]
+    thread_means_ns: tuple[tuple[float, ...], ...]
     medians_ns: tuple[int, ...]
     p99s_ns: tuple[int, ...]
     maxima_ns: tuple[int, ...]
@@ -276,6 +332,11 @@ class PrimitiveCell:
         return (self.times.quantile(share_ppm) or 0) / self.batch
 
     @property
+    def mean_ns(self) -> float:
+        """Of an operation, over all samples."""
+        return mean_of(self.times) / self.batch
+
+    @property
     def resolved(self) -> bool:
         """Whether the clock's steps are small beside the median."""
         return (self.times.quantile(500_000) or 0) >= RESOLVED * self.resolution_ns
@@ -296,6 +357,18 @@ class PrimitivesSummary:
     sample_cost_ps: int
     resolution_ns: int
     lines: tuple[Line, ...] = ()
+
+    @property
+    def preset(self) -> PrimitivesPreset | None:
+        """Whose figures these are; None: nobody's."""
+        return presets().get(self.spec.preset)
+
+    @cached_property
+    def judgements(self) -> tuple[Judgement, ...]:
+        """What became of the preset's conclusions."""
+        asked = self.preset.conclusions if self.preset else ()
+        found = (judge(each, self) for each in asked)
+        return tuple(evolve(each, labels=self.labels) for each in found if each)
 
 
 def summarise(store: PrimitivesStore) -> PrimitivesSummary:
@@ -335,6 +408,11 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
         resolution_ns=max((run.resolution_ns for run in runs), default=0),
         lines=lines,
     )
+
+
+def mean_of(times: Histogram) -> float:
+    """0 without a value."""
+    return times.sum_ns / max(times.total, 1)
 
 
 def _fairness(counts: list[int]) -> float:
@@ -409,6 +487,11 @@ def cell_of(case: PrimitiveCase, group: list[PrimitiveRun], part: str = "") -> P
         batch=group[0].batch,
         resolution_ns=max(run.resolution_ns for run in group),
         times=pool(each),
+        repeats=tuple(run.key.repeat for run in group),
+        means_ns=tuple(map(mean_of, each)),
+        thread_means_ns=tuple(
+            tuple(mean_of(thread.times) for thread in run.threads) for run in group
+        ),
         medians_ns=tuple(one.quantile(500_000) or 0 for one in each),
         p99s_ns=tuple(one.quantile(990_000) or 0 for one in each),
         maxima_ns=tuple(one.max_ns or 0 for one in each),

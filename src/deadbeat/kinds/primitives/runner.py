@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
-from deadbeat.kinds.primitives.cases import PrimitiveKey
+from deadbeat.kinds.primitives.cases import PrimitiveKey, part_of
 from deadbeat.kinds.primitives.engine import PrimitiveEngine
 from deadbeat.kinds.primitives.pool import is_native
 from deadbeat.kinds.primitives.results import PrimitiveRun, PrimitivesStore
@@ -45,6 +45,7 @@ class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
     def measure(self, tell: Watcher) -> Generator[PrimitiveRun | Lost[PrimitiveKey]]:
         for key in self.lacking:
             try:
-                yield self._engine.run(self._spec, key)
+                part = part_of(self._spec, key.case, self._engine.topology())
+                yield self._engine.run(part, key)
             except (DataError, RunError) as error:
                 yield Lost(key, error)

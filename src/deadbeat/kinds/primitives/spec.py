@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
-from attrs import frozen
+from attrs import fields_dict, frozen
 
 from deadbeat.build.allocators import ALLOCATORS, LIBC
 from deadbeat.kinds.primitives.pool import NATIVE, variants_of
 from deadbeat.kinds.primitives.runtimes import External, Externals, Runtimes
 from deadbeat.kinds.primitives.topology import PLACEMENTS
 from deadbeat.model import rules
-from deadbeat.model.rules import refuse
+from deadbeat.model.rules import Problem, refuse
 from deadbeat.model.specification import keyed
 from deadbeat.model.words import nearest, shown
 
@@ -54,6 +56,8 @@ class PrimitiveTests:
     """Primitives, each with or without one of its variants: ``alloc,event:futex``."""
 
     def parse(self, value: Any) -> tuple[str, ...]:
+        if value in ([], ()):
+            return ()
         listed = rules.items(value, "a list of primitives", "alloc,event:futex")
         return tuple(dict.fromkeys(rules.each(listed, self._one)))
 
@@ -146,11 +150,30 @@ class AllocatorNames:
         return list(allocators)
 
 
+@frozen
+class PresetName:
+    """One of `deadbeat.kinds.primitives.preset`; "": none."""
+
+    def parse(self, value: Any) -> str:
+        known = import_module("deadbeat.kinds.primitives.preset").presets()
+        return str(value) if value == "" else rules.Choice(tuple(known)).parse(value)
+
+
+#: What a preset says.
+PRESET_KEYS = (
+    *("tests", "sizes", "placements", "threads", "handlers", "shares", "period", "work"),
+    *("samples", "batch"),
+)
+
+
 @frozen(kw_only=True)
 class PrimitivesSpec:
     """What is timed, where, how long and how often."""
 
     name: str = keyed(rules.Name(), "--name NAME", "Name of the results.", default="primitives")
+    preset: str = keyed(
+        PresetName(), "", "Figures to repeat; it says what is timed, and where.", default=""
+    )
     tests: tuple[str, ...] = keyed(
         PrimitiveTests(),
         "--tests LIST",
@@ -244,6 +267,12 @@ class PrimitivesSpec:
         "Samples of each thread; a run ends when all have them, or with its time.",
         default=None,
     )
+    keep: bool = keyed(
+        rules.Flag(),
+        "--keep",
+        "Keep every sample in its order, too; needs --samples.",
+        default=False,
+    )
     batch: int = keyed(
         rules.Whole(1, 1_000_000),
         "--batch N",
@@ -259,3 +288,13 @@ class PrimitivesSpec:
     seed: int = keyed(
         rules.Whole(0, 2**63 - 1), "--seed N", "Seed of everything that is random.", default=1
     )
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong between its parameters."""
+        if self.keep and self.samples is None and not self.preset:
+            yield Problem("keep", "of how many samples of a thread is not said", "give --samples")
+        fields = fields_dict(type(self)) if self.preset else {}
+        for key in (each for each in PRESET_KEYS if each in fields):
+            if getattr(self, key) != fields[key].default:
+                found = f"cannot change the preset {self.preset}"
+                yield Problem(key, found, "leave out the one or the other")

@@ -114,11 +114,14 @@ class Layout:
 
     Attributes:
         groups: CPUs of ``cache`` and of ``apart``, where the caller knows better; or none.
+        beside_all: Whether threads run on all CPUs as well: where ``cache`` is the same, it is not
+            run twice.
     """
 
     cpus: Cpus
     topology: Topology
     groups: tuple[Cpus, ...] = ()
+    beside_all: bool = True
 
     def lacking(self, word: str, *, pairs: bool) -> str:
         """Why there is no such place; "": there is."""
@@ -144,7 +147,7 @@ class Layout:
             return "the same as one on one CPU"
         if word == "cache" and len(cache) < 2:
             return f"no other of CPUs {named} shares the last-level cache of CPU {self.cpus[-1]}"
-        if word == "cache" and {*cache} == {*self.cpus}:
+        if word == "cache" and self.beside_all and {*cache} == {*self.cpus}:
             return f"the same as all: CPUs {named} share one last-level cache"
         if word in ("apart", "both") and len(apart) < 2:
             return f"no two of CPUs {named} are without a shared cache"

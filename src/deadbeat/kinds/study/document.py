@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 import attrs
@@ -16,20 +15,21 @@ from deadbeat.kinds.study.results import Answered, StudyResults, answered, colum
 from deadbeat.kinds.study.runner import load
 from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell, read_spec
 from deadbeat.model.conclusion import Judgement, judge
+from deadbeat.report.conclusions import (
+    conclusion_parts,
+    counted_verdicts,
+    plain_conclusions,
+    terminal_lines,
+)
 from deadbeat.report.document import (
     Document,
     FactList,
     Figures,
     Lines,
     Note,
-    Part,
-    Remark,
-    Remarks,
     Section,
     Sentence,
-    Subsection,
     Table,
-    counted,
     csv_of,
     said,
 )
@@ -70,7 +70,7 @@ def study_document(
                 "Conclusions checked",
                 (
                     Note(_MEANS),
-                    *(part for each in judgements for part in _conclusion(each)),
+                    *(part for each in judgements for part in conclusion_parts(each)),
                     *(
                         ()
                         if judgements
@@ -87,7 +87,7 @@ def study_document(
                     _answers(results),
                     Lines(opened),
                     Lines([f"open: {text}" for text in opened], terminal=True, page=False),
-                    Lines([told(each) for each in judgements], terminal=True, page=False),
+                    terminal_lines(judgements),
                     Note(
                         "Every cell is in cells.csv next to this page, every task set in chunks/."
                     ),
@@ -112,9 +112,7 @@ def study_document(
 def short_answer(results: StudyResults, judgements: Sequence[Judgement]) -> list[str]:
     """How many statements hold; without any, who schedules the most task sets."""
     if judgements:
-        counts = Counter(each.verdict for each in judgements)
-        words = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-        return [f"Of {counted(len(judgements), 'published statement')}: {words}."]
+        return [counted_verdicts(judgements)]
     known = [row for row in _whole(results) if row.count.total]
     if not known:
         return ["No task set has an answer yet."]
@@ -125,57 +123,6 @@ def short_answer(results: StudyResults, judgements: Sequence[Judgement]) -> list
 def _answers(results: StudyResults) -> Table:
     """A row per scheduler and test."""
     return Table(name="answers-table", columns=_ANSWERS, rows=_whole(results), terminal=True)
-
-
-def _verdict(judgement: Judgement) -> str:
-    return judgement.verdict + (f" on {', '.join(judgement.on)}" if judgement.on else "")
-
-
-def _held(judgement: Judgement) -> str:
-    held = sum(item.holds is True for item in judgement.evidence)
-    return f"holds in {held} of {len(judgement.evidence)} variants"
-
-
-def _conclusion(judgement: Judgement) -> tuple[Part, ...]:
-    """The verdict, what confirmed means, and the figures of every variant."""
-    said_of = Remark(
-        kind=judgement.verdict.replace(" ", "-"),
-        label=_verdict(judgement).capitalize(),
-        text=f"{judgement.conclusion.says}.",
-        detail=f"Confirmed means: {judgement.conclusion.confirmed}."
-        f" {_held(judgement).capitalize()}.",
-    )
-    figures = Table(
-        name=f"conclusion-{judgement.conclusion.id}",
-        columns=(
-            said("variant", lambda item: variant_text(item.variant)),
-            said("holds", lambda item: "yes" if item.holds else "no", words=True),
-            said("figures", attrgetter("figures"), long=True),
-        ),
-        rows=judgement.evidence,
-        dense=True,
-    )
-    return Remarks([said_of]), Subsection("Figures", (figures,), folded=len(judgement.evidence) > 3)
-
-
-def told(judgement: Judgement) -> list[str]:
-    """The verdict, and the first figures for and against it."""
-    many = f", {_held(judgement)}" if judgement.on else ""
-    lines = [
-        f"{_verdict(judgement)}: {judgement.conclusion.says}",
-        f"    confirmed means: {judgement.conclusion.confirmed}{many}",
-    ]
-    for wanted, mark in ((True, "holds"), (False, "does not hold")):
-        item = next((each for each in judgement.evidence if each.holds is wanted), None)
-        if item is not None:
-            variant = ", ".join(f"{name} {value}" for name, value in item.variant.items())
-            lines.append(f"    {mark}{f' ({variant})' if variant else ''}: {item.figures}")
-    return lines
-
-
-def variant_text(variant: Mapping[str, str]) -> str:
-    """``ties: index, denominator: all sets``."""
-    return ", ".join(f"{name}: {value}" for name, value in variant.items()) or "as specified"
 
 
 def _sweep(spec: StudySpec) -> str:
@@ -309,20 +256,7 @@ def summary_dict(results: StudyResults, judgements: Sequence[Judgement]) -> dict
             }
             for row in _whole(results)
         ],
-        "conclusions": [
-            {
-                "id": item.conclusion.id,
-                "says": item.conclusion.says,
-                "confirmed_means": item.conclusion.confirmed,
-                "verdict": item.verdict,
-                "on": list(item.on),
-                "evidence": [
-                    {"variant": one.variant, "holds": one.holds, "figures": one.figures}
-                    for one in item.evidence
-                ],
-            }
-            for item in judgements
-        ],
+        "conclusions": plain_conclusions(judgements),
         "open": list(open_cases(results)),
     }
 

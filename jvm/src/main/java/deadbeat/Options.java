@@ -10,9 +10,12 @@ import java.util.stream.Stream;
 public final class Options {
     private static final List<String> KNOWN = List.of("--primitive", "--variant", "--size", "--amount", "--cpus",
             "--policy", "--priority", "--second-priority", "--batch", "--seconds-ns", "--period-ns", "--count", "--work",
-            "--lock-memory", "--vm-priority", "--force", "--out");
+            "--keep", "--lock-memory", "--vm-priority", "--force", "--out");
 
     private static final List<String> POLICIES = List.of("fifo", "rr", "other");
+
+    /** As of the runtime in C. */
+    private static final long MOST_KEPT = 1L << 24;
 
     private final Map<String, String> words = new HashMap<>();
 
@@ -102,6 +105,17 @@ public final class Options {
     /** Samples of each thread, at most; 0: as many as there is time for. */
     public long count() {
         return number("--count", 0);
+    }
+
+    /** Samples of each thread that are kept in their order. */
+    int kept() {
+        if (number("--keep", 0) == 0) {
+            return 0;
+        }
+        if (count() <= 0 || count() > MOST_KEPT) {
+            throw new Refusal("--keep needs a --count that memory holds");
+        }
+        return (int) count();
     }
 
     /** Rounds of work between two samples. */

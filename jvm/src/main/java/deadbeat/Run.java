@@ -78,7 +78,7 @@ final class Run {
         Placed placed = new Placed();
         numbers.add(VmThreads.me());
         placed.place(cpus[place], policy, primitive.inherited());
-        Sampler sampler = new Sampler(place, options.batch(), options.work(), placed);
+        Sampler sampler = new Sampler(place, options.batch(), options.work(), options.kept(), placed);
         samplers[place] = sampler;
         primitive.begin(sampler);
         for (long medianNs = 0; ; medianNs = sampler.medianNs()) {
@@ -184,7 +184,7 @@ final class Run {
             pauses.end();
         }
         // now that the CPUs are free, and the code of a sample is compiled
-        long[] taken = costs.clockAndSamplePs(new Sampler(0, 1, 0, new Placed()));
+        long[] taken = costs.clockAndSamplePs(new Sampler(0, 1, 0, 0, new Placed()));
         String[] results = new String[cpus.length];
         for (int i = 0; i < results.length; i++) {
             results[i] = samplers[i].json(found[i], pauses);

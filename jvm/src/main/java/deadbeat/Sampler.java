@@ -2,6 +2,8 @@ package deadbeat;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
 
 /** A thread of a run, and every sample that it takes. As struct db_sampler of the runtime. */
 public final class Sampler extends Padding {
@@ -28,6 +30,10 @@ public final class Sampler extends Padding {
     public final int place;
     public final int batch;
     private final long work;
+    /** Samples in their order, with --keep: while it warms up as well, or the first would be new to the compiler. */
+    private final long[] kept;
+
+    private int keptCount;
     private final Histogram times = new Histogram();
     private final Histogram gaps = new Histogram();
     private final LateList lateTimes = new LateList();
@@ -50,15 +56,17 @@ public final class Sampler extends Padding {
         int cpu();
     }
 
-    Sampler(int place, int batch, long work, Usage usage) {
+    Sampler(int place, int batch, long work, int room, Usage usage) {
         this.place = place;
         this.batch = batch;
         this.work = work;
+        kept = new long[room];
         this.usage = usage;
     }
 
     /** Empties it; in the thread, right before it runs. */
     void begin(Window window, long watchNs) {
+        keptCount = 0;
         times.clear();
         gaps.clear();
         lateTimes.clear();
@@ -117,6 +125,9 @@ public final class Sampler extends Padding {
         gaps.add(gap);
         lastNs = endNs;
         left--;
+        if (keptCount < kept.length) {
+            kept[keptCount++] = took;
+        }
         if (took > watchNs || gap > watchNs) {
             late(beginNs, took, gap);
         }
@@ -167,12 +178,20 @@ public final class Sampler extends Padding {
         return times.total();
     }
 
+    private String keptJson() {
+        if (kept.length == 0) {
+            return "";
+        }
+        String listed = LongStream.of(kept).limit(keptCount).mapToObj(Long::toString).collect(Collectors.joining(","));
+        return ",\"samples\":[" + listed + "]";
+    }
+
     String json(Placed.Found found, Pauses pauses) {
         return "{\"thread\":" + place + ",\"cpu\":" + found.cpu() + ",\"policy\":\"" + found.policy().name()
                 + "\",\"priority\":" + found.policy().priority() + ",\"allocated_bytes\":" + allocatedBytes
                 + ",\"looked\":" + looked + ",\"preempted\":" + preempted + ",\"migrated\":" + migrated
                 + ",\"waited\":" + waited + ",\"watch_ns\":" + watchNs + ",\"times\":" + times.json()
                 + ",\"gaps\":" + gaps.json() + ",\"late_times\":" + lateTimes.json(startNs, pauses)
-                + ",\"late_gaps\":" + lateGaps.json(startNs, pauses) + "}";
+                + ",\"late_gaps\":" + lateGaps.json(startNs, pauses) + keptJson() + "}";
     }
 }

@@ -1,0 +1,41 @@
+"""Whole numbers in numpy's own files (.npy): a header with type and shape, then the numbers."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadbeat.model.errors import DataError
+from deadbeat.store.files import atomic_write, read_bytes, storing
+
+
+def write_array(path: Path, numbers: NDArray[np.int64]) -> None:
+    """Writes it atomically.
+
+    Raises:
+        DeadbeatError: As `atomic_write`.
+    """
+    made = io.BytesIO()
+    np.save(made, numbers, allow_pickle=False)
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(path, made.getvalue())
+
+
+def read_array(path: Path, *, what: str, hint: str) -> NDArray[np.int64]:
+    """What `write_array` wrote.
+
+    Raises:
+        DataError: It cannot be read, or holds something else.
+    """
+    data = read_bytes(path, what=what, hint=hint)
+    try:
+        found = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, EOFError, OSError, SyntaxError, MemoryError) as error:
+        raise DataError(f"{what} {path} are damaged: {error!s:.80}", hint) from error
+    if not isinstance(found, np.ndarray) or found.dtype != np.int64 or found.ndim != 2:
+        raise DataError(f"{what} {path} are damaged: no table of whole numbers", hint)
+    return found

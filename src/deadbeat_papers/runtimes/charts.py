@@ -1,0 +1,186 @@
+"""The figures of the thesis: averages as it has them, and their distribution beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from attrs import frozen
+
+from deadbeat import (
+    Chart,
+    Curve,
+    LackingError,
+    Panel,
+    PrimitiveCell,
+    PrimitivesSummary,
+    ratio_interval,
+)
+from deadbeat_papers.runtimes.telling import cells_of, costs, grouped, means
+
+X = Callable[[PrimitiveCell], float]
+Values = Callable[[PrimitiveCell], Sequence[float]]
+
+
+def _series(cell: PrimitiveCell) -> tuple[str, str]:
+    return cell.case.runtime, cell.case.handler
+
+
+def _name(cell: PrimitiveCell, all_cells: Sequence[PrimitiveCell]) -> str:
+    handlers = {each.case.handler for each in all_cells}
+    handler = f", handler {cell.case.handler}" if len(handlers) > 1 else ""
+    return f"{cell.case.runtime}{handler}"
+
+
+def _averages(cells: Sequence[PrimitiveCell], x: X, values: Values) -> tuple[Curve, ...]:
+    """Geometric mean over repeats, with its interval."""
+    curves = []
+    for look, group in enumerate(grouped(cells, _series)):
+        known = [(cell, ratio_interval(values(cell), [1.0] * len(values(cell)))) for cell in group]
+        ends = [(r.low, r.high) if r else (values(c)[0], values(c)[0]) for c, r in known]
+        curves.append(
+            Curve(
+                label=_name(group[0], cells),
+                x=tuple(map(x, group)),
+                y=tuple((low * high) ** 0.5 for low, high in ends),
+                low=tuple(low for low, _ in ends),
+                high=tuple(high for _, high in ends),
+                look=look,
+                n=tuple(cell.samples for cell in group),
+            )
+        )
+    return tuple(curves)
+
+
+#: What stands beside an average.
+_BESIDE = (("median", 500_000), ("99.9 %", 999_000))
+
+
+def _quantiles(cells: Sequence[PrimitiveCell], x: X, share_ppm: int) -> tuple[Curve, ...]:
+    return tuple(
+        Curve(
+            label=_name(group[0], cells),
+            x=tuple(map(x, group)),
+            y=tuple(max(cell.quantile_ns(share_ppm), 0.1) for cell in group),
+            look=look,
+            n=tuple(cell.samples for cell in group),
+        )
+        for look, group in enumerate(grouped(cells, _series))
+    )
+
+
+def _caption(cells: Sequence[PrimitiveCell]) -> str:
+    samples = [cell.samples for cell in cells]
+    threads = sorted({cell.case.threads for cell in cells})
+    pairs = "pairs" if cells[0].case.test == "event" else "threads"
+    return (
+        f"{', '.join(map(str, threads))} {pairs}; {min(samples):,} to {max(samples):,} samples a"
+        f" point in {len(cells[0].repeats)} repeats. Bands: 95 % of the average over repeats."
+    )
+
+
+@frozen(kw_only=True)
+class _Axis:
+    """What lies on x."""
+
+    x: X
+    label: str
+    log: bool = False
+
+    def panel(self, title: str, curves: tuple[Curve, ...], unit: str = "ns") -> Panel:
+        return Panel(
+            title=title,
+            x_label=self.label,
+            y_label=unit,
+            curves=curves,
+            x_log=self.log,
+            y_log=True,
+        )
+
+    def beside(self, cells: Sequence[PrimitiveCell]) -> Iterator[Panel]:
+        """Of all samples of a cell."""
+        for title, share_ppm in _BESIDE:
+            yield self.panel(title, _quantiles(cells, self.x, share_ppm))
+
+
+def _chart(
+    number: int, test: str, what: str, axis: _Axis, first: Callable[..., Panel]
+) -> Callable[[PrimitivesSummary], Iterator[Chart]]:
+    """A figure whose first panel is that of the thesis; none where nothing was run."""
+
+    def charts(found: PrimitivesSummary) -> Iterator[Chart]:
+        try:
+            cells = cells_of(found, test)
+        except LackingError:
+            return
+        yield Chart(
+            name=f"thesis-fig{number}",
+            title=f"{what} (Figure {number} of the thesis)",
+            caption=_caption(cells),
+            panels=(first(cells), *axis.beside(cells)),
+        )
+
+    return charts
+
+
+def by_size(
+    number: int, test: str, what: str, *, per_byte: bool = False, x_log: bool = False
+) -> Callable[[PrimitivesSummary], Iterator[Chart]]:
+    """Averages over sizes, a line a runtime."""
+    axis = _Axis(x=lambda cell: cell.case.size / 1024, label="size, KB", log=x_log)
+    values, unit = (costs, "ns a byte") if per_byte else (means, "ns")
+    title = "average of a byte" if per_byte else "average"
+    return _chart(
+        number,
+        test,
+        what,
+        axis,
+        lambda cells: axis.panel(title, _averages(cells, axis.x, values), unit),
+    )
+
+
+def by_pairs(
+    number: int, values: Values, what: str
+) -> Callable[[PrimitivesSummary], Iterator[Chart]]:
+    """Averages or maxima over numbers of pairs, a line a runtime and priority of handlers."""
+    axis = _Axis(x=lambda cell: float(cell.case.threads), label="pairs of threads", log=True)
+    title = "average" if values is means else "maximum of a repeat"
+    return _chart(
+        number,
+        "event",
+        what,
+        axis,
+        lambda cells: axis.panel(title, _averages(cells, axis.x, values)),
+    )
+
+
+_THREADS = _Axis(x=lambda cell: 0.0, label="thread")
+
+
+def by_thread(found: PrimitivesSummary) -> Iterator[Chart]:
+    """Averages of each thread: the first half shares a cache, the second does not."""
+    try:
+        cells = cells_of(found, "lock", "both")
+    except LackingError:
+        return
+    curves = []
+    for look, cell in enumerate(cells):
+        threads = zip(*cell.thread_means_ns, strict=True)
+        ends = [ratio_interval(each, [1.0] * len(each)) for each in threads]
+        known = [(i + 1.0, end) for i, end in enumerate(ends) if end is not None]
+        curves.append(
+            Curve(
+                label=cell.case.runtime,
+                kind="errors",
+                x=tuple(place for place, _ in known),
+                y=tuple((low * high) ** 0.5 for _, (low, high) in known),
+                low=tuple(low for _, (low, _) in known),
+                high=tuple(high for _, (_, high) in known),
+                look=look,
+            )
+        )
+    yield Chart(
+        name="thesis-fig13",
+        title="Taking a spin lock (Figure 13 of the thesis)",
+        caption=f"{_caption(cells)} The first half of the threads shares a cache.",
+        panels=(_THREADS.panel("average of each thread", tuple(curves)),),
+    )

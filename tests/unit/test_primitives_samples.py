@@ -1,0 +1,164 @@
+"""Truth: section 4.1 of the thesis, and files written by hand in the shape that it describes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import deadbeat
+from deadbeat.cli.main import main
+from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
+from deadbeat.kinds.primitives.engine import SimulatedPrimitives, options_of
+from deadbeat.kinds.primitives.results import NONE, PrimitivesStore, columns_of
+from deadbeat.kinds.primitives.samples import export, merged, thread_files
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.specification import plain_of, read
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "rtsjmcbench"
+#: Three threads of up to three iterations, as arrays of a run.
+THREADS = [np.array(each, np.int64) for each in ([110, 120, 130], [95], [2_100_000_000, 100, 90])]
+
+
+def test_threads_merge_to_a_column_each_and_a_row_an_iteration() -> None:
+    assert merged(columns_of(THREADS)) == (GOLDEN / "merged.csv").read_text(encoding="utf-8")
+
+
+def test_each_thread_has_a_file_of_its_own() -> None:
+    assert [*thread_files(columns_of(THREADS))] == [
+        "110\n120\n130\n",
+        "95\n",
+        "2100000000\n100\n90\n",
+    ]
+
+
+def test_a_sample_that_is_not_there_is_no_sample() -> None:
+    assert columns_of(THREADS)[1:, 1].tolist() == [NONE, NONE]
+
+
+ENGINE = SimulatedPrimitives()
+
+
+def kept(path: Path, **asked: object) -> PrimitivesStore:
+    spec = read(PrimitivesSpec, {"tests": "copy", "keep": True, "samples": 7, "repeats": 1}, asked)
+    spec = resolved(spec, ENGINE.topology())
+    PrimitivesStore.create(path, plain_of(spec), ENGINE.describe())
+    store = PrimitivesStore.open(path)
+    for key in plan(spec, ENGINE.topology()):
+        store.keep(ENGINE.run(spec, key))
+    return store
+
+
+def test_samples_lie_beside_their_run_and_not_in_it(tmp_path: Path) -> None:
+    store = kept(tmp_path / "r", placements="all", sizes=64)
+    (key,) = store.committed()
+    samples = store.samples(key)
+    assert samples is not None
+    assert samples.shape == (7, 8)  # eight CPUs
+    assert "samples" not in store.run_path(key).read_text(encoding="utf-8")
+    run = store.load(key)
+    assert [thread.samples for thread in run.threads] == [None] * 8
+    # the same samples as those of the histogram
+    assert int(samples.sum()) == sum(thread.times.sum_ns for thread in run.threads)
+
+
+def test_of_a_pair_only_its_handler_has_a_column(tmp_path: Path) -> None:
+    store = kept(tmp_path / "r", tests="event:futex", placements="same", threads=3)
+    (key,) = store.committed()
+    samples = store.samples(key)
+    assert samples is not None
+    assert samples.shape == (7, 3)
+
+
+def test_export_names_files_after_their_run(tmp_path: Path) -> None:
+    store = kept(tmp_path / "r", placements="one", sizes=64)
+    (file,) = export(store, tmp_path / "data")
+    name = "copy..64.one.0.above.native.0001"
+    assert file.name == f"{name}.csv"
+    assert sorted(each.name for each in file.parent.iterdir()) == [
+        f"{name}.csv",
+        f"{name}.thread-1.txt",
+    ]
+    lines = file.read_text(encoding="utf-8").splitlines()
+    alone = (file.parent / f"{name}.thread-1.txt").read_text(encoding="utf-8").splitlines()
+    assert lines == ["Thread 1", *alone]
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"no array at all"])
+def test_damaged_samples_are_named(tmp_path: Path, content: bytes) -> None:
+    store = kept(tmp_path / "r", placements="one", sizes=64)
+    (key,) = store.committed()
+    path = store.path / "samples" / f"{key.text}.npy"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="damaged"):
+        store.samples(key)
+    np.save(path, np.array([0.5]))
+    with pytest.raises(DataError, match="no table of whole numbers"):
+        store.samples(key)
+
+
+def test_what_was_not_kept_is_not_exported(tmp_path: Path) -> None:
+    store = kept(tmp_path / "r", placements="one", sizes=64, keep=False)
+    with pytest.raises(UsageError, match="holds no single samples"):
+        export(store, tmp_path / "data")
+
+
+def test_kept_samples_are_as_many_as_memory_holds() -> None:
+    with pytest.raises(UsageError, match="of how many samples"):
+        read(PrimitivesSpec, {}, {"keep": True})
+    spec = read(PrimitivesSpec, {}, {"tests": "copy", "keep": True, "samples": 10**8})
+    found, refused = cases(spec, ENGINE.topology())
+    assert not found
+    assert all("would be kept: give fewer --samples" in why for why in refused.values())
+
+
+def test_a_runtime_is_told_to_keep_them() -> None:
+    spec = read(PrimitivesSpec, {}, {"tests": "copy", "keep": True, "samples": 7})
+    key = PrimitiveKey(cases(spec, ENGINE.topology())[0][0], 1)
+    options = options_of(spec, key, ENGINE.topology())
+    assert (options["--keep"], options["--count"]) == ("1", "7")
+
+
+def shell(*words: object) -> int:
+    return main([*map(str, words)])
+
+
+def test_the_thesis_own_arguments_become_its_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the file says ./datadir
+    words = ("--args", GOLDEN / "args.xml", "--runtimes", "native", "--simulated", "--repeats", 2)
+    assert shell("primitives", *words, "--runs", "runs") == 0
+    assert "alloc_pool:own of native" in capsys.readouterr().err
+    name = "alloc_pool.own.8.all.10.above.native.0002"
+    lines = (tmp_path / "datadir" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == ",".join(f"Thread {number}" for number in range(1, 11))
+    assert len(lines) == 1 + 500  # the made-up machine takes 500 at most
+    assert len({*(tmp_path / "datadir").glob(f"{name}.thread-*.txt")}) == 10
+    found = deadbeat.open("runs/primitives")
+    spec = found.summary.spec
+    assert (spec.policy, spec.priority, spec.samples, spec.work) == ("rr", 30, 10_000, 1000)
+    # and later, from what is stored
+    assert shell("report", "primitives", "--no-figures", "--datadir", "again", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["results"]["done"] == 2
+    again = (tmp_path / "again" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    assert again == lines
+
+
+def test_options_override_the_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("--args", GOLDEN / "args.xml", "--runtimes", "native", "--simulated", "--repeats", 1)
+    assert shell("primitives", *words, "--policy", "fifo", "--datadir", "mine") == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", "runs"}
+    assert deadbeat.open("runs/primitives").summary.spec.policy == "fifo"
+
+
+@pytest.mark.parametrize("other", ["--campaign", "--preset"])
+def test_arguments_come_alone(other: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--args", GOLDEN / "args.xml", other, "thesis-fig7")
+    assert shell("primitives", *words) == 2
+    assert f"--args and {other} exclude each other" in capsys.readouterr().err
