@@ -416,7 +416,7 @@ def test_alloc_is_timed_with_each_allocator_and_nothing_else_is() -> None:
 
 def test_a_switch_has_one_cpu_and_a_line_has_two() -> None:
     wanted, _ = cases(asked(tests="switch,line:cas"), TWO)
-    assert [case.text for case in wanted] == ["switch-same", "line-cas-each"]
+    assert [case.text for case in wanted] == ["switch-same", "line-cas-cache", "line-cas-each"]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", written(version=2), written(threads=[{}])])

@@ -24,6 +24,8 @@ MEMORY_LIMIT = 2**32
 THREAD_BYTES = 5 * 2**18
 #: Samples of a run that are kept one by one: a hundred megabytes of text on their way.
 KEPT_LIMIT = 2**24
+#: Ways of a line whose samples are round trips.
+ROUND_TRIPS = ("cas", "readwrite")
 #: Priority of an event's handler beside its firer's, unless it is asked for another.
 ABOVE = "above"
 
@@ -109,7 +111,8 @@ def where(case: PrimitiveCase, part: str = "") -> str:
         place += ", both kinds at once"
     many = count_of(case.threads, "pair" if pairs else "thread") if case.threads else ""
     equal = "handler no higher" if case.handler != ABOVE else ""
-    return ", ".join(filter(None, [many, place, equal]))
+    back = "there and back" if case.test == "line" and case.variant in ROUND_TRIPS else ""
+    return ", ".join(filter(None, [many, place, equal, back]))
 
 
 @frozen(order=True)

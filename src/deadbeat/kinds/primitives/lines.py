@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from deadbeat.kinds.primitives.cases import ROUND_TRIPS
 from deadbeat.kinds.primitives.topology import PAIRS, Topology
 from deadbeat.model.finding import Finding
 from deadbeat.report.charts import SHOWN, Chart, Heat, HeatCell, Panel
@@ -17,8 +18,6 @@ from deadbeat.report.document import Column
 if TYPE_CHECKING:
     from deadbeat.kinds.primitives.results import PrimitiveRun, PrimitivesSummary, ThreadRun
 
-#: Samples of these are round trips.
-ROUND_TRIPS = ("cas", "readwrite")
 PROTOCOLS = {
     "cas": "both compare and swap one word; half of a round trip",
     "readwrite": "each writes a line of its own and reads the other's; half of a round trip",
