@@ -121,6 +121,12 @@ class MemoryFacts:
     locked_bytes: int
     faults: int
 
+    @property
+    def words(self) -> str:
+        """What of it cannot be locked belongs to the kernel, or to files that others map."""
+        locked = f"{self.locked_bytes >> 20} locked" if self.locked else "not locked"
+        return f"memory: {self.resident_bytes >> 20} MiB, {locked}, {self.faults} page faults"
+
 
 @frozen(kw_only=True)
 class RuntimeFacts:
@@ -138,6 +144,18 @@ class RuntimeFacts:
     calls: str = ""
     threads: tuple[tuple[str, int, int], ...] = ()
     memory: MemoryFacts | None = None
+
+    @property
+    def words(self) -> str:
+        """All of it in one line."""
+        threads = ", ".join(f"{n} {word} {p or ''}".strip() for word, p, n in self.threads)
+        parts = [
+            f"{self.name} {self.version}",
+            *filter(None, (self.gc, self.calls, self.flags)),
+            *([f"threads: {threads}"] if threads else []),
+            *([self.memory.words] if self.memory else []),
+        ]
+        return "; ".join(parts)
 
 
 @frozen(kw_only=True)
@@ -281,6 +299,7 @@ class PrimitiveCell:
         faults: Page faults of all threads while it was measured. ``first_faults``: Before.
         fairness: Jain's index of threads' samples, where they want one thing; of the worst repeat.
             1: all had as many, 1/n: one of n had all. ``most_share``: most by fewest.
+        allocated_bytes: By all threads, on a heap.
     """
 
     case: PrimitiveCase
@@ -300,6 +319,7 @@ class PrimitiveCell:
     worst: LateSample | None
     fairness: float | None = None
     most_share: float | None = None
+    allocated_bytes: int | None = None
     faults: int | None = None
     first_faults: int | None = None
     part: str = ""
@@ -357,6 +377,7 @@ class PrimitivesSummary:
     sample_cost_ps: int
     resolution_ns: int
     lines: tuple[Line, ...] = ()
+    runtimes: tuple[tuple[str, str], ...] = ()
 
     @property
     def preset(self) -> PrimitivesPreset | None:
@@ -407,7 +428,14 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
         sample_cost_ps=max((run.sample_cost_ps for run in runs), default=0),
         resolution_ns=max((run.resolution_ns for run in runs), default=0),
         lines=lines,
+        runtimes=_runtimes(runs),
     )
+
+
+def _runtimes(runs: list[PrimitiveRun]) -> tuple[tuple[str, str], ...]:
+    """What each said of itself, and how its threads and its memory were, of its last run."""
+    said = {run.key.case.runtime: run.runtime for run in runs if run.runtime}
+    return tuple((name, each.words) for name, each in sorted(said.items()))
 
 
 def mean_of(times: Histogram) -> float:
@@ -478,6 +506,7 @@ def cell_of(case: PrimitiveCase, group: list[PrimitiveRun], part: str = "") -> P
     counts = [[thread.times.total for thread in run.threads] for run in group]
     contends = case.primitive.contends and max(map(len, counts)) > 1
     late = [sample for thread in threads for sample in thread.late_times]
+    allocated = [each.allocated_bytes for each in threads if each.allocated_bytes is not None]
     return PrimitiveCell(
         case=case,
         part=part,
@@ -501,6 +530,7 @@ def cell_of(case: PrimitiveCase, group: list[PrimitiveRun], part: str = "") -> P
         worst=max(late, key=lambda sample: sample.value_ns, default=None),
         fairness=min(map(_fairness, counts)) if contends else None,
         most_share=max(max(each) / max(min(each), 1) for each in counts) if contends else None,
+        allocated_bytes=sum(allocated) if allocated else None,
         faults=_total(n for each in threads for n in (each.minor_faults, each.major_faults)),
         first_faults=_total(each.first_faults for each in threads),
     )
