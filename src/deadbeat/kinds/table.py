@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.model.platform import Platform
+from deadbeat.model.specification import plain_of
 from deadbeat.report.document import Column, Document, csv_of
 from deadbeat.report.html import write_result
 from deadbeat.report.paper import Words
@@ -19,6 +20,40 @@ from deadbeat.store.runfolder import RunFolder
 
 S = TypeVar("S", bound=RunFolder[Any, Any])
 F = TypeVar("F")
+
+
+def begun_store(
+    folders: RunFolders[S],
+    asked: Begin,
+    spec: Any,
+    platform: Platform,
+    planned: Sequence[Any],
+    *,
+    seconds_each: float | None,
+    details: str = "",
+) -> S:
+    """Makes the folder of ``spec``, or finds the one to continue, and says what will happen.
+
+    Args:
+        seconds_each: What a run of ``planned`` takes; None: nobody knows.
+    """
+    again = asked.retry_invalid
+    place = folders.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
+    store = folders.store.open(place.path) if place.resumed else None
+    left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
+    known = seconds_each is not None and not asked.simulated
+    asked.announce(
+        place,
+        total=len(planned),
+        left=left,
+        made_up=asked.simulated,
+        seconds=left * (seconds_each or 0.0) if known else None,
+        details=details,
+    )
+    if store is None:
+        folders.store.create(place.path, plain_of(spec), platform)
+        store = folders.store.open(place.path)
+    return store
 
 
 @frozen(kw_only=True)

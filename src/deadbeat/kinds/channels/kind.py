@@ -9,15 +9,11 @@ from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.channels.document import COLUMNS, answer, document, rows, summary_dict
 from deadbeat.kinds.channels.engine import ChannelEngine, HardwareChannels, SimulatedChannels
 from deadbeat.kinds.channels.machine import machine_of
-from deadbeat.kinds.channels.results import (
-    FOLDERS,
-    InterfereStore,
-    summarise,
-)
+from deadbeat.kinds.channels.results import FOLDERS, summarise
 from deadbeat.kinds.channels.runner import OVERHEAD_S, InterfereExperiment
 from deadbeat.kinds.channels.spec import QUICK, InterfereSpec, plan, resolved
-from deadbeat.kinds.table import TableKind
-from deadbeat.model.specification import plain_of, read
+from deadbeat.kinds.table import TableKind, begun_store
+from deadbeat.model.specification import read
 from deadbeat.targets.opening import open_target
 
 
@@ -35,26 +31,20 @@ def begin(asked: Begin) -> Begun:
     base = QUICK if asked.given.get("quick") else {}
     wanted = read(InterfereSpec, base, asked.written, typed, names=asked.names)
     engine = _engine(asked)
-    platform, again = engine.describe(), asked.retry_invalid
-    cpus = engine.cpus()
+    platform, cpus, works = engine.describe(), engine.cpus(), len(wanted.works)
     spec = resolved(wanted, cpus, machine_of(platform, (wanted.cpus or cpus)[0]))
-    place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
     planned = plan(spec)
-    store = InterfereStore.open(place.path) if place.resumed else None
-    left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
-    works = len(spec.works)
-    asked.announce(
-        place,
-        total=len(planned),
-        left=left,
-        made_up=asked.simulated,
-        seconds=None if asked.simulated else left * (spec.seconds + OVERHEAD_S),
+    store = begun_store(
+        FOLDERS,
+        asked,
+        spec,
+        platform,
+        planned,
+        seconds_each=spec.seconds + OVERHEAD_S,
         details=f"{works} victims beside {works} aggressors",
     )
-    if store is None:
-        InterfereStore.create(place.path, plain_of(spec), platform)
-        store = InterfereStore.open(place.path)
-    return Begun(experiment=InterfereExperiment(spec, engine, store, planned, retry=again))
+    retry = asked.retry_invalid
+    return Begun(experiment=InterfereExperiment(spec, engine, store, planned, retry=retry))
 
 
 KIND = TableKind(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -26,9 +27,9 @@ from deadbeat.kinds.primitives.runtimes import jvm_words
 from deadbeat.kinds.primitives.samples import export
 from deadbeat.kinds.primitives.so_far import PrimitivesSoFar
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.kinds.table import TableKind
+from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.errors import UsageError
-from deadbeat.model.specification import plain_of, read
+from deadbeat.model.specification import read
 from deadbeat.model.words import count_of
 from deadbeat.targets.opening import open_target
 
@@ -75,6 +76,14 @@ def _probed(asked: Begin, engine: PrimitiveEngine, wanted: PrimitivesSpec) -> Pr
     return engine.probed(evolve(wanted, runtimes=(NATIVE, *jvms)))
 
 
+def _refused(reasons: Mapping[str, str]) -> Iterator[str]:
+    """A line for each reason."""
+    for why in dict.fromkeys(reasons.values()):
+        first, *more = (name for name, reason in reasons.items() if reason == why)
+        who = f"{first} and {count_of(len(more), 'other')} are" if more else f"{first} is"
+        yield f"{who} not run: {why}"
+
+
 def begin(asked: Begin) -> Begun:
     """Makes the folder of timed primitives, or finds the one to continue."""
     wanted = _wanted(asked)
@@ -83,27 +92,14 @@ def begin(asked: Begin) -> Begun:
     allocators = engine.allocators(wanted.allocators)
     topology = engine.topology()
     spec = resolved(evolve(runnable, allocators=allocators), topology)
-    platform, again = engine.describe(), asked.retry_invalid
-    place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
     planned = plan(spec, topology)
-    store = PrimitivesStore.open(place.path) if place.resumed else None
-    left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
     if not (wanted.allocators or asked.simulated) and (words := _not_used(spec, planned)):
         asked.say(words)
-    for name, why in cases(spec, topology)[1].items():
-        asked.say(f"{name} is not run: {why}")
-    experiment_seconds = left * mean_seconds(spec, planned)
-    asked.announce(
-        place,
-        total=len(planned),
-        left=left,
-        made_up=asked.simulated,
-        seconds=None if asked.simulated else experiment_seconds,
-    )
-    if store is None:
-        PrimitivesStore.create(place.path, plain_of(spec), platform)
-        store = PrimitivesStore.open(place.path)
-    experiment = PrimitivesExperiment(spec, engine, store, planned, retry=again)
+    for line in _refused(cases(spec, topology)[1]):
+        asked.say(line)
+    each_s = mean_seconds(spec, planned)
+    store = begun_store(FOLDERS, asked, spec, engine.describe(), planned, seconds_each=each_s)
+    experiment = PrimitivesExperiment(spec, engine, store, planned, retry=asked.retry_invalid)
     folder = asked.given.get("datadir")
 
     def report(figures: bool) -> Shown:

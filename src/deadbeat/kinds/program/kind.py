@@ -22,7 +22,6 @@ from deadbeat.kinds.program.document import (
 )
 from deadbeat.kinds.program.results import (
     FOLDERS,
-    ProgramStore,
     ProgramSummary,
     plan,
     summarise,
@@ -30,11 +29,11 @@ from deadbeat.kinds.program.results import (
 from deadbeat.kinds.program.runner import ProgramExperiment
 from deadbeat.kinds.program.so_far import ProgramSoFar
 from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.table import TableKind
+from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.platform import Platform
-from deadbeat.model.specification import plain_of, read
+from deadbeat.model.specification import read
 from deadbeat.settings.tune import with_tuning
 from deadbeat.targets.base import LOCAL
 from deadbeat.targets.guarded import found
@@ -54,23 +53,13 @@ def begin(asked: Begin) -> Begun:
     if "name" not in {*asked.written, *asked.typed}:
         spec = evolve(spec, name=_named(spec.command))
     platform = example_platform() if asked.simulated else _here()
-    again = asked.retry_invalid
-    place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
     runs = plan(spec)
-    store = ProgramStore.open(place.path) if place.resumed else None
-    left = len(store.lacking(runs, retry_invalid=again)) if store else len(runs)
-    asked.announce(
-        place,
-        total=len(runs),
-        left=left,
-        made_up=asked.simulated,
-        seconds=left * spec.duration if spec.duration else None,
-        details="" if spec.duration else "each until the program ends",
+    details = "" if spec.duration else "each until the program ends"
+    store = begun_store(
+        FOLDERS, asked, spec, platform, runs, seconds_each=spec.duration, details=details
     )
-    if store is None:
-        ProgramStore.create(place.path, plain_of(spec), platform)
-        store = ProgramStore.open(place.path)
-    experiment = ProgramExperiment(spec, store, runs, simulated=asked.simulated, retry=again)
+    retry = asked.retry_invalid
+    experiment = ProgramExperiment(spec, store, runs, simulated=asked.simulated, retry=retry)
     return Begun(experiment=experiment, so_far=ProgramSoFar(store))
 
 
