@@ -72,7 +72,7 @@ class Bench:
 def sample_cost(bench: Bench, jdk: Jdk) -> None:
     """In many processes; each is the fastest of many turns within one."""
     key = PrimitiveKey(PrimitiveCase("clock", "", 0, "one", f"jvm:{jdk.feature}:G1"), 1)
-    runs = [bench.engine.run(evolve(bench.spec, seconds=0.02), key) for _ in range(8)]
+    runs = [bench.engine.run(evolve(bench.spec, duration=0.02), key) for _ in range(8)]
     costs = [run.sample_cost_ps / 1000 for run in runs]
     name = f"cost of a sample above a bare loop with two clock reads, Java {jdk.version}"
     report(name, "<= 60 ns", max(costs), "ns", {"least": min(costs)})
@@ -125,7 +125,7 @@ def ours(bench: Bench, jdk: Jdk) -> tuple[float, float]:
     """Median and 99 %, ns, of the same copy at the same rate."""
     key = PrimitiveKey(PrimitiveCase("pace", "", BYTES, "one", f"jvm:{jdk.feature}:G1"), 1)
     spec = evolve(
-        bench.spec, period=PERIOD_NS, samples=SAMPLES, seconds=1.5 * SAMPLES * PERIOD_NS / 1e9
+        bench.spec, period=PERIOD_NS, samples=SAMPLES, duration=1.5 * SAMPLES * PERIOD_NS / 1e9
     )
     (thread,) = bench.engine.run(spec, key).threads
     return thread.times.quantile(500_000) or 0, thread.times.quantile(990_000) or 0

@@ -50,7 +50,7 @@ def here(runs: Path) -> None:
     works = [*COMPUTING, *OBJECTS, *(f"{each}@shared" for each in OBJECTS)]
     names = sorted({each.partition(":")[0] for each in (*COMPUTING, *OBJECTS)})
     deadbeat.ask(
-        "interfere", name="matrix", runs=runs, works=",".join(works), seconds=15, repeats=6
+        "interfere", name="matrix", runs=runs, works=",".join(works), duration=15, repeats=6
     )
     deadbeat.ask("stress", name="sets", runs=runs, fragments=",".join(names), **SETS)
     seconds = perf_counter() - began

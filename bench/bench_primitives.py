@@ -144,7 +144,7 @@ def mean_ns(times: Histogram) -> float:
 def sample_cost(target: LocalTarget) -> None:
     """In many processes; each is the fastest of many turns within one."""
     engine = HardwarePrimitives(target, lock_wait=LOCK_WAIT)
-    spec = evolve(resolved(read(PrimitivesSpec, {}, {}), engine.topology()), seconds=0.02)
+    spec = evolve(resolved(read(PrimitivesSpec, {}, {}), engine.topology()), duration=0.02)
     key = PrimitiveKey(PrimitiveCase("clock", "", 0, "one"), 1)
     costs = [engine.run(spec, key).sample_cost_ps / 1000 for _ in range(10)]
     name = "cost of a sample above a bare loop with two clock reads"

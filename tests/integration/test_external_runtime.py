@@ -35,7 +35,7 @@ def engine() -> Iterator[ForeignPrimitives]:
 
 
 def spec_of(engine: ForeignPrimitives, command: object) -> PrimitivesSpec:
-    asked = {"external": f"py={command}", "seconds": "0.02", "sizes": "1K", "tests": "copy"}
+    asked = {"external": f"py={command}", "duration": "0.02", "sizes": "1K", "tests": "copy"}
     found = engine.probed(read(PrimitivesSpec, {}, asked | {"runtimes": "external:py"}))
     return resolved(found, engine.topology())
 
@@ -88,7 +88,7 @@ def test_a_command_that_does_not_keep_to_it_is_told(
 ) -> None:
     # a result of the run before is none of this one
     good = spec_of(engine, EXAMPLE)
-    engine.run(evolve(good, seconds=0.01), PrimitiveKey(CASE, 1))
+    engine.run(evolve(good, duration=0.01), PrimitiveKey(CASE, 1))
     spec = spec_of(engine, script(tmp_path, body))
     with pytest.raises(error, match=said):
         engine.run(spec, PrimitiveKey(CASE, 2))

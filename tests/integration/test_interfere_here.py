@@ -30,7 +30,7 @@ WORKS = (
 def measured(works: str, policy: str = "fifo") -> tuple[InterfereSpec, InterfereRun]:
     with closing(LocalTarget()) as target:
         engine = HardwareChannels(target, lock_wait=LOCK_WAIT)
-        asked = read(InterfereSpec, {}, {"works": works, "seconds": "1", "policy": policy})
+        asked = read(InterfereSpec, {}, {"works": works, "duration": "1", "policy": policy})
         cpus = engine.cpus()
         spec = resolved(asked, cpus, machine_of(engine.describe(), cpus[0]))
         return spec, engine.run(spec, InterfereKey(1, spec.aggressors[0]))

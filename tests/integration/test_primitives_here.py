@@ -31,7 +31,7 @@ pytestmark = pytest.mark.hardware
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
 with closing(LocalTarget()) as local:
     MACHINE = topology_of(HardwarePrimitives(local).describe())
-ASKED = read(PrimitivesSpec, {}, {"seconds": "0.02", "sizes": "64,10K"})
+ASKED = read(PrimitivesSpec, {}, {"duration": "0.02", "sizes": "64,10K"})
 SPEC = resolved(ASKED, MACHINE)
 
 
@@ -75,7 +75,7 @@ def test_pairs_go_round_with_the_priorities_that_were_asked_for(
     engine: HardwarePrimitives, policy: str, threads: int, handler: str
 ) -> None:
     case = PrimitiveCase("event", "futex", 0, "same", threads=threads, handler=handler)
-    found = run(engine, case, policy=policy, seconds=0.1)
+    found = run(engine, case, policy=policy, duration=0.1)
     cpus = placed(case, SPEC, MACHINE)
     assert [thread.thread for thread in found.threads] == [*range(1, len(cpus), 2)]
     for thread in found.threads:
@@ -88,10 +88,10 @@ def test_pairs_go_round_with_the_priorities_that_were_asked_for(
 def test_a_number_of_samples_ends_a_run_before_its_time(engine: HardwarePrimitives) -> None:
     # more threads than CPUs under FIFO: one after the other has all of its own
     case = PrimitiveCase("copy", "", 64, "all", threads=3 * len(CPUS))
-    found = run(engine, case, samples=1000, seconds=20.0)
+    found = run(engine, case, samples=1000, duration=20.0)
     assert [thread.times.total for thread in found.threads] == [1000] * len(found.threads)
     assert found.measured_ns < 20 * 10**9
-    fired = run(engine, PrimitiveCase("event", "pipe", 0, "same"), samples=50, seconds=20.0)
+    fired = run(engine, PrimitiveCase("event", "pipe", 0, "same"), samples=50, duration=20.0)
     assert [thread.times.total for thread in fired.threads] == [50]
 
 
@@ -101,7 +101,7 @@ def test_two_groups_have_a_lock_each_at_the_same_time(
     engine: HardwarePrimitives, variant: str
 ) -> None:
     groups, case = (CPUS[:1], CPUS[1:2]), PrimitiveCase("lock", variant, 0, "both", threads=4)
-    found = run(engine, case, groups=groups, policy="other", seconds=0.1)
+    found = run(engine, case, groups=groups, policy="other", duration=0.1)
     assert [thread.cpu for thread in found.threads] == [CPUS[0]] * 2 + [CPUS[1]] * 2
     for thread in found.threads:
         # whoever had it before is of the same half; every acquisition is in one row of the matrix
@@ -109,7 +109,7 @@ def test_two_groups_have_a_lock_each_at_the_same_time(
         assert not any(thread.after[other])
         assert sum(thread.after) == thread.times.total
         assert 0 < thread.longest_row <= thread.times.total
-    run(engine, case, groups=groups, samples=100, seconds=20.0)
+    run(engine, case, groups=groups, samples=100, duration=20.0)
 
 
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
@@ -131,7 +131,7 @@ def test_a_thread_that_has_no_turn_is_told(engine: HardwarePrimitives) -> None:
     found = run(engine, pairs)
     assert len(found.threads) == len(CPUS)
     assert [each.id for each in found.problems] == ["no-turn"]
-    counted = run(engine, evolve(pairs, threads=128), samples=100, seconds=20.0)
+    counted = run(engine, evolve(pairs, threads=128), samples=100, duration=20.0)
     assert [thread.times.total for thread in counted.threads] == [100] * 128
 
 

@@ -48,7 +48,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "histogram-buckets.csv"
 
 
 def spec_of(runtime: str) -> PrimitivesSpec:
-    given = {"seconds": "0.05", "sizes": "10K", "runtimes": runtime}
+    given = {"duration": "0.05", "sizes": "10K", "runtimes": runtime}
     return resolved(read(PrimitivesSpec, {}, given), MACHINE)
 
 
@@ -154,7 +154,7 @@ def test_a_run_ends_with_its_count(engine: ForeignPrimitives) -> None:
 
 def test_a_paced_event_counts_from_its_release(engine: ForeignPrimitives) -> None:
     case = PrimitiveCase("event", "park", 0, "same", NEWEST)
-    spec = evolve(spec_of(NEWEST), period=10**6, seconds=0.1)
+    spec = evolve(spec_of(NEWEST), period=10**6, duration=0.1)
     (handler,) = engine.run(spec, PrimitiveKey(case, 1)).threads
     # as many releases as the window has, less those that it ends before
     assert 0 < handler.times.total <= 100
@@ -165,7 +165,7 @@ def test_a_paced_event_counts_from_its_release(engine: ForeignPrimitives) -> Non
 
 def test_a_pause_of_the_collector_is_named(engine: ForeignPrimitives) -> None:
     case = PrimitiveCase("alloc", "heap", 10240, "one", NEWEST)
-    run = engine.run(evolve(spec_of(NEWEST), seconds=0.3), PrimitiveKey(case, 1))
+    run = engine.run(evolve(spec_of(NEWEST), duration=0.3), PrimitiveKey(case, 1))
     assert "GC pause" in {late.cause for late in run.threads[0].late_times}
 
 
@@ -218,7 +218,7 @@ def await_that(condition: Callable[[], bool]) -> None:
 
 def test_a_jvm_ends_with_a_deadbeat_that_is_killed(tmp_path: Path) -> None:
     words = ["primitives", "--runtimes", "jvm", "--tests", "clock", "--placements", "one"]
-    command = [sys.executable, "-m", "deadbeat", *words, "--seconds", "50"]
+    command = [sys.executable, "-m", "deadbeat", *words, "--duration", "50"]
     started = subprocess.Popen(
         [*command, "--runs", str(tmp_path / "runs")],
         env={**os.environ, "TMPDIR": str(tmp_path)},

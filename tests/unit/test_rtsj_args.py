@@ -55,7 +55,7 @@ def test_the_file_of_the_thesis_is_read_as_it_is() -> None:
         "work": 1000,
         "handlers": ["equal"],
         "allocators": ["libc"],
-        "seconds": 10,
+        "duration": 10,
         "keep": True,
         "sizes": [8],
     }

@@ -39,7 +39,7 @@ OPTIONS = {
     ),
     "Real-time work": "interval round period deadline limits | work batch",
     "Length": (
-        "duration seconds samples repeats remedy-repeats precision time-budget warmup fresh retry"
+        "duration samples repeats remedy-repeats precision time-budget warmup fresh retry"
         " | precision-metric sets-min sets-max sets-mean miss-share search-from search-to steps"
     ),
     "Machine": (

@@ -15,7 +15,7 @@ _SOURCE = (
 _HERE = "Here each runtime stands for itself; external:NAME is a real-time JVM of yours."
 _THREADS = "16 threads under SCHED_FIFO 30, round robin over all CPUs"
 #: Runs end with their count; these are for what would not.
-_LAYER: Mapping[str, object] = {"seconds": 3, "allocators": "libc"}
+_LAYER: Mapping[str, object] = {"duration": 3, "allocators": "libc"}
 _KILOBYTES = ",".join(f"{size}K" for size in range(1, 11))
 
 _ALLOC: Mapping[str, object] = {

@@ -76,11 +76,11 @@ class HardwareChannels(ChannelEngine):
         options = {
             "--cpus": ",".join(map(str, beside)),
             "--entries": self._executor.put_text("works", works),
-            "--seconds-ns": str(round(spec.seconds * 1e9)),
+            "--seconds-ns": str(round(spec.duration * 1e9)),
             "--seed": str(spec.seed * 9973 + key.repeat),
             "--out": out,
         }
-        timeout = 2 * spec.seconds + _PATIENCE_S
+        timeout = 2 * spec.duration + _PATIENCE_S
         for line in self._executor.converse("interfere", spec.policy, options, timeout=timeout):
             if not line.startswith("done "):
                 raise RunError(f"unexpected words of the program: {line[:80]}")

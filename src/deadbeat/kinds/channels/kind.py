@@ -40,7 +40,7 @@ def begin(asked: Begin) -> Begun:
         spec,
         platform,
         planned,
-        seconds_each=spec.seconds + OVERHEAD_S,
+        seconds_each=spec.duration + OVERHEAD_S,
         details=f"{works} victims beside {works} aggressors",
     )
     retry = asked.retry_invalid

@@ -30,7 +30,7 @@ class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
         self._spec, self._engine = spec, engine
 
     def seconds(self, runs: int) -> float:
-        return runs * (self._spec.seconds + OVERHEAD_S)
+        return runs * (self._spec.duration + OVERHEAD_S)
 
     def measure(self, tell: Watcher) -> Generator[InterfereRun | Lost[InterfereKey]]:
         for key in self.lacking:

@@ -219,8 +219,8 @@ class InterfereSpec:
         "Scheduling policy; other needs no permission and marks every result.",
         default="fifo",
     )
-    seconds: float = keyed(
-        rules.Seconds("1", "3600"), "--seconds S", "Length of a run.", default=30.0
+    duration: float = keyed(
+        rules.Seconds("1", "3600"), "--duration TIME", "Length of a run.", default=30.0
     )
     repeats: int = keyed(
         rules.Whole(2, 9999),
@@ -234,7 +234,7 @@ class InterfereSpec:
 
 
 #: What --quick changes: a minute.
-QUICK = {"name": "interfere-quick", "seconds": 10.0, "repeats": 5}
+QUICK = {"name": "interfere-quick", "duration": 10.0, "repeats": 5}
 
 
 def resolved(

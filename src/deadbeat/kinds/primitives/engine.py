@@ -111,7 +111,7 @@ class HardwarePrimitives(PrimitiveEngine):
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         started = datetime.now(UTC).isoformat()
         out = f"{self._target.folder}/primitive"
-        timeout = max(spec.seconds, 10 * _MATRIX_S) + _PATIENCE_S
+        timeout = max(spec.duration, 10 * _MATRIX_S) + _PATIENCE_S
         options = options_of(spec, key, self.topology()) | {"--out": out}
         extra = link_words(self._toolchain, allocator_of(key.case))
         talk = self._executor.converse(
@@ -128,7 +128,7 @@ class HardwarePrimitives(PrimitiveEngine):
 def pair_seconds(spec: PrimitivesSpec, topology: Topology) -> float:
     """Of every pair of a matrix, so that all together take no longer than a few seconds."""
     pairs = len(layout(spec, topology).pairs("each"))
-    return max(min(spec.seconds, _MATRIX_S / pairs), _PAIR_S)
+    return max(min(spec.duration, _MATRIX_S / pairs), _PAIR_S)
 
 
 def allocator_of(case: PrimitiveCase) -> str:
@@ -171,7 +171,7 @@ def options_of(spec: PrimitivesSpec, key: PrimitiveKey, topology: Topology) -> d
         "--second-priority": str(second if real_time else 0),
         "--batch": str(spec.batch if primitive.batches else 1),
         "--period-ns": str(spec.period or 0),
-        "--seconds-ns": str(round(spec.seconds * 1e9)),
+        "--seconds-ns": str(round(spec.duration * 1e9)),
     }
     if case.placement == "each":
         pairs, seconds = options["--cpus"], pair_seconds(spec, topology)
@@ -352,7 +352,7 @@ class SimulatedPrimitives(PrimitiveEngine):
             clock_cost_ps=25_000,
             sample_cost_ps=9_000,
             resolution_ns=20,
-            measured_ns=round(spec.seconds * 1e9),
+            measured_ns=round(spec.duration * 1e9),
             threads=tuple(
                 ThreadRun(
                     thread=thread,

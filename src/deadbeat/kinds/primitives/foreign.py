@@ -87,7 +87,7 @@ class ForeignPrimitives(PrimitiveEngine):
             fifo = jvm.priority_of(runtime, spec)
         argv += tuple(word for pair in options.items() for word in pair)
         self.target.run(("rm", "-f", out))  # what an earlier run wrote is not this one's
-        said, completed = self._guarded(argv, fifo, bound_s=spec.seconds + _PATIENCE_S)
+        said, completed = self._guarded(argv, fifo, bound_s=spec.duration + _PATIENCE_S)
         if said.startswith("error "):
             raise _refused(said.removeprefix("error primitive "), key)
         if failure := failure_of(completed, argv[0]):

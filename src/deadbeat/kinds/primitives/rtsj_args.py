@@ -213,7 +213,7 @@ class RtsjArguments:
             "work": values["instr_load"],
             "handlers": ["equal"],
             "allocators": [LIBC],
-            "seconds": _SECONDS,
+            "duration": _SECONDS,
             "keep": True,
         }
         size = values.get("allocsize")

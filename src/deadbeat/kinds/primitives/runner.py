@@ -20,7 +20,7 @@ def mean_seconds(spec: PrimitivesSpec, planned: Sequence[PrimitiveKey]) -> float
     """Of a run."""
     jvms = sum(not is_native(key.case.runtime) for key in planned)
     more = _OVERHEAD_S + (_JVM_OVERHEAD_S - _OVERHEAD_S) * jvms / max(len(planned), 1)
-    return spec.seconds + more
+    return spec.duration + more
 
 
 class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):

@@ -284,8 +284,8 @@ class PrimitivesSpec:
         "Operations between two readings of the clock, for what it cannot resolve.",
         default=1,
     )
-    seconds: float = keyed(
-        rules.Seconds("0.01", "60"), "--seconds S", "Length of a run, at most.", default=0.2
+    duration: float = keyed(
+        rules.Seconds("0.01", "60"), "--duration TIME", "Length of a run, at most.", default=0.2
     )
     repeats: int = keyed(
         rules.Whole(1, 9999), "--repeats N", "Times each is run, as a new process.", default=3
