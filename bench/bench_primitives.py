@@ -25,6 +25,7 @@ from common import report
 from deadbeat.build.cargo import call_cargo
 from deadbeat.build.native import cache_root
 from deadbeat.build.toolchain import OPTIMISED
+from deadbeat.executors.foreign import guarded, put_runtime
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, resolved
@@ -105,6 +106,7 @@ class Ours:
 
     target: LocalTarget
     executor: HardwareExecutor
+    guard: str
 
     def times(
         self, primitive: str, seconds: float, cpus: Sequence[int] = (CPU,), **more: object
@@ -125,17 +127,18 @@ class Ours:
         (times,) = (from_counts(each["times"]) for each in threads if each["times"]["counts"])
         return times
 
+    def peer(
+        self, words: Sequence[object], cpus: Sequence[int] = (CPU,), fifo: int = PRIORITY
+    ) -> str:
+        """What a peer prints, on those CPUs, while nobody else measures."""
+        argv = ("taskset", "-c", ",".join(map(str, cpus)), *map(str, words))
+        command = guarded(self.guard, argv, bound_s=60, lock=True, lock_wait_s=LOCK_WAIT, fifo=fifo)
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return done.stdout
+
 
 def mean_ns(times: Histogram) -> float:
     return times.sum_ns / times.total
-
-
-def output_of(words: Sequence[object], *, cpus: Sequence[int] = (CPU,), fifo: bool = True) -> str:
-    """What a peer prints, on those CPUs."""
-    place = ("taskset", "-c", ",".join(map(str, cpus)))
-    policy = ("chrt", "-f", PRIORITY) if fifo else ()
-    argv = [str(word) for word in (*place, *policy, *words)]
-    return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 def sample_cost(target: LocalTarget) -> None:
@@ -170,10 +173,12 @@ def google_benchmark(folder: Path) -> Path | None:
     return None if done.returncode else program
 
 
-def operation_by_google(program: Path, operation: str, size: int, count: int) -> dict[str, float]:
+def operation_by_google(
+    ours: Ours, program: Path, operation: str, size: int, count: int
+) -> dict[str, float]:
     """ns of an operation, of all repetitions."""
     words = (program, operation, size, count, REPETITIONS, "--benchmark_format=json")
-    rows = json.loads(output_of(words))["benchmarks"]
+    rows = json.loads(ours.peer(words))["benchmarks"]
     times = [row["real_time"] for row in rows if row["run_type"] == "iteration"]
     return {"median": median(times), "mean": mean(times)}
 
@@ -199,7 +204,7 @@ def beside_google(ours: Ours, folder: Path) -> Iterator[Figure | Missing]:
             name,
             "0.97 to 1.03",
             partial(operation_by_us, ours, *which),
-            partial(operation_by_google, program, *which),
+            partial(operation_by_google, ours, program, *which),
             rounds=3,  # short turns: the host changes its speed from second to second
         )
 
@@ -227,9 +232,9 @@ def core_to_core() -> Path:
     return program
 
 
-def swaps_by_them(program: Path, pair: Sequence[int]) -> dict[str, float]:
+def swaps_by_them(ours: Ours, program: Path, pair: Sequence[int]) -> dict[str, float]:
     """ns one way: mean of all samples; its first is a warm-up. The second CPU pings."""
-    text = output_of((program, "-c", ",".join(map(str, pair)), "--csv", TRIPS, SAMPLES), cpus=pair)
+    text = ours.peer((program, "-c", ",".join(map(str, pair)), "--csv", TRIPS, SAMPLES), pair)
     return {"mean": float(text.replace(",", " ").split()[-1])}
 
 
@@ -252,7 +257,7 @@ def beside_cores(ours: Ours) -> Iterator[Figure | Missing]:
         "cache line by compare-and-swap against core-to-core-latency, mean one way",
         "0.95 to 1.05",
         partial(swaps_by_us, ours, pair),
-        partial(swaps_by_them, program, pair),
+        partial(swaps_by_them, ours, program, pair),
         rounds=3,  # a run is short, and its lines' addresses matter
     )
 
@@ -265,11 +270,11 @@ EVENTS = {"ptsematest": "mutex", "pmqtest": "mq", "sigwaittest": "sigwait", "svs
 FIRED = 1000
 
 
-def event_by_them(tool: str, folder: Path) -> dict[str, float]:
+def event_by_them(ours: Ours, tool: str, folder: Path) -> dict[str, float]:
     """µs; they have no median. Both ends are cut off to whole µs, which does not move a mean."""
     out = folder / "peer.json"
     words = (tool, "-q", "-a", CPU, "-l", FIRED, "-i", 1000, "-p", PRIORITY, f"--json={out}")
-    output_of(words, cpus=CPUS, fifo=False)  # it sets policy and CPU itself
+    ours.peer(words, CPUS, fifo=0)  # it sets policy and CPU itself
     found = json.loads(out.read_text())["thread"]["0"]["receiver"]
     return {"mean": float(found["avg"]), "max": float(found["max"])}
 
@@ -290,7 +295,7 @@ def beside_events(ours: Ours, folder: Path) -> Iterator[Figure | Missing]:
             f"event by {variant} against {tool}, mean latency",
             "0.95 to 1.05",
             partial(event_by_us, ours, variant),
-            partial(event_by_them, tool, folder),
+            partial(event_by_them, ours, tool, folder),
         )
 
 
@@ -301,7 +306,9 @@ def main() -> None:
         # libraries of the system are called through a table, which is 3 % of the shortest malloc
         toolchain = evolve(toolchain_of(target, cross=None), static=False)
         ours = Ours(
-            target, HardwareExecutor(target=target, toolchain=toolchain, lock_wait=LOCK_WAIT)
+            target,
+            HardwareExecutor(target=target, toolchain=toolchain, lock_wait=LOCK_WAIT),
+            put_runtime(target),
         )
         sample_cost(target)
         for figures in (

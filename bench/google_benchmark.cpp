@@ -41,9 +41,11 @@ void touched(void *pointer)
 
 void copy(benchmark::State &state)
 {
+    unsigned char *const source = from, *const target = to;
+    const std::size_t count = bytes;
     for (auto _ : state) {
-        std::memcpy(to, from, bytes);
-        touched(to);
+        std::memcpy(target, source, count);
+        touched(target);
     }
 }
 

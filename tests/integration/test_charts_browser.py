@@ -17,6 +17,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+import deadbeat
 from deadbeat.compare.page import write_comparison
 from deadbeat.kinds.contention.document import write_report
 
@@ -187,6 +188,45 @@ def test_a_comparison_shows_verdicts_in_cells_and_under_the_pointer(browser, tmp
     assert "M = 4, ρ = 1, α = 1" in hover
     assert "10 pairs" in hover
     assert_quiet(browser, path)
+
+
+#: Names of the rows from the top, and texts of the cells of a column, as they are drawn.
+ROWS = """
+const heat = document.getElementById("interference-0");
+return [...heat.layout.yaxis.ticktext].reverse();
+"""
+COLUMN = """
+const {data, layout} = document.getElementById("interference-0");
+const layer = data.find((trace) => trace.mode === "text");
+const at = layout.xaxis.tickvals[layout.xaxis.ticktext.indexOf(arguments[0])];
+return layer.text.filter((_, k) => layer.x[k] === at).map(Number).reverse();
+"""
+
+
+def test_a_heat_map_is_sorted_by_a_column_or_a_row(browser, tmp_path):
+    """Truth: after sorting, the numbers drawn in the column fall, and each row has its own."""
+    deadbeat.interfere(simulated=True, repeats=2, aggressors="others", runs=tmp_path)
+    page = tmp_path / "interfere" / "report.html"
+    opened(browser, page)
+    clustered = browser.execute_script(ROWS)
+    before = dict(zip(clustered, browser.execute_script(COLUMN, "copy:32M"), strict=True))
+    order = Select(browser.find_element(By.CSS_SELECTOR, "#chart-interference .controls select"))
+    assert order.first_selected_option.text == "alike side by side"
+
+    def chosen(words: str) -> list[str]:
+        order.select_by_visible_text(words)
+        WebDriverWait(browser, PATIENCE_S).until(lambda d: d.execute_script(DRAWN))
+        return browser.execute_script(ROWS)
+
+    rows = chosen("rows by copy:32M")
+    values = browser.execute_script(COLUMN, "copy:32M")
+    assert values == sorted(values, reverse=True)
+    assert values[0] > 1.2
+    assert dict(zip(rows, values, strict=True)) == before
+    assert rows != clustered
+    assert chosen("largest first")[0] in ("futex:64@shared", "pipe:4@shared")
+    assert chosen("alike side by side") == clustered
+    assert_quiet(browser, page)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -383,7 +383,8 @@ def all_found(runs: Path, names: Sequence[str]) -> tuple[Comparable[Any], tuple[
                 f"{name} is a {kind.noun}, the other is a {first.noun}: they have nothing in"
                 " common",
                 "compare campaigns with campaigns (deadbeat profile, stress), matrices with"
-                " matrices (deadbeat latency), load tests with load tests (deadbeat load)",
+                " matrices of the same command (deadbeat latency, interfere), load tests with load"
+                " tests (deadbeat load)",
             )
     return first, tuple(path for _, path in places)
 

@@ -64,7 +64,7 @@ def read_channels(path: Path) -> ChannelMatrix:
         path=str(path),
         platform=to_plain(store.platform),
         kind=store.platform.kind,
-        settings={"cpus": found.spec.cpus, "policy": found.spec.policy},
+        settings={"cpus": len(found.spec.cpus or ()), "policy": found.spec.policy},
         counted=len(runs),
         stored=len(every),
         left=f"{left} of {len(planned)} runs are missing" if left else "",
