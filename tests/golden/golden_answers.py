@@ -36,6 +36,8 @@ from helpers.goldens import (
 )
 from judges import judge_of, options_of
 
+import deadbeat
+
 QUIET = ("--no-figures", "--json")
 SAME = ("--runs", "runs", "--json")
 NEW = ("--runs", "runs", *QUIET)
@@ -74,8 +76,22 @@ def _rows() -> list[Row]:
         rows.append(row(f"why-{name}", "why", name, *SAME, folders=(name,)))
     for name in ("profile", "stress", "many", "m-profile"):
         rows.append(row(f"predict-{name}", "sched", "predict", name, *SAME, folders=(name,)))
+    rows.append(Row("predict", (), call=prediction, slow=True))
     rows += [*_comparisons(row), *_runs(row), *_machine(row), *_scheduling(row)]
     return rows
+
+
+def prediction() -> Any:
+    """The task sets of the made-up machine predicted from its matrix, on its cores and on more."""
+    works = "matmul:20,pointer_chase:1024,atomic_line:16,atomic_line:16@shared"
+    fragments = "matmul,pointer_chase,atomic_line"
+    with tempfile.TemporaryDirectory() as runs:
+        deadbeat.ask("interfere", name="m", works=works, repeats=3, simulated=True, runs=runs)
+        sets = {"cores": 2, "sets": 20, "deadline_factor": 2, "contended_ratio": "0,1"}
+        deadbeat.ask("stress", name="s", fragments=fragments, simulated=True, runs=runs, **sets)
+        found = deadbeat.ask("predict", "m", "s", cores="4,8", runs=runs)
+    del found["results"]["report"]
+    return dict(found)
 
 
 def _comparisons(row: Any) -> list[Row]:

@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 LAYERS = (
     "cli",
     "compare",
+    "prediction",
     "kinds",
     "report",
     "experiment",

@@ -44,7 +44,7 @@ def test_every_class_has_the_variants_that_its_file_describes() -> None:
         listed = tuple(re.findall(r'"(\w+)"', found[1])) if found else ()
         assert listed == known.variants
         # what both have is one test in two languages
-        for same in ("sizes", "shares", "group", "placements", "equal", "waits", "contends"):
+        for same in ("sizes", "shares", "group", "equal", "waits", "contends"):
             assert getattr(known, same) == getattr(primitives()[name], same), (name, same)
         assert ("return 2;" in text) == (known.group == 2)
         assert ("sampler.batch" in text) == known.batches
@@ -79,10 +79,10 @@ def test_a_runtime_has_cases_of_what_it_has() -> None:
     found = [case for case in cases(spec, TWO)[0] if case.runtime == JVM]
     assert [(case.test, case.variant) for case in found] == [
         *(("alloc", way) for way in ("heap", "lt", "vt", "immortal", "pool")),
-        ("clock", ""), ("copy", ""), *(("copy_shared", "") for _ in range(3)),
+        ("clock", ""), ("copy", ""), ("copy_shared", ""),
         ("event", "park"), ("event", "monitor"),
         *(("lock", way) for way in ("monitor", "reentrant", "stamped", "tas", "ttas", "ticket")),
-        ("sleep", ""), ("syscall", ""), ("thread", ""),
+        ("pace", ""), ("sleep", ""), ("syscall", ""), ("thread", ""),
     ]  # fmt: skip
     assert found[0].text == "alloc-heap-64-one-jvm:25:G1"
     native = asked(sizes="64", placements="one,same")
@@ -102,6 +102,20 @@ def test_what_a_runtime_cannot_do_is_refused_with_its_reason() -> None:
     }
     with pytest.raises(UsageError, match=r"event:park: not a primitive of native"):
         asked(tests="event:park")
+
+
+def test_a_jvm_is_asked_for_less_where_nobody_says_what() -> None:
+    spec = asked(runtimes=f"native,{JVM}", tests="copy,lock:tas,event:spin")
+    found: dict[str, list[tuple[str, int, str]]] = {each: [] for each in spec.runtimes}
+    for case in cases(spec, TWO)[0]:
+        found[case.runtime].append((case.test, case.size, case.placement))
+    assert found[JVM] == [("copy", 10240, "one"), ("lock", 0, "all"), ("event", 0, "cache")]
+    assert [size for test, size, where in found["native"] if (test, where) == ("copy", "one")] == [
+        64, 10240, 2**20
+    ]  # fmt: skip
+    # what is asked for is run in all
+    more = asked(runtimes=JVM, tests="copy", sizes="64,1M", placements="one,all")
+    assert len(cases(more, TWO)[0]) == 4
 
 
 def refusals(**typed: str) -> set[str]:
@@ -254,7 +268,14 @@ def test_a_runtime_says_what_it_is_and_whether_it_was_warm() -> None:
     assert run.threads[0].late_times[0].words == "preempted, GC pause"
     assert run.runtime.threads == (("fifo", 30, 1), ("other", 0, 21))
     assert run.runtime.memory is not None and run.runtime.memory.locked
+    assert run.runtime.words == (
+        "VM 25; G1; -Xmx1g; threads: 1 fifo 30, 21 other; memory: 0 MiB, 0 locked, 0 page faults"
+    )
     assert not run.problems
+    plain = json.loads(written(steady=True))
+    plain["runtime"]["memory"]["locked"] = False
+    unlocked = parsed(json.dumps(plain), key, "now")
+    assert unlocked.memory_locked is False and unlocked.valid
     cold = parsed(written(steady=False), key, "now")
     assert [each.id for each in cold.problems] == ["not-steady"] and cold.valid
     converter = PrimitivesStore.CONVERTER

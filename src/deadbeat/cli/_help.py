@@ -14,7 +14,7 @@ import click
 #: Titles of the verbs, in the order of ``deadbeat --help``.
 VERBS = {
     "Measure": "latency load profile stress breakdown run primitives interfere",
-    "Read": "show why explain report open watch plot compare observe runs",
+    "Read": "show why explain report open watch plot compare predict observe runs",
     "Machine": "doctor targets tune selftest",
     "Lab": "sched lab",
     "More": "calibrate fragments version",

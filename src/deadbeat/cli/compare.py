@@ -147,14 +147,16 @@ def _failures(result: ComparisonResult, failing: set[str]) -> Iterator[str]:
             yield f"{name} is undecided in {open_}"
 
 
-def new_folder(out: Path | None, runs: Path, names: Sequence[str]) -> Path:
+def new_folder(
+    out: Path | None, runs: Path, names: Sequence[str], *, verb: str = "compare"
+) -> Path:
     """A folder that is not there yet, or an empty one."""
     if out is not None:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise UsageError(f"--out: {out} is not an empty folder", "name a new one")
         free_bytes(out, option="--out")
         return out
-    name = "-".join(["compare", *names])[:_NAME_MAX]
+    name = "-".join([verb, *names])[:_NAME_MAX]
     number = 1
     while (runs / numbered(name, number)).exists():
         number += 1

@@ -346,6 +346,15 @@ class Cores:
 
 
 @frozen
+class CoreCounts:
+    """Core counts of machines that need not be there, ascending."""
+
+    def parse(self, value: Any) -> tuple[int, ...]:
+        listed = items(value, "a list of core counts", "4,16 or 2..8")
+        return tuple(sorted(set(each(listed, _COUNT.parse))))
+
+
+@frozen
 class Cpus:
     """CPU numbers in the order of the logical cores (None: all this process may use).
 

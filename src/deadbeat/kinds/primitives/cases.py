@@ -12,9 +12,9 @@ from attrs import evolve, frozen
 from deadbeat.build.allocators import LIBC
 from deadbeat.kinds.primitives.pool import NATIVE, Primitive, is_native, primitives_of
 from deadbeat.kinds.primitives.preset import parts
-from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, does, runtime_refusal
+from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, does, runtime_refusal, usual
 from deadbeat.kinds.primitives.spec import PrimitivesSpec, size_word
-from deadbeat.kinds.primitives.topology import Cpus, Layout, Topology
+from deadbeat.kinds.primitives.topology import PAIRS, PLACEMENTS, Cpus, Layout, Topology
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import shown
 
@@ -129,10 +129,21 @@ def _with_allocators(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -
     return tuple(NATIVE if name == LIBC else f"{NATIVE}:{name}" for name in names)
 
 
-def _sizes(spec: PrimitivesSpec, primitive: Primitive, topology: Topology) -> tuple[int, ...]:
+def _sizes(
+    spec: PrimitivesSpec, primitive: Primitive, topology: Topology, runtime: str
+) -> tuple[int, ...]:
     if primitive.shares:
-        return tuple(topology.cache_bytes // share for share in spec.shares)
-    return spec.sizes if primitive.sizes else (0,)
+        shares = spec.shares or usual(runtime).shares
+        return tuple(topology.cache_bytes // share for share in shares)
+    return (spec.sizes or usual(runtime).sizes) if primitive.sizes else (0,)
+
+
+def _places(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> list[str]:
+    wanted = spec.placements or usual(runtime).placements
+    if not wanted:
+        wanted = tuple(PAIRS) if primitive.group == 2 else ("one",)
+        wanted = ("all",) if primitive.contends else wanted
+    return [word for word in primitive.places if word in wanted]
 
 
 def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]:
@@ -143,8 +154,8 @@ def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]
         primitive = primitives_of(runtime)[name]
         for way, size, place, each, threads, handler in itertools.product(
             ways,
-            _sizes(spec, primitive, topology),
-            [word for word in primitive.places if word in spec.placements],
+            _sizes(spec, primitive, topology, runtime),
+            _places(spec, primitive, runtime),
             _with_allocators(spec, primitive, runtime),
             spec.threads if spec.threads and not primitive.placements else (0,),
             spec.handlers if primitive.handles else (ABOVE,),
@@ -158,7 +169,7 @@ def layout(spec: PrimitivesSpec, topology: Topology) -> Layout:
         cpus=spec.cpus or topology.cpus,
         topology=topology,
         groups=spec.groups,
-        beside_all="all" in spec.placements,
+        beside_all="all" in (spec.placements or PLACEMENTS),
     )
 
 

@@ -116,6 +116,17 @@ COLUMNS = (
         terminal=False,
     ),
     Column(
+        key="allocated_bytes",
+        heading="allocated",
+        value=lambda row: (
+            None if row.allocated_bytes is None else row.allocated_bytes / row.samples
+        ),
+        format=lambda each: f"{each:.3g} B",
+        help="on the heap of its runtime, for each sample",
+        terminal=False,
+        raw=False,
+    ),
+    Column(
         key="first_faults",
         heading="first page faults",
         format=lambda count: f"{count:,}",
@@ -327,6 +338,11 @@ def document(found: PrimitivesSummary, platform: Platform) -> Document:
         sections=(
             *first,
             *((Section("refused", "Not run, and why", (refused,)),) if found.refused else ()),
+            *(
+                (Section("runtimes", "Runtimes", (FactList(found.runtimes),)),)
+                if found.runtimes
+                else ()
+            ),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
         ),
@@ -342,6 +358,7 @@ def rows(found: PrimitivesSummary) -> list[dict[str, object]]:
             "p99s_ns": list(row.p99s_ns),
             "maxima_ns": list(row.maxima_ns),
             "looked": row.looked,
+            "allocated_bytes": row.allocated_bytes,
             "tagged": row.tagged,
         }
         for row in found.cells

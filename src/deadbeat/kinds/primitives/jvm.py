@@ -6,7 +6,7 @@ import json
 
 from attrs import evolve
 
-from deadbeat.build.jvm import FOREIGN_JAVA, Jdk, agent_jar, jdks
+from deadbeat.build.jvm import Jdk, agent_jar, jdks
 from deadbeat.kinds.primitives.cases import PrimitiveCase, held_bytes
 from deadbeat.kinds.primitives.runtimes import COLLECTORS, HEAP_TIMES, WHOLE, jvm_words
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
@@ -70,7 +70,6 @@ def _started(runtime: str, *more: str) -> tuple[str, ...]:
         *(_STEADY_THREADS if jvm.scheduling == WHOLE else ()),
         *more,
         "-XX:-UsePerfData",
-        *(("--enable-native-access=ALL-UNNAMED",) if jdk.feature >= FOREIGN_JAVA else ()),
         *("-jar", str(agent_jar())),
     )
 

@@ -112,6 +112,12 @@ class MemoryFacts:
     locked_bytes: int
     faults: int
 
+    @property
+    def words(self) -> str:
+        """What of it cannot be locked belongs to the kernel, or to files that others map."""
+        locked = f"{self.locked_bytes >> 20} locked" if self.locked else "not locked"
+        return f"memory: {self.resident_bytes >> 20} MiB, {locked}, {self.faults} page faults"
+
 
 @frozen(kw_only=True)
 class RuntimeFacts:
@@ -129,6 +135,18 @@ class RuntimeFacts:
     calls: str = ""
     threads: tuple[tuple[str, int, int], ...] = ()
     memory: MemoryFacts | None = None
+
+    @property
+    def words(self) -> str:
+        """All of it in one line."""
+        threads = ", ".join(f"{n} {word} {p or ''}".strip() for word, p, n in self.threads)
+        parts = [
+            f"{self.name} {self.version}",
+            *filter(None, (self.gc, self.calls, self.flags)),
+            *([f"threads: {threads}"] if threads else []),
+            *([self.memory.words] if self.memory else []),
+        ]
+        return "; ".join(parts)
 
 
 @frozen(kw_only=True)
@@ -234,6 +252,7 @@ class PrimitiveCell:
         faults: Page faults of all threads while it was measured. ``first_faults``: Before.
         fairness: Jain's index of threads' samples, where they want one thing; of the worst repeat.
             1: all had as many, 1/n: one of n had all. ``most_share``: most by fewest.
+        allocated_bytes: By all threads, on a heap.
     """
 
     case: PrimitiveCase
@@ -253,6 +272,7 @@ class PrimitiveCell:
     worst: LateSample | None
     fairness: float | None = None
     most_share: float | None = None
+    allocated_bytes: int | None = None
     faults: int | None = None
     first_faults: int | None = None
 
@@ -289,6 +309,7 @@ class PrimitivesSummary:
     clock_cost_ps: int
     sample_cost_ps: int
     resolution_ns: int
+    runtimes: tuple[tuple[str, str], ...] = ()
 
     @property
     def preset(self) -> PrimitivesPreset | None:
@@ -329,7 +350,14 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
         clock_cost_ps=max((run.clock_cost_ps for run in runs), default=0),
         sample_cost_ps=max((run.sample_cost_ps for run in runs), default=0),
         resolution_ns=max((run.resolution_ns for run in runs), default=0),
+        runtimes=_runtimes(runs),
     )
+
+
+def _runtimes(runs: list[PrimitiveRun]) -> tuple[tuple[str, str], ...]:
+    """What each said of itself, and how its threads and its memory were, of its last run."""
+    said = {run.key.case.runtime: run.runtime for run in runs if run.runtime}
+    return tuple((name, each.words) for name, each in sorted(said.items()))
 
 
 def mean_of(times: Histogram) -> float:
@@ -355,6 +383,7 @@ def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
     counts = [[thread.times.total for thread in run.threads] for run in group]
     contends = case.primitive.contends and max(map(len, counts)) > 1
     late = [sample for thread in threads for sample in thread.late_times]
+    allocated = [each.allocated_bytes for each in threads if each.allocated_bytes is not None]
     return PrimitiveCell(
         case=case,
         runs=len(group),
@@ -375,6 +404,7 @@ def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
         worst=max(late, key=lambda sample: sample.value_ns, default=None),
         fairness=min(map(_fairness, counts)) if contends else None,
         most_share=max(max(each) / max(min(each), 1) for each in counts) if contends else None,
+        allocated_bytes=sum(allocated) if allocated else None,
         faults=_total(n for each in threads for n in (each.minor_faults, each.major_faults)),
         first_faults=_total(each.first_faults for each in threads),
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from deadbeat.kinds.primitives.pool import NATIVE, is_native, variants_of
+from deadbeat.kinds.primitives.topology import PLACEMENTS
 from deadbeat.model import rules
 from deadbeat.model.rules import refuse
 from deadbeat.model.words import nearest, shown
@@ -177,6 +178,8 @@ def _jvm_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
         (heap_fills, "a heap that nobody collects is full before a run ends"),
         (whole and spec.policy == "other", "a whole JVM is real-time under fifo and rr only"),
         (whole and spec.priority < 2, "its JVM has one priority less: give --priority 2 or more"),
+        (case.placement == "both", "all threads of a JVM want one lock"),
+        (spec.keep, "a JVM keeps histograms and no single samples: leave --keep out"),
         (case.size > _ARRAY_LIMIT, "an array of Java holds less than 2 GiB"),
     )
     return next((why for holds, why in rows if holds), "") or _immortal_refusal(case, spec)
@@ -188,6 +191,23 @@ def _immortal_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
     if each > (_ARRAY_LIMIT if 0 < jvm_words(case.runtime).version < _ARENAS else _IMMORTAL_LIMIT):
         return f"--samples x --batch x size is {each / 2**30:.1f} GiB a thread that is never freed"
     return ""
+
+
+@frozen
+class Usual:
+    """What is timed where nobody says of what size and where. Placements: none: as little as shows
+    what there is, on one CPU or on all that want one thing."""
+
+    sizes: tuple[int, ...]
+    shares: tuple[int, ...]
+    placements: tuple[str, ...]
+
+
+def usual(runtime: str) -> Usual:
+    """A run of a JVM takes five times as long as a native one: it is asked for less."""
+    if is_native(runtime):
+        return Usual((64, 10 * 1024, 1024**2), (1, 4, 64), PLACEMENTS)
+    return Usual((10 * 1024,), (4,), ())
 
 
 def does(runtime: str, test: str, variant: str, spec: PrimitivesSpec) -> bool:

@@ -29,6 +29,8 @@ class ByteSizes:
     """Sizes in bytes: ``64,10K,1M``."""
 
     def parse(self, value: Any) -> tuple[int, ...]:
+        if value in ([], ()):
+            return ()
         return tuple(rules.each(rules.items(value, "a list of sizes", "64,10K,1M"), self._one))
 
     def _one(self, value: Any) -> int:
@@ -81,6 +83,8 @@ class ThreadPlacements:
     """Some of `PLACEMENTS`."""
 
     def parse(self, value: Any) -> tuple[str, ...]:
+        if value in ([], ()):
+            return ()
         listed = rules.items(value, "a list of placements", "one,all,same,far")
         return tuple(dict.fromkeys(rules.each(listed, rules.Choice(PLACEMENTS).parse)))
 
@@ -183,8 +187,8 @@ class PrimitivesSpec:
     sizes: tuple[int, ...] = keyed(
         ByteSizes(),
         "--sizes LIST",
-        "Sizes of what is allocated or copied: 64,10K,1M.",
-        default=(64, 10 * 1024, 1024**2),
+        "Sizes of what is allocated or copied.  [64,10K,1M; in a JVM 10K]",
+        default=(),
     )
     runtimes: tuple[str, ...] = keyed(
         Runtimes(),
@@ -207,8 +211,9 @@ class PrimitivesSpec:
     placements: tuple[str, ...] = keyed(
         ThreadPlacements(),
         "--placements LIST",
-        "Where threads run: one, all, cache, apart, both; and pairs: same, sibling, cache, far.",
-        default=PLACEMENTS,
+        "Where threads run: one, all, cache, apart, both; and pairs: same, sibling, cache, far."
+        "  [each; in a JVM one, and all for locks]",
+        default=(),
     )
     groups: tuple[tuple[int, ...], ...] = keyed(
         CpuGroups(),
@@ -231,8 +236,8 @@ class PrimitivesSpec:
     shares: tuple[int, ...] = keyed(
         WholeNumbers(1, 65536),
         "--shares LIST",
-        "Source of copy_shared: 1/N of the last-level cache: 1,4,64.",
-        default=(1, 4, 64),
+        "Source of copy_shared: 1/N of the last-level cache.  [1,4,64; in a JVM 4]",
+        default=(),
     )
     cpus: tuple[int, ...] | None = keyed(
         rules.Cpus(), "--cpus LIST", "CPUs to use: 0-3.  [all]", default=None

@@ -1,0 +1,156 @@
+"""How far to believe `deadbeat predict`: on this machine's own task sets, and beyond its cores.
+
+DEADBEAT_PREDICT=here or simulated does one part alone.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from common import report
+from known_contention import KnownWork, draw_set, matrix_of, replayed, true_slowdown
+
+import deadbeat
+from deadbeat.prediction.engine import slowdown_of
+from deadbeat.prediction.rates import Rates
+
+PART = os.environ.get("DEADBEAT_PREDICT", "")
+#: Synchronisation of every sort (spinning, sleeping, kernel queues), and memory of every level.
+OBJECTS = ("futex:64", "spin:64", "pipe:4", "flock:4", "mq_posix:4", "semaphore_posix_scarce:512")
+COMPUTING = (
+    *(f"memory_stream:{size}" for size in (64, 256, 1024, 4096, 16384)),
+    *(f"pointer_chase:{size}" for size in (256, 1024, 8192, 65536)),
+    *("matmul:32", "matmul:112", "sha256:4096"),
+)
+#: T = D = 1.5 C and 3 C, at most two classes a set, most of them contended: they meet.
+SETS = {
+    "cores": "2",
+    "sets": 60,
+    "deadline_factor": "1.5,3",
+    "pool": "full",
+    "wcet_min": "300us",
+    "wcet_max": "2ms",
+    "classes_max": 2,
+    "sync_share": "random:0.2..1",
+    "contended_ratio": "0.5,1",
+    "calibration_seconds": 40,
+    "duration": "1.2s",
+}
+
+
+def here(runs: Path) -> None:
+    """A matrix and task sets of this machine: half calibrate the intervals, half judge."""
+    began = perf_counter()
+    works = [*COMPUTING, *OBJECTS, *(f"{each}@shared" for each in OBJECTS)]
+    names = sorted({each.partition(":")[0] for each in (*COMPUTING, *OBJECTS)})
+    deadbeat.ask(
+        "interfere", name="matrix", runs=runs, works=",".join(works), seconds=15, repeats=6
+    )
+    deadbeat.ask("stress", name="sets", runs=runs, fragments=",".join(names), **SETS)
+    seconds = perf_counter() - began
+    found = deadbeat.ask("predict", "matrix", "sets", runs=runs)["results"]
+    predictors = {each["name"]: each for each in found["predictors"]}
+    model = predictors["the model"]
+    report(
+        "held-out task sets predicted within 10 %",
+        ">= 90 %",
+        100 * model["within_10_percent"] / model["sets"],
+        "%",
+        {"seconds": round(seconds), "predictors": list(predictors.values())},
+    )
+    report(
+        "held-out task sets inside their stated 90 % interval",
+        "85 to 95 %",
+        100 * found["held"] / model["sets"],
+        "%",
+        {"interval": found["coverage"], "sets": model["sets"]},
+    )
+    for name, each in predictors.items():
+        if each["gain"] is not None:
+            goal = "> 0 with 95 %"
+            gain = {"gain": each["gain"], "error": each["mean_error"]}
+            report(f"mean error beyond the model's: {name}", goal, each["gain"][0], "", gain)
+
+
+# ---------- beyond this machine ----------
+
+#: Of a machine that begins idle; jobs that have not ended in it count on neither side.
+WINDOW_NS = 30e6
+_COMPUTE = KnownWork(name="matmul", think_ns=100e3)
+
+
+def lock(share: float, draws: str = "exponential") -> KnownWork:
+    """Twenty operations of 5 us, of which the lock is held for a share."""
+    return KnownWork(
+        name="futex",
+        operations=20,
+        think_ns=5000 * (1 - share),
+        hold_ns=5000 * share,
+        lock="one",
+        draws=draws,
+    )
+
+
+def stream(demand: float) -> KnownWork:
+    return KnownWork(name="memory_stream", stream_ns=100e3, demand=demand)
+
+
+WORLDS = {
+    "a lock held 40 % of the time": (lock(0.4), _COMPUTE),
+    "streams of 70 % of the bandwidth": (stream(0.7), _COMPUTE),
+    "lock and streams": (lock(0.4), stream(0.7), _COMPUTE),
+    "a lock held 10 %: two hardly show it": (lock(0.1), _COMPUTE),
+    "a lock held 40 % in step: two never wait": (lock(0.4, "fixed"), _COMPUTE),
+    "streams of 30 %: two do not saturate": (stream(0.3), _COMPUTE),
+}
+
+
+def simulated(world: str, works: Sequence[KnownWork]) -> None:
+    """Sets on 2 to 64 cores, predicted from the matrix of two."""
+    matrix = matrix_of(works)
+    rates = [Rates(matrix, bend) for bend in (0, -1, 1)]
+    for cores, sets in ((2, 20), (4, 10), (16, 6), (64, 3)):
+        rows = []
+        for seed in range(sets):
+            programs = draw_set(works, cores, seed, busy=_busy)
+            tasks = replayed(programs, works)
+            truth = true_slowdown(programs, WINDOW_NS, seed)
+            found = (slowdown_of(tasks, each, horizon_ns=WINDOW_NS) for each in rates)
+            rows.append([truth, *found])
+        truth, mean, low, high = np.array(rows, np.float64).T
+        held = (low <= 1.01 * truth) & (truth <= 1.01 * high)
+        report(
+            f"simulated, {cores} cores: {world}",
+            "stated",
+            100 * float(np.abs(mean / truth - 1).mean()),
+            "% mean error",
+            {
+                "true": round(float(truth.mean()), 3),
+                "predicted": round(float(mean.mean()), 3),
+                "range": [round(float(low.mean()), 3), round(float(high.mean()), 3)],
+                "range_holds": f"{int(held.sum())} of {sets}",
+            },
+        )
+
+
+def _busy(draw: random.Random) -> float:
+    return draw.uniform(0.2, 0.6)
+
+
+def main() -> None:
+    if PART != "simulated":
+        with tempfile.TemporaryDirectory(prefix="deadbeat-bench-predict") as folder:
+            here(Path(folder))
+    if PART != "here":
+        for world, works in WORLDS.items():
+            simulated(world, works)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""``deadbeat predict``: task sets from the slowdowns of pairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attrs import evolve
+
+from deadbeat.cli._output import say
+from deadbeat.cli.compare import new_folder
+from deadbeat.kinds.base import Shown
+from deadbeat.prediction.document import SETS, document, plain
+from deadbeat.prediction.engine import predict as predicted
+from deadbeat.prediction.read import read_cases, read_matrix
+from deadbeat.report.document import csv_of
+from deadbeat.report.html import write_page
+from deadbeat.report.paper import Words, write_charts
+from deadbeat.store.files import atomic_write, write_json
+
+PAGE, TABLE, ANSWER = "predict.html", "predictions.csv", "predictions.json"
+
+
+def predict(
+    *,
+    matrix: str,
+    result: str,
+    cores: tuple[int, ...] | None,
+    out: Path | None,
+    figures: bool | None,
+    runs: Path,
+) -> Shown:
+    stored, cases = read_matrix(runs, matrix), read_cases(runs, result)
+    folder = new_folder(out, runs, [cases.name, "from", stored.name], verb="predict")
+    say(f"replaying {len(cases.cases)} task sets")
+    found = predicted(stored, cases, cores or ())
+    made = document(found, cases.platform)
+    if figures:
+        write_charts(
+            folder / "figures",
+            made.charts,
+            Words(labels=", ".join(made.labels), caption=f"{made.title}."),
+        )
+    page = write_page(folder / PAGE, made)
+    answer = plain(found)
+    atomic_write(folder / TABLE, csv_of(SETS, found.sets))
+    write_json(folder / ANSWER, answer)
+    return Shown(
+        kind="predict",
+        headline=" ".join(made.answer),
+        plain={**answer, "report": str(page)},
+        document=evolve(made, details=str(folder / TABLE)),
+        page=page,
+    )

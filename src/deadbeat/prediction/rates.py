@@ -1,0 +1,218 @@
+"""From an interference matrix to the slowdown of any work beside any others.
+
+One rival: as measured, shrunk by its own noise. Several: by what they share. Computation (NS) slows
+through caches and memory, so its slowdowns grow as demands on a bandwidth do; synchronisation (SY)
+slows through objects and kernel locks, so its slowdowns grow as a queue does. What comes through
+several ways adds up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from attrs import field, frozen
+
+from deadbeat.prediction.queueing import growth, queued, repairman
+from deadbeat.prediction.replay import UNKNOWN
+from deadbeat.stats.intervals import Interval
+
+#: A smaller excess says only that the two together ask for no more than there is.
+_SHOWS = 0.05
+
+
+@frozen(order=True)
+class SizedWork:
+    """A fragment of one size; ``shared``: its object is one for all cores."""
+
+    fragment: str
+    size: int
+    shared: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Without its size."""
+        return self.fragment + "@shared" * self.shared
+
+
+@frozen(kw_only=True)
+class PairSlowdown:
+    """Slowdown of a victim beside one aggressor, and its 95 % interval (None: not known)."""
+
+    value: float
+    interval: Interval | None
+
+    @property
+    def excess(self) -> float:
+        """What of the slowdown is beyond 1, shrunk towards nothing by its own noise.
+
+        W. James, C. Stein: Estimation with Quadratic Loss, Berkeley Symposium 1961; here for one
+        value at a time, positive part. Without an interval as measured.
+        """
+        excess = self.value - 1.0
+        if self.interval is None or excess == 0.0:
+            return max(0.0, excess)
+        noise = (self.interval.high - self.interval.low) / 4
+        return max(0.0, excess) * max(0.0, 1 - (noise / excess) ** 2)
+
+
+@frozen(kw_only=True)
+class PairMatrix:
+    """Who slows whom; works are indices into ``works``.
+
+    Attributes:
+        computes: Whether each work is computation; ``memory``: whether it is of that class.
+        rivals: How many aggressors there were.
+    """
+
+    works: tuple[SizedWork, ...]
+    computes: tuple[bool, ...]
+    memory: tuple[bool, ...]
+    pairs: Mapping[tuple[int, int], PairSlowdown] = field(repr=False)
+    rivals: int = 1
+
+    @cached_property
+    def places(self) -> dict[SizedWork, int]:
+        return {work: at for at, work in enumerate(self.works)}
+
+    def place(self, work: SizedWork) -> tuple[int, bool]:
+        """Its index, and whether that is of this very size: else of the size nearest to it.
+
+        `UNKNOWN`: no size of it was measured.
+        """
+        exact = self.places.get(work)
+        if exact is not None:
+            return exact, True
+        alike = [each for each in self.works if each.kind == work.kind]
+        if not alike:
+            return UNKNOWN, False
+        nearest = min(alike, key=lambda each: (abs(math.log(each.size / work.size)), each.size))
+        return self.places[nearest], False
+
+
+@frozen(eq=False)
+class Rates:
+    """Slowdowns of works by how many cores run each.
+
+    Attributes:
+        bend: -1, 0 or 1: every pair at the low end of its interval, as estimated, or at the high
+            end, where memory works may also hide a demand that so few of them do not show, and
+            cores that are in step an object that is held as long as they need not wait.
+    """
+
+    matrix: PairMatrix
+    bend: int = 0
+    _excess: dict[tuple[int, int], float] = field(init=False, repr=False)
+    _demand: tuple[float, ...] = field(init=False, repr=False)
+
+    @_excess.default
+    def _find_excess(self) -> dict[tuple[int, int], float]:
+        return {pair: self._bent(found) for pair, found in self.matrix.pairs.items()}
+
+    def _bent(self, pair: PairSlowdown) -> float:
+        if self.bend == 0 or pair.interval is None:
+            return pair.excess
+        return max(0.0, pair.interval[self.bend > 0] - 1.0)
+
+    @_demand.default
+    def _find_demand(self) -> tuple[float, ...]:
+        return tuple(map(self._demand_of, range(len(self.matrix.works))))
+
+    def _demand_of(self, work: int) -> float:
+        """Part of the bandwidth that a work asks for, by the roofline: what equal ones together
+        take beyond the time of one is demand beyond the capacity. ``hidden``: what does not show.
+        """
+        if not self.matrix.computes[work]:
+            return 0.0
+        hidden = 1.0 / (self.matrix.rivals + 1)
+        own = self._alike(work)
+        if own >= _SHOWS:
+            return hidden * (1.0 + own)
+        seen = [
+            (1.0 + excess - hidden * (1.0 + self._alike(victim))) / self.matrix.rivals
+            for (victim, aggressor), excess in self._excess.items()
+            if aggressor == work and excess >= _SHOWS and self._alike(victim) >= _SHOWS
+        ]
+        if seen:
+            return min(hidden, max(0.0, float(np.median(seen))))
+        return hidden if self.bend > 0 and self.matrix.memory[work] else 0.0
+
+    def _alike(self, work: int) -> float:
+        """How much a computing work is slowed by its like."""
+        return self._excess.get((work, work), 0.0) if self.matrix.computes[work] else 0.0
+
+    def __call__(self, active: Mapping[int, int]) -> dict[int, float]:
+        """Slowdown of each of ``active``, which maps works to the number of cores."""
+        return {work: self.slowdown(work, _without(active, work)) for work in active}
+
+    def slowdown(self, victim: int, others: Mapping[int, int]) -> float:
+        """Of ``victim`` on one core beside ``others`` (work -> cores)."""
+        measured = self.matrix.rivals
+        computing = {g: n for g, n in others.items() if self.matrix.computes[g]}
+        excess = self._through_memory(victim, computing)
+        for meeting, rivals in self._objects(others):
+            mean = sum(self._excess.get((victim, g), 0.0) * n for g, n in meeting) / rivals
+            pair = 1.0 + mean
+            if self.bend > 0 and self._same_object(victim, meeting[0][0]):
+                pair = max(pair, repairman(measured + 1, 1.0 / (measured + 1)))
+            excess += queued(pair, rivals, measured=measured) - 1.0
+        return 1.0 + excess
+
+    def _same_object(self, victim: int, other: int) -> bool:
+        mine, theirs = self.matrix.works[victim], self.matrix.works[other]
+        return mine.shared and mine.kind == theirs.kind
+
+    def _objects(
+        self, others: Mapping[int, int]
+    ) -> Iterable[tuple[Sequence[tuple[int, int]], int]]:
+        """Synchronising rivals by what they meet at: the same fragment is one object or lock."""
+        found: dict[tuple[str, bool], list[tuple[int, int]]] = {}
+        for work, cores in others.items():
+            if not self.matrix.computes[work]:
+                what = self.matrix.works[work]
+                found.setdefault((what.fragment, what.shared), []).append((work, cores))
+        return ((keys, sum(cores for _, cores in keys)) for keys in found.values())
+
+    def _through_memory(self, victim: int, others: Mapping[int, int]) -> float:
+        """What is beyond 1 because of computing rivals."""
+        if not others:
+            return 0.0
+        measured = self.matrix.rivals
+        excesses = {g: self._excess.get((victim, g), 0.0) for g in others}
+        if sum(others.values()) <= measured:
+            return sum(excesses[g] * n for g, n in others.items()) / measured
+        worst = max(others, key=lambda g: (excesses[g], self._demand[g], g))
+        if not self._demand[victim] and not excesses[worst]:
+            return 0.0
+        then = self._demand[victim] + measured * self._demand[worst]
+        every = [self._demand[victim], *(self._demand[g] * n for g, n in others.items())]
+        return (1.0 + excesses[worst]) * growth(every, then) - 1.0
+
+
+@frozen(eq=False)
+class RatesByRivals:
+    """Slowdowns from the matrix of the most rivals that are not more than there are.
+
+    Attributes:
+        matrices: By the number of rivals, ascending.
+    """
+
+    matrices: tuple[PairMatrix, ...]
+    bend: int = 0
+    _rates: tuple[Rates, ...] = field(init=False, repr=False)
+
+    @_rates.default
+    def _of_each(self) -> tuple[Rates, ...]:
+        return tuple(Rates(matrix, self.bend) for matrix in self.matrices)
+
+    def __call__(self, active: Mapping[int, int]) -> dict[int, float]:
+        rivals = sum(active.values()) - 1
+        fitting = [each for each in self._rates if each.matrix.rivals <= rivals]
+        return (fitting or self._rates[:1])[-1](active)
+
+
+def _without(active: Mapping[int, int], work: int) -> dict[int, int]:
+    """All but one core that runs ``work``."""
+    return {g: n - (g == work) for g, n in active.items() if n > (g == work)}

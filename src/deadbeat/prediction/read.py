@@ -1,0 +1,196 @@
+"""What predictions rest on: a stored matrix, and a stored result with its task sets."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+from attrs import evolve, frozen
+
+from deadbeat.catalog import load_catalog
+from deadbeat.kinds.breakdown.results import Breakdown
+from deadbeat.kinds.breakdown.spec import SearchSpec
+from deadbeat.kinds.breakdown.spec import from_plain as breakdown_spec
+from deadbeat.kinds.channels.results import InterfereSummary
+from deadbeat.kinds.channels.spec import SIBLING, placed
+from deadbeat.kinds.contention.spec import read_spec
+from deadbeat.kinds.registry import find
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import UsageError
+from deadbeat.model.platform import Platform
+from deadbeat.model.results import RunKey
+from deadbeat.model.tasks import Kind, TaskSet
+from deadbeat.model.words import loud
+from deadbeat.prediction.rates import PairMatrix, PairSlowdown, SizedWork
+
+Figure = Literal["slowdown", "breakdown"]
+
+
+@frozen(kw_only=True)
+class StoredSet:
+    """A task set with what was measured of it; ``error``: standard error, relative."""
+
+    key: str
+    task_set: TaskSet
+    measured: float | None
+    error: float | None
+    unbounded: bool = False
+
+
+@frozen(kw_only=True)
+class StoredSets:
+    """The task sets of a result.
+
+    Attributes:
+        search: How a breakdown utilisation is sought; None: the figure is the slowdown.
+    """
+
+    name: str
+    figure: Figure
+    cases: tuple[StoredSet, ...]
+    calibration: Calibration
+    platform: Platform
+    policy: str
+    labels: tuple[str, ...]
+    search: SearchSpec | None = None
+
+
+@frozen(kw_only=True)
+class StoredMatrix:
+    """Matrices by the number of rivals, ascending, with where they were measured."""
+
+    name: str
+    matrices: tuple[PairMatrix, ...]
+    platform: Platform
+    policy: str
+    labels: tuple[str, ...]
+
+
+def read_matrix(runs: Path, text: str) -> StoredMatrix:
+    """Raises UsageError where ``text`` names no matrix, or an empty one."""
+    kind, path = find(runs, text)
+    if kind.name != "interfere":
+        raise UsageError(
+            f"{path.name} is a {kind.folder.noun}, not an interference matrix",
+            "deadbeat predict MATRIX RESULT: deadbeat interfere measures a matrix",
+        )
+    stored = kind.open(path)
+    found: InterfereSummary = stored.summary
+    matrices = matrices_of(found)
+    if not matrices:
+        raise UsageError(
+            f"{path.name} holds no slowdown by another core", "deadbeat interfere measures them"
+        )
+    return StoredMatrix(
+        name=path.name,
+        matrices=matrices,
+        platform=stored.store.platform,
+        policy=found.spec.policy,
+        labels=found.labels,
+    )
+
+
+def matrices_of(found: InterfereSummary) -> tuple[PairMatrix, ...]:
+    """A matrix for each number of rivals on other cores, ascending; of fragments alone."""
+    by_rivals = {
+        len(placed(found.spec, place, found.machine)) - 1: place
+        for place in found.places
+        if place != SIBLING
+    }
+    return tuple(_matrix(found, by_rivals[rivals], rivals) for rivals in sorted(by_rivals))
+
+
+def _matrix(found: InterfereSummary, place: str, rivals: int) -> PairMatrix:
+    known = load_catalog().fragments
+    works = [work for work in found.spec.works if work.fragment in known]
+    places = {work: at for at, work in enumerate(works)}
+    fragments = [known[work.fragment] for work in works]
+    return PairMatrix(
+        works=tuple(SizedWork(work.fragment, work.size, work.shared) for work in works),
+        computes=tuple(each.kind is Kind.NS for each in fragments),
+        memory=tuple(each.resource_class == "memory" for each in fragments),
+        pairs={
+            (places[cell.victim], places[cell.aggressor]): PairSlowdown(
+                value=cell.value, interval=cell.interval
+            )
+            for cell in found.cells
+            if cell.place == place and cell.victim in places and cell.aggressor in places
+        },
+        rivals=rivals,
+    )
+
+
+def read_cases(runs: Path, text: str) -> StoredSets:
+    """Raises UsageError where ``text`` names no result with task sets that the model can run."""
+    kind, path = find(runs, text)
+    if kind.name not in ("campaign", "breakdown"):
+        raise UsageError(
+            f"{path.name} is a {kind.folder.noun}, which has no task sets",
+            "name a result of deadbeat stress, profile or breakdown",
+        )
+    opened = kind.open(path)
+    store, summary = opened.store, opened.summary
+    calibration = store.load_calibration()
+    if calibration is None:
+        raise UsageError(f"{path.name} holds no run yet", "repeat its command to continue it")
+    figure: Figure = "breakdown" if kind.name == "breakdown" else "slowdown"
+    if figure == "breakdown":
+        spec = breakdown_spec(store.spec)
+        cases, search = _searched(store, summary), spec.breakdown
+        overrun, policy, labels = "skip", spec.run.policy, summary.labels
+    else:
+        run = read_spec(store.spec).run
+        cases, search = _measured(store, summary), None
+        overrun, policy, labels = run.overrun, run.policy, summary.labels
+    if overrun != "skip":
+        raise UsageError(
+            f"{path.name} lets late jobs pile up (--overrun late), which is not modelled",
+            "measure with --overrun skip",
+        )
+    origin = store.load_origin()
+    return StoredSets(
+        name=path.name,
+        figure=figure,
+        cases=cases,
+        calibration=calibration,
+        platform=origin.platform if origin else calibration.platform,
+        policy=policy,
+        labels=loud(labels),
+        search=search,
+    )
+
+
+def _measured(store: Any, summary: Any) -> tuple[StoredSet, ...]:
+    """The sets of a campaign with their slowdowns."""
+    found = []
+    for row in summary.sets:
+        value, error = row["slowdown_mean"], row["slowdown_error"]
+        known = value is not None and math.isfinite(value)
+        found.append(
+            StoredSet(
+                key=row["key"],
+                task_set=store.programs.task_set(RunKey.parse(row["key"])),
+                measured=value if known else None,
+                error=error / value if known and error is not None else None,
+            )
+        )
+    return tuple(found)
+
+
+def _searched(store: Any, summary: Breakdown) -> tuple[StoredSet, ...]:
+    """The sets of a search with their breakdown utilisations, each known to its resolution."""
+    found = []
+    for each in summary.sets:
+        run = RunKey.parse(each.run)
+        key = RunKey(evolve(run.point, deadline_factor_milli=0), run.replica)
+        found.append(
+            StoredSet(
+                key=key.text,
+                task_set=store.programs.task_set(key),
+                measured=each.breakdown,
+                error=summary.resolution / math.sqrt(12) / each.breakdown,
+                unbounded=bool(each.end),
+            )
+        )
+    return tuple(found)

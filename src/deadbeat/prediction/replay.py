@@ -1,0 +1,207 @@
+"""A task set replayed: preemptive fixed priorities on each core, and who runs beside whom.
+
+Every use takes its calibrated time at a rate of 1 / slowdown, which changes whenever another core
+goes on to other work. Nothing else costs anything: no wake-up, no switch. With slowdowns of 1 it is
+what `deadbeat.sched` simulates as partitioned SCHED_FIFO.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import define, frozen
+
+#: Work of which nothing is known: it slows nobody and nobody slows it.
+UNKNOWN = -1
+#: What arithmetic may leave of a use that is over.
+_ROUNDING_NS = 1e-6
+#: Slowdown of each kind of work that runs, by how many cores run each kind.
+Slowdowns = Callable[[Mapping[int, int]], Mapping[int, float]]
+
+
+@frozen(kw_only=True)
+class ReplayTask:
+    """A task: ``uses`` of a job in order, (work, ns alone). Larger priorities are more urgent.
+
+    Attributes:
+        counts: Whether figures of the set are about it.
+    """
+
+    core: int
+    priority: int
+    period_ns: int
+    deadline_ns: int
+    offset_ns: int
+    uses: tuple[tuple[int, float], ...]
+    counts: bool = True
+
+    @property
+    def cost_ns(self) -> float:
+        return sum(ns for _, ns in self.uses)
+
+
+@define
+class Replayed:
+    """What the jobs of a task came to, of those released and due in the window.
+
+    Attributes:
+        spans_ns: Sum over finished jobs of finish - start; ``own_ns``: of the time they had the
+            core.
+        missed: Jobs that finished late, never, or were never started.
+    """
+
+    jobs: int = 0
+    finished: int = 0
+    missed: int = 0
+    spans_ns: float = 0.0
+    own_ns: float = 0.0
+
+
+@define(eq=False)
+class _Job:
+    task: int
+    release_ns: float
+    at: int = 0
+    left_ns: float = 0.0
+    start_ns: float = -1.0
+    own_ns: float = 0.0
+
+
+def replay(
+    tasks: Sequence[ReplayTask], slowdowns: Slowdowns, *, horizon_ns: float, events: int = 10**9
+) -> tuple[Replayed, ...]:
+    """What becomes of the jobs released until ``horizon_ns``, or until ``events`` changes of work.
+
+    A release that finds its predecessor unfinished never runs, as under ``--overrun skip``.
+    """
+    return _Replay(tasks, slowdowns).run(horizon_ns, events)
+
+
+class _Replay:
+    def __init__(self, tasks: Sequence[ReplayTask], slowdowns: Slowdowns) -> None:
+        self._tasks = tasks
+        self._slowdowns = slowdowns
+        self._known: dict[tuple[tuple[int, int], ...], Mapping[int, float]] = {}
+        cores = 1 + max(task.core for task in tasks)
+        self._ready: list[list[tuple[int, int, _Job]]] = [[] for _ in range(cores)]
+        self._running: list[_Job | None] = [None] * cores
+        self._work = [UNKNOWN] * cores
+        self._active: Counter[int] = Counter()
+        self._busy: list[_Job | None] = [None] * len(tasks)
+        self._found = [Replayed() for _ in tasks]
+        self._changed: set[int] = set()
+        self._order = 0
+
+    def run(self, horizon_ns: float, events: int) -> tuple[Replayed, ...]:
+        due = [(task.offset_ns, index) for index, task in enumerate(self._tasks)]
+        heapq.heapify(due)
+        now = 0.0
+        for _ in range(events):
+            rates = self._rates()
+            ends, release = now + self._first(rates), due[0][0]
+            then = min(ends, float(release))
+            if then >= horizon_ns:
+                break
+            # what ends at the instant of a release is over before it
+            for core in self._pass(then - now, rates):
+                self._advance(core, then)
+            now = then
+            while due[0][0] <= now:
+                release, index = heapq.heappop(due)
+                heapq.heappush(due, (release + self._tasks[index].period_ns, index))
+                self._release(index, float(release))
+            self._dispatch(now)
+        self._close(now)
+        return tuple(self._found)
+
+    def _rates(self) -> Mapping[int, float]:
+        key = tuple(sorted(self._active.items()))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = {UNKNOWN: 1.0, **self._slowdowns(dict(key))}
+        return known
+
+    def _first(self, rates: Mapping[int, float]) -> float:
+        """After how long the first of the uses that run ends."""
+        running = zip(self._running, self._work, strict=True)
+        return min((job.left_ns * rates[work] for job, work in running if job), default=math.inf)
+
+    def _pass(self, time_ns: float, rates: Mapping[int, float]) -> list[int]:
+        """Lets time go by; the cores whose uses are over then."""
+        over = []
+        for core, job in enumerate(self._running):
+            if job is not None:
+                job.left_ns -= time_ns / rates[self._work[core]]
+                job.own_ns += time_ns
+                if job.left_ns <= _ROUNDING_NS:
+                    over.append(core)
+        return over
+
+    def _release(self, index: int, now: float) -> None:
+        task = self._tasks[index]
+        if self._busy[index] is not None:
+            self._found[index].jobs += 1
+            self._found[index].missed += 1
+            return
+        job = _Job(index, now, left_ns=task.uses[0][1])
+        self._busy[index] = job
+        self._order += 1
+        heapq.heappush(self._ready[task.core], (-task.priority, self._order, job))
+        self._changed.add(task.core)
+
+    def _dispatch(self, now: float) -> None:
+        """Gives each core where anything changed to its most urgent job; of equals to the first."""
+        for core in self._changed:
+            ready = self._ready[core]
+            job = ready[0][2] if ready else None
+            if job is not None and job.start_ns < 0:
+                job.start_ns = now
+            if job is not self._running[core]:
+                self._running[core] = job
+                self._enter(core)
+        self._changed.clear()
+
+    def _enter(self, core: int) -> None:
+        """Notes what the core works at now."""
+        job = self._running[core]
+        work = UNKNOWN if job is None else self._tasks[job.task].uses[job.at][0]
+        before = self._work[core]
+        if work == before:
+            return
+        if before != UNKNOWN:
+            self._active[before] -= 1
+            if not self._active[before]:
+                del self._active[before]
+        if work != UNKNOWN:
+            self._active[work] += 1
+        self._work[core] = work
+
+    def _advance(self, core: int, now: float) -> None:
+        """The use that runs on ``core`` is over; of its job, where that was the last, too."""
+        job = self._running[core]
+        assert job is not None
+        job.at += 1
+        uses = self._tasks[job.task].uses
+        if job.at < len(uses):
+            job.left_ns = uses[job.at][1]
+            self._enter(core)
+            return
+        heapq.heappop(self._ready[core])
+        self._busy[job.task] = None
+        found, task = self._found[job.task], self._tasks[job.task]
+        found.jobs += 1
+        found.finished += 1
+        found.spans_ns += now - job.start_ns
+        found.own_ns += job.own_ns
+        found.missed += now > job.release_ns + task.deadline_ns
+        self._changed.add(core)
+
+    def _close(self, now: float) -> None:
+        """Jobs that are late already and not finished."""
+        for job in self._busy:
+            if job is not None and job.release_ns + self._tasks[job.task].deadline_ns <= now:
+                self._found[job.task].jobs += 1
+                self._found[job.task].missed += 1
