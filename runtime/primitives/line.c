@@ -1,9 +1,9 @@
 /*+++
- * summary = "A cache line from CPU to CPU, of every two: cas and readwrite and back, message one way"
+ * summary = "A cache line from CPU to CPU, cas and readwrite there and back, message one way"
  * variants = ["cas", "readwrite", "message"]
  * group = 2
  * spins = ["cas", "readwrite", "message"]
- * placements = ["each"]
+ * placements = ["sibling", "cache", "far", "each"]
  * equal = true
  * batches = true
  +++*/

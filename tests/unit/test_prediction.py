@@ -164,8 +164,8 @@ def test_measured_predicted_and_extrapolated_never_look_alike() -> None:
     extrapolated = [each for each in found.sets if each.role == "extrapolated"]
     assert all(each.interval is None for each in extrapolated)
     told = answer(found)
-    assert any(each.startswith("EXTRAPOLATED to 16 cores") for each in told)
-    assert any(each.startswith("Predicted to 1 cores") for each in told)
+    assert any(each.startswith("EXTRAPOLATED: slowdown") and "16 cores" in each for each in told)
+    assert any(each.startswith("Predicted: slowdown") and "1 core." in each for each in told)
     drawn = {chart.name: chart for chart in charts(found)}
     assert "EXTRAPOLATED" in drawn["cores"].title
     looks = {each.label.split(",")[0]: each.look for each in drawn["cores"].panels[0].curves}

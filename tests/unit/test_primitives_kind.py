@@ -20,8 +20,9 @@ from deadbeat.kinds.primitives.cases import (
     resolved,
 )
 from deadbeat.kinds.primitives.engine import pair_seconds, parsed
+from deadbeat.kinds.primitives.lines import lines_of
 from deadbeat.kinds.primitives.pool import primitives
-from deadbeat.kinds.primitives.results import cell_of
+from deadbeat.kinds.primitives.results import PrimitiveRun, cell_of, cells_of
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import PAIRS_MOST, PLACEMENTS, Layout, Topology, topology_of
 from deadbeat.model.errors import DataError, UsageError
@@ -106,6 +107,19 @@ def test_pairs_of_a_cpu_have_turns_or_a_number_of_events() -> None:
         assert not cases(asked(placements="same", **typed, **more), TWO)[1]
 
 
+def test_what_does_not_fit_the_memory_that_is_free_is_refused() -> None:
+    small = evolve(TWO, free_bytes=256 * MIB)
+    typed = {"tests": "copy", "sizes": "1M,128M", "placements": "one"}
+    runs, refused = cases(asked(small, **typed), small)
+    assert [case.size for case in runs] == [MIB]
+    assert "more than half of the 0.25 GiB that are free" in refused["copy-128M-one"]
+    # what the samples of many threads take counts, too: 256 threads at 1.25 MiB
+    many = {"tests": "event:pipe", "threads": "8,128", "placements": "cache"}
+    runs, refused = cases(asked(small, **many), small)
+    assert [case.threads for case in runs] == [8]
+    assert "holds 0.31 GiB" in refused["event-pipe-cache-x128"]
+
+
 def test_threads_that_spin_may_share_a_cpu_where_none_is_real_time() -> None:
     spec = asked(tests="event:spin", policy="other", placements="same")
     assert not cases(spec, TWO)[1]
@@ -145,9 +159,14 @@ def test_the_topology_is_the_one_that_the_machine_describes() -> None:
         "1": {"siblings": [0, 1], "caches": [cache(2, "Unified", 4 * MIB, 0, 1)]},
         "2": {"siblings": "unknown: no such file", "caches": "unknown: cannot be read"},
     }
-    platform = evolve(example_platform(3), details={"topology": topology})
+    memory = {"available_kb": 2048}
+    platform = evolve(example_platform(3), details={"topology": topology, "memory": memory})
     assert topology_of(platform) == Topology(
-        cpus=(0, 1, 2), cores=((0, 1),), caches=((0, 1),), cache_bytes=4 * MIB
+        cpus=(0, 1, 2),
+        cores=((0, 1),),
+        caches=((0, 1),),
+        cache_bytes=4 * MIB,
+        free_bytes=2 * MIB,
     )
     assert topology_of(example_platform(2)) == Topology(cpus=(0, 1))
 
@@ -318,6 +337,67 @@ def test_fairness_is_that_of_jain_chiu_and_hawe() -> None:
     assert cell_of(alone, [both]).fairness is None
 
 
+def _four(case: PrimitiveCase, **more: object) -> PrimitiveRun:
+    """Threads 0 and 1 are quick, 2 and 3 take 50 times as long."""
+    plain = json.loads(written())
+    slow = {"min_ns": 5000, "max_ns": 5000, "sum_ns": 15000, "counts": [[3298, 3]]}
+    one = {**plain["threads"][0], **more}
+    threads = [one | {"thread": n} | ({"times": slow} if n > 1 else {}) for n in range(4)]
+    return parsed(json.dumps(plain | {"threads": threads}), PrimitiveKey(case, 1), "now")
+
+
+def test_two_groups_at_once_are_two_rows() -> None:
+    case = PrimitiveCase("lock", "tas", 0, "both", threads=4)
+    after = {"after": [1, 2, 0, 0], "longest_row": 2}
+    rows = cells_of(case, [_four(case, **after)], XEON)
+    assert [(row.part, row.samples) for row in rows] == [("cache", 6), ("apart", 6)]
+    assert [row.where for row in rows] == [
+        "4 threads, CPUs of one cache, both kinds at once",
+        "4 threads, CPUs that share no cache, both kinds at once",
+    ]
+    assert rows[0].quantile_ns(500_000) < rows[1].quantile_ns(500_000)
+    first, second = rows[0].contenders
+    assert (first.after, second.after) == ((1, 2), (1, 2))
+    assert (first.own_share, second.own_share) == (1 / 3, 2 / 3)
+    assert first.longest_row == 2
+
+
+def test_pairs_of_a_matrix_are_a_row_for_each_kind() -> None:
+    case = PrimitiveCase("line", "cas", 0, "each")
+    run = _four(case)
+    ends = [(0, 2), (0, 1), (1, 3), (4, 5)]
+    threads = (
+        evolve(thread, cpu=cpu, partner=partner)
+        for thread, (cpu, partner) in zip(run.threads, ends, strict=True)
+    )
+    rows = cells_of(case, [evolve(run, threads=tuple(threads))], XEON)
+    assert [(row.part, row.samples) for row in rows] == [("far", 6), ("cache", 6)]
+    # half of a round trip is one way
+    lines = lines_of([evolve(run, threads=(evolve(run.threads[2], cpu=1, partner=3),))], XEON)
+    assert [(line.sender, line.receiver, line.relation) for line in lines] == [(1, 3, "cache")]
+    assert 2490 < lines[0].median_ns < 2510
+
+
+def test_an_interval_is_over_repeats_and_needs_three() -> None:
+    row = cell_of(KEY.case, [parsed(written(), KEY, "now")] * 2)
+    assert row.interval([100, 110]) is None
+    # Student: mean 110, standard error 10 / sqrt(3), t = 4.3027 for two degrees of freedom
+    found = row.interval([100, 110, 120])
+    assert found is not None
+    assert (round(found.low, 2), round(found.high, 2)) == (85.16, 134.84)
+
+
+def test_a_copy_shows_what_it_holds_and_how_fast_it_is() -> None:
+    case = PrimitiveCase("copy_shared", "", 4000, "all")
+    row = cell_of(case, [parsed(written(), PrimitiveKey(case, 1), "now")])
+    # one source and one destination; 4000 bytes in 100 ns
+    assert (row.footprint_bytes, row.bytes_per_ns) == (8000, 40.0)
+    assert cell_of(KEY.case, [parsed(written(), KEY, "now")]).footprint_bytes == 2 * 4096
+    alone = PrimitiveKey(PrimitiveCase("clock", "", 0, "one"), 1)
+    row = cell_of(alone.case, [parsed(written(), alone, "now")])
+    assert (row.footprint_bytes, row.bytes_per_ns) == (None, None)
+
+
 def test_alloc_is_timed_with_each_allocator_and_nothing_else_is() -> None:
     typed = {"tests": "alloc:ring,copy", "sizes": "64", "allocators": "libc,jemalloc"}
     spec = asked(flat(0), **typed)
@@ -336,7 +416,7 @@ def test_alloc_is_timed_with_each_allocator_and_nothing_else_is() -> None:
 
 def test_a_switch_has_one_cpu_and_a_line_has_two() -> None:
     wanted, _ = cases(asked(tests="switch,line:cas"), TWO)
-    assert [case.text for case in wanted] == ["switch-same", "line-cas-each"]
+    assert [case.text for case in wanted] == ["switch-same", "line-cas-cache", "line-cas-each"]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", written(version=2), written(threads=[{}])])
@@ -352,6 +432,23 @@ def test_from_the_command_to_the_page(tmp_path) -> None:
     assert done.simulated
     assert {row["operation"] for row in done.rows} == {"event futex", "copy"}
     assert all(len(row["p99s_ns"]) == 2 for row in done.rows)
+    assert all(row["median_interval_ns"] is None for row in done.rows)
     again = deadbeat.open(tmp_path / "primitives")
     assert again.rows == done.rows
     assert "Simulated:" in again.headline
+
+
+def test_matrix_and_contenders_are_on_the_page_and_in_files(tmp_path) -> None:
+    deadbeat.primitives(
+        tests="line,lock:tas", placements="each,both,all", simulated=True, runs=tmp_path
+    )
+    folder = tmp_path / "primitives"
+    lines = (folder / "lines.csv").read_text().splitlines()
+    # 8 CPUs: 28 pairs by two protocols, and both directions of each by the third
+    assert len(lines) == 1 + 2 * 28 + 56
+    threads = (folder / "contenders.csv").read_text().splitlines()
+    assert len(threads) == 1 + 8 + 4
+    page = (folder / "report.html").read_text()
+    assert "Cache lines from CPU to CPU" in page and "Who gets the lock" in page
+    assert "half of a round trip" in page
+    assert deadbeat.open(folder).summary.findings == ()

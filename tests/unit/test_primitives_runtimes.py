@@ -44,6 +44,7 @@ def test_every_class_has_the_variants_that_its_file_describes() -> None:
         listed = tuple(re.findall(r'"(\w+)"', found[1])) if found else ()
         assert listed == known.variants
         # what both have is one test in two languages
+        assert {*known.places} <= {*primitives()[name].places}
         for same in ("sizes", "shares", "group", "equal", "waits", "contends"):
             assert getattr(known, same) == getattr(primitives()[name], same), (name, same)
         assert ("return 2;" in text) == (known.group == 2)

@@ -30,6 +30,7 @@ class TableKind(Generic[S, F]):
         answer: That in sentences. ``document``: as a page. ``plain``: as JSON values. ``rows``: for
             Python.
         columns: Of the file of its cells.
+        files: More files beside the report, by name.
         fails: What ``--fail-on`` may name that is so.
         lines: What ``deadbeat why`` says below.
     """
@@ -42,6 +43,7 @@ class TableKind(Generic[S, F]):
     plain: Callable[[F, S], dict[str, object]]
     rows: Callable[[F], Sequence[Mapping[str, object]]]
     columns: Sequence[Column]
+    files: Callable[[F], Mapping[str, str]] = lambda found: {}
     fails: Callable[[F], frozenset[str]] = lambda found: frozenset()
     lines: Sequence[str] = ()
 
@@ -89,7 +91,11 @@ class TableKind(Generic[S, F]):
         write_result(
             store,
             made,
-            {"summary.csv": csv_of(self.columns, found.cells), "summary.json": plain},
+            {
+                "summary.csv": csv_of(self.columns, found.cells),
+                "summary.json": plain,
+                **self.files(found),
+            },
             words=Words(labels=" · ".join(found.labels), caption=""),
             charts=made.charts if figures else (),
         )

@@ -58,7 +58,8 @@ _HOW = (
 _BREAKS = (
     "Beyond the cores of the matrix: a demand that two cores do not show may saturate many; a lock"
     " that hardly slows two may be a convoy of many. Whether a slowdown of two is waiting or the"
-    " price of sharing cannot be seen. The range is that of the matrix's intervals, no more."
+    " price of sharing cannot be seen. The range is of both ends of the matrix's intervals; its"
+    " high end holds the most that so few cores may hide."
 )
 
 
@@ -116,15 +117,15 @@ def _against(found: Predictions) -> list[str]:
 
 
 def _beyond(found: Predictions) -> list[str]:
-    made = []
+    """What is predicted of other numbers of cores, a sentence for each kind of prediction."""
+    told: dict[str, list[str]] = {}
     for cores, sets in found.beyond().items():
         values = [each.predicted or 0.0 for each in sets]
+        ends = f"{_number(min(values))} to {_number(max(values))}"
         mark = "EXTRAPOLATED" if sets[0].role == "extrapolated" else "Predicted"
-        made.append(
-            f"{mark} to {cores} cores: {_WORDS[found.figure]} {_number(min(values))} to"
-            f" {_number(max(values))} of {counted(len(sets), 'set')}."
-        )
-    return made
+        told.setdefault(mark, []).append(f"{ends} on {counted(cores, 'core')}")
+    word = _WORDS[found.figure]
+    return [f"{mark}: {word} {', '.join(parts)}." for mark, parts in told.items()]
 
 
 # ---------- tables ----------
@@ -218,7 +219,7 @@ def _intervals(sets: Sequence[SetPrediction]) -> Curve:
     """The predictions as a line, on which a measurement is predicted exactly."""
     known = {each.predicted: each for each in sets if each.predicted is not None}
     points = [CurvePoint(at, at, *(known[at].interval or ())) for at in sorted(known)]
-    return curve("predicted, stated 90 % interval", points, look=_PREDICTED, kind="plain")
+    return curve("predicted, stated 90 % interval", points, look=_PREDICTED, kind="line")
 
 
 def _points(sets: Iterable[SetPrediction], label: str, look: int) -> Curve:

@@ -14,14 +14,18 @@ from deadbeat.kinds.primitives.pool import NATIVE, Primitive, is_native, primiti
 from deadbeat.kinds.primitives.preset import parts
 from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, does, runtime_refusal, usual
 from deadbeat.kinds.primitives.spec import PrimitivesSpec, size_word
-from deadbeat.kinds.primitives.topology import PAIRS, PLACEMENTS, Cpus, Layout, Topology
+from deadbeat.kinds.primitives.topology import ALONE, PAIRS, PLACEMENTS, Cpus, Layout, Topology
 from deadbeat.model.errors import UsageError
-from deadbeat.model.words import shown
+from deadbeat.model.words import count_of, shown
 
 #: A run whose threads hold more memory than this is refused.
 MEMORY_LIMIT = 2**32
+#: Of every thread: two histograms, a stack and what else it has (runtime/src/host/primitive.c).
+THREAD_BYTES = 5 * 2**18
 #: Samples of a run that are kept one by one: a hundred megabytes of text on their way.
 KEPT_LIMIT = 2**24
+#: Ways of a line whose samples are round trips.
+ROUND_TRIPS = ("cas", "readwrite")
 #: Priority of an event's handler beside its firer's, unless it is asked for another.
 ABOVE = "above"
 
@@ -84,9 +88,31 @@ class PrimitiveCase:
         return "-".join(filter(None, words))
 
     @property
+    def copies(self) -> bool:
+        """Whether its size is what it copies."""
+        return self.test.startswith("copy")
+
+    @property
     def operation(self) -> str:
         """Without where: ``event futex``."""
         return " ".join(filter(None, [self.test, self.variant]))
+
+
+def where(case: PrimitiveCase, part: str = "") -> str:
+    """In words, with the number of its threads where that was asked for.
+
+    Args:
+        part: Which of its groups of threads, or of pairs.
+    """
+    pairs = case.primitive.group == 2
+    words = PAIRS if pairs else ALONE
+    place = words[part or case.placement]
+    if part and not pairs:
+        place += ", both kinds at once"
+    many = count_of(case.threads, "pair" if pairs else "thread") if case.threads else ""
+    equal = "handler no higher" if case.handler != ABOVE else ""
+    back = "there and back" if case.test == "line" and case.variant in ROUND_TRIPS else ""
+    return ", ".join(filter(None, [many, place, equal, back]))
 
 
 @frozen(order=True)
@@ -210,6 +236,10 @@ def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> 
     held = held_bytes(case, len(threads)) * (1 if is_native(case.runtime) else HEAP_TIMES)
     if held > MEMORY_LIMIT:
         yield f"holds {held / 2**30:.1f} GiB at once, more than 4 GiB"
+    held += len(threads) * THREAD_BYTES
+    if topology.free_bytes is not None and held > topology.free_bytes // 2:
+        free = f"{topology.free_bytes / 2**30:.2f} GiB"
+        yield f"holds {held / 2**30:.2f} GiB of memory, more than half of the {free} that are free"
     if spec.keep and (spec.samples or 0) * len(threads) > KEPT_LIMIT:
         yield f"more than {KEPT_LIMIT:,} samples would be kept: give fewer --samples"
     if why := runtime_refusal(case, spec):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 
-from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase
+from deadbeat.kinds.primitives import lines, locks
 from deadbeat.kinds.primitives.pool import NATIVE
 from deadbeat.kinds.primitives.preset import PrimitivesPreset
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesStore, PrimitivesSummary
 from deadbeat.kinds.primitives.spec import size_word
-from deadbeat.kinds.primitives.topology import ALONE, PAIRS
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import count_of, time_text
@@ -33,20 +33,14 @@ from deadbeat.report.document import (
     Section,
     Sentence,
     Table,
+    csv_of,
     flatten,
     machine_facts,
+    records,
     said,
 )
+from deadbeat.stats.intervals import Interval
 from deadbeat.store.place import REPORT_FILE
-
-
-def where(case: PrimitiveCase) -> str:
-    """In words, with the number of its threads where that was asked for."""
-    pairs = case.primitive.group == 2
-    place = (PAIRS if pairs else ALONE)[case.placement]
-    many = count_of(case.threads, "pair" if pairs else "thread") if case.threads else ""
-    equal = "handler no higher" if case.handler != ABOVE else ""
-    return ", ".join(filter(None, [many, place, equal]))
 
 
 def short_time(value_ns: float) -> str:
@@ -64,11 +58,13 @@ def _at(key: str, heading: str, share_ppm: int, **more: Any) -> Column:
     )
 
 
-def _span(row: PrimitiveCell) -> str:
-    low, high = min(row.p99s_ns) / row.batch, max(row.p99s_ns) / row.batch
-    return short_time(low) if low == high else f"{short_time(low)} to {short_time(high)}"
+def _interval(row: PrimitiveCell, values_ns: Sequence[int]) -> str:
+    interval = row.interval(values_ns)
+    return f"{short_time(interval.low)} to {short_time(interval.high)}" if interval else "–"
 
 
+#: Rows of a table on the page; files hold all.
+_LISTED_MOST = 64
 COLUMNS = (
     Column(key="operation", heading="primitive", value=lambda row: row.case.operation, words=True),
     Column(
@@ -80,7 +76,7 @@ COLUMNS = (
     Column(
         key="placement",
         heading="where",
-        value=lambda row: where(row.case),
+        value=lambda row: row.where,
         words=True,
     ),
     Column(
@@ -100,7 +96,36 @@ COLUMNS = (
         format=short_time,
         help="between two samples: a stall may fall there, too",
     ),
-    Column(key="p99_span", heading="99 % of each repeat", value=_span, raw=False, terminal=False),
+    Column(
+        key="median_interval",
+        heading="median, 95 %",
+        value=lambda row: _interval(row, row.medians_ns),
+        help="where the mean of the repeats' medians lies",
+        raw=False,
+        terminal=False,
+    ),
+    Column(
+        key="p99_interval",
+        heading="99 %, 95 %",
+        value=lambda row: _interval(row, row.p99s_ns),
+        help="where the mean of the repeats' 99 % quantiles lies",
+        raw=False,
+        terminal=False,
+    ),
+    Column(
+        key="footprint_bytes",
+        heading="footprint",
+        format=size_word,
+        help="what all threads hold at once: of copy_shared one source, and a destination each",
+        terminal=False,
+    ),
+    Column(
+        key="bytes_per_ns",
+        heading="GB/s",
+        format=lambda rate: f"{rate:.1f}",
+        help="of each thread, at its median",
+        terminal=False,
+    ),
     Column(
         key="fairness",
         heading="fairness",
@@ -164,9 +189,14 @@ def columns_of(found: PrimitivesSummary) -> tuple[Column, ...]:
     return tuple(column for column in COLUMNS if several or column.key != "runtime")
 
 
-def _way(row: PrimitiveCell) -> str:
-    runtime = "" if row.case.runtime == NATIVE else f", {row.case.runtime}"
-    return f"{row.case.variant}{runtime}"
+def _ways(one: PrimitiveCell, two: PrimitiveCell) -> tuple[str, ...]:
+    """What tells two events from each other."""
+    rows = (one, two)
+    more = ["" if row.case.runtime == NATIVE else row.case.runtime for row in rows]
+    if one.case.variant == two.case.variant and more[0] == more[1]:
+        more = [row.where for row in rows]
+    pairs = zip(rows, more, strict=True)
+    return tuple(", ".join(filter(None, (row.case.variant, words))) for row, words in pairs)
 
 
 def answer(found: PrimitivesSummary) -> tuple[str, ...]:
@@ -185,10 +215,10 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
             best, slow = (
                 choose(rows, key=lambda row: row.quantile_ns(500_000)) for choose in (min, max)
             )
+            ways = _ways(best, slow)
             told.append(
                 f"{simulated}An event {words} takes {short_time(best.quantile_ns(500_000))}"
-                f" ({_way(best)}) to {short_time(slow.quantile_ns(500_000))}"
-                f" ({_way(slow)}); medians."
+                f" ({ways[0]}) to {short_time(slow.quantile_ns(500_000))} ({ways[1]}); medians."
             )
     worst = max(found.cells, key=lambda row: row.times.max_ns or 0)
     why = f" ({worst.worst.words})" if worst.worst and worst.worst.words else ""
@@ -197,7 +227,7 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
         f" {sum(row.samples for row in found.cells):,} samples took"
         f" {short_time(worst.times.max_ns or 0)}: {worst.case.operation}"
         f"{'' if worst.case.runtime == NATIVE else f' in {worst.case.runtime}'},"
-        f" {where(worst.case)}{why}."
+        f" {worst.where}{why}."
     )
     return tuple(told)
 
@@ -254,7 +284,7 @@ def charts(found: PrimitivesSummary) -> list[Chart]:
     groups: dict[str, list[PrimitiveCell]] = {}
     for row in found.cells:
         case = row.case
-        title = case.operation if case.size else f"{case.test}, {where(case)}"
+        title = case.operation if case.size else f"{case.test}, {row.where}"
         groups.setdefault(title, []).append(row)
     return [_chart(title, rows) for title, rows in groups.items()]
 
@@ -266,6 +296,24 @@ def longest_tails(found: PrimitivesSummary) -> list[PrimitiveCell]:
         groups.setdefault((row.case.test, row.case.runtime), []).append(row)
     late = [max(rows, key=lambda row: row.quantile_ns(999_000)) for rows in groups.values()]
     return sorted(late, key=lambda row: -row.quantile_ns(999_000))
+
+
+def _matrix(found: PrimitivesSummary) -> tuple[Section, ...]:
+    if not found.lines:
+        return ()
+    # of more CPUs the figure has the numbers, and lines.csv
+    listed = found.lines if len(found.lines) <= _LISTED_MOST else ()
+    table = (Table(name="lines", columns=lines.COLUMNS, rows=listed),) if listed else ()
+    parts = (Sentence(lines.note(found)), Figures(lines.charts(found.lines)), *table)
+    return (Section("lines", "Cache lines from CPU to CPU", parts),)
+
+
+def _contention(found: PrimitivesSummary) -> tuple[Section, ...]:
+    threads = locks.contenders(found)
+    if not threads:
+        return ()
+    table = Table(name="contenders", columns=locks.COLUMNS, rows=threads[:_LISTED_MOST])
+    return (Section("contenders", "Who gets the lock", (table, Figures(locks.charts(found)))),)
 
 
 #: Of the first screen.
@@ -337,6 +385,8 @@ def document(found: PrimitivesSummary, platform: Platform) -> Document:
         rows=len(found.judgements) if preset else _ROWS,
         sections=(
             *first,
+            *_matrix(found),
+            *_contention(found),
             *((Section("refused", "Not run, and why", (refused,)),) if found.refused else ()),
             *(
                 (Section("runtimes", "Runtimes", (FactList(found.runtimes),)),)
@@ -349,12 +399,29 @@ def document(found: PrimitivesSummary, platform: Platform) -> Document:
     )
 
 
+def _bounds(interval: Interval | None) -> list[float] | None:
+    return list(interval) if interval else None
+
+
+def files(found: PrimitivesSummary) -> dict[str, str]:
+    """Tables beside that of the cells."""
+    threads = locks.contenders(found)
+    return {
+        **({"lines.csv": csv_of(lines.COLUMNS, found.lines)} if found.lines else {}),
+        **({"contenders.csv": csv_of(locks.COLUMNS, threads)} if threads else {}),
+    }
+
+
 def rows(found: PrimitivesSummary) -> list[dict[str, object]]:
     """A mapping for each cell: COLUMNS that files hold, and the repeats."""
     return [
         {column.key: column.of(row) for column in COLUMNS if column.raw}
         | {
+            "part": row.part,
             "medians_ns": list(row.medians_ns),
+            "median_interval_ns": _bounds(row.interval(row.medians_ns)),
+            "p99_interval_ns": _bounds(row.interval(row.p99s_ns)),
+            "handover": {each.thread: list(each.after) for each in row.contenders},
             "p99s_ns": list(row.p99s_ns),
             "maxima_ns": list(row.maxima_ns),
             "looked": row.looked,
@@ -378,5 +445,6 @@ def summary_dict(found: PrimitivesSummary, store: PrimitivesStore) -> dict[str, 
         "refused": found.refused,
         **({"conclusions": plain_conclusions(found.judgements)} if found.preset else {}),
         "rows": rows(found),
+        "lines": list(records(lines.COLUMNS, found.lines)),
         "report": str(store.path / REPORT_FILE),
     }

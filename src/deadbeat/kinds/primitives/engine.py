@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -344,7 +345,6 @@ class SimulatedPrimitives(PrimitiveEngine):
         count = min(spec.samples or 500, 10_000)
         times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(count)], np.int64)
         worst = LateSample(moment_ns=int(times.argmax()) * 1000, value_ns=int(times.max()), tags=1)
-        pair = key.case.primitive.group == 2
         return PrimitiveRun(
             key=key,
             started="",
@@ -364,12 +364,33 @@ class SimulatedPrimitives(PrimitiveEngine):
                     migrated=0,
                     waited=0,
                     watch_ns=4 * int(np.median(times)),
-                    times=Histogram.of(times),
+                    times=Histogram.of(times * self._distance(key.case, cpu, partner)),
                     gaps=Histogram.of(times // 2),
                     late_times=(worst,),
+                    partner=partner,
+                    after=after,
                     samples=times if spec.keep else None,
                 )
-                for thread, cpu in enumerate(placed(key.case, spec, self.topology()))
-                if not pair or thread % 2
+                for thread, cpu, partner, after in self._takers(spec, key.case, len(times))
             ),
         )
+
+    def _distance(self, case: PrimitiveCase, cpu: int, partner: int | None) -> int:
+        """Pairs of a matrix that share no cache are three times as far apart."""
+        if case.placement != "each" or partner is None:
+            return 1
+        return 1 if self.topology().same_cache(cpu, partner) else 3
+
+    def _takers(
+        self, spec: PrimitivesSpec, case: PrimitiveCase, samples: int
+    ) -> Iterator[tuple[int, int, int | None, tuple[int, ...]]]:
+        """Number, CPU, the other's CPU and turns of each thread that takes samples."""
+        cpus = placed(case, spec, self.topology())
+        pair = case.primitive.group == 2
+        for thread, cpu in enumerate(cpus):
+            if pair and case.variant != "message" and thread % 2 != (case.placement != "each"):
+                continue
+            turns = [samples // len(cpus)] * len(cpus)
+            turns[0] += samples - sum(turns)
+            contends = case.primitive.contends
+            yield thread, cpu, cpus[thread ^ 1] if pair else None, tuple(turns) if contends else ()

@@ -11,7 +11,7 @@ from deadbeat.build.allocators import others
 from deadbeat.executors.made import refuse_made_up
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
-from deadbeat.kinds.primitives.document import COLUMNS, answer, document, rows, summary_dict
+from deadbeat.kinds.primitives.document import COLUMNS, answer, document, files, rows, summary_dict
 from deadbeat.kinds.primitives.engine import (
     HardwarePrimitives,
     PrimitiveEngine,
@@ -127,5 +127,6 @@ KIND = TableKind(
     document=document,
     plain=summary_dict,
     rows=rows,
+    files=files,
     columns=COLUMNS,
 ).kind(begin, keys=("operation", "size", "placement", "runtime"), samples=_samples)

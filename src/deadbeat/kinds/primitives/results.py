@@ -14,16 +14,25 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 from numpy.typing import NDArray
 
 from deadbeat.experiment.folders import RunFolders
-from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, plan
+from deadbeat.kinds.primitives.cases import (
+    PrimitiveCase,
+    PrimitiveKey,
+    cases,
+    held_bytes,
+    plan,
+    where,
+)
+from deadbeat.kinds.primitives.lines import REPEATS_LEAST, Line, contradictions, lines_of
 from deadbeat.kinds.primitives.preset import PrimitivesPreset, presets
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.kinds.primitives.topology import topology_of
+from deadbeat.kinds.primitives.topology import Topology, topology_of
 from deadbeat.model import histogram
 from deadbeat.model.conclusion import Judgement, judge
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import Replaced
 from deadbeat.model.specification import read
+from deadbeat.stats.intervals import Interval, mean_interval
 from deadbeat.store.arrays import read_array, write_array
 from deadbeat.store.place import FolderKind
 from deadbeat.store.runfolder import EXPERIMENT_FILE, RUN_HINT, RunFolder, run_converter
@@ -242,6 +251,44 @@ FOLDERS = RunFolders(
 
 
 @frozen(kw_only=True)
+class Contender:
+    """A thread of all repeats that wants what others want.
+
+    Attributes:
+        after: Its turns right after each thread of its cell. ``own``: after itself.
+    """
+
+    operation: str
+    where: str
+    thread: int
+    cpu: int
+    times: Histogram
+    after: tuple[int, ...]
+    own: int
+    longest_row: int
+
+    @property
+    def samples(self) -> int:
+        return self.times.total
+
+    @property
+    def own_share(self) -> float:
+        return self.own / max(sum(self.after), 1)
+
+    @property
+    def p50_ns(self) -> int | None:
+        return self.times.quantile(500_000)
+
+    @property
+    def p99_ns(self) -> int | None:
+        return self.times.quantile(990_000)
+
+    @property
+    def max_ns(self) -> int | None:
+        return self.times.max_ns
+
+
+@frozen(kw_only=True)
 class PrimitiveCell:
     """All runs and threads of a cell, pooled; times are of a sample.
 
@@ -275,6 +322,26 @@ class PrimitiveCell:
     allocated_bytes: int | None = None
     faults: int | None = None
     first_faults: int | None = None
+    part: str = ""
+    footprint_bytes: int | None = None
+    contenders: tuple[Contender, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """In words."""
+        return where(self.case, self.part)
+
+    @property
+    def bytes_per_ns(self) -> float | None:
+        """Of a copy: GB/s at its median."""
+        middle = self.quantile_ns(500_000)
+        return self.case.size / middle if self.case.copies and middle else None
+
+    def interval(self, values_ns: Sequence[int]) -> Interval | None:
+        """Of the mean over repeats like these; None with fewer than three."""
+        if len(values_ns) < REPEATS_LEAST:
+            return None
+        return mean_interval(np.array(values_ns, float) / self.batch)
 
     @property
     def samples(self) -> int:
@@ -309,6 +376,7 @@ class PrimitivesSummary:
     clock_cost_ps: int
     sample_cost_ps: int
     resolution_ns: int
+    lines: tuple[Line, ...] = ()
     runtimes: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -335,6 +403,8 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
     simulated = store.platform.kind == "simulated"
     other = ("SCHED_OTHER",) if spec.policy == "other" else ()
     unlocked = any(run.memory_locked is False for run in runs)
+    topology = topology_of(store.platform)
+    lines = lines_of((run for run in runs if run.valid), topology)
     return PrimitivesSummary(
         name=store.path.name,
         spec=spec,
@@ -344,12 +414,20 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
             *other,
             *(("MEMORY_NOT_LOCKED",) if unlocked else ()),
         ),
-        findings=tuple(each for run in runs for each in run.problems),
-        refused=cases(spec, topology_of(store.platform))[1],
-        cells=tuple(cell_of(case, group) for case, group in sorted(groups.items())),
+        findings=(
+            *(each for run in runs for each in run.problems),
+            *contradictions(lines, topology),
+        ),
+        refused=cases(spec, topology)[1],
+        cells=tuple(
+            cell
+            for case, group in sorted(groups.items())
+            for cell in cells_of(case, group, topology)
+        ),
         clock_cost_ps=max((run.clock_cost_ps for run in runs), default=0),
         sample_cost_ps=max((run.sample_cost_ps for run in runs), default=0),
         resolution_ns=max((run.resolution_ns for run in runs), default=0),
+        lines=lines,
         runtimes=_runtimes(runs),
     )
 
@@ -376,7 +454,52 @@ def _total(counts: Iterable[int | None]) -> int | None:
     return None if None in known else sum(filter(None, known))
 
 
-def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
+def part_of(run: PrimitiveRun, thread: ThreadRun, topology: Topology) -> str:
+    """What of a case a thread belongs to: the first half of ``both`` is ``cache``'s; a pair of a
+    matrix to those that share as much. "": all are alike."""
+    if run.key.case.placement == "both":
+        return "cache" if thread.thread < len(run.threads) // 2 else "apart"
+    return "" if thread.partner is None else topology.relation(thread.cpu, thread.partner)
+
+
+def cells_of(
+    case: PrimitiveCase, group: list[PrimitiveRun], topology: Topology
+) -> list[PrimitiveCell]:
+    """The runs of a case; threads that are placed differently are a cell each."""
+    if case.placement not in ("both", "each"):
+        return [cell_of(case, group)]
+    parts: dict[str, list[PrimitiveRun]] = {}
+    for run in group:
+        threads: dict[str, list[ThreadRun]] = {}
+        for thread in run.threads:
+            threads.setdefault(part_of(run, thread, topology), []).append(thread)
+        for part, own in threads.items():
+            parts.setdefault(part, []).append(evolve(run, threads=tuple(own)))
+    return [cell_of(case, runs, part) for part, runs in sorted(parts.items(), reverse=True)]
+
+
+def _contenders(cell: str, where: str, group: list[PrimitiveRun]) -> tuple[Contender, ...]:
+    """The threads of all repeats, by number."""
+    found: dict[int, list[ThreadRun]] = {}
+    for thread in (thread for run in group for thread in run.threads):
+        found.setdefault(thread.thread, []).append(thread)
+    return tuple(
+        Contender(
+            operation=cell,
+            where=where,
+            thread=number,
+            cpu=same[0].cpu,
+            times=pool([each.times for each in same]),
+            after=tuple(sum(each.after[other] for each in same) for other in found),
+            own=sum(each.after[number] for each in same),
+            longest_row=max(each.longest_row for each in same),
+        )
+        for number, same in found.items()
+        if all(each.after for each in same)
+    )
+
+
+def cell_of(case: PrimitiveCase, group: list[PrimitiveRun], part: str = "") -> PrimitiveCell:
     """The runs of one cell together."""
     each = [pool([thread.times for thread in run.threads]) for run in group]
     threads = [thread for run in group for thread in run.threads]
@@ -386,6 +509,9 @@ def cell_of(case: PrimitiveCase, group: list[PrimitiveRun]) -> PrimitiveCell:
     allocated = [each.allocated_bytes for each in threads if each.allocated_bytes is not None]
     return PrimitiveCell(
         case=case,
+        part=part,
+        footprint_bytes=held_bytes(case, max(map(len, counts))) if case.size else None,
+        contenders=_contenders(case.operation, where(case, part), group) if contends else (),
         runs=len(group),
         batch=group[0].batch,
         resolution_ns=max(run.resolution_ns for run in group),

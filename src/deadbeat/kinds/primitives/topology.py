@@ -23,12 +23,14 @@ class Topology:
         cpus: Those that may be used.
         cores: CPUs of each core. ``caches``: CPUs that share each last-level cache. Empty: unknown.
         cache_bytes: Of the smallest last-level cache; 0: unknown.
+        free_bytes: Memory that programs may take; None: unknown.
     """
 
     cpus: Cpus
     cores: tuple[Cpus, ...] = ()
     caches: tuple[Cpus, ...] = ()
     cache_bytes: int = 0
+    free_bytes: int | None = None
 
     def same_core(self, one: int, two: int) -> bool:
         return two in _group(self.cores, one)
@@ -50,12 +52,14 @@ def topology_of(platform: Platform) -> Topology:
     topology = platform.details.get("topology")
     known = [cpu for cpu in _mapping(topology).values() if isinstance(cpu, Mapping)]
     last = [cache for cpu in known if (cache := _last_cache(cpu.get("caches")))]
+    free_kb = _mapping(platform.details.get("memory")).get("available_kb")
     sizes = [size for cache in last if isinstance(size := cache.get("size_bytes"), int)]
     return Topology(
         cpus=platform.cpus,
         cores=_groups(cpu.get("siblings") for cpu in known),
         caches=_groups(cache.get("shared_cpus") for cache in last),
         cache_bytes=min(sizes, default=0),
+        free_bytes=free_kb * 1024 if isinstance(free_kb, int) else None,
     )
 
 
@@ -86,16 +90,16 @@ def _group(groups: Sequence[Cpus], cpu: int) -> Cpus:
 ALONE = {
     "one": "one CPU",
     "all": "all CPUs",
-    "cache": "CPUs of one last-level cache",
-    "apart": "CPUs of which no two share a last-level cache",
+    "cache": "CPUs of one cache",
+    "apart": "CPUs that share no cache",
     "both": "both of these at once",
 }
 PAIRS = {
     "same": "one CPU",
-    "sibling": "two threads of a core",
-    "cache": "two cores of one last-level cache",
-    "far": "two CPUs without a shared cache",
-    "each": "every two CPUs, one pair after the other",
+    "sibling": "one core",
+    "cache": "one cache",
+    "far": "no shared cache",
+    "each": "every two CPUs",
 }
 PLACEMENTS = tuple(dict.fromkeys((*ALONE, *PAIRS)))
 #: Of a matrix: all of 64 CPUs (DB_MAX_PAIRS, runtime/src/host/runtime.h).

@@ -1,0 +1,253 @@
+"""Cache lines between every two CPUs: a matrix, and whether it fits what the system describes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from deadbeat.kinds.primitives.cases import ROUND_TRIPS
+from deadbeat.kinds.primitives.topology import PAIRS, Topology
+from deadbeat.model.finding import Finding
+from deadbeat.report.charts import SHOWN, Chart, Heat, HeatCell, Panel
+from deadbeat.report.document import Column
+
+if TYPE_CHECKING:
+    from deadbeat.kinds.primitives.results import PrimitiveRun, PrimitivesSummary, ThreadRun
+
+PROTOCOLS = {
+    "cas": "both compare and swap one word; half of a round trip",
+    "readwrite": "each writes a line of its own and reads the other's; half of a round trip",
+    "message": "the sender's time in a line, from its reading of the clock to the receiver's",
+}
+#: Pairs so much further apart than the rest, in every repeat, are of another kind; below the lesser
+#: the two kinds are alike.
+GAP, ALIKE = 1.5, 1.15
+#: Fewer repeats show nothing: noise may meet them all.
+REPEATS_LEAST = 3
+
+
+@frozen(kw_only=True)
+class Line:
+    """One way from CPU to CPU, ns: a median for each repeat."""
+
+    protocol: str
+    sender: int
+    receiver: int
+    relation: str
+    medians_ns: tuple[float, ...]
+    samples: int
+
+    @property
+    def median_ns(self) -> float:
+        return median(self.medians_ns)
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        return min(self.sender, self.receiver), max(self.sender, self.receiver)
+
+
+def lines_of(runs: Iterable[PrimitiveRun], topology: Topology) -> tuple[Line, ...]:
+    """Of all runs of the matrix; of round trips there is one direction."""
+    found: dict[tuple[str, int, int], list[tuple[PrimitiveRun, ThreadRun]]] = {}
+    for run in (run for run in runs if run.key.case.placement == "each"):
+        for thread in run.threads:
+            assert thread.partner is not None
+            ends = (thread.cpu, thread.partner)
+            # of a round trip the first thread takes the sample, of a message the receiver
+            ends = ends if run.key.case.variant in ROUND_TRIPS else (ends[1], ends[0])
+            found.setdefault((run.key.case.variant, *ends), []).append((run, thread))
+    return tuple(
+        Line(
+            protocol=protocol,
+            sender=sender,
+            receiver=receiver,
+            relation=topology.relation(sender, receiver),
+            medians_ns=tuple(_one_way(run, thread) for run, thread in seen),
+            samples=sum(thread.times.total for _, thread in seen),
+        )
+        for (protocol, sender, receiver), seen in sorted(found.items())
+    )
+
+
+def _one_way(run: PrimitiveRun, thread: ThreadRun) -> float:
+    middle = (thread.times.quantile(500_000) or 0) / run.batch
+    return middle / 2 if run.key.case.variant in ROUND_TRIPS else middle
+
+
+def asymmetry_ns(lines: Sequence[Line]) -> float | None:
+    """Half of what the two directions of a pair differ by, at most: the clocks of two CPUs are no
+    further apart, as far as both directions take equally long. None: no pair has two."""
+    both = {(line.sender, line.receiver): line.median_ns for line in lines}
+    halves = [abs(ns - both[b, a]) / 2 for (a, b), ns in both.items() if a < b and (b, a) in both]
+    return max(halves, default=None)
+
+
+def _split(values: Mapping[tuple[int, int], Sequence[float]]) -> set[tuple[int, int]]:
+    """The near pairs, where every repeat of each of them is far below every repeat of all others;
+    none: there are no two kinds of pairs."""
+    order = sorted(values, key=lambda pair: median(values[pair]))
+    best: tuple[float, int] = (GAP, 0)
+    for at in range(1, len(order)):
+        below = max(max(values[pair]) for pair in order[:at])
+        above = min(min(values[pair]) for pair in order[at:])
+        best = max(best, (above / max(below, 1.0), at))
+    return set(order[: best[1]])
+
+
+def _groups(near: Iterable[tuple[int, int]], cpus: Iterable[int]) -> set[frozenset[int]] | None:
+    """CPUs that are near to each other; None where that is no relation of groups: one is near to
+    two that are not near to each other."""
+    found = {cpu: {cpu} for cpu in cpus}
+    for one, two in near:
+        found[one].add(two)
+        found[two].add(one)
+    groups = {frozenset(group) for group in found.values()}
+    return groups if sum(map(len, groups)) == len(found) else None
+
+
+def _words(groups: Iterable[Iterable[int]]) -> str:
+    texts = (",".join(map(str, group)) for group in sorted(map(sorted, groups)))
+    return " ".join(f"{{{text}}}" for text in texts)
+
+
+def contradictions(lines: Sequence[Line], topology: Topology) -> tuple[Finding, ...]:
+    """Where the matrix of a protocol shows other groups of CPUs than the system describes.
+
+    Threads of one core are left out: they are nearer than all others.
+
+    A few slow repeats show nothing: pairs are of two kinds only where no repeat lies between, and
+    where those that are near form groups.
+    """
+    protocols = itertools.groupby(lines, key=lambda line: line.protocol)
+    found = (_contradiction(protocol, [*group], topology) for protocol, group in protocols)
+    return tuple(each for each in found if each)
+
+
+def _contradiction(protocol: str, lines: list[Line], topology: Topology) -> Finding | None:
+    values: dict[tuple[int, int], list[float]] = {}
+    for line in (line for line in lines if line.relation in ("cache", "far")):
+        values.setdefault(line.pair, []).extend(line.medians_ns)
+    cpus = {cpu for pair in values for cpu in pair}
+    whole = len(values) == len(cpus) * (len(cpus) - 1) // 2
+    if not whole or len(values) < 2 or min(map(len, values.values())) < REPEATS_LEAST:
+        return None
+    described = {frozenset(group) & cpus for group in topology.caches} - {frozenset()}
+    measured = _groups(_split(values), cpus)
+    if len(measured or ()) == len(cpus):  # none is near: all pairs are of one kind
+        return _alike(protocol, values, described)
+    if measured is None or measured == described:
+        return None
+    return Finding(
+        id="topology-differs",
+        severity="warning",
+        message=f"line {protocol}: the groups of CPUs near to each other are {_words(measured)},"
+        f" but the system describes {_words(described)} as sharing a last-level cache",
+        cure="do not trust cache, apart and far here: name CPUs with --groups",
+    )
+
+
+def _alike(
+    protocol: str, values: dict[tuple[int, int], list[float]], described: set[frozenset[int]]
+) -> Finding | None:
+    """Some pairs are described as sharing a cache and some as not, and all take the same."""
+    sides: dict[bool, list[float]] = {True: [], False: []}
+    for pair, medians in values.items():
+        sides[any({*pair} <= group for group in described)].append(min(medians))
+    if not all(sides.values()):
+        return None
+    near, far = median(sides[True]), median(sides[False])
+    if far > ALIKE * near:
+        return None
+    return Finding(
+        id="topology-differs",
+        severity="warning",
+        message=f"line {protocol}: CPUs that are described as sharing a last-level cache are no"
+        f" nearer ({near:.0f} ns) than others ({far:.0f} ns)",
+        cure="do not trust cache, apart and far here: name CPUs with --groups",
+    )
+
+
+COLUMNS = (
+    Column(key="protocol", heading="protocol", words=True),
+    Column(key="sender", heading="from CPU"),
+    Column(key="receiver", heading="to CPU"),
+    Column(
+        key="relation",
+        heading="described as",
+        value=lambda line: PAIRS.get(line.relation, "not known"),
+        words=True,
+    ),
+    Column(key="median_ns", heading="one way, ns", format=lambda ns: f"{ns:.1f}"),
+    Column(
+        key="repeats",
+        heading="repeats",
+        value=lambda line: f"{min(line.medians_ns):.1f} to {max(line.medians_ns):.1f}",
+        raw=False,
+    ),
+    Column(key="samples", heading="samples"),
+)
+
+
+def note(found: PrimitivesSummary) -> str:
+    """What each protocol measures, and how far the clocks can be trusted."""
+    used = {line.protocol for line in found.lines}
+    said = [f"{name}: {words}." for name, words in PROTOCOLS.items() if name in used]
+    messages = [line for line in found.lines if line.protocol == "message"]
+    half = asymmetry_ns(messages)
+    if half is not None:
+        said.append(
+            "A message's time holds a reading of the clock as well,"
+            f" {found.clock_cost_ps / 1000:.0f} ns. CLOCK_MONOTONIC is one clock for all CPUs; were"
+            " it not, two CPUs would be apart by half of what their two directions differ by,"
+            f" {half:.1f} ns at most, as far as both directions take equally long."
+        )
+    return " ".join(said)
+
+
+def _cell(line: Line | None) -> HeatCell:
+    if line is None:
+        return HeatCell()
+    return HeatCell(
+        value=line.median_ns,
+        state=SHOWN,
+        text=f"{line.median_ns:.0f}",
+        hover=f"CPU {line.sender} to {line.receiver}: {line.median_ns:.1f} ns"
+        f" ({min(line.medians_ns):.1f} to {max(line.medians_ns):.1f}),"
+        f" {PAIRS.get(line.relation, 'not known')}",
+    )
+
+
+def charts(lines: Sequence[Line]) -> list[Chart]:
+    """A matrix of each protocol: from rows to columns."""
+    return [
+        _chart(name, [*group]) for name, group in itertools.groupby(lines, lambda e: e.protocol)
+    ]
+
+
+def _chart(protocol: str, lines: list[Line]) -> Chart:
+    known = {(line.sender, line.receiver): line for line in lines}
+    if protocol in ROUND_TRIPS:
+        known |= {(line.receiver, line.sender): line for line in lines}
+    cpus = sorted({cpu for pair in known for cpu in pair})
+    shown = [line.median_ns for line in lines]
+    panel = Panel(
+        title=f"{protocol}: one way, ns",
+        x_label="to CPU",
+        y_label="from CPU",
+        heat=Heat(
+            cells=[[_cell(known.get((a, b))) for b in cpus] for a in reversed(cpus)],
+            x=[str(cpu) for cpu in cpus],
+            y=[str(cpu) for cpu in reversed(cpus)],
+            low=0.0,
+            high=max(shown),
+            unit="ns one way",
+        ),
+    )
+    caption = (
+        f"{protocol}: {PROTOCOLS[protocol]}. Medians of {sum(e.samples for e in lines):,} samples."
+    )
+    return Chart(name=f"lines-{protocol}", title="Cache lines", caption=caption, panels=(panel,))
