@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from attrs import evolve
@@ -20,9 +21,11 @@ from deadbeat.kinds.primitives.cases import (
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.pool import primitives
 from deadbeat.kinds.primitives.results import PrimitiveRun
+from deadbeat.kinds.primitives.rtsj_args import read_arguments
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import topology_of
 from deadbeat.model.errors import BuildError, RunError
+from deadbeat.model.histogram import Histogram
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
 
@@ -194,3 +197,29 @@ def test_a_run_says_that_its_memory_is_locked(engine: HardwarePrimitives) -> Non
 def test_what_it_cannot_do_it_says(engine: HardwarePrimitives) -> None:
     with pytest.raises(RunError, match="no such variant"):
         run(engine, PrimitiveCase("copy", "sideways", 64, "one"))
+
+
+@pytest.mark.parametrize("test", ["copy", "event:condvar"])
+def test_kept_samples_are_those_of_the_histogram(engine: HardwarePrimitives, test: str) -> None:
+    asked = {"tests": test, "sizes": "1K", "placements": "one,same", "keep": True, "samples": 300}
+    spec = resolved(read(PrimitivesSpec, {"seconds": "1"}, asked), MACHINE)
+    (case,) = cases(spec, MACHINE)[0]
+    (thread,) = engine.run(spec, PrimitiveKey(case, 1)).threads
+    assert thread.samples is not None
+    assert len(thread.samples) == 300
+    again = Histogram.of(thread.samples)
+    assert again.sum_ns == thread.times.sum_ns
+    assert again.counts.tolist() == thread.times.counts.tolist()
+
+
+def test_arguments_of_the_thesis_run_here(engine: HardwarePrimitives) -> None:
+    """Ten threads of SCHED_RR 30, each with 10,000 samples of 8 bytes."""
+    found = read_arguments(Path(__file__).parents[1] / "golden" / "rtsjmcbench" / "args.xml")
+    wanted = resolved(read(PrimitivesSpec, found.layer("native"), {"work": 10}), MACHINE)
+    (case,) = cases(wanted, MACHINE)[0]
+    run = engine.run(wanted, PrimitiveKey(case, 1))
+    assert [thread.times.total for thread in run.threads] == [10_000] * 10
+    assert {(thread.policy, thread.priority) for thread in run.threads} == {("rr", 30)}
+    assert [len(thread.samples) for thread in run.threads if thread.samples is not None] == [
+        10_000
+    ] * 10

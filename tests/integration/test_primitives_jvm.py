@@ -31,6 +31,7 @@ from deadbeat.kinds.primitives.runtimes import COLLECTORS, jvm_words
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import topology_of
 from deadbeat.model.errors import RunError, UsageError
+from deadbeat.model.histogram import Histogram
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
 
@@ -240,3 +241,14 @@ def test_it_numbers_the_buckets_of_the_golden_table() -> None:
     words = [FOUND[0].java, "-jar", str(agent_jar()), "buckets", *(r["value_ns"] for r in rows)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [row["bucket"] for row in rows]
+
+
+def test_kept_samples_are_those_of_the_histogram(engine: ForeignPrimitives) -> None:
+    spec = evolve(spec_of(NEWEST), seconds=1.0, samples=300, keep=True)
+    case = PrimitiveCase("copy", "", 10 * 1024, "one", NEWEST)
+    (thread,) = engine.run(spec, PrimitiveKey(case, 1)).threads
+    assert thread.samples is not None
+    assert len(thread.samples) == 300
+    again = Histogram.of(thread.samples)
+    assert again.sum_ns == thread.times.sum_ns
+    assert again.counts.tolist() == thread.times.counts.tolist()

@@ -12,7 +12,8 @@ import deadbeat
 from deadbeat.cli.main import main
 from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
 from deadbeat.kinds.primitives.engine import SimulatedPrimitives, options_of
-from deadbeat.kinds.primitives.results import NONE, PrimitivesStore, columns_of
+from deadbeat.kinds.primitives.results import NONE, PrimitiveRun, PrimitivesStore, columns_of
+from deadbeat.kinds.primitives.runner import PrimitivesExperiment
 from deadbeat.kinds.primitives.samples import export, merged, thread_files
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import DataError, UsageError
@@ -136,7 +137,7 @@ def test_the_thesis_own_arguments_become_its_files(
     name = "alloc_pool.own.8.all.10.above.native.0002"
     lines = (tmp_path / "datadir" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == ",".join(f"Thread {number}" for number in range(1, 11))
-    assert len(lines) == 1 + 500  # the made-up machine takes 500 at most
+    assert len(lines) == 1 + 10_000
     assert len({*(tmp_path / "datadir").glob(f"{name}.thread-*.txt")}) == 10
     found = deadbeat.open("runs/primitives")
     spec = found.summary.spec
@@ -162,3 +163,16 @@ def test_arguments_come_alone(other: str, capsys: pytest.CaptureFixture[str]) ->
     words = ("--args", GOLDEN / "args.xml", other, "thesis-fig7")
     assert shell("primitives", *words) == 2
     assert f"--args and {other} exclude each other" in capsys.readouterr().err
+
+
+def test_a_run_whose_time_was_over_is_told(tmp_path: Path) -> None:
+    asked = {"tests": "copy", "sizes": 64, "placements": "one", "samples": 20_000, "repeats": 1}
+    spec = resolved(read(PrimitivesSpec, {}, asked), ENGINE.topology())
+    PrimitivesStore.create(tmp_path / "r", plain_of(spec), ENGINE.describe())
+    store = PrimitivesStore.open(tmp_path / "r")
+    planned = plan(spec, ENGINE.topology())
+    (run,) = PrimitivesExperiment(spec, ENGINE, store, planned).measure(lambda *_: None)
+    assert isinstance(run, PrimitiveRun)
+    (found,) = run.problems
+    assert found.id == "few-samples"
+    assert "1 thread of 1 had fewer than 20,000 samples" in found.message

@@ -72,9 +72,11 @@ def _caption(cells: Sequence[PrimitiveCell]) -> str:
     samples = [cell.samples for cell in cells]
     threads = sorted({cell.case.threads for cell in cells})
     pairs = "pairs" if cells[0].case.test == "event" else "threads"
+    runtimes = dict.fromkeys(cell.case.runtime for cell in cells)
     return (
-        f"{', '.join(map(str, threads))} {pairs}; {min(samples):,} to {max(samples):,} samples a"
-        f" point in {len(cells[0].repeats)} repeats. Bands: 95 % of the average over repeats."
+        f"{', '.join(runtimes)}; {', '.join(map(str, threads))} {pairs}; {min(samples):,} to"
+        f" {max(samples):,} samples a point in {len(cells[0].repeats)} repeats. Bands: 95 % of the"
+        " average over repeats."
     )
 
 

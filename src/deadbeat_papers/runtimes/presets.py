@@ -51,7 +51,7 @@ _LOCK: Mapping[str, object] = {
     "tests": "lock:tas",
     "placements": "both",
     "threads": 4,
-    "samples": 20_000,
+    "samples": 10_000,
 }
 
 _PAIRED = "by Student's 95 % interval over repeats"

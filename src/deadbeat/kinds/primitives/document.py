@@ -329,7 +329,8 @@ def _verdicts(found: PrimitivesSummary) -> Table:
             said("what was published", lambda item: item.conclusion.says, long=True),
         ),
         rows=found.judgements,
-        title="what was published, and what is so here",
+        title=f"of {count_of(len(found.judgements), 'published statement')}, each with its figures"
+        " below",
     )
 
 

@@ -342,7 +342,7 @@ class SimulatedPrimitives(PrimitiveEngine):
             + np.log1p(key.case.size) / 8
             + (key.case.placement in ("cache", "far"))
         )
-        count = min(spec.samples or 500, 500)
+        count = min(spec.samples or 500, 10_000)
         times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(count)], np.int64)
         worst = LateSample(moment_ns=int(times.argmax()) * 1000, value_ns=int(times.max()), tags=1)
         return PrimitiveRun(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
+from attrs import evolve
+
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.kinds.primitives.cases import PrimitiveKey, part_of
 from deadbeat.kinds.primitives.engine import PrimitiveEngine
@@ -11,6 +13,8 @@ from deadbeat.kinds.primitives.pool import is_native
 from deadbeat.kinds.primitives.results import PrimitiveRun, PrimitivesStore
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import DataError, RunError
+from deadbeat.model.finding import Finding
+from deadbeat.model.words import count_of
 
 #: A run beside its own length: a process starts, warms up and writes its result.
 _OVERHEAD_S, _JVM_OVERHEAD_S = 0.15, 1.5
@@ -21,6 +25,17 @@ def mean_seconds(spec: PrimitivesSpec, planned: Sequence[PrimitiveKey]) -> float
     jvms = sum(not is_native(key.case.runtime) for key in planned)
     more = _OVERHEAD_S + (_JVM_OVERHEAD_S - _OVERHEAD_S) * jvms / max(len(planned), 1)
     return spec.duration + more
+
+
+def _few_samples(spec: PrimitivesSpec, run: PrimitiveRun) -> tuple[Finding, ...]:
+    """Threads whose time was over before they had all; those that had none are told of already."""
+    few = [each for each in run.threads if 0 < each.times.total < (spec.samples or 0)]
+    if not few:
+        return ()
+    least = min(each.times.total for each in few)
+    text = f"{run.key.text}: {count_of(len(few), 'thread')} of {len(run.threads)} had fewer than"
+    text += f" {spec.samples:,} samples when the time was over, {least:,} at least"
+    return (Finding(id="few-samples", severity="warning", message=text),)
 
 
 class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
@@ -46,6 +61,7 @@ class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
         for key in self.lacking:
             try:
                 part = part_of(self._spec, key.case, self._engine.topology())
-                yield self._engine.run(part, key)
+                run = self._engine.run(part, key)
+                yield evolve(run, problems=(*run.problems, *_few_samples(part, run)))
             except (DataError, RunError) as error:
                 yield Lost(key, error)
