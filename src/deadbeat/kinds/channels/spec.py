@@ -220,7 +220,7 @@ class InterfereSpec:
         default="fifo",
     )
     duration: float = keyed(
-        rules.Seconds("1", "3600"), "--duration TIME", "Length of a run.", default=30.0
+        rules.Seconds("1", "3600"), "--duration TIME", "Measuring time of a run.", default=30.0
     )
     repeats: int = keyed(
         rules.Whole(2, 9999),

@@ -26,10 +26,11 @@ from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
 from deadbeat.kinds.primitives.runtimes import jvm_words
 from deadbeat.kinds.primitives.samples import export
 from deadbeat.kinds.primitives.so_far import PrimitivesSoFar
-from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.kinds.primitives.spec import PRESET_KEYS, PrimitivesSpec
 from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.errors import UsageError
-from deadbeat.model.specification import read
+from deadbeat.model.rules import Problem
+from deadbeat.model.specification import read, renamed, usage
 from deadbeat.model.words import count_of
 from deadbeat.targets.opening import open_target
 
@@ -50,11 +51,27 @@ def _not_used(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
     return f"allocators that are not used unless --allocators names them: {left}" if left else ""
 
 
+def _refuse_changes(asked: Begin, preset: str) -> None:
+    """Raises UsageError where what a preset says is asked for, too."""
+    problems = [
+        renamed(Problem(key, f"cannot change the preset {preset}", _DROP), asked.names)
+        for key in {**asked.written, **asked.typed}
+        if key in PRESET_KEYS
+    ]
+    if problems:
+        raise usage(problems)
+
+
+_DROP = "leave out the one or the other"
+
+
 def _wanted(asked: Begin) -> PrimitivesSpec:
     """What is asked for, over what a preset says."""
     name = asked.typed.get("preset", asked.written.get("preset"))
     preset = presets().get(str(name))
     layer = {**preset.layer, "name": preset.name} if preset else {}
+    if preset:
+        _refuse_changes(asked, preset.name)
     return read(PrimitivesSpec, layer, asked.written, asked.typed, names=asked.names)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from attrs import fields_dict, frozen
+from attrs import frozen
 
 from deadbeat.build.allocators import ALLOCATORS, LIBC
 from deadbeat.kinds.primitives.pool import NATIVE, variants_of
@@ -285,7 +285,10 @@ class PrimitivesSpec:
         default=1,
     )
     duration: float = keyed(
-        rules.Seconds("0.01", "60"), "--duration TIME", "Length of a run, at most.", default=0.2
+        rules.Seconds("0.01", "60"),
+        "--duration TIME",
+        "Measuring time of a run, at most.",
+        default=0.2,
     )
     repeats: int = keyed(
         rules.Whole(1, 9999), "--repeats N", "Times each is run, as a new process.", default=3
@@ -298,8 +301,3 @@ class PrimitivesSpec:
         """What is wrong between its parameters."""
         if self.keep and self.samples is None and not self.preset:
             yield Problem("keep", "of how many samples of a thread is not said", "give --samples")
-        fields = fields_dict(type(self)) if self.preset else {}
-        for key in (each for each in PRESET_KEYS if each in fields):
-            if getattr(self, key) != fields[key].default:
-                found = f"cannot change the preset {self.preset}"
-                yield Problem(key, found, "leave out the one or the other")
