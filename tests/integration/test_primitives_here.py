@@ -202,7 +202,7 @@ def test_what_it_cannot_do_it_says(engine: HardwarePrimitives) -> None:
 @pytest.mark.parametrize("test", ["copy", "event:condvar"])
 def test_kept_samples_are_those_of_the_histogram(engine: HardwarePrimitives, test: str) -> None:
     asked = {"tests": test, "sizes": "1K", "placements": "one,same", "keep": True, "samples": 300}
-    spec = resolved(read(PrimitivesSpec, {"seconds": "1"}, asked), MACHINE)
+    spec = resolved(read(PrimitivesSpec, {"duration": "1"}, asked), MACHINE)
     (case,) = cases(spec, MACHINE)[0]
     (thread,) = engine.run(spec, PrimitiveKey(case, 1)).threads
     assert thread.samples is not None

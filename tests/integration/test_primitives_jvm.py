@@ -244,7 +244,7 @@ def test_it_numbers_the_buckets_of_the_golden_table() -> None:
 
 
 def test_kept_samples_are_those_of_the_histogram(engine: ForeignPrimitives) -> None:
-    spec = evolve(spec_of(NEWEST), seconds=1.0, samples=300, keep=True)
+    spec = evolve(spec_of(NEWEST), duration=1.0, samples=300, keep=True)
     case = PrimitiveCase("copy", "", 10 * 1024, "one", NEWEST)
     (thread,) = engine.run(spec, PrimitiveKey(case, 1)).threads
     assert thread.samples is not None

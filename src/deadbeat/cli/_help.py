@@ -135,15 +135,18 @@ def _show_all(ctx: click.Context, option: click.Parameter, asked: Any) -> None:
 
 
 def verbs_by_title(lines: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Verbs with what is said of them, under their titles; unknown ones are under the last."""
+    """Verbs with what is said of them, under their titles; unknown ones are under the last.
+
+    Those of a group, of which another has a name by chance, need none.
+    """
     places = {verb: title for title, verbs in VERBS.items() for verb in verbs.split()}
+    if 2 * sum(name in places for name in lines) < len(lines):
+        yield "Commands", list(lines.items())
+        return
     order = list(places)
     last = list(VERBS)[-1]
     for title in VERBS:
         here = [name for name in lines if places.get(name, last) == title]
         here.sort(key=lambda name: (name not in places, order.index(name) if name in places else 0))
         if here:
-            yield (
-                title if len(here) < len(lines) else "Commands",
-                [(name, lines[name]) for name in here],
-            )
+            yield title, [(name, lines[name]) for name in here]

@@ -7,11 +7,13 @@ import java.lang.foreign.ValueLayout;
 /** Memory outside of the heap that has all its pages, given slice by slice and taken back as a whole. */
 public final class Slab {
     private final MemorySegment memory;
+    private final MemorySegment zeros;
     private final int piece;
     private long used;
 
     public Slab(long bytes, int piece) {
         memory = Arena.global().allocate(bytes).fill((byte) 0);
+        zeros = Arena.global().allocate(piece).fill((byte) 0);
         this.piece = piece;
     }
 
@@ -20,11 +22,12 @@ public final class Slab {
         used = 0;
     }
 
-    /** The next piece, cleared as a new object is. */
+    /** The next piece, cleared as a new object is. A slice would be an object of the heap until compilers find that it need not be. */
     public byte take() {
-        MemorySegment taken = memory.asSlice(used, piece).fill((byte) 0);
-        used += piece;
-        taken.set(ValueLayout.JAVA_BYTE, 0, (byte) 1);
-        return taken.get(ValueLayout.JAVA_BYTE, piece - 1);
+        long at = used;
+        MemorySegment.copy(zeros, 0, memory, at, piece);
+        memory.set(ValueLayout.JAVA_BYTE, at, (byte) 1);
+        used = at + piece;
+        return memory.get(ValueLayout.JAVA_BYTE, used - 1);
     }
 }
