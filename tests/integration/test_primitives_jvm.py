@@ -83,8 +83,8 @@ def check(engine: ForeignPrimitives, case: PrimitiveCase) -> None:
         assert shown == thread.times.max_ns or thread.times.max_ns <= thread.watch_ns
 
 
-#: One in each way of doing it; copy_shared is as copy.
-QUICK = ("event-park-far", "lock-monitor", "alloc-lt", "alloc-vt", "copy-", "line-cas", "sleep")
+#: A pair, threads that contend, memory, and one that works alone.
+QUICK = ("event-park-", "lock-monitor", "alloc-lt", "copy-")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,9 @@ def test_a_jvm_whose_threads_are_not_as_they_should_be_is_refused() -> None:
         jvm.understood(runtime, spec_of(NEWEST), done.stdout, done)
 
 
-@pytest.mark.parametrize("way", ["lt", "immortal", "pool"])
+@pytest.mark.parametrize(
+    "way", ["lt", *(pytest.param(w, marks=pytest.mark.slow) for w in ("immortal", "pool"))]
+)
 @pytest.mark.parametrize("jdk", FOUND, ids=lambda jdk: jdk.version)
 def test_threads_that_should_allocate_nothing_do_not(
     engine: ForeignPrimitives, jdk: object, way: str
