@@ -103,7 +103,7 @@ def test_drawings_keep_their_places_in_a_window_of_another_size(browser, tmp_pat
 
 @pytest.mark.slow
 def test_the_figures_of_a_profile_follow_a_narrower_window(browser, tmp_path):
-    summary = with_factors(demo_summary(cores=(2,), steps=3), (2.0, 5.0))
+    summary = with_factors(demo_summary(cores=(2,), steps=5), (2.0, 5.0))
     path = write_report(summary, tmp_path)
     opened(browser, path, width=1250)
     resize(browser, 900, 1000)

@@ -19,7 +19,6 @@ from deadbeat.kinds.primitives.cases import (
     resolved,
 )
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
-from deadbeat.kinds.primitives.pool import primitives
 from deadbeat.kinds.primitives.results import PrimitiveRun
 from deadbeat.kinds.primitives.rtsj_args import read_arguments
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
@@ -27,6 +26,7 @@ from deadbeat.kinds.primitives.topology import topology_of
 from deadbeat.model.errors import BuildError, RunError
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.specification import read
+from deadbeat.pool import primitives
 from deadbeat.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware

@@ -29,6 +29,7 @@ LAYERS = (
     "emit",
     "synthesis",
     "sched",
+    "pool",
     "build",
     "store",
     "catalog",

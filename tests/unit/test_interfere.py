@@ -35,11 +35,11 @@ from deadbeat.kinds.channels.spec import (
     plan,
     resolved,
 )
-from deadbeat.kinds.primitives.pool import primitives
 from deadbeat.model.comparison import Lineup
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.specification import plain_of, read
+from deadbeat.pool import primitives
 from deadbeat.stats.intervals import Interval
 
 MACHINE = machine_of(SimulatedChannels().describe(), 0)

@@ -21,12 +21,12 @@ from deadbeat.kinds.primitives.cases import (
 )
 from deadbeat.kinds.primitives.engine import Wanted, parsed
 from deadbeat.kinds.primitives.jvm import priority_of
-from deadbeat.kinds.primitives.pool import primitives, primitives_of
 from deadbeat.kinds.primitives.results import PrimitivesStore
 from deadbeat.kinds.primitives.runtimes import SCHEDULING, Jvm, jvm_words, known_to_external
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.specification import plain_of, read
+from deadbeat.pool import primitives, primitives_of
 
 JVM = "jvm:25:G1"
 TWO = flat(0, 1)

@@ -12,15 +12,14 @@ from attrs import evolve, frozen
 
 from deadbeat.catalog import load_catalog
 from deadbeat.kinds.channels.machine import VictimCaches
-from deadbeat.kinds.primitives.cases import MEMORY_LIMIT
-from deadbeat.kinds.primitives.pool import Primitive, primitives
-from deadbeat.kinds.primitives.spec import ByteSizes, size_word
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import refuse
+from deadbeat.model.sizes import ByteSizes, size_word
 from deadbeat.model.specification import keyed
 from deadbeat.model.tasks import Fragment, Kind
 from deadbeat.model.words import nearest, shown
+from deadbeat.pool import MEMORY_LIMIT, Primitive, primitives
 
 _WORK = re.compile(r"(?P<name>[a-z0-9_]+)(?P<words>(?::\w+)*)(?P<shared>@shared)?")
 #: As many as the runtime takes (ENTRIES_MAX in runtime/src/host/interfere.c).

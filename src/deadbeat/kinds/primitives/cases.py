@@ -10,16 +10,15 @@ from functools import lru_cache
 from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC
-from deadbeat.kinds.primitives.pool import NATIVE, Primitive, is_native, primitives_of
 from deadbeat.kinds.primitives.preset import parts
 from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, does, runtime_refusal, usual
-from deadbeat.kinds.primitives.spec import PrimitivesSpec, size_word
+from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import ALONE, PAIRS, PLACEMENTS, Cpus, Layout, Topology
 from deadbeat.model.errors import UsageError
+from deadbeat.model.sizes import size_word
 from deadbeat.model.words import count_of, shown
+from deadbeat.pool import MEMORY_LIMIT, NATIVE, Primitive, is_native, primitives_of
 
-#: A run whose threads hold more memory than this is refused.
-MEMORY_LIMIT = 2**32
 #: Of every thread: two histograms, a stack and what else it has (runtime/src/host/primitive.c).
 THREAD_BYTES = 5 * 2**18
 #: Samples of a run that are kept one by one: a hundred megabytes of text on their way.

@@ -9,13 +9,13 @@ import attrs
 import numpy as np
 
 from deadbeat.kinds.primitives import lines, locks
-from deadbeat.kinds.primitives.pool import NATIVE
 from deadbeat.kinds.primitives.preset import PrimitivesPreset
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesStore, PrimitivesSummary
-from deadbeat.kinds.primitives.spec import size_word
 from deadbeat.model.platform import Platform
+from deadbeat.model.sizes import size_word
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import count_of, time_text
+from deadbeat.pool import NATIVE
 from deadbeat.report.charts import Chart, Curve, Panel, log_edges
 from deadbeat.report.conclusions import (
     conclusion_parts,

@@ -16,7 +16,6 @@ from deadbeat.build.allocators import LIBC, installed, link_words
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, layout, placed
-from deadbeat.kinds.primitives.pool import NATIVE, is_native
 from deadbeat.kinds.primitives.results import (
     LateSample,
     MemoryFacts,
@@ -34,6 +33,7 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, bucket_of, from_counts
 from deadbeat.model.platform import Platform
 from deadbeat.model.words import count_of
+from deadbeat.pool import NATIVE, is_native
 from deadbeat.settings.tune import with_tuning
 from deadbeat.targets.base import Target
 

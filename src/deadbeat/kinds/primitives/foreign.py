@@ -17,13 +17,13 @@ from deadbeat.kinds.primitives.engine import (
     parsed,
     wanted_of,
 )
-from deadbeat.kinds.primitives.pool import NATIVE, is_native
 from deadbeat.kinds.primitives.results import PrimitiveRun
 from deadbeat.kinds.primitives.runtimes import EXTERNAL, external_name
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import Topology
 from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.model.platform import Platform
+from deadbeat.pool import NATIVE, is_native
 from deadbeat.targets.base import Completed, Target, is_here
 
 #: Beyond a run: a JVM starts, and warms up for 4 s at most.

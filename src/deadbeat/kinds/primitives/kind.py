@@ -19,7 +19,6 @@ from deadbeat.kinds.primitives.engine import (
     SimulatedPrimitives,
 )
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
-from deadbeat.kinds.primitives.pool import NATIVE, is_native, primitives
 from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.results import FOLDERS, PrimitivesStore, summarise
 from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
@@ -32,6 +31,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import read, renamed, usage
 from deadbeat.model.words import count_of
+from deadbeat.pool import NATIVE, is_native, primitives
 from deadbeat.targets.opening import open_target
 
 

@@ -15,13 +15,13 @@ from xml.parsers import expat
 from attrs import field, frozen
 
 from deadbeat.build.allocators import LIBC
-from deadbeat.kinds.primitives.pool import NATIVE
-from deadbeat.kinds.primitives.spec import ByteSizes, size_word
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Problem, RefusedError, refuse
+from deadbeat.model.sizes import ByteSizes, size_word
 from deadbeat.model.specification import usage
 from deadbeat.model.words import nearest, shown
+from deadbeat.pool import NATIVE
 from deadbeat.store.files import read_bytes
 
 #: Bytes of a file: an example has 1,300.

@@ -9,12 +9,12 @@ from attrs import evolve
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.kinds.primitives.cases import PrimitiveKey, part_of
 from deadbeat.kinds.primitives.engine import PrimitiveEngine
-from deadbeat.kinds.primitives.pool import is_native
 from deadbeat.kinds.primitives.results import PrimitiveRun, PrimitivesStore
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import DataError, RunError
 from deadbeat.model.finding import Finding
 from deadbeat.model.words import count_of
+from deadbeat.pool import is_native
 
 #: A run beside its own length: a process starts, warms up and writes its result.
 _OVERHEAD_S, _JVM_OVERHEAD_S = 0.15, 1.5

@@ -17,6 +17,8 @@ from deadbeat.kinds.primitives.topology import ALONE, PAIRS
 _FRONT = re.compile(r"/\*\+\+\+\n(.*?)\n\s*\+\+\+\*/", re.DOTALL)
 
 
+#: A run whose threads hold more memory than this is refused.
+MEMORY_LIMIT = 2**32
 #: The runtime that is always there.
 NATIVE = "native"
 
