@@ -5,6 +5,7 @@
  * batches = true
  * amount = 64
  * allocators = true
+ * named = true
  +++*/
 /* plain: the first byte of the new object is written. touch: so is one of every page, and the last. */
 #include "deadbeat/primitive.h"

@@ -1,6 +1,7 @@
 /*+++
  * summary = "From a release every 20 us, for which the thread spins, to the end of a copy"
  * sizes = true
+ * named = true
  +++*/
 /* A late one delays those after it, and each counts from its release. */
 #include "deadbeat/primitive.h"

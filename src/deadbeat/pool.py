@@ -38,6 +38,7 @@ class Primitive:
         contends: Whether all threads want one thing, so that one may get more of it than another.
         batches: Whether a sample may be many operations.
         amount: A second number of its own, as its file says; 0: it has none.
+        named: Timed only where it is asked for by name.
         touches: How much memory it reads and writes, in multiples of its size; 0: hardly any.
     """
 
@@ -56,6 +57,7 @@ class Primitive:
     amount: int = 0
     touches: int = 0
     allocators: bool = False
+    named: bool = False
 
     @property
     def places(self) -> tuple[str, ...]:

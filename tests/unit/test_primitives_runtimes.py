@@ -75,6 +75,12 @@ def test_words_of_a_runtime() -> None:
     assert [Jvm(25, "G1", word).text for word in SCHEDULING] == [JVM, f"{JVM}:whole"]
 
 
+def test_what_is_timed_only_by_name_is_left_out_otherwise() -> None:
+    assert not {"pace", "alloc_cycle"} & {case.test for case in cases(asked(), TWO)[0]}
+    found = cases(asked(tests="pace,alloc_cycle", sizes="64"), TWO)[0]
+    assert {case.test for case in found} == {"pace", "alloc_cycle"}
+
+
 def test_a_runtime_has_cases_of_what_it_has() -> None:
     spec = asked(runtimes=f"native,{JVM}", sizes="64", placements="one,same")
     found = [case for case in cases(spec, TWO)[0] if case.runtime == JVM]
@@ -83,7 +89,7 @@ def test_a_runtime_has_cases_of_what_it_has() -> None:
         ("clock", ""), ("copy", ""), ("copy_shared", ""),
         ("event", "park"), ("event", "monitor"),
         *(("lock", way) for way in ("monitor", "reentrant", "stamped", "tas", "ttas", "ticket")),
-        ("pace", ""), ("sleep", ""), ("syscall", ""), ("thread", ""),
+        ("sleep", ""), ("syscall", ""), ("thread", ""),
     ]  # fmt: skip
     assert found[0].text == "alloc-heap-64-one-jvm:25:G1"
     native = asked(sizes="64", placements="one,same")

@@ -41,7 +41,8 @@ def resolved(spec: PrimitivesSpec, topology: Topology) -> PrimitivesSpec:
         if cpu not in topology.cpus:
             known = ",".join(map(str, topology.cpus))
             raise UsageError(f"{option}: there is no CPU {cpu} to use", f"use some of {known}")
-    all_tests = {name for runtime in spec.runtimes for name in primitives_of(runtime)}
+    pool = (each for runtime in spec.runtimes for each in primitives_of(runtime).values())
+    all_tests = {each.name for each in pool if not each.named}
     tests = spec.tests or (() if spec.preset else tuple(sorted(all_tests)))
     allocators = spec.allocators or (LIBC,)
     spec = evolve(spec, cpus=cpus, tests=tests, allocators=allocators)

@@ -199,8 +199,13 @@ def _ways(one: PrimitiveCell, two: PrimitiveCell) -> tuple[str, ...]:
     return tuple(", ".join(filter(None, (row.case.variant, words))) for row, words in pairs)
 
 
+def _beyond(row: PrimitiveCell, share_ppm: int) -> float:
+    """How far a quantile lies beyond the median, ns: what takes long as a rule has no tail."""
+    return row.quantile_ns(share_ppm) - row.quantile_ns(500_000)
+
+
 def answer(found: PrimitivesSummary) -> tuple[str, ...]:
-    """What an event costs on one CPU and across, and the longest sample of all."""
+    """What an event costs on one CPU and across, and the sample furthest beyond its median."""
     if not found.cells:
         return ("Nothing is measured yet.",)
     if found.judgements:
@@ -220,12 +225,14 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
                 f"{simulated}An event {words} takes {short_time(best.quantile_ns(500_000))}"
                 f" ({ways[0]}) to {short_time(slow.quantile_ns(500_000))} ({ways[1]}); medians."
             )
-    worst = max(found.cells, key=lambda row: row.times.max_ns or 0)
+    worst = max(found.cells, key=lambda row: _beyond(row, 1_000_000))
     why = f" ({worst.worst.words})" if worst.worst and worst.worst.words else ""
+    size = f" of {size_word(worst.case.size)}" if worst.case.size else ""
     told.append(
-        f"{simulated if not told else ''}The longest of"
+        f"{simulated if not told else ''}The latest of"
         f" {sum(row.samples for row in found.cells):,} samples took"
-        f" {short_time(worst.times.max_ns or 0)}: {worst.case.operation}"
+        f" {short_time(worst.quantile_ns(1_000_000))} where"
+        f" {short_time(worst.quantile_ns(500_000))} is the median: {worst.case.operation}{size}"
         f"{'' if worst.case.runtime == NATIVE else f' in {worst.case.runtime}'},"
         f" {worst.where}{why}."
     )
@@ -290,12 +297,12 @@ def charts(found: PrimitivesSummary) -> list[Chart]:
 
 
 def longest_tails(found: PrimitivesSummary) -> list[PrimitiveCell]:
-    """Of each primitive and runtime the row whose 99.9 % is latest, the latest first."""
+    """Of each primitive and runtime the row whose 99.9 % lies furthest beyond its median."""
     groups: dict[tuple[str, str], list[PrimitiveCell]] = {}
     for row in found.cells:
         groups.setdefault((row.case.test, row.case.runtime), []).append(row)
-    late = [max(rows, key=lambda row: row.quantile_ns(999_000)) for rows in groups.values()]
-    return sorted(late, key=lambda row: -row.quantile_ns(999_000))
+    late = [max(rows, key=lambda row: _beyond(row, 999_000)) for rows in groups.values()]
+    return sorted(late, key=lambda row: -_beyond(row, 999_000))
 
 
 def _matrix(found: PrimitivesSummary) -> tuple[Section, ...]:

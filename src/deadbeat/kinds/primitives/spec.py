@@ -147,7 +147,7 @@ class PrimitivesSpec:
     tests: tuple[str, ...] = keyed(
         PrimitiveTests(),
         "--tests LIST",
-        "Primitives, or one way of doing them: alloc,event:futex.  [all]",
+        "Primitives, or one way of doing them: alloc,event:futex.  [most]",
         default=(),
     )
     sizes: tuple[int, ...] = keyed(

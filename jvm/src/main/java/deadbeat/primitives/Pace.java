@@ -1,6 +1,7 @@
 /*+++
  * summary = "From a release every 20 us, for which the thread spins, to the end of a copy"
  * sizes = true
+ * named = true
  +++*/
 package deadbeat.primitives;
 
