@@ -12,11 +12,25 @@ from attrs import evolve, frozen
 
 from deadbeat.build.jvm import jvm_sources
 from deadbeat.build.native import primitive_sources
-from deadbeat.kinds.primitives.topology import ALONE, PAIRS
 
 _FRONT = re.compile(r"/\*\+\+\+\n(.*?)\n\s*\+\+\+\*/", re.DOTALL)
 
-
+#: Where threads run that work alone, and the two of a pair.
+ALONE = {
+    "one": "one CPU",
+    "all": "all CPUs",
+    "cache": "CPUs of one cache",
+    "apart": "CPUs that share no cache",
+    "both": "both of these at once",
+}
+PAIRS = {
+    "same": "one CPU",
+    "sibling": "one core",
+    "cache": "one cache",
+    "far": "no shared cache",
+    "each": "every two CPUs",
+}
+PLACEMENTS = tuple(dict.fromkeys((*ALONE, *PAIRS)))
 #: A run whose threads hold more memory than this is refused.
 MEMORY_LIMIT = 2**32
 #: The runtime that is always there.

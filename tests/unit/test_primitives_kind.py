@@ -23,11 +23,11 @@ from deadbeat.kinds.primitives.engine import pair_seconds, parsed
 from deadbeat.kinds.primitives.lines import lines_of
 from deadbeat.kinds.primitives.results import PrimitiveRun, cell_of, cells_of
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.kinds.primitives.topology import PAIRS_MOST, PLACEMENTS, Layout, Topology, topology_of
+from deadbeat.kinds.primitives.topology import PAIRS_MOST, Layout, Topology, topology_of
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.specification import plain_of, read
-from deadbeat.pool import primitives
+from deadbeat.pool import PLACEMENTS, primitives
 
 
 def test_every_file_says_of_its_variants_what_its_code_does() -> None:

@@ -13,11 +13,20 @@ from deadbeat.build.allocators import LIBC
 from deadbeat.kinds.primitives.preset import parts
 from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, does, runtime_refusal, usual
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.kinds.primitives.topology import ALONE, PAIRS, PLACEMENTS, Cpus, Layout, Topology
+from deadbeat.kinds.primitives.topology import Cpus, Layout, Topology
 from deadbeat.model.errors import UsageError
 from deadbeat.model.sizes import size_word
 from deadbeat.model.words import count_of, shown
-from deadbeat.pool import MEMORY_LIMIT, NATIVE, Primitive, is_native, primitives_of
+from deadbeat.pool import (
+    ALONE,
+    MEMORY_LIMIT,
+    NATIVE,
+    PAIRS,
+    PLACEMENTS,
+    Primitive,
+    is_native,
+    primitives_of,
+)
 
 #: Of every thread: two histograms, a stack and what else it has (runtime/src/host/primitive.c).
 THREAD_BYTES = 5 * 2**18

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from deadbeat.kinds.primitives.cases import ROUND_TRIPS
-from deadbeat.kinds.primitives.topology import PAIRS, Topology
+from deadbeat.kinds.primitives.topology import Topology
 from deadbeat.model.finding import Finding
+from deadbeat.pool import PAIRS
 from deadbeat.report.charts import SHOWN, Chart, Heat, HeatCell, Panel
 from deadbeat.report.document import Column
 

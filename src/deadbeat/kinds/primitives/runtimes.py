@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from deadbeat.kinds.primitives.topology import PLACEMENTS
 from deadbeat.model import rules
 from deadbeat.model.rules import refuse
 from deadbeat.model.words import nearest, shown
-from deadbeat.pool import NATIVE, is_native, variants_of
+from deadbeat.pool import NATIVE, PLACEMENTS, is_native, variants_of
 
 if TYPE_CHECKING:
     from deadbeat.kinds.primitives.cases import PrimitiveCase

@@ -10,13 +10,12 @@ from attrs import frozen
 
 from deadbeat.build.allocators import ALLOCATORS, LIBC
 from deadbeat.kinds.primitives.runtimes import External, Externals, Runtimes
-from deadbeat.kinds.primitives.topology import PLACEMENTS
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, refuse
 from deadbeat.model.sizes import ByteSizes
 from deadbeat.model.specification import keyed
 from deadbeat.model.words import nearest, shown
-from deadbeat.pool import NATIVE, variants_of
+from deadbeat.pool import NATIVE, PLACEMENTS, variants_of
 
 
 @frozen

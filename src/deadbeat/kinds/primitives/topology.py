@@ -86,22 +86,6 @@ def _group(groups: Sequence[Cpus], cpu: int) -> Cpus:
     return next((group for group in groups if cpu in group), (cpu,))
 
 
-#: Where threads run that work alone, and the two of a pair.
-ALONE = {
-    "one": "one CPU",
-    "all": "all CPUs",
-    "cache": "CPUs of one cache",
-    "apart": "CPUs that share no cache",
-    "both": "both of these at once",
-}
-PAIRS = {
-    "same": "one CPU",
-    "sibling": "one core",
-    "cache": "one cache",
-    "far": "no shared cache",
-    "each": "every two CPUs",
-}
-PLACEMENTS = tuple(dict.fromkeys((*ALONE, *PAIRS)))
 #: Of a matrix: all of 64 CPUs (DB_MAX_PAIRS, runtime/src/host/runtime.h).
 PAIRS_MOST = 64 * 63 // 2
 #: For these a machine must say what its CPUs share.
