@@ -152,6 +152,13 @@ def test_what_is_never_freed_must_fit_its_memory() -> None:
     assert not refusals(**asked_of, runtimes=JVM)
 
 
+def test_a_jvm_keeps_its_samples_too() -> None:
+    found, refused = cases(
+        asked(runtimes=JVM, tests="copy", placements="one", samples="300", keep=True), TWO
+    )
+    assert (len(found), refused) == (1, {})
+
+
 def test_a_command_may_have_commas() -> None:
     spec = read(PrimitivesSpec, {}, {"external": "a=./x -o 1,2,b=./y"})
     assert [(each.name, each.argv) for each in spec.external] == [

@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC
 from deadbeat.kinds.primitives.preset import parts
-from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, does, runtime_refusal, usual
+from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, does, further_collector, runtime_refusal, usual
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import Cpus, Layout, Topology
 from deadbeat.model.errors import UsageError
@@ -34,12 +34,14 @@ THREAD_BYTES = 5 * 2**18
 KEPT_LIMIT = 2**24
 #: Ways of a line whose samples are round trips.
 ROUND_TRIPS = ("cas", "readwrite")
+#: Why a second collector has fewer tests.
+_ONE_COLLECTOR = "the first collector of a JDK is enough, unless --tests says what is timed"
 #: Priority of an event's handler beside its firer's, unless it is asked for another.
 ABOVE = "above"
 
 
 def resolved(spec: PrimitivesSpec, topology: Topology) -> PrimitivesSpec:
-    """With the machine's CPUs and the tests in full.
+    """With the machine's CPUs and allocators.
 
     Raises:
         UsageError: It asks for a CPU that is not there, or for nothing that can be run.
@@ -50,11 +52,7 @@ def resolved(spec: PrimitivesSpec, topology: Topology) -> PrimitivesSpec:
         if cpu not in topology.cpus:
             known = ",".join(map(str, topology.cpus))
             raise UsageError(f"{option}: there is no CPU {cpu} to use", f"use some of {known}")
-    pool = (each for runtime in spec.runtimes for each in primitives_of(runtime).values())
-    all_tests = {each.name for each in pool if not each.named}
-    tests = spec.tests or (() if spec.preset else tuple(sorted(all_tests)))
-    allocators = spec.allocators or (LIBC,)
-    spec = evolve(spec, cpus=cpus, tests=tests, allocators=allocators)
+    spec = evolve(spec, cpus=cpus, allocators=spec.allocators or (LIBC,))
     runs, refused = cases(spec, topology)
     if not runs:
         why = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
@@ -181,8 +179,17 @@ def _places(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> list[st
     return [word for word in primitive.places if word in wanted]
 
 
+def _tests(spec: PrimitivesSpec, runtime: str) -> tuple[str, ...]:
+    """Those asked for; or all but those that want to be, of a further collector where it matters."""
+    if spec.tests or spec.preset:
+        return spec.tests
+    again = further_collector(runtime, spec.runtimes)
+    pool = (each for each in primitives_of(runtime).values() if not each.named)
+    return tuple(sorted(each.name for each in pool if each.sizes or each.shares or not again))
+
+
 def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]:
-    for runtime, test in itertools.product(spec.runtimes, spec.tests):
+    for runtime, test in ((r, t) for r in spec.runtimes for t in _tests(spec, r)):
         name = test.partition(":")[0]
         if not (ways := _ways(runtime, test, spec)):
             continue
@@ -298,6 +305,9 @@ def cases(spec: PrimitivesSpec, topology: Topology) -> tuple[list[PrimitiveCase]
     for test in spec.tests:
         if not any(_ways(runtime, test, spec) for runtime in spec.runtimes):
             refused[test] = f"not a primitive of {', '.join(spec.runtimes)}"
+    for runtime in () if spec.tests or spec.preset else spec.runtimes:
+        if further_collector(runtime, spec.runtimes):
+            refused[f"all but memory in {runtime}"] = _ONE_COLLECTOR
     return found, refused
 
 

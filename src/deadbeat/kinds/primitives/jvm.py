@@ -14,8 +14,8 @@ from deadbeat.model.errors import UsageError
 from deadbeat.targets.base import Completed
 
 _COLLECTOR = "G1"
-#: Of every heap.
-_HEAP_LEAST = 256 * 2**20
+#: Of a heap for memory; of every other.
+_HEAP_LEAST, _HEAP_SMALL = 256 * 2**20, 64 * 2**20
 #: Two histograms, and room.
 _THREAD_BYTES = 2 * 2**20
 #: Of a whole JVM that is real-time no threads come later: one that a timed thread started would
@@ -76,7 +76,8 @@ def _started(runtime: str, *more: str) -> tuple[str, ...]:
 
 def command(case: PrimitiveCase, threads: int, folder: str) -> tuple[str, ...]:
     """Starts the program with a heap that has all its pages from the start."""
-    heap = _HEAP_LEAST + threads * _THREAD_BYTES + HEAP_TIMES * held_bytes(case, threads)
+    least = _HEAP_LEAST if case.size else _HEAP_SMALL
+    heap = least + threads * _THREAD_BYTES + HEAP_TIMES * held_bytes(case, threads)
     sizes = (f"-Xms{heap}", f"-Xmx{heap}", "-XX:+AlwaysPreTouch", "-XX:MaxDirectMemorySize=8g")
     return _started(case.runtime, f"-Djava.io.tmpdir={folder}", *sizes)
 
@@ -84,7 +85,7 @@ def command(case: PrimitiveCase, threads: int, folder: str) -> tuple[str, ...]:
 def probe(runtime: str, spec: PrimitivesSpec) -> tuple[str, ...]:
     """Starts it, and lets it say what it is and what policies its threads have."""
     words = (word for pair in options(runtime, spec).items() for word in pair)
-    return (*_started(runtime, f"-Xmx{_HEAP_LEAST}"), "probe", *words)
+    return (*_started(runtime, f"-Xmx{_HEAP_SMALL}"), "probe", *words)
 
 
 def understood(runtime: str, spec: PrimitivesSpec, said: str, done: Completed) -> None:

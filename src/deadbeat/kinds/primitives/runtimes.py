@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from deadbeat.model import rules
 from deadbeat.model.rules import refuse
@@ -66,6 +66,13 @@ def jvm_words(runtime: str) -> Jvm:
         return Jvm()
     version, collector = int(match["version"] or 0), match["collector"] or ""
     return Jvm(version, collector, match["scheduling"] or MUTATORS)
+
+
+def further_collector(runtime: str, runtimes: Sequence[str]) -> bool:
+    """Whether only its collector sets a JVM apart from one before it."""
+    others = map(jvm_words, runtimes[: runtimes.index(runtime)])
+    own = jvm_words(runtime)
+    return bool(own.collector) and any(evolve(each, collector=own.collector) == own for each in others)
 
 
 def external_name(runtime: str) -> str:
@@ -178,7 +185,6 @@ def _jvm_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
         (whole and spec.policy == "other", "a whole JVM is real-time under fifo and rr only"),
         (whole and spec.priority < 2, "its JVM has one priority less: give --priority 2 or more"),
         (case.placement == "both", "all threads of a JVM want one lock"),
-        (spec.keep, "a JVM keeps histograms and no single samples: leave --keep out"),
         (case.size > _ARRAY_LIMIT, "an array of Java holds less than 2 GiB"),
     )
     return next((why for holds, why in rows if holds), "") or _immortal_refusal(case, spec)

@@ -42,11 +42,12 @@ final class Pauses {
 
     private record Tie(Instant instant, long nanos) {}
 
-    private final Recording recording = new Recording();
+    private Recording recording;
     private final List<Tie> ties = new ArrayList<>();
     private final List<Pause> found = new ArrayList<>();
 
-    Pauses() {
+    void start() {
+        recording = new Recording();
         for (String[] kind : KINDS) {
             recording.enable(kind[0]).withoutStackTrace().withoutThreshold();
         }

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.lang.management.CompilationMXBean;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
+import java.util.Arrays;
 import java.util.Set;
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.ConcurrentHashMap;
@@ -20,16 +21,18 @@ final class Run {
     /** Between two windows compilers have the CPUs of real-time threads: longer while they have work. */
     private static final long PAUSE_MS = 5;
 
-    private static final long COMPILING_MS = 40;
-    private static final long LAST_MS = 100;
+    private static final long COMPILING_MS = 20;
+    private static final long LAST_MS = 50;
+    /** What is called once a window is compiled now and then, too: that takes less. A loop takes longer. */
+    private static final long QUIET_MS = 2;
+
     private static final int FIRST_WINDOWS = 5;
     private static final int COMPILED_WINDOWS = 3;
 
-    private static final int LEAST_WINDOWS = 10;
     private static final int MOST_WINDOWS = 100;
     /** On a busy machine windows come late: it warms up for no longer. */
     private static final long MOST_NS = 4_000_000_000L;
-    /** Steady: so many medians lie so close together. */
+    /** Steady: the median of so many medians is no further from that of as many before. */
     private static final int SAME_WINDOWS = 5;
 
     private static final double SAME_SHARE = 0.1;
@@ -111,17 +114,20 @@ final class Run {
         meet();
     }
 
+    /** Whether the windows of late took as long as those before them: one that was disturbed does not matter. */
     private boolean same(long[] values, long resolutionNs) {
-        long low = Long.MAX_VALUE;
-        long high = 0;
-        for (int i = windows - SAME_WINDOWS; i < windows; i++) {
-            low = Math.min(low, values[i]);
-            high = Math.max(high, values[i]);
-        }
-        return high - low <= Math.max(SAME_SHARE * low, resolutionNs);
+        long now = middle(values, windows - SAME_WINDOWS);
+        long before = middle(values, windows - 2 * SAME_WINDOWS);
+        return Math.abs(now - before) <= Math.max(SAME_SHARE * before, resolutionNs);
     }
 
-    private void warmUp(long resolutionNs) throws InterruptedException {
+    private static long middle(long[] values, int from) {
+        long[] sorted = Arrays.copyOfRange(values, from, from + SAME_WINDOWS);
+        Arrays.sort(sorted);
+        return sorted[SAME_WINDOWS / 2];
+    }
+
+    private void warmUp(long resolutionNs, Thread starting) throws InterruptedException {
         CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
         long compiledMs = 0;
         int quiet = 0;
@@ -129,7 +135,7 @@ final class Run {
         while (!steady && windows < MOST_WINDOWS && System.nanoTime() < untilNs) {
             run(WINDOW_NS, false);
             long nowMs = compiler == null ? 0 : compiler.getTotalCompilationTime();
-            quiet = nowMs == compiledMs ? quiet + 1 : 0;
+            quiet = nowMs - compiledMs <= QUIET_MS && !starting.isAlive() ? quiet + 1 : 0;
             compiledMs = nowMs;
             boolean all = quiet >= COMPILED_WINDOWS;
             for (int i = 0; i < samplers.length; i++) {
@@ -137,12 +143,13 @@ final class Run {
             }
             windows++;
             for (long[] each : medians) {
-                all &= windows >= LEAST_WINDOWS && same(each, resolutionNs);
+                all &= windows >= 2 * SAME_WINDOWS && same(each, resolutionNs);
             }
             Thread.sleep(all ? LAST_MS : windows <= FIRST_WINDOWS || quiet == 0 ? COMPILING_MS : PAUSE_MS);
             // the time of a method counts once it is compiled
-            steady = all && (compiler == null || compiler.getTotalCompilationTime() == compiledMs);
+            steady = all && (compiler == null || compiler.getTotalCompilationTime() - compiledMs <= QUIET_MS);
         }
+        starting.join();
     }
 
     /** All of it, as JSON. */
@@ -150,6 +157,9 @@ final class Run {
         // a runtime made for an application may lack the recorder
         boolean recorded = ModuleLayer.boot().findModule("jdk.jfr").isPresent();
         Pauses pauses = recorded ? new Pauses() : null;
+        // it takes as long as all else before the first sample
+        Thread starting = new Thread(() -> Main.orRefuse(pauses == null ? () -> {} : pauses::start), "recorder");
+        starting.start();
         Costs costs = new Costs();
         long resolutionNs = costs.resolutionNs();
         primitive.create(options);
@@ -162,7 +172,7 @@ final class Run {
             threads[i] = new Thread(() -> Main.orRefuse(() -> threadMain(place)), "sample" + i);
             threads[i].start();
         }
-        warmUp(resolutionNs);
+        warmUp(resolutionNs, starting);
         warm = true;
         VmThreads.counted(numbers, options.ofVm());
         if (pauses != null) {
