@@ -36,6 +36,7 @@ static void run(struct db_sampler *s)
         int64_t now_ns = port_now_ns();
         s->last_ns = release_ns; /* to wait is no gap */
         db_sample(s, release_ns, now_ns);
+        release_ns += s->last_ns - now_ns; /* to look at a late one delays no other */
         db_work(s->run);
     }
 }

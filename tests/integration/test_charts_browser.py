@@ -69,6 +69,7 @@ def drawn(browser: Chrome, plot: str, count: str) -> object:
     return browser.execute_script(f"return document.getElementById(arguments[0]).{count};", plot)
 
 
+@pytest.mark.slow
 def test_a_stress_campaign_is_drawn_and_its_sets_can_be_sorted(browser, tmp_path):
     path = write_report(demo_stress(**SMALL, factors=(2.0, 4.0)), tmp_path)
     opened(browser, path)
@@ -88,6 +89,7 @@ def test_a_stress_campaign_is_drawn_and_its_sets_can_be_sorted(browser, tmp_path
     assert_quiet(browser, path)
 
 
+@pytest.mark.slow
 def test_drawings_keep_their_places_in_a_window_of_another_size(browser, tmp_path):
     path = write_report(demo_stress(**SMALL), tmp_path)
     opened(browser, path)
@@ -139,6 +141,7 @@ def test_group_names_do_not_cover_what_is_said_of_them(browser, tmp_path):
     assert browser.execute_script(covers) == 0
 
 
+@pytest.mark.slow
 def test_another_deadline_factor_can_be_chosen(browser, tmp_path):
     path = write_report(demo_stress(**SMALL, factors=(2.0, 4.0)), tmp_path)
     opened(browser, path)
@@ -178,6 +181,7 @@ def test_a_profile_has_a_grid_for_each_deadline_factor(browser, tmp_path):
     assert_quiet(browser, path)
 
 
+@pytest.mark.slow
 def test_a_comparison_shows_verdicts_in_cells_and_under_the_pointer(browser, tmp_path):
     result, _ = demo_comparison(cores=(2, 4))
     path, _ = write_comparison(result, tmp_path, formats=())
@@ -229,7 +233,7 @@ def test_a_heat_map_is_sorted_by_a_column_or_a_row(browser, tmp_path):
     assert_quiet(browser, page)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_a_narrow_window_does_not_scroll_sideways(browser, tmp_path, scheme):
     path = write_report(demo_stress(**SMALL), tmp_path)
     opened(browser, path, width=400, scheme=scheme)

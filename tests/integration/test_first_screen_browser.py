@@ -22,6 +22,9 @@ STUDY = (
 )
 COMMANDS = {name: command for name, (command, _) in KINDS.items()} | {"study": STUDY}
 
+#: Those that a user meets first.
+QUICK = ("profile", "latency")
+
 #: Elements of the answer; those that leave the window, or are wider than their place.
 CUT = """
 const parts = [...document.querySelectorAll("header .sentence, header .glance, header #glance")];
@@ -42,7 +45,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
         yield driver
 
 
-@pytest.mark.parametrize("kind", COMMANDS)
+@pytest.mark.parametrize(
+    "kind",
+    [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in COMMANDS],
+)
 def test_the_first_screen_is_the_answer(
     kind: str,
     browser: Chrome,

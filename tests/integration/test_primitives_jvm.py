@@ -84,7 +84,7 @@ def check(engine: ForeignPrimitives, case: PrimitiveCase) -> None:
 
 
 #: A pair, threads that contend, memory, and one that works alone.
-QUICK = ("event-park-", "lock-monitor", "alloc-lt", "copy-")
+QUICK = ("event-park-cache", "lock-monitor-cache", "alloc-lt-10K-one", "copy-10K-one")
 
 
 @pytest.mark.parametrize(
@@ -155,6 +155,7 @@ def test_a_run_ends_with_its_count(engine: ForeignPrimitives) -> None:
     assert [thread.times.total for thread in run.threads] == [77]
 
 
+@pytest.mark.slow
 def test_a_paced_event_counts_from_its_release(engine: ForeignPrimitives) -> None:
     case = PrimitiveCase("event", "park", 0, "same", NEWEST)
     spec = evolve(spec_of(NEWEST), period=10**6, duration=0.1)

@@ -217,6 +217,7 @@ def test_a_click_on_a_cell_shows_its_task_sets(page):
     assert lines[1][1] == "7004001"
 
 
+@pytest.mark.slow
 def test_a_click_on_an_undecided_cell_says_so(page):
     click_cell(page, 0.75, 0.25)
     assert text(page, "#point-words").startswith("M = 4, ρ = 0.25, α = 0.75: undecided")
@@ -224,12 +225,14 @@ def test_a_click_on_an_undecided_cell_says_so(page):
     assert "No distribution stored" in text(page, "#distribution")
 
 
+@pytest.mark.slow
 def test_a_click_on_a_cell_that_was_not_measured_says_so(page):
     click_cell(page, 0.25, 0.75)
     assert text(page, "#point-words") == "M = 4, ρ = 0.75, α = 0.25: not measured."
     assert cells(page, "sets-table") == [["No task set of this point was measured."]]
 
 
+@pytest.mark.slow
 def test_the_quantity_can_be_switched(page):
     choose_grid(page, "Deadline needed", "M = 4")
     await_drawn(page, "deadline_needed-m004-1")
@@ -255,6 +258,7 @@ def test_the_number_of_cores_can_be_switched(page):
     )
 
 
+@pytest.mark.slow
 def test_a_point_can_be_chosen_by_keyboard(page):
     box = page.find_element(By.ID, "point-rho")
     Select(box).select_by_visible_text("0.5")
@@ -269,6 +273,7 @@ def test_a_point_can_be_chosen_by_keyboard(page):
     await_drawn(page, "slowdown-m002-1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["cdf", "tail"])
 def test_a_distribution_can_be_drawn_otherwise(page, view):
     choose(page, "choose-view", view)
@@ -350,6 +355,7 @@ def test_dark_is_dark_down_to_the_plots(page, tmp_path):
     assert colours_near(image, (21 / 255, 24 / 255, 28 / 255)) > image[..., 0].size / 2
 
 
+@pytest.mark.slow
 def test_a_narrow_window_does_not_scroll_sideways(page, demo_page, opened, tmp_path):
     resize(page, 400, 900)
     opened(demo_page)
@@ -378,6 +384,7 @@ def test_a_campaign_without_runs_opens(browser, tmp_path):
     assert console_errors(browser) == []
 
 
+@pytest.mark.slow
 def test_loaded_cores_are_a_table_and_no_part_of_the_grid(opened, tmp_path):
     base = demo_summary(cores=(1, 2), steps=1)
     load = {"tasks_per_core": 2, "deadline_factor": 2.0, "slowdown_mean": 9.0}

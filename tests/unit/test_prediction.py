@@ -205,7 +205,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_from_the_command_to_the_page(runs: Path) -> None:
-    envelope = deadbeat.ask("predict", "matrix", "sets", cores="1,9", runs=runs)
+    envelope = deadbeat.ask("predict", "matrix", "sets", cores="1,5", runs=runs)
     validator().validate(envelope)
     found = envelope["results"]
     assert envelope["headline"].startswith("Simulated: of ")

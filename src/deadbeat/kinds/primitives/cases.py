@@ -11,7 +11,13 @@ from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC
 from deadbeat.kinds.primitives.preset import parts
-from deadbeat.kinds.primitives.runtimes import HEAP_TIMES, does, further_collector, runtime_refusal, usual
+from deadbeat.kinds.primitives.runtimes import (
+    HEAP_TIMES,
+    does,
+    further_collector,
+    runtime_refusal,
+    usual,
+)
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import Cpus, Layout, Topology
 from deadbeat.model.errors import UsageError

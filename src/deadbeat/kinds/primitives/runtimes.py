@@ -72,7 +72,9 @@ def further_collector(runtime: str, runtimes: Sequence[str]) -> bool:
     """Whether only its collector sets a JVM apart from one before it."""
     others = map(jvm_words, runtimes[: runtimes.index(runtime)])
     own = jvm_words(runtime)
-    return bool(own.collector) and any(evolve(each, collector=own.collector) == own for each in others)
+    return bool(own.collector) and any(
+        evolve(each, collector=own.collector) == own for each in others
+    )
 
 
 def external_name(runtime: str) -> str:

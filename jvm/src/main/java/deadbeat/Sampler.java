@@ -138,6 +138,11 @@ public final class Sampler extends Padding {
         lastNs = untilNs;
     }
 
+    /** What the look at a sample took that ended then; 0: there was none. */
+    public long sinceNs(long endNs) {
+        return lastNs - endNs;
+    }
+
     private int look() {
         long involuntary = usage.involuntary();
         long delayNs = usage.runDelayNs();

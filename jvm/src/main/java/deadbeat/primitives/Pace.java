@@ -30,13 +30,13 @@ public final class Pace extends Primitive {
         long release = System.nanoTime();
         while (sampler.goesOn()) {
             release += period;
-            paced(sampler, from, to, release);
+            release += paced(sampler, from, to, release);
             sampler.work();
         }
     }
 
-    /** A late one delays those after it, and each counts from its release. */
-    private static void paced(Sampler sampler, byte[] from, byte[] to, long releaseNs) {
+    /** A late one delays those after it, and each counts from its release; to look at it delays none. */
+    private static long paced(Sampler sampler, byte[] from, byte[] to, long releaseNs) {
         while (System.nanoTime() < releaseNs) {
             java.lang.Thread.onSpinWait();
         }
@@ -44,5 +44,6 @@ public final class Pace extends Primitive {
         long now = System.nanoTime();
         sampler.forget(releaseNs); // to wait is no gap
         sampler.add(releaseNs, now);
+        return sampler.sinceNs(now);
     }
 }
