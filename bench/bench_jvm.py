@@ -142,8 +142,9 @@ def theirs(bench: Bench, jdk: Jdk, folder: Path) -> tuple[float, float]:
 
 
 def pacing(bench: Bench, jdk: Jdk, folder: Path) -> None:
-    """Turns about; a busy hour meets both alike. JLBH counts from the reading of the clock that ended
-    its wait: a stall while it waits is lateness of ours only, and most of a period is waited for."""
+    """Turns about; a busy hour meets both alike. JLBH counts from the reading of the clock that
+    ended its wait: a stall while it waits is lateness of ours only, and it waits most of the time.
+    """
     ratios: tuple[list[float], list[float]] = ([], [])
     for turn in range(ROUNDS):
         took = {}

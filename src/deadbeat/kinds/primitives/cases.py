@@ -186,7 +186,7 @@ def _places(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> list[st
 
 
 def _tests(spec: PrimitivesSpec, runtime: str) -> tuple[str, ...]:
-    """Those asked for; or all but those that want to be, of a further collector where it matters."""
+    """Those asked for, or all that need not be; of a further collector those of memory."""
     if spec.tests or spec.preset:
         return spec.tests
     again = further_collector(runtime, spec.runtimes)
