@@ -40,7 +40,7 @@ SETS = {
     "sync_share": "random:0.2..1",
     "contended_ratio": "0.5,1",
     "calibration_seconds": 40,
-    "duration": "1.2s",
+    "duration": "3s",
 }
 
 
@@ -49,9 +49,7 @@ def here(runs: Path) -> None:
     began = perf_counter()
     works = [*COMPUTING, *OBJECTS, *(f"{each}@shared" for each in OBJECTS)]
     names = sorted({each.partition(":")[0] for each in (*COMPUTING, *OBJECTS)})
-    deadbeat.ask(
-        "interfere", name="matrix", runs=runs, works=",".join(works), duration=15, repeats=6
-    )
+    deadbeat.ask("interfere", name="matrix", runs=runs, works=",".join(works))
     deadbeat.ask("stress", name="sets", runs=runs, fragments=",".join(names), **SETS)
     seconds = perf_counter() - began
     found = deadbeat.ask("predict", "matrix", "sets", runs=runs)["results"]

@@ -46,6 +46,7 @@ class Primitive:
         variants: Ways of doing it; none: one way.
         group: Threads that only work together: 2 for a firer and its handler.
         spins: Variants that wait without giving up the CPU ("": the primitive, which has none).
+        collected: Variants that leave objects for a collector ("": the primitive, which has none).
         placements: Where its threads may be; none: wherever such a group may.
         equal: Whether the second of a pair is no handler of events: both have one priority.
         waits: Whether every operation gives up the CPU for a while.
@@ -63,6 +64,7 @@ class Primitive:
     variants: tuple[str, ...] = ()
     group: int = 1
     spins: tuple[str, ...] = ()
+    collected: tuple[str, ...] = ()
     placements: tuple[str, ...] = ()
     equal: bool = False
     waits: bool = False

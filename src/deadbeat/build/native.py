@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from deadbeat.build.toolchain import OPTIMISED, STATIC, Toolchain, check_static
@@ -281,6 +282,21 @@ def link_program(
         return made(path, argv, "a generated program")
     finally:
         source.unlink(missing_ok=True)
+
+
+def verb_program(
+    toolchain: Toolchain, *, fragments_root: Path | None = None, extra: Sequence[str] = ()
+) -> Path:
+    """As `link_program`, without task sets: for the runtime's other verbs. What it is made of is
+    looked at once a process, as a run of a verb is short."""
+    return _verb_program(toolchain, fragments_root, tuple(extra), cache_root())
+
+
+@cache
+def _verb_program(
+    toolchain: Toolchain, fragments_root: Path | None, extra: tuple[str, ...], _root: Path
+) -> Path:
+    return link_program(toolchain, NO_TASK_SETS, fragments_root=fragments_root, extra=extra)
 
 
 def compile_program(

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 from attrs import field, frozen
 
-from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import toolchain_for
 from deadbeat.cli._options import to_repeat, words_typed
 from deadbeat.cli._output import say
@@ -107,7 +107,7 @@ class Asked:
         guest = Guest(
             qemu=find_qemu(kernel.machine, say=say),
             kernel=kernel,
-            program=link_program(toolchain_for(kernel.machine), NO_TASK_SETS),
+            program=verb_program(toolchain_for(kernel.machine)),
             words=" ".join(f"{words} {self.cmdline}".split()),
             mode=self.mode,
             cpus=self.cpus,

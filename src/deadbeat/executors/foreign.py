@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.model.errors import TargetError
 from deadbeat.targets.base import Completed, Target
@@ -23,7 +23,7 @@ SIGNALLED = 128
 
 def put_runtime(target: Target, *, toolchain: Toolchain | None = None) -> str:
     """Path on ``target`` of the runtime's program; built and copied where it is not there yet."""
-    program = link_program(toolchain or Toolchain.find(), NO_TASK_SETS)
+    program = verb_program(toolchain or Toolchain.find())
     destination = f"{target.folder}/{program.name}"
     if target.run(("test", "-x", destination)).returncode != 0:
         target.put(program, destination)

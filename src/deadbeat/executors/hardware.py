@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.native import link_program, verb_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch
@@ -272,9 +272,7 @@ class HardwareExecutor:
         Raises:
             TargetError: It reports an error, or fails.
         """
-        program = link_program(
-            self._toolchain, NO_TASK_SETS, fragments_root=self._pools, extra=extra
-        )
+        program = verb_program(self._toolchain, fragments_root=self._pools, extra=extra)
         folder = self.folder
         with self.start_program(program, verb, {"--policy": policy, **options}) as process:
             while (line := process.read_line(timeout + self._lock_wait)) is not None:

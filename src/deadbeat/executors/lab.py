@@ -15,7 +15,7 @@ from typing import Self
 
 from attrs import evolve
 
-from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import toolchain_for
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import (
@@ -291,7 +291,7 @@ def lab_executor(words: str) -> GuestExecutor:
     guest = Guest(
         qemu=find_qemu(machine),
         kernel=kernel,
-        program=link_program(toolchain_for(machine), NO_TASK_SETS),
+        program=verb_program(toolchain_for(machine)),
         words=f"preempt={preempt}" if preempt else "",
         mode=mode,
         cpus=Whole(1, 64).parse(given.get("cores", "1")),

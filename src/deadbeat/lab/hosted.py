@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.model.errors import TargetError
 from deadbeat.targets.base import Target
@@ -33,7 +33,7 @@ class HostedMachine:
         self, program: Path, words: Sequence[str], result: Path, *, timeout_s: float = 600.0
     ) -> None:
         """As `BareMachine.run`; nobody else measures on this machine meanwhile."""
-        guard = link_program(Toolchain.find(), NO_TASK_SETS)
+        guard = verb_program(Toolchain.find())
         bounds = ("--bound-ns", str(round(timeout_s * 1e9)), "--lock", "1")
         waits = ("--lock-wait-ns", str(round(_LOCK_WAIT_S * 1e9)))
         done = self.target.run(

@@ -9,7 +9,7 @@ from typing import ClassVar, NotRequired, TypedDict, cast
 
 from attrs import define, evolve, frozen
 
-from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.host.machine import Machine, read_machine
@@ -153,7 +153,7 @@ class ProberEngine:
             return _measured(plain, split=keeper.told(plain, request, text), traced=True)
 
     def _program(self) -> Path:
-        return link_program(self.toolchain or Toolchain.find(), NO_TASK_SETS)
+        return verb_program(self.toolchain or Toolchain.find())
 
     def _run(
         self,

@@ -41,7 +41,7 @@ KEPT_LIMIT = 2**24
 #: Ways of a line whose samples are round trips.
 ROUND_TRIPS = ("cas", "readwrite")
 #: Why a second collector has fewer tests.
-_ONE_COLLECTOR = "the first collector of a JDK is enough, unless --tests says what is timed"
+_ONE_COLLECTOR = "the first collector of a JDK is enough, unless --tests names it"
 #: Priority of an event's handler beside its firer's, unless it is asked for another.
 ABOVE = "above"
 
@@ -186,12 +186,18 @@ def _places(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> list[st
 
 
 def _tests(spec: PrimitivesSpec, runtime: str) -> tuple[str, ...]:
-    """Those asked for, or all that need not be; of a further collector those of memory."""
+    """Those asked for, or all that need not be; of a further collector those it may matter to."""
     if spec.tests or spec.preset:
         return spec.tests
-    again = further_collector(runtime, spec.runtimes)
-    pool = (each for each in primitives_of(runtime).values() if not each.named)
-    return tuple(sorted(each.name for each in pool if each.sizes or each.shares or not again))
+    pool = sorted(primitives_of(runtime).values(), key=lambda each: each.name)
+    pool = [each for each in pool if not each.named]
+    if not further_collector(runtime, spec.runtimes):
+        return tuple(each.name for each in pool)
+    ways = (
+        [each.name] if each.sizes or each.shares else [f"{each.name}:{w}" for w in each.collected]
+        for each in pool
+    )
+    return tuple(way.removesuffix(":") for way in itertools.chain(*ways))
 
 
 def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]:
@@ -313,7 +319,7 @@ def cases(spec: PrimitivesSpec, topology: Topology) -> tuple[list[PrimitiveCase]
             refused[test] = f"not a primitive of {', '.join(spec.runtimes)}"
     for runtime in () if spec.tests or spec.preset else spec.runtimes:
         if further_collector(runtime, spec.runtimes):
-            refused[f"all but memory in {runtime}"] = _ONE_COLLECTOR
+            refused[f"what never allocates in {runtime}"] = _ONE_COLLECTOR
     return found, refused
 
 

@@ -2,6 +2,7 @@
  * summary = "Taking a lock that all threads share; it guards one increment"
  * variants = ["monitor", "reentrant", "stamped", "tas", "ttas", "ticket"]
  * spins = ["tas", "ttas", "ticket"]
+ * collected = ["reentrant", "stamped"]
  * contends = true
  +++*/
 /* It is given back outside of the sample. monitor: synchronized. reentrant, stamped (for writing): of

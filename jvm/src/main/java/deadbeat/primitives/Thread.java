@@ -1,6 +1,7 @@
 /*+++
  * summary = "From Thread.start() to the new thread's first instruction, on its creator's CPU"
  * waits = true
+ * collected = [""]
  +++*/
 /* The creator waits for the thread to end before it makes the next: at most one lives. */
 package deadbeat.primitives;
