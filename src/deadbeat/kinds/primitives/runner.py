@@ -17,7 +17,7 @@ from deadbeat.model.words import count_of
 from deadbeat.pool import is_native
 
 #: A run beside its own length: a process starts, warms up and writes its result.
-_OVERHEAD_S, _JVM_OVERHEAD_S = 0.12, 2.0
+_OVERHEAD_S, _JVM_OVERHEAD_S = 0.12, 2.6
 
 
 def mean_seconds(spec: PrimitivesSpec, planned: Sequence[PrimitiveKey]) -> float:

@@ -1,7 +1,6 @@
 package deadbeat;
 
 import java.io.IOException;
-import java.lang.management.CompilationMXBean;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
@@ -24,7 +23,7 @@ final class Run {
     private static final long COMPILING_MS = 20;
     private static final long LAST_MS = 50;
     /** What is called once a window is compiled now and then, too: that takes less. A loop takes longer. */
-    private static final long QUIET_MS = 2;
+    private static final long QUIET_NS = 2_000_000;
 
     private static final int FIRST_WINDOWS = 5;
     private static final int COMPILED_WINDOWS = 3;
@@ -90,7 +89,7 @@ final class Run {
                 break;
             }
             // while it warms up it looks at samples, too: else the first look would be new to the compiler
-            long watchNs = warm ? Math.max(WATCH_MEDIANS * medianNs, WATCH_LEAST_NS) : medianNs;
+            long watchNs = warm ? Math.max(WATCH_MEDIANS * usual(place), WATCH_LEAST_NS) : medianNs;
             Releases.await(window.startNs());
             sampler.begin(window, watchNs);
             primitive.enter(sampler);
@@ -127,16 +126,20 @@ final class Run {
         return sorted[SAME_WINDOWS / 2];
     }
 
+    /** Median of a thread in the windows of late: a disturbed one must not say what is late. */
+    private long usual(int place) {
+        return middle(medians[place], Math.max(windows - SAME_WINDOWS, 0));
+    }
+
     private void warmUp(long resolutionNs, Thread starting) throws InterruptedException {
-        CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
-        long compiledMs = 0;
+        long compiledNs = 0;
         int quiet = 0;
         long untilNs = System.nanoTime() + MOST_NS;
         while (!steady && windows < MOST_WINDOWS && System.nanoTime() < untilNs) {
             run(WINDOW_NS, false);
-            long nowMs = compiler == null ? 0 : compiler.getTotalCompilationTime();
-            quiet = nowMs - compiledMs <= QUIET_MS && !starting.isAlive() ? quiet + 1 : 0;
-            compiledMs = nowMs;
+            long nowNs = VmThreads.compilersNs();
+            quiet = nowNs - compiledNs <= QUIET_NS && !starting.isAlive() ? quiet + 1 : 0;
+            compiledNs = nowNs;
             boolean all = quiet >= COMPILED_WINDOWS;
             for (int i = 0; i < samplers.length; i++) {
                 medians[i][windows] = samplers[i].medianNs();
@@ -146,8 +149,7 @@ final class Run {
                 all &= windows >= 2 * SAME_WINDOWS && same(each, resolutionNs);
             }
             Thread.sleep(all ? LAST_MS : windows <= FIRST_WINDOWS || quiet == 0 ? COMPILING_MS : PAUSE_MS);
-            // the time of a method counts once it is compiled
-            steady = all && (compiler == null || compiler.getTotalCompilationTime() - compiledMs <= QUIET_MS);
+            steady = all && VmThreads.compilersNs() - compiledNs <= QUIET_NS;
         }
         starting.join();
     }
@@ -174,6 +176,7 @@ final class Run {
         }
         warmUp(resolutionNs, starting);
         warm = true;
+        System.gc(); // what was left by then is no pause of the run
         VmThreads.counted(numbers, options.ofVm());
         if (pauses != null) {
             pauses.mark();

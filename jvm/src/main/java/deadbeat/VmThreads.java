@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -18,6 +19,9 @@ final class VmThreads {
     private static final int PRIORITY_AT = 37;
 
     private static final int POLICY_AT = 38;
+
+    /** Names of HotSpot's and OpenJ9's. */
+    private static final Pattern COMPILER = Pattern.compile("C[12] Comp|JIT Comp");
 
     private record Seen(String name, Policy policy) {}
 
@@ -66,6 +70,21 @@ final class VmThreads {
         return counts.entrySet().stream()
                 .map(each -> "[\"" + each.getKey().name() + "\"," + each.getKey().priority() + "," + each.getValue() + "]")
                 .collect(Collectors.joining(",", "[", "]"));
+    }
+
+    /** CPU time of all compilers so far, ns: of what they have not ended, too. 0 where the kernel tells none. */
+    static long compilersNs() {
+        long sum = 0;
+        for (Path task : tasks()) {
+            try {
+                if (COMPILER.matcher(Files.readString(task.resolve("comm"))).lookingAt()) {
+                    sum += Long.parseLong(Files.readString(task.resolve("schedstat")).split(" ")[0]);
+                }
+            } catch (IOException error) {
+                continue; // it has ended meanwhile
+            }
+        }
+        return sum;
     }
 
     private static List<Path> tasks() {
