@@ -186,18 +186,13 @@ def _places(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> list[st
 
 
 def _tests(spec: PrimitivesSpec, runtime: str) -> tuple[str, ...]:
-    """Those asked for, or all that need not be; of a further collector those it may matter to."""
+    """Those asked for, or all that need not be; of a further collector what allocates."""
     if spec.tests or spec.preset:
         return spec.tests
-    pool = sorted(primitives_of(runtime).values(), key=lambda each: each.name)
-    pool = [each for each in pool if not each.named]
-    if not further_collector(runtime, spec.runtimes):
-        return tuple(each.name for each in pool)
-    ways = (
-        [each.name] if each.sizes or each.shares else [f"{each.name}:{w}" for w in each.collected]
-        for each in pool
-    )
-    return tuple(way.removesuffix(":") for way in itertools.chain(*ways))
+    again = further_collector(runtime, spec.runtimes)
+    pool = [each for each in primitives_of(runtime).values() if not each.named]
+    found = ([f"{p.name}:{way}" for way in p.collected] if again else [p.name] for p in pool)
+    return tuple(sorted(word.removesuffix(":") for word in itertools.chain(*found)))
 
 
 def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]:

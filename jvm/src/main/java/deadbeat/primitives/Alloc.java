@@ -3,6 +3,7 @@
  * sizes = true
  * batches = true
  * variants = ["heap", "lt", "vt", "immortal", "pool"]
+ * collected = ["heap", "vt"]
  * amount = 64
  +++*/
 /* heap: the oldest of --amount arrays that live is dropped before a new one comes; collecting it happens
