@@ -8,17 +8,10 @@ from time import monotonic, process_time
 
 import numpy as np
 from common import report
+from trials import TRIALS, Work, probe, trial_set, trial_settings, try_causes
 
 from deadbeat.executors.base import RunRequest
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.kinds.contention.trials import (
-    TRIALS,
-    Work,
-    probe,
-    trial_set,
-    trial_settings,
-    try_causes,
-)
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey

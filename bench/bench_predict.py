@@ -18,7 +18,7 @@ from known_contention import KnownWork, draw_set, matrix_of, replayed, true_slow
 
 import deadbeat
 from deadbeat.prediction.engine import slowdown_of
-from deadbeat.prediction.rates import Rates
+from deadbeat.prices.rates import Rates
 
 PART = os.environ.get("DEADBEAT_PREDICT", "")
 #: Synchronisation of every sort (spinning, sleeping, kernel queues), and memory of every level.

@@ -17,8 +17,8 @@ from attrs import define, field, frozen
 
 from deadbeat.kinds.channels.results import ALONE, InterfereRun, slowdowns
 from deadbeat.kinds.channels.spec import InterfereKey, SetWork
-from deadbeat.prediction.rates import PairMatrix, PairSlowdown, SizedWork
-from deadbeat.prediction.replay import ReplayTask
+from deadbeat.prices.rates import PairMatrix, PairSlowdown, SizedWork
+from deadbeat.prices.replay import ReplayTask
 
 _SLOT_NS = 3_000_000
 

@@ -1,4 +1,4 @@
-"""Runs made from plain series of latencies, with rings and block maxima as an engine keeps them."""
+"""Runs made from plain series of latencies, with rings as an engine keeps them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from deadbeat.model.latency import IDLE, CpuLatency, LatencyKey, LatencyRun, Lat
 MS = 1_000_000
 
 
-def cpu_of(
-    values: Sequence[int], *, cpu: int = 0, ring: int = 50, block: int = 1, missed: int = 0
-) -> CpuLatency:
+def cpu_of(values: Sequence[int], *, cpu: int = 0, ring: int = 50, missed: int = 0) -> CpuLatency:
     """What a CPU saw whose n-th wake-up, due after n ms, was so late."""
     times = np.asarray(values, np.int64)
     worst = np.argsort(-times, kind="stable")[:ring]
@@ -26,10 +24,6 @@ def cpu_of(
         missed=missed,
         raw=Histogram.of(times),
         worst=tuple(LateWakeUp(due_ns=int(at) * MS, latency_ns=int(times[at])) for at in worst),
-        block_ns=block * MS,
-        block_maxima=tuple(
-            int(each) for each in np.maximum.reduceat(times, np.arange(0, len(times), block))
-        ),
     )
 
 

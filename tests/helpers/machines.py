@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 import textwrap
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from attrs import field, frozen
 
-from deadbeat.lab.export import payload_of
+from deadbeat.lab.export import HEADER_BYTES
 
 
 @frozen(kw_only=True)
@@ -38,6 +40,16 @@ shared = open(re.search(r"mem-path=([^,]+)", words)[1], "r+b")
 console = open(re.search(r"file:(\\S+)", words)[1], "w")
 image = open(re.search(r"-initrd (\\S+)", words)[1], "rb").read()
 """
+
+
+def payload_of(files: Mapping[str, bytes]) -> bytes:
+    """The memory of a machine that hands over ``files``."""
+    payload = b"".join(
+        struct.pack("<II", len(name.encode()), len(content)) + name.encode() + content
+        for name, content in files.items()
+    )
+    head = b"deadbeat-guest 1 %d %08x\n" % (len(payload), zlib.crc32(payload))
+    return head.ljust(HEADER_BYTES, b"\0") + payload
 
 
 def scripted_emulator(folder: Path, script: str, **files: bytes) -> ScriptedEmulator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from oracles.schedule.state import TIE_KEYS
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.sched import Costs, Scheduler, Verdict, policies, simulate
+from deadbeat.sched.files import load_task_system
 
 #: Small, so that a unit-time simulation is quick, with many divisors, so that periods differ.
 HYPERPERIODS = (6, 8, 12, 12, 18, 20, 24, 24, 30, 36, 48, 60)
@@ -23,6 +25,11 @@ TIES = tuple(TIE_KEYS)
 
 #: C, T and, unless it is T, D of every task.
 Terse = tuple[int, int] | tuple[int, int, int]
+
+
+def read_task_system(path: Path) -> TaskSystem:
+    """The task system in a file."""
+    return load_task_system(path).system
 
 
 def system_of(processors: int, *tasks: Terse, **columns: list[Any]) -> TaskSystem:

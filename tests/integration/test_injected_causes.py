@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from helpers.hardware import MS, executor, keys, settings, table_of, task, task_set
+from trials import CONTROLS, Trial, try_causes
 
 from deadbeat.executors.base import RunRequest
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.kinds.contention.trials import CONTROLS, Trial, try_causes
 from deadbeat.targets.local import LocalTarget
 from deadbeat.trace.jobs import worst_jobs
 from deadbeat.trace.session import Tracer

@@ -39,6 +39,7 @@ from deadbeat.model.jobs import (
     JOB_SPLIT,
     JOB_STARTED,
     NEVER,
+    PROBE_ROUND_TRIP,
     PROBE_WITNESS,
     RUN_LOCKED,
     RUN_ONE_PROCESS,
@@ -210,11 +211,49 @@ def test_one_address_space_is_labelled_and_runs_the_same_slots() -> None:
 def test_every_slot_has_a_witness_of_each_task_that_ran_in_it() -> None:
     both = task_set(task("busy", 100), task("busy", 100, core=1))
     table = measured(both, settings())
-    assert set(table.probes["kind"].tolist()) == {PROBE_WITNESS}
-    found = set(zip(table.probes["slot"].tolist(), table.probes["core_b"].tolist(), strict=True))
+    witnesses = table.probes[table.probes["kind"] == PROBE_WITNESS]
+    found = set(zip(witnesses["slot"].tolist(), witnesses["core_b"].tolist(), strict=True))
     jobs = table.jobs[(table.jobs["flags"] & JOB_COUNTED != 0) & (table.jobs["flags"] & 8 != 0)]
     assert found == set(zip(jobs["slot"].tolist(), jobs["task"].tolist(), strict=True))
-    assert (table.probes["value_ps"] >= 500_000).all()  # half a microsecond at least
+    assert (witnesses["value_ps"] >= 500_000).all()  # half a microsecond at least
+
+
+def round_trips(table: JobTable) -> np.ndarray:
+    return table.probes[table.probes["kind"] == PROBE_ROUND_TRIP]
+
+
+@TWO_CORES
+@pytest.mark.parametrize("policy", ["fifo", "other"])
+def test_round_trips_between_cores_are_taken_at_every_boundary_of_slots(policy: str) -> None:
+    both = task_set(task("busy", 100), task("busy", 100, core=1))
+    table = measured(both, settings(seconds=0.2, policy=policy))
+    trips, count = round_trips(table), len(table.slots)
+    boundaries = np.append(table.slots["begin_ns"], table.slots["end_ns"][-1])
+    assert (trips["at_ns"] == boundaries[trips["slot"]]).all()
+    assert (np.diff(trips["slot"].astype(int)) > 0).all()
+    assert set(zip(trips["core_a"].tolist(), trips["core_b"].tolist(), strict=True)) == {(0, 1)}
+    assert (trips["value_ps"] > 10_000).all() and (trips["value_ps"] < 100_000_000).all()
+    # a host may keep a CPU away at one or the other; ordinary threads may come too late for many
+    assert len(trips) > (0.7 if policy == "fifo" else 0) * (count + 1)
+
+
+@TWO_CORES
+def test_round_trips_delay_no_job_that_counts() -> None:
+    """Without slots alone only the first slot has a warm-up; one of 200 us is too short."""
+    both = task_set(task("busy", 100), task("busy", 100, core=1))
+    table = measured(both, settings(seconds=0.2, solo=False))
+    assert set(round_trips(table)["slot"].tolist()) <= {0, len(table.slots)}
+    short = task_set(*(task("busy", 20, core=core, period_ns=MS // 5) for core in (0, 1)))
+    table = measured(short, settings())
+    assert set(round_trips(table)["slot"].tolist()) <= {len(table.slots)}
+
+
+def test_one_core_or_one_process_has_no_round_trips() -> None:
+    assert not len(round_trips(measured(task_set(task("busy", 100)), settings())))
+    if len(os.sched_getaffinity(0)) > 1:
+        both = task_set(task("busy", 100), task("busy", 100, core=1))
+        shared = measured(both, settings(layout="shared-address-space"))
+        assert not len(round_trips(shared))
 
 
 def test_the_split_accounts_for_a_span_of_pure_execution() -> None:

@@ -21,6 +21,7 @@ LAYERS = (
     "report",
     "experiment",
     "executors",
+    "prices",
     "trace",
     "settings",
     "host",

@@ -251,11 +251,6 @@ def test_selftest_tells_each_control(capsys: pytest.CaptureFixture[str]) -> None
     assert out.splitlines()[-1] == "passed"
 
 
-def test_causes_are_made_on_hardware_only(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(("selftest", "--causes", "--simulated")) == 2
-    assert "a made-up machine is late for no cause" in capsys.readouterr().err
-
-
 def test_why_names_the_worst_jobs_and_says_what_is_missing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

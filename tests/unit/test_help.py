@@ -27,7 +27,6 @@ _SMALL = frozenset(
 )
 #: Same name, different idea, and why that may be.
 _EXCEPTIONS = {
-    "--causes": "profile records what selftest checks",
     "--fail-on": "what can fail differs by verb",
     "--list": "what there is to list differs by verb",
     "--force": "what is overridden differs by verb",

@@ -6,10 +6,10 @@ import base64
 import threading
 
 import pytest
-from helpers.machines import AnyKernel, scripted_emulator
+from helpers.machines import AnyKernel, payload_of, scripted_emulator
 
 from deadbeat.lab.boot import boot, command_line, machine_options
-from deadbeat.lab.export import HEADER_BYTES, exported, payload_of
+from deadbeat.lab.export import HEADER_BYTES, exported
 from deadbeat.lab.guest import require_room
 from deadbeat.lab.image import ImageFile, image
 from deadbeat.lab.job import Job

@@ -7,12 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from attrs import evolve
-from helpers.latency_series import MS, cpu_of, run_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.kinds.latency.figures import distribution, order_interval
-from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.histogram import Histogram, pool, to_json
 from deadbeat.model.latency import QUANTILES_PPM
 
@@ -251,14 +249,3 @@ def test_wake_ups_alone_would_claim_too_much() -> None:
         within += low <= 10_000 <= high
     assert between >= 26
     assert within <= 12
-
-
-def test_long_runs_keep_fewer_and_longer_stretches() -> None:
-    """Days are thousands of runs: the series is as long, its memory is not."""
-    values = np.arange(1, 4097)
-    short = run_of(cpu_of(values), repeat=0)
-    long = evolve(short, seconds=300.0)
-    for run, stretches in ((short, "4,096 stretches of 1 ms"), (long, "512 stretches of 8 ms")):
-        (peaks,) = summarise_latency([run]).cells[0].whole.extrapolations
-        assert peaks.gates[0].text == stretches
-    assert long.interval_ns == MS

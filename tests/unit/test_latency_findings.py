@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 from attrs import evolve
-from helpers.latency_series import cpu_of as series_of
-from helpers.latency_series import run_of
+from helpers.latency_series import cpu_of, run_of
 
 from deadbeat.kinds.latency.document import MATRIX_COLUMNS, matrix_table
 from deadbeat.kinds.latency.histograms import tail_charts
@@ -16,15 +15,10 @@ from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import answers
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun, LoadPoint
+from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
 
 FULL = LoadPoint("cpu", 100)
 HOUR = 3600.0
-
-
-def cpu_of(values: np.ndarray, *, cpu: int = 0) -> CpuLatency:
-    """Without the maxima of its stretches: nothing is extrapolated, which takes time."""
-    return evolve(series_of(values, cpu=cpu), block_ns=0, block_maxima=())
 
 
 def times(seed: int, *, scale: float = 1.0, many: int = 10_000) -> np.ndarray:

@@ -180,8 +180,6 @@ def test_tails_are_json_and_name_their_cells() -> None:
         ("idle", 1),
     ]
     assert [each["kind"] for each in rows[0]["statements"]] == ["maximum", "deadline"]
-    assert [len(row["extrapolations"]) for row in rows] == [1, 0, 0]
-    assert rows[0]["extrapolations"][0]["gates"][0]["name"] == "order"
 
 
 def test_load_that_was_reached_is_told_with_its_range() -> None:

@@ -23,7 +23,7 @@ from deadbeat.prediction.results import (
     halves,
     with_intervals,
 )
-from deadbeat.prediction.sets import Covered
+from deadbeat.prices.sets import Covered
 from deadbeat.stats.conformal import fewest, quantile
 from deadbeat.stats.intervals import Interval
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from deadbeat.model.systems import TimedTask
 from deadbeat.prediction.engine import alone, slowdown_of
-from deadbeat.prediction.rates import PairMatrix, PairSlowdown, Rates, RatesByRivals, SizedWork
-from deadbeat.prediction.replay import UNKNOWN, ReplayTask, replay
-from deadbeat.prediction.sets import copied, scaled
+from deadbeat.prices.rates import PairMatrix, PairSlowdown, Rates, RatesByRivals, SizedWork
+from deadbeat.prices.replay import UNKNOWN, ReplayTask, replay
+from deadbeat.prices.sets import copied, scaled
 from deadbeat.sched.simulator import simulate_jobs
 from deadbeat.stats.intervals import Interval
 

@@ -6,9 +6,18 @@ import subprocess
 from pathlib import Path
 
 from deadbeat.settings.facts import gather
-from deadbeat.settings.reading import COMMANDS, DOMAINS, PARTITIONS, root_domains
+from deadbeat.settings.reading import COMMANDS, ISOLATED, ONLINE, PARTITIONS, root_domains
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
+
+#: What `root_domains` reads.
+DOMAINS = (
+    *ISOLATED,
+    ONLINE,
+    PARTITIONS,
+    "/sys/fs/cgroup/cgroup.type",
+    "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance",
+)
 
 
 def found(folder: Path) -> tuple[int, list[str]]:

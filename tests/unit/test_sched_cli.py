@@ -13,11 +13,11 @@ from subprocess import PIPE
 import pytest
 from attrs import evolve
 from helpers.answers import answer_of
+from helpers.sched import read_task_system
 
 from deadbeat.cli.main import main
 from deadbeat.sched import TaskSystem, TimedTask, simulate
 from deadbeat.sched.analysis import analyze, require_agreement
-from deadbeat.sched.files import read_task_system
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sched"
 DHALL, TIES = str(EXAMPLES / "dhall.json"), str(EXAMPLES / "ties.json")

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from helpers.sched import read_task_system
 
 from deadbeat.sched import Scheduler, simulate
-from deadbeat.sched.files import read_task_system
 
 FOLDER = Path(__file__).parents[2] / "examples" / "sched"
 

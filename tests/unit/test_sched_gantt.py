@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from helpers.sched import read_task_system
 
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.report.sched_drawing import colour, gantt_svg, ink_on, ticks, trace_text
 from deadbeat.report.sched_page import render_schedule
 from deadbeat.sched import Scheduler, simulate
 from deadbeat.sched.answer import answer_of, responses_of
-from deadbeat.sched.files import read_task_system
 from deadbeat.sched.picture import Picture, observe, picture, window
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sched"

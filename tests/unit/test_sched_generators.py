@@ -24,6 +24,7 @@ from helpers.fixed_sum import (
     marginal,
     marginal_of_task,
 )
+from helpers.sched import read_task_system
 
 from deadbeat.cli.main import main
 from deadbeat.model.errors import SynthesisError, UsageError
@@ -36,7 +37,6 @@ from deadbeat.sched import (
     sample_utilisations,
     utilisation_samplers,
 )
-from deadbeat.sched.files import read_task_system
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "cfs-2.0.1.json"
 #: Standard deviations; a true law is beyond once in 15,000 times.

@@ -281,6 +281,13 @@ def test_the_estimate_is_what_the_files_take(tmp_path: Path) -> None:
     assert free_bytes(tmp_path / "not" / "yet") > 0
 
 
+def test_round_trips_between_cores_are_in_the_estimate(tmp_path: Path) -> None:
+    probes = [(0, 2, 0, 0, 1), *((slot, 3, 0, 1 + b, 1) for slot in (0, 1) for b in range(7))]
+    write_job_table(tmp_path / "x.jobs", job_table([RunTask()], [[]], probes=probes))
+    expected = estimate_bytes(runs=1, jobs=0, cores=9)
+    assert expected == (tmp_path / "x.jobs").stat().st_size
+
+
 def test_details_and_counters_are_in_the_estimate(tmp_path: Path) -> None:
     table = job_table([RunTask()], [[ran(0, 10, 110)] * 5], probes=[(0, 2, 0, 0, 1)])
     counters = np.zeros(len(j.COUNTER_EVENTS), j.COUNTER_DTYPE)

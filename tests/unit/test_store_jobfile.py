@@ -95,7 +95,7 @@ def test_a_valid_file_is_read() -> None:
         (patched(SLOTS + 8, "<q", 1), "starts before it begins"),
         (patched(SLOTS + 8, "<q", -(2**63)), "slot's time is out of range"),
         (patched(PROBES, "<H", 2), "slot that does not exist"),
-        (patched(PROBES + 2, "<H", 3), "unknown kind"),
+        (patched(PROBES + 2, "<H", 4), "unknown kind"),
         (patched(PROBES + 16, "<Q", 2**62), "probe's value"),
         (patched(JOBS, "<q", 2**62), "release is out of range"),
         (patched(JOBS + 8, "<q", -1), "starts before its release"),
@@ -128,6 +128,16 @@ def test_a_file_that_is_wrong_is_one_clear_line(data: bytes, part: str) -> None:
     assert "some/m.jobs" in caught.value.message
     assert "\n" not in str(caught.value)
     assert caught.value.hint
+
+
+def test_round_trips_are_read_back_the_last_after_the_last_slot() -> None:
+    rows = [(0, j.PROBE_ROUND_TRIP, 0, 1, 95_000), (1, j.PROBE_ROUND_TRIP, 0, 1, 460_000)]
+    tasks, jobs = [RunTask(), RunTask(core=1)], [[ran(0, 10, 110)], [ran(5, 15, 115)]]
+    data = b"".join(job_file_buffers(job_table(tasks, jobs, probes=rows)))
+    table = parse_job_table(data, name="x.jobs")
+    assert len(table.slots) == 1
+    fields = ("slot", "kind", "core_a", "core_b", "value_ps")
+    assert table.probes[list(fields)].tolist() == rows
 
 
 def test_details_of_some_jobs_only_are_refused() -> None:

@@ -373,7 +373,9 @@ def test_named_fragments_restrict_their_kind():
 
 def test_refused_and_missing_entries_are_left_out():
     refused = {"mutex/1": "noise", "mutex/4": "noise"}
-    calibration = example_calibration(example_entries(FRAGMENTS), refused=refused)
+    calibration = example_calibration(example_entries(FRAGMENTS))
+    costs = {name: cost for name, cost in calibration.costs.items() if name not in refused}
+    calibration = evolve(calibration, costs=costs, refused=refused)
     task_set = synthesise(parameters(1, fragments=("mutex",)), CATALOG, calibration, 1)
     used = {str(u.entry) for t in task_set.tasks for s in t.segments for u in s.uses}
     assert used == {"mutex/16"}

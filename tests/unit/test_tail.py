@@ -14,7 +14,6 @@ from deadbeat.kinds.latency.tail import (
     dispersion,
     episodes_above,
     exceeding,
-    intervals_estimator,
     tail_statements,
 )
 from deadbeat.model.histogram import Histogram
@@ -130,14 +129,6 @@ def test_one_burst_that_fills_the_ring_is_one_episode() -> None:
     assert found.bound == pytest.approx(40 / (0.95**-0.5 - 1) / 5_000, rel=1e-6)
     # As often as if each of those that no ring has had come by itself.
     assert found.episodes_per_hour == pytest.approx(poisson_upper(21) * 720)
-
-
-def test_the_intervals_estimator_is_that_of_ferro_and_segers() -> None:
-    """Equation 5 by hand; gaps of 1 and 2 only are one cluster."""
-    assert intervals_estimator(np.ones(63)) == pytest.approx(1 / 64)
-    gaps = np.array([1.0, 10.0, 1.0, 30.0])
-    expected = 2 * (9 + 29) ** 2 / (4 * (9 * 8 + 29 * 28))
-    assert intervals_estimator(gaps) == pytest.approx(expected)
 
 
 def test_stalls_of_all_cpus_at_once_are_one_episode() -> None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from helpers.runs import RunTask, job_table, ran, skip
+from trials import CONTROLS, TrialOutcome, trial_set, verdict
 
-from deadbeat.cli import _output, machine
-from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.kinds.contention.blame import BlamedRun
-from deadbeat.kinds.contention.trials import CONTROLS, TrialOutcome, all_passed, trial_set, verdict
 from deadbeat.model import jobs as j
 
 
 def outcome(named: int, trials: int, without_effect: int = 0, untraced: str = "") -> TrialOutcome:
     return TrialOutcome(
-        name="hog", cause="core held", trials=trials, named=named,
+        name="hog", trials=trials, named=named,
         without_effect=without_effect, untraced=untraced,
     )  # fmt: skip
 
@@ -38,52 +34,6 @@ def outcome(named: int, trials: int, without_effect: int = 0, untraced: str = ""
 )
 def test_what_trials_decide(found: TrialOutcome, passed: bool | None) -> None:
     assert found.passed is passed
-
-
-def test_all_are_named_one_is_not_or_one_is_undecided() -> None:
-    right, wrong, open_ = outcome(20, 20), outcome(0, 20), outcome(0, 0, 20)
-    assert all_passed([right, right]) is True
-    assert all_passed([right, open_]) is None
-    assert all_passed([right, open_, wrong]) is False
-    assert all_passed([]) is None
-
-
-@pytest.mark.parametrize(
-    ("outcomes", "status", "passed", "last", "words"),
-    [
-        ([outcome(20, 20)], 0, True, "passed", ""),
-        ([outcome(1, 20)], 1, False, "FAILED", ""),
-        ([outcome(0, 0, 20)], 1, None, "undecided", "with more --trials"),
-        (
-            [outcome(0, 20, untraced="no tracefs")],
-            1,
-            None,
-            "undecided",
-            "undecided without them: hog; allow tracing",
-        ),
-    ],
-)
-def test_the_selftest_ends_with_its_verdict_and_what_to_do(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    *,
-    outcomes: list[TrialOutcome],
-    status: int,
-    passed: bool | None,
-    last: str,
-    words: str,
-) -> None:
-    executor = HardwareExecutor.__new__(HardwareExecutor)
-    monkeypatch.setattr(HardwareExecutor, "cpus", (0, 1))
-    monkeypatch.setattr(machine, "try_causes", lambda *_, **__: outcomes)
-    options: dict[str, Any] = {"trials": 20, "progress": lambda _: None}
-    shown = machine.selftest_causes(executor, **options)
-    assert shown.status == status
-    _output.print_shown(shown)
-    out = capsys.readouterr().out
-    assert out.splitlines()[-1] == last
-    assert words in out
-    assert shown.plain["passed"] is passed
 
 
 def test_a_trial_is_judged_by_a_job_that_finished() -> None:

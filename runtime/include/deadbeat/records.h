@@ -90,14 +90,16 @@ struct db_slot_row {
 
 /* Kinds 0 and 1 are of earlier versions: probes between windows. */
 enum db_probe_kind {
-    DB_PROBE_WITNESS = 2 /* mean of the short loops after the counted jobs of task b on core a, ps */
+    DB_PROBE_WITNESS = 2,   /* mean of the short loops after the counted jobs of task b on core a, ps */
+    DB_PROBE_ROUND_TRIP = 3 /* fastest trip of a word from core a to b and back, ps, at the beginning of the
+                             * slot; the one after the last slot has the number slot_count */
 };
 
 struct db_probe_row {
     uint16_t slot;
     uint16_t kind;
     uint16_t core_a;
-    uint16_t core_b; /* the task */
+    uint16_t core_b; /* witness: the task */
     int64_t at_ns;
     uint64_t value_ps;
 };

@@ -25,6 +25,9 @@
 
 #define EVERYBODY UINT32_MAX
 
+/* More would take too much of a slot's warm-up. */
+#define MAX_PAIRS 7
+
 static int64_t scaled(uint64_t time_ns, uint32_t ppm, int64_t least)
 {
     int64_t result = (int64_t)(time_ns / UNSCALED_PPM * ppm + time_ns % UNSCALED_PPM * ppm / UNSCALED_PPM);
@@ -186,6 +189,11 @@ int64_t table_end_ns(const struct run *run)
     return run->slots[run->slot_count - 1].end_ns;
 }
 
+int64_t boundary_ns(const struct run *run, uint32_t slot)
+{
+    return slot < run->slot_count ? run->slots[slot].begin_ns : table_end_ns(run);
+}
+
 /* One to spare in each slot for the rounding, and one in all: the loop needs no special case. */
 static uint64_t record_capacity(const struct run *run, uint32_t task)
 {
@@ -243,6 +251,12 @@ static void *take(unsigned char *arena, uint64_t *used, uint64_t bytes)
     return place;
 }
 
+static uint32_t pair_count(const struct run *run)
+{
+    uint32_t others = run->set->cores - 1u;
+    return !run->options.pairs ? 0 : others < MAX_PAIRS ? others : MAX_PAIRS;
+}
+
 /* What every run needs, in an order that depends on nothing but the set. */
 static uint64_t lay_out(struct run *run, uint32_t rounds, unsigned char *arena)
 {
@@ -254,6 +268,13 @@ static uint64_t lay_out(struct run *run, uint32_t rounds, unsigned char *arena)
     run->tasks = take(arena, &used, set->task_count * sizeof *run->tasks);
     run->resources = take(arena, &used, (set->resource_count + 1u) * sizeof *run->resources);
     run->slots = take(arena, &used, slots * sizeof *run->slots);
+    run->pair_count = pair_count(run);
+    run->pairs = take(arena, &used, run->pair_count * sizeof *run->pairs);
+    for (uint32_t p = 0; p < run->pair_count; p++) {
+        void *trips = take(arena, &used, (slots + 1) * sizeof(uint64_t));
+        if (arena)
+            run->pairs[p].trip_ps = trips;
+    }
     for (uint32_t t = 0; t < set->task_count; t++) {
         void *numbers = take(arena, &used, (set->tasks[t].context_count + 1u) * sizeof(uint32_t));
         void *witness = take(arena, &used, slots * sizeof(uint64_t));

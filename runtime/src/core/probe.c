@@ -137,6 +137,8 @@ int64_t clock_cost_ps(void)
 
 #define PING_ROUNDS 64
 #define PING_BATCHES 5
+#define PING_TRIPS (1 + PING_ROUNDS * PING_BATCHES)
+#define PING_VALUES (2u * PING_TRIPS)
 #define PING_BOUND_NS (20 * DB_MILLISECOND)
 
 static bool await_ball(atomic_uint *ball, unsigned wanted, int64_t until)
@@ -147,30 +149,41 @@ static bool await_ball(atomic_uint *ball, unsigned wanted, int64_t until)
     return true;
 }
 
+static bool go_and_return(atomic_uint *ball, unsigned *value, int64_t until)
+{
+    atomic_store_explicit(ball, ++*value, memory_order_release);
+    return await_ball(ball, ++*value, until);
+}
+
+uint64_t ping_until(atomic_uint *ball, uint32_t turn, int64_t until)
+{
+    int64_t best = INT64_MAX, start = 0, now = 0;
+    unsigned value = turn * PING_VALUES;
+    /* the first trip lasts until the peer has come */
+    bool there = go_and_return(ball, &value, until);
+    for (int batch = 0; there && batch < PING_BATCHES && now < until; batch++) {
+        start = port_now_ns();
+        for (int i = 0; there && i < PING_ROUNDS; i++)
+            there = go_and_return(ball, &value, until);
+        now = port_now_ns();
+        best = there && now - start < best ? now - start : best;
+    }
+    return best < INT64_MAX ? (uint64_t)best * 1000 / PING_ROUNDS : 0;
+}
+
+void pong_until(atomic_uint *ball, uint32_t turn, int64_t until)
+{
+    unsigned value = turn * PING_VALUES;
+    for (int i = 0; i < PING_TRIPS && await_ball(ball, ++value, until); i++)
+        atomic_store_explicit(ball, ++value, memory_order_release);
+}
+
 uint64_t ping(atomic_uint *ball)
 {
-    int64_t best = INT64_MAX, until = port_now_ns() + PING_BOUND_NS;
-    unsigned value = 0;
-    for (int batch = 0; batch < PING_BATCHES; batch++) {
-        int64_t start = port_now_ns();
-        for (int i = 0; i < PING_ROUNDS; i++) {
-            atomic_store_explicit(ball, ++value, memory_order_release);
-            if (!await_ball(ball, ++value, until))
-                return 0;
-        }
-        int64_t took = port_now_ns() - start;
-        best = took < best ? took : best;
-    }
-    return (uint64_t)best * 1000 / PING_ROUNDS;
+    return ping_until(ball, 0, port_now_ns() + PING_BOUND_NS);
 }
 
 void pong(atomic_uint *ball)
 {
-    int64_t until = port_now_ns() + PING_BOUND_NS;
-    unsigned value = 0;
-    for (int i = 0; i < PING_ROUNDS * PING_BATCHES; i++) {
-        if (!await_ball(ball, ++value, until))
-            return;
-        atomic_store_explicit(ball, ++value, memory_order_release);
-    }
+    pong_until(ball, 0, port_now_ns() + PING_BOUND_NS);
 }

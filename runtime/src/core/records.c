@@ -20,6 +20,15 @@ static uint32_t witness_count(const struct run *run)
     return count;
 }
 
+static uint32_t round_trip_count(const struct run *run)
+{
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < run->pair_count; p++)
+        for (uint32_t s = 0; s <= run->slot_count; s++)
+            count += run->pairs[p].trip_ps[s] != 0;
+    return count;
+}
+
 static void put_header(struct sink *sink, const struct run *run, uint64_t jobs)
 {
     const struct run_options *o = &run->options;
@@ -34,7 +43,7 @@ static void put_header(struct sink *sink, const struct run *run, uint64_t jobs)
         .counter_bytes = sizeof(struct db_counter_row),
         .task_count = run->set->task_count,
         .slot_count = run->slot_count,
-        .probe_count = witness_count(run),
+        .probe_count = witness_count(run) + round_trip_count(run),
         .flags = o->flags | (o->policy == DB_POLICY_FIFO ? DB_RUN_REALTIME : 0) | (o->late ? DB_RUN_LATE : 0),
         .job_count = jobs,
         .epoch_ns = run->epoch_ns,
@@ -106,6 +115,21 @@ static void put_witnesses(struct sink *sink, const struct run *run)
         }
 }
 
+static void put_round_trips(struct sink *sink, const struct run *run)
+{
+    for (uint32_t s = 0; s <= run->slot_count; s++)
+        for (uint32_t p = 0; p < run->pair_count; p++) {
+            struct db_probe_row row = {.slot = (uint16_t)s,
+                                       .kind = DB_PROBE_ROUND_TRIP,
+                                       .core_a = 0,
+                                       .core_b = (uint16_t)(1 + p),
+                                       .at_ns = *run->base_ns + boundary_ns(run, s) - run->epoch_ns,
+                                       .value_ps = run->pairs[p].trip_ps[s]};
+            if (row.value_ps)
+                sink_put(sink, &row, sizeof row);
+        }
+}
+
 static void put_extras(struct sink *sink, const struct run *run)
 {
     for (uint32_t t = 0; run->options.details && t < run->set->task_count; t++)
@@ -123,6 +147,7 @@ void put_records(const struct run *run, struct sink *sink)
     put_tasks(sink, run);
     put_slots(sink, run);
     put_witnesses(sink, run);
+    put_round_trips(sink, run);
     for (uint32_t t = 0; t < run->set->task_count; t++)
         sink_put(sink, run->tasks[t].records, run->tasks[t].record_count * sizeof(struct db_job_record));
     put_extras(sink, run);

@@ -32,6 +32,7 @@ struct run_options {
     bool late;             /* overrun policy late instead of skip */
     bool details;          /* there is a detail for every record ... */
     bool counters;         /* ... and rows of events for every slot: filled by the host's extras */
+    bool pairs;            /* there is room for round trips between cores: filled by the host */
     uint64_t seed;
     uint32_t period_ppm; /* periods, deadlines and offsets are multiplied by so many millionths */
     uint32_t flags;      /* of the record file, beside those that follow from the above */
@@ -82,6 +83,10 @@ int64_t clock_cost_ps(void);
 /* Fastest batch of round trips of one line, ps a trip; 0 when the peer does not pong. */
 uint64_t ping(atomic_uint *ball);
 void pong(atomic_uint *ball);
+/* The same, over soon after `until`. Exchanges that follow on one ball have other turns: the next one does
+ * not take what a broken one left for its own. */
+uint64_t ping_until(atomic_uint *ball, uint32_t turn, int64_t until);
+void pong_until(atomic_uint *ball, uint32_t turn, int64_t until);
 
 /* --- contexts --------------------------------------------------------------------------------- */
 
@@ -135,6 +140,12 @@ struct task_state {
     uint32_t *participants; /* [context_count]: number among its resource's users */
 };
 
+/* Core 0 and another one: how long a word takes to and fro, at each boundary between slots. */
+struct pair {
+    alignas(DB_CACHE_LINE) atomic_uint ball;
+    uint64_t *trip_ps; /* [slot_count + 1]: where each slot begins, and where the last ends; 0: not known */
+};
+
 /* What the coordinator tells all tasks at once. */
 enum signal { SIGNAL_WAIT = 0, SIGNAL_RUN, SIGNAL_STOP };
 
@@ -149,6 +160,8 @@ struct run {
     struct db_resource *resources;
     struct slot *slots; /* the timetable */
     uint32_t slot_count;
+    struct pair *pairs; /* core 0 and core 1 + its index */
+    uint32_t pair_count;
     uint32_t resources_made;
     uint64_t seed;
     int64_t longest_deadline_ns;
@@ -215,6 +228,8 @@ bool run_prepare(struct run *run, const struct db_task_set *set, const struct ru
                  char *reason);
 void run_release(struct run *run);
 int64_t table_end_ns(const struct run *run);
+/* Where the slot begins; slot_count: where the last one ends. */
+int64_t boundary_ns(const struct run *run, uint32_t slot);
 static inline bool takes_part(const struct slot *slot, uint32_t task)
 {
     return slot->kind == DB_SLOT_TOGETHER || slot->task == task;

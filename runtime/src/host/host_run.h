@@ -70,6 +70,17 @@ const struct task_extras *extras_for(const struct options *options);
 int64_t run_accounted_job(struct worker *w, struct db_job_record *record);
 int64_t run_timed_job(struct worker *w, struct db_job_record *record);
 
+/* pairs.c: a core's thread for the round trips between cores. */
+struct pair_thread {
+    struct run *run;
+    uint32_t core;
+    uint64_t thread;
+};
+/* Whether the core has one: where tasks share a process, or there are no other cores, none has. */
+bool has_pairs(const struct run *run, uint32_t core);
+/* Starts it; false after writing the failure. It ends by itself, soon after the timetable. */
+bool pairs_start(struct pair_thread *thread, struct run *run, uint32_t core);
+
 /* Helpers that disturb a run on purpose, each a process of its own; see options.inject. */
 bool injectors_start(struct host_run *host);
 void injectors_stop(struct host_run *host);

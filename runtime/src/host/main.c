@@ -70,7 +70,8 @@ static const struct verb verbs[] = {{"serve", serve_sets},
                                     {"rounds", measure_rounds},
                                     {"unit", measure_unit},
                                     {"primitive", measure_primitive},
-                                    {"interfere", measure_interference}};
+                                    {"interfere", measure_interference},
+                                    {"price", measure_prices}};
 
 /* Task sets have fixed bands of priorities, whose equals take no turns. */
 static bool takes_policy(const struct verb *verb, const struct options *o)
@@ -143,9 +144,8 @@ static int guard(int coordinator)
 }
 
 static const char usage[] =
-    "usage: %s serve|calibrate|noise|try|instrument|probe|rounds|unit|primitive|interfere --cpus LIST [--key "
-    "value "
-    "...]\n"
+    "usage: %s serve|calibrate|noise|try|instrument|probe|rounds|unit|primitive|interfere|price --cpus LIST "
+    "[--key value ...]\n"
     "       %s once [--set INDEX] [--cpus LIST] [--seconds-ns NS] [--policy fifo|other] [--key value ...]\n";
 
 int main(int count, char **words)

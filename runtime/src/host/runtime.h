@@ -128,6 +128,7 @@ int measure_unit(const struct options *options);
 const char *allocator_name(void);
 int measure_primitive(const struct options *options);
 int measure_interference(const struct options *options);
+int measure_prices(const struct options *options);
 /* What `once` takes where no option says otherwise. */
 void once_defaults(struct options *options);
 bool once_possible(const struct options *options);

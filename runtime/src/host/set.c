@@ -27,16 +27,21 @@ static void core_main(struct run *run, uint32_t core)
     const struct options *o = host_of(run)->options;
     const bool all = o->one_process;
     name_thread("core", core);
+    const bool paired = has_pairs(run, core);
+    struct pair_thread pairs;
     struct task_thread *threads = port_map((run->set->task_count + 1u) * sizeof *threads, 0);
     uint32_t count = 0;
     bool ok = threads && place_agent(o, o->cpus[core], &run->meeting->failure, run->bound_ns);
     for (uint32_t c = all ? 0 : core; ok && c < (all ? run->set->cores : core + 1u); c++)
         ok = start_tasks(run, c, threads, &count);
+    ok = ok && (!paired || pairs_start(&pairs, run, core));
     say_done(run->meeting);
     if (!ok)
         port_exit(1);
     for (uint32_t i = 0; i < count; i++)
         port_join_thread(threads[i].thread);
+    if (paired)
+        port_join_thread(pairs.thread);
     port_exit(0);
 }
 
@@ -150,6 +155,7 @@ static struct run_options run_options(const struct options *o, uint32_t period_p
         .late = o->late,
         .details = o->causes,
         .counters = o->counters,
+        .pairs = !o->one_process,
         .seed = o->seed,
         .period_ppm = period_ppm,
         .flags = (o->split ? DB_RUN_SPLIT : 0) | (o->one_process ? DB_RUN_ONE_PROCESS : 0) |

@@ -25,6 +25,7 @@ from deadbeat.experiment.base import (
     Experiment,
     Outcome,
     Phase,
+    Priced,
     RunDone,
     RunFailed,
     Started,
@@ -38,7 +39,8 @@ from deadbeat.model.specification import names_in_file
 from deadbeat.model.words import duration
 from deadbeat.report.document import CellMap
 from deadbeat.report.machines import Verdicted
-from deadbeat.report.terminal import clean, map_lines
+from deadbeat.report.prices import dearest_words, price_list
+from deadbeat.report.terminal import clean, map_lines, plain_lines
 from deadbeat.sched.core import core
 from deadbeat.store.files import read_toml
 from deadbeat.store.place import point_latest
@@ -312,6 +314,9 @@ class Watch:
         match event:
             case Phase(name=name, share=share):
                 self._draw(f"{self.label}: {name}", share, "", tell=share == 0)
+            case Priced(table=table):
+                for line in (dearest_words(table), *plain_lines(price_list(table))):
+                    self.note(line)
             case (
                 Started(total=total, done=done, eta_s=eta, decided=decided)
                 | RunDone(total=total, done=done, eta_s=eta, decided=decided)

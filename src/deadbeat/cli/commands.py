@@ -416,19 +416,9 @@ add(
     """Run controls whose answer is known.
 
     Negative controls must show nothing, positive ones must be recovered. Exit status 1 when one
-    fails; an undecided one (its interval is too wide) does not fail.
-
-    With --causes only this: a hog, a lock holder, throttling and a migration are injected, and
-    each must be named in 95 % of its trials; exit status 1 as well when that is undecided.""",
+    fails; an undecided one (its interval is too wide) does not fail.""",
     opt("--duration TIME", "Time the controls may take.  [60s]", to="seconds"),
     CPUS,
-    opt("--causes", "Make jobs late on purpose and check that the cause is named."),
-    opt(
-        "--trials N",
-        "Number of trials of each cause, with --causes.  [20]",
-        type=whole(1, 1000),
-        default=20,
-    ),
     CALIBRATION,
     *MACHINE,
     JSON,

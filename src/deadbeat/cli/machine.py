@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Unpack
@@ -13,14 +13,13 @@ from deadbeat.catalog import Catalog, lacking, load_catalog
 from deadbeat.cli._measure import Watch, say_simulated
 from deadbeat.cli._output import Part, say, table
 from deadbeat.cli._signals import interruptible
-from deadbeat.executors.base import Costing, Executor, SelftestResult
+from deadbeat.executors.base import Costing, SelftestResult
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.made import MachineOptions, make_catalog, make_executor
 from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.place import LATEST
 from deadbeat.kinds.contention.spec import specify
-from deadbeat.kinds.contention.trials import TrialOutcome, all_passed, outcome_facts, try_causes
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import BuildError, TargetError, UsageError
 from deadbeat.model.tasks import Fragment
@@ -105,8 +104,6 @@ def selftest(
     *,
     seconds: str | None,
     cpus: str | None,
-    causes: bool,
-    trials: int,
     calibration: Path | None,
     **words: Unpack[MachineOptions],
 ) -> Shown:
@@ -124,8 +121,6 @@ def selftest(
     ):
         kind = machine.describe().kind
         say_simulated(kind)
-        if causes:
-            return selftest_causes(machine, trials=trials, progress=watch.share)
         assert isinstance(machine, HardwareExecutor | FakeExecutor)
         outcome = machine.selftest(
             make_catalog(machine),
@@ -182,61 +177,6 @@ def _verdict(outcome: SelftestResult) -> str:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
-
-
-# -- causes made on purpose, and how often they are named rightly
-
-
-def selftest_causes(executor: Executor, *, trials: int, progress: Callable[[float], None]) -> Shown:
-    """Makes jobs late on purpose.
-
-    Raises:
-        UsageError: A made-up machine, or one CPU.
-    """
-    if not isinstance(executor, HardwareExecutor):
-        raise UsageError(
-            "--causes: a made-up machine is late for no cause", "leave out --simulated"
-        )
-    if len(executor.cpus) < 2:
-        raise UsageError("--causes needs two CPUs", "give two: --cpus 0,1")
-    outcomes = try_causes(executor, trials=trials, progress=progress)
-    passed = all_passed(outcomes)
-    rows = [
-        [
-            one.name,
-            one.cause,
-            _WORDS[one.passed],
-            str(one.trials),
-            f"{one.named} ({100 * one.named / one.trials:.0f} %)" if one.trials else "-",
-            str(one.without_effect),
-        ]
-        for one in outcomes
-    ]
-    columns = ["injected", "to be named", "result", "trials", "named rightly", "without effect"]
-    return Shown(
-        plain={"passed": passed, "causes": outcome_facts(outcomes)},
-        parts=[table(columns, rows, numeric=columns[3:]), *_trials(outcomes), _WORDS[passed]],
-        status=0 if passed else 1,
-    )
-
-
-def _trials(outcomes: list[TrialOutcome]) -> Iterator[str]:
-    for one in outcomes:
-        for words, count in sorted(one.otherwise.items()):
-            yield f"{one.name}: {count} x {words}"
-    undecided = ", ".join(one.name for one in outcomes if one.passed is None)
-    if reason := next((one.untraced for one in outcomes if one.untraced), ""):
-        yield f"no scheduling events: {reason}"
-        if undecided:
-            yield (
-                f"undecided without them: {undecided}; allow tracing (as root, with tracefs"
-                " mounted) and try again"
-            )
-    elif undecided:
-        yield (
-            f"undecided, as too few trials were late of what was injected: {undecided};"
-            " try again with nothing else running, or with more --trials"
-        )
 
 
 _COLUMNS = (

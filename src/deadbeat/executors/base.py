@@ -19,6 +19,8 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import TaskSet
 from deadbeat.model.traces import RunTrace
+from deadbeat.prices.table import PriceBatch
+from deadbeat.prices.works import Pricing
 
 if TYPE_CHECKING:
     from deadbeat.catalog import Catalog
@@ -218,6 +220,9 @@ class Session(Protocol):
         after the run's processes are gone.
         """
 
+    def rest(self) -> None:
+        """Lets go of the machine until the next run."""
+
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
@@ -248,6 +253,9 @@ class Executor(Protocol):
         Raises:
             CalibrationError: Nothing can run.
         """
+
+    def price(self, asked: Pricing, progress: Progress = untold) -> PriceBatch:
+        """What operations take alone and shared."""
 
     def open(
         self,

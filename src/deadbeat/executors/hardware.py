@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -46,6 +47,8 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DeadbeatError, RunError, TargetError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Entry
+from deadbeat.prices.table import PriceBatch
+from deadbeat.prices.works import Pricing
 from deadbeat.settings.hardening import states_of
 from deadbeat.targets.base import Process, Target, is_here, require_connected
 from deadbeat.targets.local import LocalTarget
@@ -92,6 +95,7 @@ class HardwareExecutor:
         self._pools = pools
         self._lock_memory = lock_memory
         self._sent: dict[str, Path] = {}
+        self._lacking: dict[tuple[object, ...], dict[str, str]] = {}
         self._fetched: TemporaryDirectory[str] | None = None
 
     @property
@@ -122,7 +126,13 @@ class HardwareExecutor:
     def unavailable(
         self, catalog: Catalog, *, policy: str, participants: int = 1
     ) -> dict[str, str]:
-        """Fragments that cannot run here, each tried in a process of its own."""
+        """Fragments that cannot run here, each tried once in a process of its own."""
+        asked = (*catalog.fragments, policy, participants)
+        if asked not in self._lacking:
+            self._lacking[asked] = self._tried(catalog, policy, participants)
+        return dict(self._lacking[asked])
+
+    def _tried(self, catalog: Catalog, policy: str, participants: int) -> dict[str, str]:
         refused = _refused_by_policy(catalog, policy)
         entries = [
             Entry(name, fragment.sizes[0])
@@ -156,6 +166,29 @@ class HardwareExecutor:
         return calibration_of(
             estimates, asked, platform=self.describe(), refused=refused, began_s=began
         )
+
+    def price(self, asked: Pricing, progress: Progress = untold) -> PriceBatch:
+        """What operations take alone and shared: the verb ``price`` (runtime/src/host/price.c)."""
+        began = datetime.now(UTC).isoformat(timespec="seconds")
+        out = f"{self.folder}/prices"
+        lines = "".join(f"{work.line}\n" for work in asked.works)
+        options = {
+            "--entries": self.put_text("works", lines),
+            "--out": out,
+            "--seconds-ns": str(round(asked.seconds * 1e9)),
+            "--seed": str(asked.seed),
+        }
+        for line in self.converse("price", asked.policy, options, timeout=2 * asked.seconds + 60):
+            if line.startswith("progress "):
+                progress(min(int(line.split()[1]) / 1000, 1.0))
+        with understood(self._target):
+            found = json.loads(self._target.read_text(out) or "")
+            return PriceBatch(
+                works=asked.works,
+                errors=tuple(found["errors"]),
+                slots=tuple(map(tuple, found["slots"])),
+                made_at=began,
+            )
 
     def selftest(
         self,

@@ -32,10 +32,15 @@ from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import Entry
+from deadbeat.prices.table import PriceBatch
+from deadbeat.prices.works import Pricing
 from deadbeat.targets.local import LocalTarget
 
 #: In virtual time an entry costs the same at every visit: a few are enough.
 _CALIBRATION_MOST_S = 3.0
+
+
+_ONE_CORE = "one core: nobody shares it"
 
 
 class OneJobSystem(Protocol):
@@ -120,6 +125,10 @@ class OneJobExecutor:
             estimates, asked, platform=self.platform, refused=refused, began_s=began
         )
 
+    def price(self, asked: Pricing, progress: Progress = untold) -> PriceBatch:
+        """One core: nobody shares anything."""
+        return PriceBatch(works=asked.works, errors=(_ONE_CORE,) * len(asked.works), slots=())
+
     def open(
         self,
         requests: Sequence[RunRequest],
@@ -186,6 +195,9 @@ class OneJobSession:
         except TargetError as error:
             return RunOutcome(key=key, error=RunError(error.message, error.hint))
         return RunOutcome(key=key, file=result)
+
+    def rest(self) -> None:
+        """Each run is a start of its own."""
 
     def __enter__(self) -> Self:
         return self

@@ -225,6 +225,12 @@ class HardwareSession:
             raise TargetError("the program did not start", words[-1] if words else "")
         return process
 
+    def rest(self) -> None:
+        """Ends the program, which the next run starts again."""
+        if self._process is not None:
+            self._process.close(timeout=10.0)
+            self._process = None
+
     def _end(self) -> None:
         if self._process is not None:
             self._process.kill()
@@ -236,7 +242,6 @@ class HardwareSession:
     def __exit__(self, kind: object = None, *_: object) -> None:
         if self._tracer is not None:
             self._tracer.close()
-        if self._process is not None and kind is None:
-            self._process.close(timeout=10.0)
-            self._process = None
+        if kind is None:
+            self.rest()
         self._end()

@@ -51,12 +51,16 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.systems import TimedTask
-from deadbeat.model.tasks import TaskSet
+from deadbeat.model.tasks import Entry, Kind, TaskSet
 from deadbeat.model.traces import RunTrace
+from deadbeat.prices.table import PriceBatch, Slot
+from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.sched.simulator import policies, simulate_jobs
 from deadbeat.store.jobfile import new_header, write_job_table
 
 _WAKE_UP_NS = 2_000
+#: Of a made-up price stage.
+_ROUNDS_PER_S, _WINDOW_NS = 2, 4_000_000
 Rows = NDArray[Any]
 Timings = Sequence[RunTiming]
 _NO_KERNEL = "a simulated machine has no kernel to trace"
@@ -158,6 +162,36 @@ class FakeExecutor:
             },
             seconds=asked.seconds,
         )
+
+    def price(self, asked: Pricing, progress: Progress = untold) -> PriceBatch:
+        """What `true_price_ns` says, within the noise of a quiet machine; takes no time."""
+        noise = np.random.default_rng([asked.seed, self.salt])
+        slots: list[Slot] = []
+        for number in range(max(1, round(asked.seconds * _ROUNDS_PER_S))):
+            for place in noise.permutation(len(asked.works)):
+                work = asked.works[place]
+                members = len(work.cores)
+                for who in (*range(members), *([-1] if members > 1 else [])):
+                    beside = members - 1 if who < 0 else 0
+                    call_ns = self.true_price_ns(work, beside) * (1 + 0.02 * noise.normal())
+                    calls = max(1, round(_WINDOW_NS / call_ns))
+                    took_ns, trip_ps = round(calls * call_ns), round(60e3 + 900 * noise.normal())
+                    trips = (trip_ps, trip_ps + 100) if members > 1 else (0, 0)
+                    row = (number, int(place), who, beside + 1, took_ns, calls)
+                    slots.append((*row, beside * took_ns, beside * calls, *trips))
+        progress(1.0)
+        errors = ("",) * len(asked.works)
+        return PriceBatch(works=asked.works, errors=errors, slots=tuple(slots))
+
+    def true_price_ns(self, work: PriceWork, beside: int) -> float:
+        """Of a call beside so many other cores: an operation on a shared object is ``contention``
+        times its own time longer for each; of a visit, a tenth of that."""
+        (cost,) = example_calibration({Entry(work.object, work.size): Kind.SY}, cores=1).costs[
+            f"{work.object}/{work.size}"
+        ]
+        own = cost.repeat_ps / 1000
+        more = own * self.contention * beside * work.shared
+        return own + 500 + more / 10 if work.visit else own + more
 
     def selftest(
         self,
@@ -291,6 +325,9 @@ class FakeSession:
 
     def __exit__(self, *_: object) -> None:
         """Nothing was put anywhere."""
+
+    def rest(self) -> None:
+        """Nothing was taken."""
 
     def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
         faults, text = self.executor.faults, key.text

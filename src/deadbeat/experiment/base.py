@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attrs import field, frozen
 
@@ -18,13 +18,23 @@ from deadbeat.model.errors import DeadbeatError
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.runfolder import Key, RunFolder, StoredRun
 
+if TYPE_CHECKING:
+    from deadbeat.prices.table import PriceTable
+
 
 @frozen(kw_only=True)
 class Phase:
     """A step before the runs began, or went on: ``share`` of it is done."""
 
-    name: str  #: calibration or build
+    name: str  #: prices, calibration or build
     share: float = 0.0
+
+
+@frozen(kw_only=True)
+class Priced:
+    """What sharing costs is known, before the runs began."""
+
+    table: PriceTable
 
 
 @frozen(kw_only=True)
@@ -68,7 +78,7 @@ class RunFailed:
 
 
 #: What is told to whoever watches; nothing is told while a run is in progress.
-Event = Phase | Started | RunDone | RunFailed
+Event = Phase | Priced | Started | RunDone | RunFailed
 Watcher = Callable[[Event], None]
 
 K = TypeVar("K")

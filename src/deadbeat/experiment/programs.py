@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-import attrs
-
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import Costing, Executor, RunOutcome, RunRequest, Session
-from deadbeat.experiment.base import Experiment, Phase, Watcher
+from deadbeat.experiment.base import Experiment, Phase, Priced, Watcher
 from deadbeat.experiment.tasksets import TaskSetSpec
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, RunError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform, other_target
 from deadbeat.model.results import RunKey
+from deadbeat.prices.stage import PriceStage, prices_in
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.store.serial import given_calibration
@@ -70,11 +70,43 @@ class TaskSetExperiment(Experiment[RunKey, M]):
         number = store.next_session()
         store.save_session(number, "before", self._executor.environment())
         try:
+            self._price(tell)
             costs = known or self._calibrate(tell)
             store.save_calibration(costs)
             yield costs
         finally:
             store.save_session(number, "after", self._executor.environment())
+
+    @cached_property
+    def prices(self) -> PriceStage | None:
+        """Prices of what the sets can share; None: none are asked for."""
+        spec = self._asked
+        if not spec.calibration.prices:
+            return None
+        most = max(map(spec.most_tasks, spec.core_counts))
+        return PriceStage(
+            self._executor,
+            self._catalog,
+            self._store,
+            pool=spec.calibration.pool,
+            cores=max(spec.core_counts),
+            layout=spec.run.layout,
+            policy=spec.run.policy,
+            seed=spec.seed,
+            refused=self._executor.unavailable(
+                self._catalog, policy=spec.run.policy, participants=most
+            ),
+        )
+
+    def _price(self, tell: Watcher) -> None:
+        """Before the first run, unless they are there: said as soon as they are known."""
+        if self.prices is None or self.prices.stored() is not None:
+            return
+        tell(Phase(name="prices"))
+        self.prices.begin(self._asked.calibration.prices)
+        found = prices_in(self._store)
+        if found is not None:
+            tell(Priced(table=found))
 
     def _known(self) -> Calibration | None:
         """The folder's own calibration, else the one given."""
@@ -93,7 +125,9 @@ class TaskSetExperiment(Experiment[RunKey, M]):
         spec = self._asked
         tell(Phase(name="calibration"))
         asked = Costing(
-            **attrs.asdict(spec.calibration),
+            pool=spec.calibration.pool,
+            seconds=spec.calibration.seconds,
+            basis=spec.calibration.basis,
             policy=spec.run.policy,
             layout=spec.run.layout,
             participants=max(map(spec.most_tasks, spec.core_counts)),

@@ -56,7 +56,9 @@ class GridSpec:
         "Share of synchronisation across cores (alpha): 0,0.5,1.  [0 to 1, steps by preset]",
     )
     replicas: int = keyed(
-        rules.Whole(1, 10_000), "--sets N", "Task sets at each point of the grid.  [10; quick: 6]"
+        rules.Whole(1, 10_000),
+        "--sets N",
+        "Task sets at each point; in a balanced mix of each object that is shared.  [10]",
     )
 
     @property
@@ -273,7 +275,7 @@ class CalibrationSpec:
     seconds: float = keyed(
         rules.Seconds("1", "86400"),
         "--calibration-seconds S",
-        "Time for calibrating the fragments.  [100s; quick: 20s]",
+        "Time for calibrating the fragments.  [100s; quick: 14s]",
     )
     basis: str = keyed(
         rules.Choice(("warm", "cold")),
@@ -281,16 +283,22 @@ class CalibrationSpec:
         "Measure the first use of a fragment with warm or cold caches.",
         default="warm",
     )
+    prices: float = keyed(
+        rules.Seconds("0", "3600"),
+        "--price-seconds S",
+        "Time for the prices of sharing before the first set; 0: none.  [40s; quick: 12s]",
+        default=0.0,
+    )
 
 
 #: What every such specification begins with, where presets say otherwise.
 DEFAULT: dict[str, Any] = {
     "run": {"seconds": 2.0},
     "tasks": {},
-    "calibration": {"pool": "full", "seconds": 100.0},
+    "calibration": {"pool": "full", "seconds": 100.0, "prices": 40.0},
 }
 #: What is said of the time there is in the presets that are done while one waits.
-QUICK_CALIBRATION = {"pool": "quick", "seconds": 20.0}
+QUICK_CALIBRATION = {"pool": "quick", "seconds": 14.0, "prices": 12.0}
 
 
 @frozen(kw_only=True)

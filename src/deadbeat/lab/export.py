@@ -7,7 +7,6 @@ import binascii
 import re
 import struct
 import zlib
-from collections.abc import Mapping
 
 from deadbeat.model.errors import DataError
 
@@ -69,13 +68,3 @@ def _files(payload: bytes) -> dict[str, bytes]:
             raise DataError("what the machine handed over ends in the middle of a file", _HINT)
         found[name.decode(errors="replace")] = content
     return found
-
-
-def payload_of(files: Mapping[str, bytes]) -> bytes:
-    """The memory of a machine that hands over ``files``; for tests."""
-    payload = b"".join(
-        struct.pack("<II", len(name.encode()), len(content)) + name.encode() + content
-        for name, content in files.items()
-    )
-    head = b"deadbeat-guest 1 %d %08x\n" % (len(payload), zlib.crc32(payload))
-    return head.ljust(HEADER_BYTES, b"\0") + payload

@@ -70,9 +70,7 @@ def example_entries(fragments: Iterable[Fragment]) -> dict[Entry, Kind]:
     }
 
 
-def example_calibration(
-    entries: Mapping[Entry, Kind], *, cores: int = 2, refused: Mapping[str, str] | None = None
-) -> Calibration:
+def example_calibration(entries: Mapping[Entry, Kind], *, cores: int = 2) -> Calibration:
     """A calibration with plausible invented costs, by name, rank of the size, and core.
 
     NS costs start at 90 to 270 ns and triple from size to size; SY costs start at 60 ns to 2.2 us
@@ -81,9 +79,7 @@ def example_calibration(
     Args:
         entries: Entry -> kind; all sizes of a fragment, since the cost goes by their rank.
         cores: Number of logical cores, >= 1.
-        refused: Entry text -> reason; these entries get no cost.
     """
-    refused = dict(refused or {})
     sizes_of: dict[str, list[int]] = {}
     for entry in sorted(entries):
         sizes_of.setdefault(entry.fragment, []).append(entry.size)
@@ -93,7 +89,6 @@ def example_calibration(
             for core in range(cores)
         )
         for entry in sorted(entries)
-        if str(entry) not in refused
     }
     return Calibration(
         platform=example_platform(cores),
@@ -101,7 +96,7 @@ def example_calibration(
         policy="fifo",
         pool="full",
         costs=costs,
-        refused=refused,
+        refused={},
         yardstick_ps=(100_000_000,) * cores,
         cache_line_ps={f"{a}-{b}": 60_000 for a in range(cores) for b in range(a + 1, cores)},
         made_at="2026-01-01T00:00:00Z",

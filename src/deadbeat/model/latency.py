@@ -18,8 +18,8 @@ QUANTILES_PPM = {
     "p99.9": 999_000,
     "p99.99": 999_900,
 }
-#: Stretches of equal length that a run's maxima are kept of, at most: what extreme values are
-#: extrapolated from, in memory that no length of a run makes larger.
+#: Stretches of equal length that a run's maxima are kept of, at most, in memory that no
+#: length of a run makes larger.
 BLOCKS_MAX = 4096
 
 

@@ -117,57 +117,6 @@ class TailStatement:
 
 
 @frozen(kw_only=True)
-class TailGate:
-    """A condition without which nothing is extrapolated.
-
-    Attributes:
-        name: ``order``, ``enough``, ``stationary``, ``independent``, ``threshold``, ``fit``,
-            ``shape``, ``largest`` or ``hold-out``.
-        passed: Whether it holds; None: not looked at, an earlier one failed.
-        text: One line with the figures.
-    """
-
-    name: str
-    passed: bool | None
-    text: str
-
-
-@frozen(kw_only=True)
-class ReturnLevel:
-    """Latency that is exceeded once in ``hours`` on average, with its 95 % interval."""
-
-    hours: float
-    value_ns: float
-    low_ns: float | None
-    high_ns: float | None
-
-
-@frozen(kw_only=True)
-class Extrapolation:
-    """An extreme-value model of the tail, or why there is none.
-
-    Attributes:
-        method: ``peaks over threshold``, fitted by a generalised Pareto distribution.
-        refused: Why nothing is extrapolated; "" where it is.
-        gates: Every condition, in the order in which they are looked at.
-        shape, scale_ns, location_ns: Of the fit (xi, sigma, the threshold); None: none.
-        peaks: Independent peaks the fit rests on.
-        hours: Measured.
-        levels: What is exceeded once in some hours; empty where refused.
-    """
-
-    method: str
-    refused: str
-    gates: tuple[TailGate, ...] = ()
-    shape: float | None = None
-    scale_ns: float | None = None
-    location_ns: float | None = None
-    peaks: int = 0
-    hours: float = 0.0
-    levels: tuple[ReturnLevel, ...] = ()
-
-
-@frozen(kw_only=True)
 class LatencyRow:
     """One CPU of a cell, or all of them.
 
@@ -178,7 +127,6 @@ class LatencyRow:
         corrected: With a value for each missed period; None: the engine cannot tell.
         max_cpu, max_run: Where the maximum was; None of nothing.
         tail: Of the observed maximum first, then of the deadlines.
-        extrapolations: Of all CPUs only.
     """
 
     cpu: int | None
@@ -192,7 +140,6 @@ class LatencyRow:
     max_cpu: int | None = None
     max_run: LatencyKey | None = None
     tail: tuple[TailStatement, ...] = ()
-    extrapolations: tuple[Extrapolation, ...] = ()
 
     @property
     def unaccounted(self) -> int:

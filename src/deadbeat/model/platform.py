@@ -8,11 +8,6 @@ from typing import Any
 
 from attrs import field, frozen
 
-from deadbeat.model.words import LABELLED
-
-#: Where figures come from. ``virtual-time``: a processor that takes a ns for an instruction, and no
-#: time for anything else; ``emulated``: one as fast as the host happens to be.
-PLATFORM_KINDS = ("hardware", *LABELLED)
 #: Those that nothing disturbs: what is measured once more in the same way is the same.
 UNDISTURBED = ("virtual-time", "simulated")
 
@@ -28,7 +23,7 @@ class Platform:
 
     Attributes:
         name: Host name or the target's label.
-        kind: One of `PLATFORM_KINDS`: shown wherever a figure of it is.
+        kind: ``hardware``, or a word of `LABELLED`, shown wherever a figure of it is.
         machine: Architecture (``x86_64``).
         soc: Processor model.
         cpus: CPU numbers of the logical cores, in order.

@@ -200,6 +200,7 @@ class Summary:
 
     Attributes:
         mode: ``profile`` (a grid, Mode 1) or ``stress`` (random task sets, Mode 2).
+        points: Of a balanced mix, a dict per point: what its classes of objects say.
         rows: One dict per point with the keys of SUMMARY_COLUMNS, or per group with those of
             STRESS_COLUMNS; a quantity that was not measured is None.
         sets: One dict per task set (run): its key and its own figures.
@@ -215,6 +216,7 @@ class Summary:
     mode: str = "profile"
     rows: tuple[dict[str, Any], ...]
     sets: tuple[dict[str, Any], ...]
+    points: tuple[dict[str, Any], ...] = ()
     distributions: tuple[JobHistogram, ...] = ()
     findings: tuple[Finding, ...] = ()
     noise_floor: dict[str, Any] = field(factory=dict)

@@ -13,19 +13,6 @@ from attrs import field, frozen
 #: Parts of a response, in the order in which they are drawn.
 PARTS = ("wake_up", "core_wait", "resource_wait", "execution", "stall")
 
-#: What a late job can be put down to: a closed list, the most specific first.
-CAUSES = (
-    "throttled",  #: ready, and the kernel ran something of lower priority, or nothing, instead
-    "migrated",  #: moved to another CPU while it was ready or ran
-    "core held",  #: ready, and a thread of the same or higher priority, or an interrupt, ran
-    "resource held",  #: asleep until another thread released what it waited for
-    "wake-up",  #: its timer or its wake-up came late, and nothing else held the core
-    "execution",  #: its own code took longer: spinning, cache lines, memory
-    "host stall",  #: suspected: pure computation stood still, and no other thread ran
-    "unknown",
-)
-
-
 #: Name of the event that stands for those that were left out of a job with too many.
 GAP = "gap"
 
@@ -158,7 +145,7 @@ class LateJob:
         run: Run text. job: index of its record, of a row the first's. task: index.
         response_ns, deadline_ns: Its response time (of a row: at least) and its relative deadline.
         parts_ns: Part -> ns; sums to ``response_ns``. Empty where nothing is known of it.
-        cause: One of CAUSES.
+        cause: One of those of docs/explanation/why-late.md.
         holder: Who held the core or the resource, as far as it is known; "".
         evidence: One line: what the cause rests on.
         traced: Whether scheduling events were there to look at.

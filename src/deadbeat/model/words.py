@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-#: Where figures come from that carry a label (`Platform.kind`).
+#: Where figures come from that carry a label (`Platform.kind`). ``virtual-time``: a processor that
+#: takes a ns for an instruction, and no time for anything else; ``emulated``: one as fast as the
+#: host happens to be.
 LABELLED = ("emulated", "virtual-time", "simulated")
 
 _SHOWN = 60

@@ -11,9 +11,7 @@ from deadbeat.kinds.breakdown.spec import SearchSpec, built_utilisation
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.tasks import TaskSet
-from deadbeat.prediction.rates import PairMatrix, RatesByRivals
 from deadbeat.prediction.read import StoredMatrix, StoredSet, StoredSets
-from deadbeat.prediction.replay import UNKNOWN, ReplayTask, Slowdowns, replay
 from deadbeat.prediction.results import (
     Predictions,
     SetPrediction,
@@ -21,7 +19,9 @@ from deadbeat.prediction.results import (
     halves,
     with_intervals,
 )
-from deadbeat.prediction.sets import copied, prepared, scaled, works_of
+from deadbeat.prices.rates import PairMatrix, RatesByRivals
+from deadbeat.prices.replay import UNKNOWN, ReplayTask, Slowdowns, replay
+from deadbeat.prices.sets import copied, prepared, scaled, works_of
 from deadbeat.report.document import counted, percent
 from deadbeat.stats.intervals import Interval
 

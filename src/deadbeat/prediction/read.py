@@ -22,7 +22,7 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import Kind, TaskSet
 from deadbeat.model.words import loud
-from deadbeat.prediction.rates import PairMatrix, PairSlowdown, SizedWork
+from deadbeat.prices.rates import PairMatrix, PairSlowdown, SizedWork
 
 Figure = Literal["slowdown", "breakdown"]
 

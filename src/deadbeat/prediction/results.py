@@ -13,7 +13,7 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.model.finding import Finding
-from deadbeat.prediction.sets import Covered
+from deadbeat.prices.sets import Covered
 from deadbeat.stats.conformal import fewest, quantile
 from deadbeat.stats.intervals import Interval, clopper_pearson, student_half_width
 

@@ -503,7 +503,7 @@ def histogram(values: Sequence[float], edges: Sequence[float], *, of: int | None
     )
 
 
-def log_edges(values: Sequence[float], *, most: int = 48) -> tuple[float, ...]:
+def log_edges(values: Sequence[float]) -> tuple[float, ...]:
     """Edges of evenly wide bins on a logarithmic axis around all positive ``values``."""
     known = [value for value in values if value > 0]
     if not known:
@@ -511,7 +511,7 @@ def log_edges(values: Sequence[float], *, most: int = 48) -> tuple[float, ...]:
     low, high = min(known), max(known)
     if high / low < 1.05:
         low, high = low * 0.975, high * 1.025
-    bins = min(most, max(12, round(2 * len(known) ** (1 / 3))))
+    bins = min(48, max(12, round(2 * len(known) ** (1 / 3))))
     edges = np.geomspace(low, high, bins + 1)
     edges[0], edges[-1] = low * (1 - 1e-9), high * (1 + 1e-9)
     return tuple(map(float, edges))

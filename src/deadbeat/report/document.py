@@ -367,8 +367,9 @@ class Document:
         about: A sentence under the name. ``head``: facts there.
         sections: The answer first.
         answer: What a terminal says first: one or two sentences. ``picture``: a small table or map
-            beside it, of which ``rows`` are shown. ``steps``: what to do next: a command, and what
-            for, the best first. ``details``: the command that shows the rest; "": deadbeat show.
+            beside it, of which ``rows`` are shown; ``below``: sentences that follow it.
+            ``steps``: what to do next: a command, and what for, the best first. ``details``: the
+            command that shows the rest; "": deadbeat show.
         data_files: Where the figures' data is beside the page, for who has no JavaScript.
         styles, scripts: Further assets of the page. ``data``: its data by element, encoded.
         draws: The scripts draw, also where there is no chart.
@@ -386,6 +387,7 @@ class Document:
     answer: Sequence[str] = ()
     picture: Table | CellMap | None = None
     rows: int = 8
+    below: Sequence[str] = ()
     steps: Sequence[tuple[str, str]] = ()
     details: str = ""
     data_files: str = ""

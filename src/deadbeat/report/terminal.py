@@ -59,6 +59,8 @@ def print_screen(document: Document, page: Path | None, *, whole: bool = False) 
             echo(line)
         if _print_picture(document, details):
             rest = []
+        for line in document.below:
+            echo(line)
         findings = ordered(document.findings)
         serious = [each for each in findings if each.severity in ("invalid", "serious")]
         for each in serious[:_SERIOUS]:
@@ -148,6 +150,19 @@ def _print(part: Part, heading: str = "") -> None:
                 echo(f"{heading}:")
             for line in lines:
                 echo(f"    {line}" if heading else line, "    " if heading else "")
+
+
+def plain_lines(part: Table) -> list[str]:
+    """A table as lines of text: the first column left, the others right."""
+    rows = [[c.title for c in part.shown(terminal=True)], *part.texts(terminal=True)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            f"{clean(text):<{wide}}" if place == 0 else f"{clean(text):>{wide}}"
+            for place, (text, wide) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def print_part(part: Table) -> None:

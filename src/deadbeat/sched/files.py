@@ -39,7 +39,9 @@ class TaskSystemFile:
     remarks: tuple[str, ...] = ()
 
 
-def read_task_system(path: Path | str, *, processors: int | None = None) -> TaskSystem:
+def load_task_system(
+    path: Path | str, *, processors: int | None = None, whole_cycles: bool = False
+) -> TaskSystemFile:
     """The task system in ``path``: JSON, CSV or SimSo XML, by suffix, else by content.
 
     Args:
@@ -48,13 +50,6 @@ def read_task_system(path: Path | str, *, processors: int | None = None) -> Task
     Raises:
         UsageError: It cannot be read or is wrong; every defect in ``details``, with its place.
     """
-    return load_task_system(path, processors=processors).system
-
-
-def load_task_system(
-    path: Path | str, *, processors: int | None = None, whole_cycles: bool = False
-) -> TaskSystemFile:
-    """`read_task_system`, with remarks on what a foreign file says and deadbeat does not use."""
     path = Path(path)
     data = _content(path)
     kind = path.suffix.lower().removeprefix(".")
@@ -83,7 +78,7 @@ def parse_task_system(
         whole_cycles: Cut SimSo's times to whole cycles, as SimSo does.
 
     Raises:
-        UsageError: As `read_task_system`.
+        UsageError: As `load_task_system`.
     """
     try:
         text = data.decode("utf-8-sig")

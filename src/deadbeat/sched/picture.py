@@ -40,7 +40,7 @@ class Picture:
     """The schedule in [start, end].
 
     Attributes:
-        segments: SEGMENT_FIELDS, those that reach into the window, whole.
+        segments: As in `Verdict`, those that reach into the window, whole.
         jobs: JOB_FIELDS, those released before the end and not complete before the start.
         until: [0, until) was simulated for this picture.
         note: What is not shown, or ""; one line.
@@ -94,7 +94,7 @@ def _round_up(length: int) -> int:
 
 @frozen(kw_only=True)
 class Records:
-    """What happened in [0, until): JOB_FIELDS and SEGMENT_FIELDS, -1 for what did not."""
+    """What happened in [0, until): jobs and segments as in `Verdict`, -1 for what did not."""
 
     until: int
     truncated: bool

@@ -32,7 +32,6 @@ _NEVER = np.iinfo(np.int64).max
 TIME_MAX = 1 << 60
 
 JOB_FIELDS = ("task", "job", "release", "start", "finish", "deadline")
-SEGMENT_FIELDS = ("task", "job", "processor", "start", "end")
 
 
 @frozen(kw_only=True)
@@ -113,7 +112,7 @@ class Verdict:
         repeat: The instants between which the schedule repeats, where that was looked for.
         figures: Per task, a column per figure: see ``TaskMetrics`` in engine.hpp.
         jobs: int64, a row per job (JOB_FIELDS), -1 for what did not happen; empty unless recorded.
-        segments: int64, a row per stretch of execution (SEGMENT_FIELDS); likewise.
+        segments: int64, a row (task, job, processor, start, end) per stretch; likewise.
         releases: int64, a row (task, release) per release of ``pattern`` before ``until``, by
             release; empty where all tasks are released at 0 and periodically from there on.
         truncated: More was to record than asked for.

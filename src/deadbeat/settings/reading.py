@@ -43,10 +43,10 @@ def shared(facts: Facts, cpus: Iterable[int]) -> list[int]:
     return sorted(set(cpus) & set(facts.rt_cpus))
 
 
-def few(names: Sequence[str], *, most: int = 4) -> str:
+def few(names: Sequence[str]) -> str:
     """``a, b, c and 12 more``."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(names) - 4
+    return ", ".join(names[:4]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def release(facts: Facts) -> tuple[int, int]:
@@ -272,8 +272,6 @@ PARTITIONS = "command:cpuset-partitions"
 _BELOW_TOP = "/sys/fs/cgroup/cgroup.type"
 #: Of the top group of version 1.
 _BALANCED = "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
-#: What `root_domains` reads.
-DOMAINS = (*ISOLATED, ONLINE, PARTITIONS, _BELOW_TOP, _BALANCED)
 
 COMMANDS = {
     "irq-modes": "ls -l /proc/irq/*/smp_affinity",

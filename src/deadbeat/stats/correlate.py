@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
+
+from deadbeat.stats.binomial import Z95
 
 #: Below so many pairs no interval is given.
 LEAST_PAIRS = 10
@@ -40,7 +41,7 @@ class Correlation:
         return f"{words}, n = {self.pairs}"
 
 
-def spearman(x: Sequence[float], y: Sequence[float], *, level: float = 0.95) -> Correlation:
+def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation:
     """Rank correlation; ties share their mean rank.
 
     The interval is Fisher's z with the variance (1 + r^2 / 2) / (n - 3) of D. Bonett and
@@ -63,7 +64,7 @@ def spearman(x: Sequence[float], y: Sequence[float], *, level: float = 0.95) -> 
     # atanh(1) is infinite: the largest value that n distinct ranks can have below 1 bounds it.
     bound = 1 - 6 / (count * (count * count - 1))
     z = math.atanh(max(-bound, min(bound, value)))
-    arm = NormalDist().inv_cdf(0.5 + level / 2) * math.sqrt((1 + value * value / 2) / (count - 3))
+    arm = Z95 * math.sqrt((1 + value * value / 2) / (count - 3))
     return Correlation(value=value, low=math.tanh(z - arm), high=math.tanh(z + arm), pairs=count)
 
 

@@ -53,10 +53,8 @@ def residuals(numerators: Floats, denominators: Floats) -> Floats:
     return off
 
 
-def student_half_width(
-    numerators: Floats, denominators: Floats | None = None, *, level: float = 0.95
-) -> float:
-    """Half of Student's interval of sum(numerators) / sum(denominators), of two sets or more.
+def student_half_width(numerators: Floats, denominators: Floats | None = None) -> float:
+    """Half of Student's 95 % interval of sum(numerators) / sum(denominators), of two sets or more.
 
     Without ``denominators`` of the mean. A ratio is linearised: its error is that of the mean of
     what each set is off.
@@ -64,7 +62,7 @@ def student_half_width(
     below = np.ones_like(numerators) if denominators is None else denominators
     sets = len(numerators)
     error = float(residuals(numerators, below).std()) / math.sqrt(sets - 1)
-    return t_quantile((1 + level) / 2, sets - 1) * error
+    return t_quantile(0.975, sets - 1) * error
 
 
 def ratio_interval(above: Sequence[float], below: Sequence[float]) -> Interval | None:
@@ -114,6 +112,28 @@ def mean_interval(values: Floats, *, common: float = 0.0) -> Interval | None:
         left = min(left, mean - float(values.min()))
     shared = common * abs(mean)
     return Interval.around(mean, math.hypot(left, shared), math.hypot(right, shared), least=0.0)
+
+
+def stratified_interval(groups: Sequence[Floats]) -> tuple[float, Interval | None]:
+    """Mean over groups of their means, each group weighing the same, and its 95 % interval.
+
+    The variance is that of the groups' means; the degrees of freedom are Satterthwaite's (F. E.
+    Satterthwaite, Biometrics Bulletin 2(6), 1946). A group of one value has the spread that the
+    others have on average. None where no group has two.
+    """
+    mean = float(np.mean([values.mean() for values in groups]))
+    spreads = [float(values.var(ddof=1)) for values in groups if len(values) > 1]
+    if not spreads:
+        return mean, None
+    usual = float(np.average(spreads, weights=[len(v) - 1 for v in groups if len(v) > 1]))
+    parts = [(float(v.var(ddof=1)) if len(v) > 1 else usual) / len(v) for v in groups]
+    whole = sum(parts)
+    if whole == 0:
+        return mean, Interval(mean, mean)
+    below = sum(part**2 / max(1, len(v) - 1) for part, v in zip(parts, groups, strict=True))
+    degrees = max(1.0, whole**2 / below)
+    half = float(special.stdtrit(degrees, 0.975)) * math.sqrt(whole) / len(groups)
+    return mean, Interval.around(mean, half)
 
 
 def own_interval(

@@ -352,6 +352,7 @@ def estimate_bytes(
     jobs: int,
     tasks: int = 1,
     slots: int = 1,
+    cores: int = 1,
     details: bool = False,
     counted: int = 0,
 ) -> int:
@@ -365,6 +366,7 @@ def estimate_bytes(
     one += counted * len(j.COUNTER_EVENTS) * j.COUNTER_DTYPE.itemsize
     one += tasks * j.TASK_DTYPE.itemsize
     one += slots * (j.SLOT_DTYPE.itemsize + tasks * j.PROBE_DTYPE.itemsize)
+    one += (slots + 1) * min(cores - 1, j.ROUND_TRIPS_MAX) * j.PROBE_DTYPE.itemsize
     return runs * one
 
 

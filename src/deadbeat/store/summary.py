@@ -30,6 +30,8 @@ SET_COLUMNS: tuple[str, ...] = (
     *("set_id", "tasks", "utilisation", "jobs", "released"),
     *(f"delay_ratio_{what}" for what in ("mean", "p50", "p95", "max", "error")),
     *("cost_half_width", "slowdown_mean", "slowdown_error", "slowdown_p50", "rounds"),
+    *("class", "slowdown_predicted", "slowdown_bound", "unfinished_share"),
+    *("unfinished_predicted", "far_share", "far_share_alone"),
     *(measure.name for measure in MEASURES),
     *("deadline_misses", "deadline_misses_predicted", "deadline_miss_ratio"),
     *("alone_released", "alone_misses", "miss_episodes", "overruns", "skipped", "unfinished"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
 from deadbeat.kinds.contention.programs import origin_of, require_fragments
 from deadbeat.kinds.contention.runner import CampaignExperiment, standing
 from deadbeat.kinds.contention.so_far import CampaignSoFar
-from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
+from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Cpus, Name, RefusedError
 from deadbeat.model.specification import usage
+from deadbeat.model.tasks import Kind
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.origin import Origin
 from deadbeat.store.serial import CALIBRATION_FILE
@@ -121,8 +123,39 @@ def executor_for(asked: Begin, cpus: Sequence[int] | None) -> Executor:
 def _own(asked: Begin) -> _Asked:
     spec = specify(asked.written, asked.typed, names=asked.names)
     executor = executor_for(asked, spec.cpus)
-    resolved = resolve(spec, executor.describe(), names=asked.names)
+    resolved = resolve(
+        spec, executor.describe(), names=asked.names, classes=partial(_classes, executor)
+    )
     return _Asked(executor=executor, resolved=resolved)
+
+
+def _classes(executor: Executor, spec: CampaignSpec) -> list[str]:
+    """The objects that the sets of ``spec`` can share on a machine.
+
+    Raises:
+        UsageError: One that is asked for by name cannot run there, or there is none.
+    """
+    catalog, run = make_catalog(executor), spec.run
+    lacking = executor.unavailable(
+        catalog, policy=run.policy, participants=max(map(spec.most_tasks, spec.core_counts))
+    )
+    names = dict.fromkeys(
+        entry.fragment for entry in catalog.entries(spec.calibration.pool, mode=run.layout)
+    )
+    objects = [catalog.fragments[n] for n in names if catalog.fragments[n].kind is Kind.SY]
+    asked = [each for each in objects if each.name in spec.tasks.fragments]
+    if wrong := [f"{each.name} {lacking[each.name]}" for each in asked if each.name in lacking]:
+        raise UsageError(f"--fragments: {'; '.join(wrong)}", "leave it out")
+    found = [
+        each.name
+        for each in asked or objects
+        if each.parallel
+        and each.name not in lacking
+        and (each.mixed_priorities or spec.tasks.priorities == "uniform")
+    ]
+    if not found:
+        raise UsageError("no object that cores could share can run here", "use another --pool")
+    return found
 
 
 # -- programs of another campaign

@@ -11,21 +11,21 @@ from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 
-from deadbeat.kinds.contention import facts, predicted
+from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention.cause_charts import split_charts, worst_jobs
 from deadbeat.kinds.contention.counter_charts import counter_charts, counters_note
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.object_charts import speed_charts
 from deadbeat.kinds.contention.page_data import page_data
 from deadbeat.kinds.contention.paper_figures import draw_figures
+from deadbeat.kinds.contention.predicted import predicted_charts, predicted_parts
 from deadbeat.kinds.contention.profile_charts import (
     core_charts,
     grid_charts,
-    predicted_charts,
     profile_charts,
     shared_charts,
 )
-from deadbeat.kinds.contention.screen import next_steps, short_answer, slowdown_map
+from deadbeat.kinds.contention.screen import below_prices, next_steps, short_answer, slowdown_map
 from deadbeat.kinds.contention.stress_charts import stress_charts
 from deadbeat.kinds.contention.stress_words import group_answers, stress_sentence
 from deadbeat.kinds.contention.tables import (
@@ -56,10 +56,13 @@ from deadbeat.report.document import (
 )
 from deadbeat.report.html import asset, encode, terms, write_page
 from deadbeat.report.paper import FORMATS, write_drawn
+from deadbeat.report.prices import price_list, price_parts
 from deadbeat.store.place import REPORT_FILE
 
 _BRACKETS = "In brackets: 95 % intervals (how: docs, metrics)."
 _NOTHING = "Nothing was measured yet."
+#: Rows of the list of prices on the first screen.
+_PRICES_SHOWN = 13
 
 
 def campaign_document(summary: Summary) -> Document:
@@ -67,6 +70,11 @@ def campaign_document(summary: Summary) -> Document:
     stress = summary.mode == "stress"
     sections = _stress(summary) if stress else _profile(summary)
     words = terms("stress", "profile") if stress else terms("profile")
+    prices = facts.price_table(summary)
+    priced = bool(summary.points) and prices is not None and bool(prices.prices)
+    picture = group_table(summary) if stress else slowdown_map(summary)
+    if priced and prices is not None:
+        picture = price_list(prices)
     return Document(
         title=facts.campaign_name(summary),
         kind="stress" if stress else "profile",
@@ -75,7 +83,9 @@ def campaign_document(summary: Summary) -> Document:
         noise=facts.noise_floor(summary).text,
         head=facts.head_facts(summary),
         answer=short_answer(summary),
-        picture=group_table(summary) if stress else slowdown_map(summary),
+        picture=picture,
+        rows=_PRICES_SHOWN if priced else 8,
+        below=below_prices(summary) if priced else (),
         steps=next_steps(summary),
         data_files="summary.csv and sets.csv" if stress else "summary.csv",
         sections=(
@@ -129,6 +139,7 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             ),
             "Answer",
         ),
+        *_prices(summary),
         Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
         Section(
             "figures",
@@ -168,16 +179,24 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             ),
         ),
         _why(summary, own),
-        *_predicted(summary, own),
+        *_predicted(summary),
     )
 
 
-def _predicted(summary: Summary, own: Summary) -> tuple[Section, ...]:
-    """Nothing where the same is predicted for every point."""
-    if not predicted.differ(pair.predicted for pair in predicted.pairs(summary)):
+def _prices(summary: Summary) -> tuple[Section, ...]:
+    """What sharing costs, where that was measured."""
+    found = facts.price_table(summary)
+    if found is None or not found.prices:
         return ()
-    parts = (Figures(predicted_charts(own)), *predicted.predicted_parts(summary))
-    return (Section("predicted", predicted.title(summary), parts, "Predicted"),)
+    return (Section("prices", "Prices of sharing", price_parts(found)),)
+
+
+def _predicted(summary: Summary) -> tuple[Section, ...]:
+    """Nothing without prices."""
+    if facts.price_table(summary) is None:
+        return ()
+    parts = (Figures(predicted_charts(summary)), *predicted_parts(summary))
+    return (Section("predicted", "Predicted from prices", parts, "Predicted"),)
 
 
 def _stress(summary: Summary) -> tuple[Section, ...]:

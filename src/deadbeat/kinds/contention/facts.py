@@ -16,7 +16,9 @@ from attrs import evolve, frozen
 
 from deadbeat.model.results import Summary
 from deadbeat.model.words import beside_label, loud
+from deadbeat.prices.table import PriceTable
 from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
+from deadbeat.store.serial import exact_converter
 
 #: Failed runs that are named with a reason.
 _RUNS = 4
@@ -263,6 +265,12 @@ def precision_text(summary: Summary) -> str:
     metric = str(record.get("metric")).replace("_", " ")
     at = f"{counted(len(points), 'point')} with {counted(sets, 'task set')}"
     return f"{metric} to within {width} at {at}: {text}"
+
+
+def price_table(summary: Summary) -> PriceTable | None:
+    """What sharing costs; None: it was not measured."""
+    found = summary.meta.get("prices")
+    return None if found is None else exact_converter().structure(found, PriceTable)
 
 
 def calibration(summary: Summary) -> tuple[tuple[str, str], ...]:

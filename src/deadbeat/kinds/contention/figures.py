@@ -94,6 +94,8 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
     delay_p50, delay_p95 = quantiles(delay, 0.5, 0.95)
     sums, witness = RoundSums.of(columns, table), Witness.of(table, chosen)
     slowdown, calm = sums.slowdown(), witness.calm_rounds()
+    period_ns = table.tasks["period_ns"].astype(np.float64)[columns.task[together]]
+    unfinished = ~(columns.response_ns[together] <= period_ns)
     figures = {
         "tasks": len(table.tasks),
         "jobs": int(done.sum()),
@@ -120,6 +122,8 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
         "overruns": int(columns.overrun[together].sum()),
         "skipped": int(columns.skipped[together].sum()),
         "unfinished": int((together & columns.started & ~columns.finished).sum()),
+        "unfinished_share": _mean(unfinished.astype(np.float64)),
+        "slowdown_bound": sums.with_unfinished(columns, table).slowdown().value,
         "starved_tasks": len(np.setdiff1d(columns.task[together], columns.task[done])),
         "solo_jobs": int((alone & columns.finished).sum()),
         "tasks_without_solo": int(np.isnan(_of(solo_cost_ratio, chosen)).sum()),

@@ -25,11 +25,14 @@ from deadbeat.kinds.contention.facts import (
     multiple,
     noise_floor,
     number,
+    price_table,
 )
 from deadbeat.kinds.contention.grids import axis_of
+from deadbeat.kinds.contention.predicted import predicted_words
 from deadbeat.kinds.contention.stress_words import stress_sentence
 from deadbeat.model.results import Summary
 from deadbeat.report.document import percent
+from deadbeat.report.prices import dearest_words, state_words
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -74,6 +77,16 @@ def headline(summary: Summary) -> Headline:
     by_cores: dict[int, list[Row]] = {}
     for row in rows:
         by_cores.setdefault(int(row["cores"]), []).append(row)
+    if summary.points:
+        prices = price_table(summary)
+        told = (
+            *((dearest_words(prices), state_words(prices)) if prices else ()),
+            _shared_words(summary) + " " + _miss_words(rows) + _longer_words(ordered, every),
+            *(_loaded_words(found) for found in loads(loaded_rows(summary)).values()),
+            predicted_words(summary),
+            _open_words(rows, cells * len(by_cores)),
+        )
+        return Headline(lines=tuple(line.strip() for line in told if line.strip()))
     lines = (
         _needed_words(rows),
         _miss_words(rows) + _longer_words(ordered, every),
@@ -96,6 +109,38 @@ def _core_lines(rows: Rows, floor: float | None, cells: int) -> tuple[str, ...]:
     needed = "" if worst is None else f"99 of 100 jobs need {_worst_text(worst)} at {place(worst)}."
     lines = (needed, _miss_words(rows), _slowdown_words(rows, floor), _open_words(rows, cells))
     return tuple(line for line in lines if line)
+
+
+def _shared_words(summary: Summary) -> str:
+    """Where most time is spent on shared objects: the point, its ends, and what is saturated."""
+    grid = [p for p in summary.points if p["by_class"] and p["tasks_per_core"] == _usual(summary)]
+    if not grid:
+        return "No point shares objects between cores."
+    worst = max(grid, key=lambda p: (p["cores"], p["sync_share"], p["contended_ratio"]))
+    share = worst["sync_share"] * worst["contended_ratio"]
+    start = f"With {'all' if share == 1 else percent(share) + ' of the'} time spent on objects"
+    start += f" shared by {worst['cores']} cores"
+    classes = worst["by_class"]
+    left = [
+        f"{name}: saturated, {percent(classes[name]['unfinished_share'])} of its jobs unfinished"
+        for name in worst["saturated"]
+    ]
+    if worst["slowdown"] is None:
+        why = f"{len(left)} of {len(classes)} objects are saturated" if left else "undecided"
+        return f"{start}, there is no mean slowdown: {why}."
+    ends = ""
+    if worst["low"] is not None and worst["high"] is not None:
+        ends = f" ({worst['low']:.2f} to {worst['high']:.2f})"
+    known = sorted((c["slowdown"], name) for name, c in classes.items() if c["slowdown"])
+    (low, cheap), (high, dear) = known[0], known[-1]
+    words = f"{start}, sets take {worst['slowdown']:.2f} times as long{ends}:"
+    words += f" {cheap} {low:.2f}, {dear} {high:.2f}"
+    return f"{words}; left out: {'; '.join(left)}." if left else f"{words}."
+
+
+def _usual(summary: Summary) -> int:
+    """Tasks a core of the grid."""
+    return min(int(p["tasks_per_core"] or 1) for p in summary.points)
 
 
 def place(row: Row) -> str:

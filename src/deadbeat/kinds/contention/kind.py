@@ -11,7 +11,7 @@ from attrs import evolve
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.begin import begin
 from deadbeat.kinds.contention.document import campaign_document, write_figures, write_report
-from deadbeat.kinds.contention.facts import labels
+from deadbeat.kinds.contention.facts import labels, price_table
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.late import WORST, late_of
 from deadbeat.kinds.contention.perfetto import perfetto
@@ -25,6 +25,7 @@ from deadbeat.model.traces import PARTS, LateJob
 from deadbeat.model.words import time_text
 from deadbeat.report.beside import with_beside
 from deadbeat.report.document import Table, said
+from deadbeat.report.prices import price_rows
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.place import CAMPAIGN, REPORT_FILE
 from deadbeat.store.summary import write_summary
@@ -54,6 +55,8 @@ def plain(summary: Summary, path: Path) -> dict[str, object]:
         "origin": summary.meta.get("origin"),
         "noise_floor": summary.noise_floor,
         "precision": summary.meta.get("precision"),
+        "prices": price_rows(price_table(summary)),
+        "points": list(summary.points),
         "rows": list(summary.rows),
         "report": str(report) if report.is_file() else None,
     }
@@ -156,5 +159,4 @@ KIND = ExperimentKind(
         *("deadline_factor", "tasks_per_core"),
     ),
     begin=partial(begin, write=written),
-    simulates=True,
 )

@@ -10,11 +10,13 @@ from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention import profile_charts as profile
 from deadbeat.kinds.contention.cause_charts import split_charts
 from deadbeat.kinds.contention.counter_charts import counter_charts
+from deadbeat.kinds.contention.predicted import predicted_charts
 from deadbeat.kinds.contention.stress_charts import stress_charts
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart, spread
 from deadbeat.report.paper import FORMATS, Words, draw_charts
+from deadbeat.report.prices import price_chart
 
 #: Deadline factors with figures of their own on paper; the page has all.
 _LEVELS = 3
@@ -44,12 +46,14 @@ def _charts(summary: Summary) -> Iterator[Chart]:
     if summary.mode == "stress":
         drawn += stress_charts(summary, levels=_LEVELS)
     else:
+        prices = facts.price_table(summary)
+        drawn += [price_chart(prices)] if prices is not None and prices.prices else []
         drawn += profile.profile_charts(summary)
         drawn += profile.core_charts(summary, _LEVELS)
         drawn += profile.shared_charts(summary)
         drawn += profile.overview_charts(summary, _LEVELS)
         drawn += profile.distribution_charts(summary, _LEVELS)
-        drawn += profile.predicted_charts(summary)
+        drawn += predicted_charts(summary)
         # Without a choice beside it a figure is titled by what it shows.
         drawn += [evolve(chart, title="") for chart in profile.grid_charts(summary, _LEVELS)]
     for chart in drawn:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
@@ -86,11 +86,16 @@ class CampaignCost:
 
 
 def resolve(
-    spec: CampaignSpec, platform: Platform, *, names: Mapping[str, str] | None = None
+    spec: CampaignSpec,
+    platform: Platform,
+    *,
+    names: Mapping[str, str] | None = None,
+    classes: Callable[[CampaignSpec], Sequence[str]] = lambda _: (),
 ) -> Resolved:
     """Fills in what depends on the machine, and refuses what it does not have.
 
     Args:
+        classes: The objects of a balanced mix that can run there.
         names: What a path is called where it was written (``cores`` -> ``--cores``).
 
     Raises:
@@ -102,6 +107,9 @@ def resolve(
     else:
         few, lenient = spec.preset == "quick", spec.preset == "paper"
         whole, missing = fitted(spec, platform, names, few=few, lenient=lenient)
+        if whole.grid is not None and whole.grid.balanced and not whole.grid.classes:
+            grid = attrs.evolve(whole.grid, classes=tuple(classes(whole)))
+            whole = checked_again(attrs.evolve(whole, grid=grid), names)
     if whole.by_utilisation:
         where = "tasks.utilisation" if spec.tasks.utilisation else "stress.utilisation"
         check_utilisations((parameters(whole, key) for key in plan(whole)), names, where=where)
@@ -146,17 +154,62 @@ def plan(spec: CampaignSpec) -> tuple[RunKey, ...]:
     return _plan_stress(spec) if spec.stress is not None else _plan_grid(spec)
 
 
-def _plan_grid(spec: CampaignSpec) -> tuple[RunKey, ...]:
+def _rows(spec: CampaignSpec) -> list[tuple[GridSpec | LoadedSpec, int]]:
+    """The rows of a profile, each with its own number of tasks a core; 0: the campaign's."""
     assert spec.grid is not None
-    rows: list[tuple[GridSpec | LoadedSpec, int]] = [(spec.grid, 0)]
-    if spec.loaded is not None:
-        rows.append((spec.loaded, spec.loaded.per_core))
-    blocks = [
-        (cores, share, replica, *([per_core] if per_core else []))
-        for row, per_core in rows
+    more = [] if spec.loaded is None else [(spec.loaded, spec.loaded.per_core)]
+    return [(spec.grid, 0), *more]
+
+
+def shares_objects(cores: int, share_milli: int, ratio_milli: int) -> bool:
+    """Whether cores share objects at such a point."""
+    return cores > 1 and share_milli > 0 and ratio_milli > 0
+
+
+def class_of(spec: CampaignSpec, key: RunKey) -> str:
+    """The object that the set of ``key`` draws in a balanced mix; "": any, or none."""
+    if spec.grid is None or not spec.grid.classes:
+        return ""
+    return spec.grid.classes[key.replica % len(spec.grid.classes)]
+
+
+@lru_cache(maxsize=8)
+def _plain_sets(spec: CampaignSpec) -> int:
+    """Sets of a point that shares nothing: all of them are a quarter of the sets, or two each."""
+    assert spec.grid is not None
+    mean = spec.grid.replicas
+    if spec.precision is not None and spec.precision.sets_mean is not None:
+        mean = spec.precision.sets_mean
+    places = [
+        shares_objects(cores, share, ratio)
+        for row, _ in _rows(spec)
         for cores in spec.cores or ()
         for share in row.sync_share
-        for replica in range(spec.grid.replicas)
+        for ratio in row.contended_ratio
+    ]
+    sharing = sum(places) * len(spec.grid.classes) * mean
+    if not sharing:
+        return mean
+    return max(2, sharing // 3 // max(1, len(places) - sum(places)))
+
+
+def _sets_at(spec: CampaignSpec, cores: int, share: int, ratio: int) -> int:
+    """Sets of a point at most."""
+    assert spec.grid is not None
+    if not spec.grid.balanced or not spec.grid.classes:
+        return spec.grid.replicas
+    if shares_objects(cores, share, ratio):
+        return spec.grid.replicas * len(spec.grid.classes)
+    return _plain_sets(spec)
+
+
+def _plan_grid(spec: CampaignSpec) -> tuple[RunKey, ...]:
+    blocks = [
+        (cores, share, replica, *([per_core] if per_core else []))
+        for row, per_core in _rows(spec)
+        for cores in spec.cores or ()
+        for share in row.sync_share
+        for replica in range(max(_sets_at(spec, cores, share, r) for r in row.contended_ratio))
     ]
     blocks.sort(key=lambda block: _rank(spec.seed, *block))
     return tuple(key for block in blocks for key in _block_keys(spec, *block))
@@ -170,6 +223,8 @@ def _block_keys(
     assert row is not None
     place = (cores, share, replica, *([per_core] if per_core else []))
     for ratio in sorted(row.contended_ratio, key=lambda r: _rank(spec.seed, *place, r)):
+        if replica >= _sets_at(spec, cores, share, ratio):
+            continue
         levels = _levels(spec, cores, share, replica, ratio)
         if isinstance(row, LoadedSpec):
             levels = [int(row.deadline_factor * 1000)]
@@ -275,7 +330,13 @@ def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
     point, factor = key.point, deadline_factor(spec, key)
     if spec.stress is None:
         tasks = point.cores * (point.per_core or spec.tasks.per_core)
-        return spec.tasks.parameters(point, tasks=tasks, factor=factor)
+        only = class_of(spec, key)
+        if not only:
+            return spec.tasks.parameters(point, tasks=tasks, factor=factor)
+        assert spec.grid is not None
+        kept = [name for name in spec.tasks.fragments if name not in spec.grid.classes]
+        one = {"fragments": (*kept, only), "classes_min": 1, "classes_max": 1}
+        return spec.tasks.parameters(point, tasks=tasks, factor=factor, **one)
     drawn = draw_set(spec.stress, spec.seed, key.replica)
     tasks, values = _tasks_of(spec, drawn), drawn.values
     if "utilisation" in values:
@@ -322,6 +383,7 @@ def estimate(
             jobs=per_run,
             tasks=tasks,
             slots=slots,
+            cores=cores,
             details=spec.run.causes,
             counted=slots * tasks if spec.run.counters else 0,
         )
@@ -338,11 +400,23 @@ def estimate(
 
 def most_runs(spec: CampaignSpec) -> int:
     """Runs of a resolved specification, where points stop when they are known at most."""
-    keys = len(plan(spec))
+    keys = plan(spec)
     mean = None if spec.precision is None else spec.precision.sets_mean
     if spec.precision is None or mean is None:
-        return keys
-    return min(keys, keys // spec.precision.sets_max * mean)
+        return len(keys)
+    aimed = [key for key in keys if class_unit(spec, key)] if _is_balanced(spec) else keys
+    return len(keys) - len(aimed) + len(aimed) // spec.precision.sets_max * mean
+
+
+def _is_balanced(spec: CampaignSpec) -> bool:
+    return spec.grid is not None and spec.grid.balanced and bool(spec.grid.classes)
+
+
+def class_unit(spec: CampaignSpec, key: RunKey) -> str:
+    """The class that ``key`` adds to at a point that shares; "" elsewhere."""
+    point = key.point
+    place = point.cores, point.sync_share_milli, point.contended_ratio_milli
+    return class_of(spec, key) if _is_balanced(spec) and shares_objects(*place) else ""
 
 
 def _row_of(spec: CampaignSpec, per_core: int) -> CampaignSpec:
@@ -443,8 +517,11 @@ def _cuts(sets_min: int, last: int) -> list[int]:
 
 
 def round_of(spec: CampaignSpec, key: RunKey) -> int:
-    """How many sets of its point, or of its group, come before ``key``."""
+    """How many sets of its group, point, or class at a point come before ``key``."""
     group = group_of(spec, key)
+    if class_unit(spec, key):
+        assert spec.grid is not None
+        return key.replica // len(spec.grid.classes)
     return key.replica if group is None else key.replica - group.first
 
 

@@ -18,15 +18,28 @@ import numpy as np
 from attrs import define, field, frozen
 
 from deadbeat.executors.metrics import job_columns, of_tasks
+from deadbeat.kinds.contention.classes import is_saturated
 from deadbeat.kinds.contention.facts import number
 from deadbeat.kinds.contention.figures import run_figures
-from deadbeat.kinds.contention.plan import group_of, round_of, unit_of
+from deadbeat.kinds.contention.plan import (
+    class_unit,
+    group_of,
+    most_runs,
+    round_of,
+    unit_of,
+)
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
 from deadbeat.model.finding import Finding
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import KnownPoint, PrecisionRecord, RunKey
-from deadbeat.stats.intervals import mean_interval, share_over_sets, student_half_width
+from deadbeat.model.results import KnownPoint, PrecisionRecord, RunKey, point_text
+from deadbeat.stats.intervals import (
+    Floats,
+    mean_interval,
+    share_over_sets,
+    stratified_interval,
+    student_half_width,
+)
 
 #: A look follows when a point has so many times the sets of the last one.
 GROWTH = 1.1
@@ -198,10 +211,132 @@ class Precision:
         return CAP if len(unit.samples) == unit.attended else LOST
 
 
-def precision_of(spec: CampaignSpec, keys: Sequence[RunKey]) -> Precision | None:
+@define
+class _Stratum:
+    """A class at a point: logarithms of its sets' slowdowns, and its jobs that did not finish."""
+
+    offered: int = 0
+    attended: int = 0
+    logs: dict[RunKey, float] = field(factory=dict)
+    unfinished: dict[RunKey, float] = field(factory=dict)
+    chosen: bool = True
+
+    @property
+    def values(self) -> Floats:
+        return np.array([self.logs[key] for key in sorted(self.logs)])
+
+    @property
+    def saturated(self) -> bool:
+        shares = [*self.unfinished.values()]
+        return bool(shares) and is_saturated(sum(shares) / len(shares))
+
+    def doubt(self, usual: float) -> float:
+        """By how much one more set lowers the variance of its point; ``usual``: of all strata, in
+        which the few values of each are pooled."""
+        count = len(self.logs)
+        if count == 0 or self.saturated:
+            return 0.0
+        own = float(self.values.var(ddof=1)) if count > 1 else usual
+        spread = ((count - 1) * own + usual) / count
+        return spread / (count * (count + 1))
+
+
+class Allocation:
+    """Sets of a balanced map: each class at each point that shares gets ``sets_min``; after that
+    each round those whose next set tells most (J. Neyman, J. Royal Statistical Society 97, 1934),
+    half of them a round, until all have got ``sets_mean`` on average, or a point is known.
+
+    Decides as `Precision` does: by results alone, in the order of the plan.
+    """
+
+    def __init__(
+        self, spec: PrecisionSpec, places: Mapping[RunKey, tuple[str, str, int]], runs: int
+    ) -> None:
+        """``places``: of each run its point, class ("": the point shares nothing) and round;
+        ``runs``: most of them."""
+        self._spec, self._places = spec, places
+        self._strata: dict[tuple[str, str], _Stratum] = {}
+        for point, name, _ in places.values():
+            self._strata.setdefault((point, name), _Stratum()).offered += 1
+        self._round, self._asked, self._unspent = 0, 0, runs
+
+    def wanted(self, key: RunKey) -> bool:
+        """As of `Precision`."""
+        point, name, round_ = self._places[key]
+        if round_ != self._round:
+            self._round = round_
+            if round_ >= self._spec.sets_min:
+                self._choose()
+        self._asked += 1
+        stratum = self._strata[point, name]
+        if not self._unspent or (name and not stratum.chosen):
+            return False
+        self._unspent -= 1
+        stratum.attended += 1
+        return True
+
+    def learn(self, key: RunKey, sample: Sample | None) -> None:
+        """``sample``: slowdown and share of unfinished jobs; None: it was not measured."""
+        point, name, _ = self._places[key]
+        if sample is not None and sample[0] > 0:
+            stratum = self._strata[point, name]
+            stratum.logs[key] = math.log(sample[0])
+            stratum.unfinished[key] = sample[1]
+
+    def _choose(self) -> None:
+        sharing = {place: each for place, each in self._strata.items() if place[1]}
+        known = [each.values for each in sharing.values() if len(each.logs) > 1]
+        usual = float(np.mean([values.var(ddof=1) for values in known])) if known else 1.0
+        tight = {point for point, _ in sharing if self._width(point) <= self._spec.target}
+        doubts = {
+            place: 0.0 if place[0] in tight else each.doubt(usual)
+            for place, each in sharing.items()
+        }
+        limit = float(np.median([*doubts.values()])) if doubts else 0.0
+        for place, each in sharing.items():
+            each.chosen = doubts[place] > 0 and doubts[place] >= limit
+
+    def _width(self, point: str) -> float:
+        """Half the interval of the geometric mean, relative; of a point that is not known: 1."""
+        own = [each for (its, name), each in self._strata.items() if its == point]
+        groups = [each.values for each in own if each.logs and not each.saturated]
+        if not groups or 2 * sum(each.saturated for each in own) >= len(own):
+            return 0.0 if own and all(each.logs for each in own) else 1.0
+        interval = stratified_interval(groups)[1]
+        return 1.0 if interval is None else (interval.high - interval.low) / 2
+
+    def _over(self) -> bool:
+        return not self._unspent or self._asked >= len(self._places)
+
+    def record(self) -> PrecisionRecord:
+        points: dict[str, KnownPoint] = {}
+        for point in sorted({point for point, _ in self._strata}):
+            own = [each for (its, _), each in self._strata.items() if its == point]
+            width, over = self._width(point), self._over()
+            points[point] = KnownPoint(
+                sets=sum(len(each.logs) for each in own),
+                half_width=width if width < 1 else None,
+                stopped=UNFINISHED if not over else REACHED if width <= self._spec.target else CAP,
+            )
+        return PrecisionRecord(
+            target=self._spec.target,
+            metric=self._spec.metric,
+            relative=True,
+            sets_min=self._spec.sets_min,
+            sets_max=self._spec.sets_max,
+            complete=self._over(),
+            planned=sum(each.attended for each in self._strata.values()),
+            points=points,
+        )
+
+
+def precision_of(spec: CampaignSpec, keys: Sequence[RunKey]) -> Precision | Allocation | None:
     """The rule of a campaign for the runs on offer; None: it asks for no precision."""
     if spec.precision is None:
         return None
+    if spec.grid is not None and spec.grid.balanced:
+        places = {k: (point_text(k.point), class_unit(spec, k), round_of(spec, k)) for k in keys}
+        return Allocation(spec.precision, places, most_runs(spec))
     return Precision(spec.precision, {k: (unit_of(spec, k), round_of(spec, k)) for k in keys})
 
 
@@ -214,7 +349,11 @@ def sample_of(spec: CampaignSpec, key: RunKey, table: JobTable) -> Sample | None
     if group is not None and group.critical_cores:
         chosen = np.asarray(table.tasks["core"] < group.critical_cores)
         columns = of_tasks(columns, chosen)
-    return _sample(metric, run_figures(table, columns, chosen=chosen).set_figures)
+    figures = run_figures(table, columns, chosen=chosen).set_figures
+    if spec.grid is not None and spec.grid.balanced:
+        slowdown, share = figures["slowdown_mean"], figures["unfinished_share"]
+        return None if slowdown is None or share is None else (slowdown, share)
+    return _sample(metric, figures)
 
 
 def _sample(metric: str, figures: Mapping[str, object]) -> Sample | None:

@@ -1,13 +1,14 @@
-"""Predicted beside measured: the runs of the main job, simulated under the policy they ran with.
+"""Predicted beside measured: every together slot of a run replayed with the prices of its state.
 
-Every together slot is simulated with the releases that were recorded in it, each job taking
-exactly its task's C, under partitioned SCHED_FIFO with the priorities of the run. What the
-simulation leaves out is what the measurement is about: contention, wake-up latency, the kernel.
+The releases are those of the slot's timetable, costs are calibrated, prices those of the price
+stage: nothing comes from the jobs of the set. What the replay leaves out is what is found:
+wake-ups, the kernel, caches that preemption empties, more than two cores at one object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -15,12 +16,18 @@ from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import JobColumns, quantiles
 from deadbeat.model import jobs as j
+from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.systems import TimedTask
-from deadbeat.sched.simulator import simulate_jobs
+from deadbeat.model.tasks import TaskSet
+from deadbeat.prices.rates import PairMatrix, RatesByRivals, priced_matrices
+from deadbeat.prices.replay import ReplayTask, replay_releases
+from deadbeat.prices.sets import prepared
+from deadbeat.prices.states import CHANGED, PairStates
+from deadbeat.prices.table import PriceTable
 
 Floats = NDArray[np.float64]
-_FINISH, _RELEASE = 4, 2
+#: Nobody slows anybody.
+_NOTHING = PairMatrix(works=(), computes=(), memory=(), pairs={})
 
 
 @frozen(kw_only=True)
@@ -29,9 +36,9 @@ class TaskPrediction:
 
     Attributes:
         jobs: Counted jobs of together slots.
-        predicted_p50_ns, predicted_max_ns: Simulated response times; None: no job finished.
+        predicted_p50_ns, predicted_max_ns: Replayed response times; None: no job finished.
         measured_p50_ns, measured_max_ns: Measured ones.
-        predicted_misses, measured_misses: Of ``jobs``; None: not all of them were simulated.
+        predicted_misses, measured_misses: Of ``jobs``; None: not all of them were replayed.
     """
 
     task: int
@@ -49,78 +56,110 @@ class TaskPrediction:
     measured_misses: int
 
 
+@frozen(kw_only=True)
+class Priced:
+    """What task sets are replayed with.
+
+    Attributes:
+        rates: State -> how cores slow one another; of "": nobody does.
+        states: How the round trips of cores 0 and 1 are told apart; None: not known.
+    """
+
+    calibration: Calibration
+    rates: Mapping[str, RatesByRivals]
+    states: PairStates | None = None
+
+    @classmethod
+    def of(cls, calibration: Calibration, table: PriceTable | None) -> Priced:
+        if table is None or not table.prices:
+            return cls(calibration=calibration, rates={})
+        pair = next((p.cpus[:2] for p in table.prices if len(p.cpus) == 2), ())
+        names = dict.fromkeys(p.state for p in table.prices)
+        found = {name: priced_matrices(table.of(state=name)) for name in names}
+        return cls(
+            calibration=calibration,
+            rates={name: RatesByRivals(each) for name, each in found.items() if each},
+            states=table.states.get(pair),
+        )
+
+    def usual(self, shares: Mapping[str, float]) -> str:
+        """The state that stands for a slot whose own is not known."""
+        known = [name for name in self.rates if name]
+        return max(known, key=lambda name: shares.get(name, 0.0), default="")
+
+    def slot_states(self, table: JobTable) -> NDArray[np.str_]:
+        """The state of each slot; `CHANGED` where it changed, or is not known."""
+        return slot_states(table, self.states)
+
+
+def slot_states(table: JobTable, states: PairStates | None) -> NDArray[np.str_]:
+    """By the round trips at the begin of each slot and of the next; `CHANGED`: not one state."""
+    count = len(table.slots)
+    trips = np.zeros(count + 1)
+    rows = table.probes[
+        (table.probes["kind"] == j.PROBE_ROUND_TRIP) & (table.probes["core_b"] == 1)
+    ]
+    rows = rows[rows["slot"] <= count]
+    trips[rows["slot"]] = rows["value_ps"]
+    if states is None or not trips.any():
+        return np.full(count, CHANGED)
+    return states.between(trips[:-1], trips[1:])
+
+
 def why_not(table: JobTable) -> str:
     """Why a run cannot be predicted, or ``""``."""
-    if not int(table.header["flags"]) & j.RUN_REALTIME:
-        return "it ran under SCHED_OTHER, whose decisions the simulator does not model"
-    return ""
+    flags = int(table.header["flags"])
+    if not flags & j.RUN_REALTIME:
+        return "it ran under SCHED_OTHER, whose decisions the replay does not model"
+    return "late jobs pile up (--overrun late), which is not modelled" if flags & j.RUN_LATE else ""
 
 
-def predicted_response_ns(table: JobTable, columns: JobColumns) -> Floats:
-    """Simulated response time of every job of a together slot, in the order of ``columns``.
-
-    Infinite for those that do not finish in the simulation; NaN for what was not simulated: jobs of
-    solo slots, and of slots whose releases are not all recorded.
-    """
-    predicted = np.full(len(columns.task), np.nan)
-    known: dict[tuple[int, ...], NDArray[np.int64]] = {}
-    skips = not int(table.header["flags"]) & j.RUN_LATE
-    for where, offsets, horizon in _slots(table, columns):
-        key = (*offsets, horizon)
-        if key not in known:
-            known[key] = _simulate(table, offsets, horizon, skips)
-        jobs = known[key]
-        order = where[np.lexsort((columns.release_ns[where], columns.task[where]))]
-        same = len(jobs) == len(order) and (jobs[:, 0] == columns.task[order]).all()
-        if not same:
-            continue  # a damaged slot: releases are missing from the record
-        response = (jobs[:, _FINISH] - jobs[:, _RELEASE]).astype(np.float64)
-        predicted[order] = np.where(jobs[:, _FINISH] >= 0, response, np.inf)
-    return predicted
-
-
-def _slots(
-    table: JobTable, columns: JobColumns
-) -> Iterator[tuple[NDArray[np.intp], tuple[int, ...], int]]:
-    """Jobs of each together slot, first releases relative to the earliest, and the length."""
-    for slot in np.unique(columns.slot[~columns.solo]):
-        where = np.flatnonzero((columns.slot == slot) & ~columns.solo)
-        release, task = columns.release_ns[where], columns.task[where]
-        begin = int(release.min())
-        own = (release[task == index] for index in range(len(table.tasks)))
-        first = tuple(int(times.min()) - begin if len(times) else -1 for times in own)
-        # One past the last release: what is released later was not recorded.
-        yield where, first, int(release.max()) - begin + 1
-
-
-def _simulate(
-    table: JobTable, offsets: tuple[int, ...], horizon: int, skips: bool
-) -> NDArray[np.int64]:
-    """Jobs released within ``horizon``; they are given time to finish behind it."""
-    longest = int(max(table.tasks["deadline_ns"].max(), table.tasks["period_ns"].max()))
-    present = [index for index, offset in enumerate(offsets) if offset >= 0]
-    tasks = [
-        TimedTask(
-            home=int(row["core"]),
-            priority=int(row["priority"]),
-            wcet=max(1, int(row["wcet_ns"])),
-            period=int(row["period_ns"]),
-            deadline=int(row["deadline_ns"]),
-            offset=offsets[index],
+def predicted_jobs(
+    table: JobTable, columns: JobColumns, task_set: TaskSet, priced: Priced
+) -> tuple[Floats, Floats]:
+    """Start and finish of every job of a together slot by the replay, in the order of ``columns``;
+    infinite for those that do not finish in it, NaN for what was not replayed."""
+    start, finish = np.full((2, len(columns.task)), np.nan)
+    states = priced.slot_states(table)
+    shares = {name: float((states == name).mean()) for name in priced.rates}
+    usual, known = priced.usual(shares), dict[str, tuple[tuple[ReplayTask, ...], Any]]()
+    for where, slot in _slots(columns):
+        state = str(states[slot]) if str(states[slot]) in priced.rates else usual
+        if state not in known:
+            rates = priced.rates.get(state) or RatesByRivals((_NOTHING,))
+            tasks, _ = prepared(task_set, priced.calibration, rates.matrices[0])
+            known[state] = tasks, rates
+        tasks, rates = known[state]
+        begin = int(columns.release_ns[where].min())
+        releases = (columns.release_ns[where] - begin).tolist()
+        owners = columns.task[where].tolist()
+        longest = max(task.deadline_ns for task in tasks)
+        jobs = replay_releases(
+            tasks,
+            rates,
+            zip(releases, owners, strict=True),
+            horizon_ns=max(releases) + 10 * longest,
         )
-        for index, row in enumerate(table.tasks)
-        if offsets[index] >= 0
-    ]
-    cores = int(table.tasks["core"].max()) + 1
-    jobs = simulate_jobs(tasks, cores=cores, horizon_ns=horizon + 2 * longest, skip_overruns=skips)
-    jobs = jobs[jobs[:, _RELEASE] < horizon]
-    jobs[:, 0] = np.array(present, dtype=np.int64)[jobs[:, 0]]
-    return jobs
+        place = dict(zip(zip(releases, owners, strict=True), where, strict=True))
+        start[where] = finish[where] = np.inf
+        for task, release, begun, ended in jobs:
+            at = place[release, task]
+            start[at], finish[at] = begun + begin, ended + begin
+    return start, finish
 
 
-def predict_tasks(table: JobTable, columns: JobColumns) -> tuple[TaskPrediction, ...]:
+def _slots(columns: JobColumns) -> Iterator[tuple[NDArray[np.intp], int]]:
+    """Jobs of each together slot, and its number."""
+    together = ~columns.solo
+    for slot in np.unique(columns.slot[together]):
+        yield np.flatnonzero((columns.slot == slot) & together), int(slot)
+
+
+def predict_tasks(
+    table: JobTable, columns: JobColumns, task_set: TaskSet, priced: Priced
+) -> tuple[TaskPrediction, ...]:
     """Predicted and measured response times of every task of a run, over its counted jobs."""
-    predicted = predicted_response_ns(table, columns)
+    predicted = predicted_jobs(table, columns, task_set, priced)[1] - columns.release_ns
     together = columns.counted & ~columns.solo
     found = []
     for index, row in enumerate(table.tasks):
@@ -147,27 +186,43 @@ def predict_tasks(table: JobTable, columns: JobColumns) -> tuple[TaskPrediction,
 
 
 def prediction_figures(
-    table: JobTable, columns: JobColumns, *, chosen: NDArray[np.bool_] | None = None
+    table: JobTable,
+    columns: JobColumns,
+    task_set: TaskSet,
+    priced: Priced,
+    *,
+    chosen: NDArray[np.bool_] | None = None,
 ) -> dict[str, float | int | None]:
-    """Columns of sets.csv: the simulated counterparts of what was measured, over the same jobs.
+    """Columns of sets.csv: the replayed counterparts of what was measured, over the same jobs.
 
     Args:
-        columns: Of all tasks: the others hold the ``chosen`` ones up in the simulation as well.
+        columns: Of all tasks: the others hold the ``chosen`` ones up in the replay as well.
         chosen: The tasks that the figures are about; None: all.
     """
     if why_not(table):
         return {}
-    predicted = predicted_response_ns(table, columns)
+    start, finish = predicted_jobs(table, columns, task_set, priced)
     together = columns.counted & ~columns.solo
     if chosen is not None:
         together &= chosen[columns.task]
-    cost = table.tasks["wcet_ns"].astype(np.float64)[columns.task]
-    deadline = table.tasks["deadline_ns"].astype(np.float64)[columns.task]
-    # Over the jobs that finished on both sides: a mean over others would compare different jobs.
-    both = together & columns.finished & np.isfinite(predicted)
-    if not both.any() or np.isnan(predicted[together]).any():
+    if not together.any():
         return {}
+    cost = np.array([task.cost_ps / 1000 for task in task_set.tasks])
+    response = finish - columns.release_ns
+    span = np.where(np.isfinite(finish), finish, np.nan) - start
+    done = together & np.isfinite(finish)
+    both = done & columns.finished
+    period, deadline = (
+        table.tasks[f"{name}_ns"].astype(np.float64)[columns.task]
+        for name in ("period", "deadline")
+    )
+    own = [done & (columns.task == index) for index in range(len(cost))]
+    ratios = [span[jobs].mean() / cost[index] for index, jobs in enumerate(own) if jobs.any()]
     return {
-        "response_ratio_predicted": float((predicted[both] / cost[both]).mean()),
-        "deadline_misses_predicted": int((predicted > deadline)[together].sum()),
+        "slowdown_predicted": float(np.mean(ratios)) if ratios else None,
+        "unfinished_predicted": float((~(response <= period))[together].mean()),
+        "response_ratio_predicted": float((response[both] / cost[columns.task[both]]).mean())
+        if both.any()
+        else None,
+        "deadline_misses_predicted": int((response > deadline)[together].sum()),
     }

@@ -1,151 +1,200 @@
-"""Predicted beside measured: pairs of every point and task set, and the table of the page."""
+"""Predicted from prices beside measured: how many of the slowed sets agree, and the worst."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
 
-from deadbeat.kinds.contention.facts import factor_of, factors, labels, number
-from deadbeat.kinds.contention.headline import place
+from deadbeat.kinds.contention.classes import is_saturated
+from deadbeat.kinds.contention.facts import labels, number, price_table
 from deadbeat.model.results import Summary
-from deadbeat.report.document import Part, Sentence, Table, said
+from deadbeat.report.charts import Chart, CurvePoint, Mark, Panel, curve
+from deadbeat.report.document import Part, Sentence, Table, counted, percent, said
+
+Row = Mapping[str, Any]
+#: From this slowdown on a set is slowed.
+SLOWED = 1.3
+#: A prediction is right within this share of slowdown - 1, or by this much.
+CLOSE, CLOSE_LEAST = 0.15, 0.05
+#: An interval of a price that is wider explains a wrong prediction.
+_WIDE = 0.15
+#: Sets that are named.
+_WORST = 12
 
 
 @frozen(kw_only=True)
-class PointPair:
-    """One point: means over the task sets that have both sides."""
+class Check:
+    """How well prices explain a campaign.
 
-    place: str
-    cores: int
-    tasks: int
-    task_sets: int
-    predicted: float
-    measured: float
-    predicted_misses: int
-    measured_misses: int
+    Attributes:
+        sets: Sets that share objects, are not saturated and have both sides; ``slowed``: those of
+            them that are slowed by `SLOWED` or more.
+        told, judged: Sets whose saturation is predicted rightly, and all with both sides.
+    """
 
-    @property
-    def contested(self) -> bool:
-        """Whether tasks share a core: else the simulation can say nothing but C."""
-        return self.tasks > self.cores
+    sets: tuple[Row, ...]
+    slowed: tuple[Row, ...]
+    told: int = 0
+    judged: int = 0
 
     @property
-    def ratio(self) -> float:
-        return self.measured / self.predicted
+    def close(self) -> int:
+        return sum(map(_is_close, self.slowed))
+
+    @property
+    def trivial(self) -> int:
+        """Of ``sets``, those that "always 1.00" predicts as well."""
+        return sum(abs(row["slowdown_mean"] - 1) <= _room(row) for row in self.sets)
+
+    @property
+    def worst(self) -> list[Row]:
+        """The sets furthest off, in units of what is allowed."""
+        wrong = [row for row in self.sets if not _is_close(row)]
+        return sorted(wrong, key=lambda row: -abs(off(row)) / _room(row))
 
 
-def pairs(summary: Summary) -> tuple[PointPair, ...]:
-    """Points with a prediction, by M, rho and alpha."""
-    found = []
-    several = len(factors(summary.rows)) > 1
-    for row in sorted(summary.rows, key=_axes):
-        sets = [each for each in summary.sets if _axes(each) == _axes(row) and _has_both(each)]
-        if sets:
-            found.append(
-                PointPair(
-                    place=f"M = {row['cores']}, {place(row)}"
-                    + (f", D/C = {factor_of(row):g}" if several else ""),
-                    cores=int(row["cores"]),
-                    tasks=max(int(number(each.get("tasks")) or 0) for each in sets),
-                    task_sets=len(sets),
-                    predicted=_mean(sets, "response_ratio_predicted"),
-                    measured=_mean(sets, "response_ratio_mean"),
-                    predicted_misses=sum(int(each["deadline_misses_predicted"]) for each in sets),
-                    measured_misses=sum(int(each["deadline_misses"]) for each in sets),
-                )
-            )
-    return tuple(found)
+def off(row: Row) -> float:
+    """Predicted minus measured slowdown."""
+    return float(row["slowdown_predicted"]) - float(row["slowdown_mean"])
 
 
-#: Predicted ratios that differ by less are one.
-_SAME = 1e-3
+def _room(row: Row) -> float:
+    return max(CLOSE * (float(row["slowdown_mean"]) - 1), CLOSE_LEAST)
 
 
-def _axes(row: Mapping[str, object]) -> tuple[Any, ...]:
-    return row["cores"], row["sync_share"], row["contended_ratio"], factor_of(row)
+def _is_close(row: Row) -> bool:
+    return abs(off(row)) <= _room(row)
 
 
-def _has_both(row: Mapping[str, object]) -> bool:
-    return all(
-        number(row.get(key)) is not None
-        for key in ("response_ratio_predicted", "deadline_misses_predicted", "response_ratio_mean")
+def check(summary: Summary) -> Check:
+    """Over the sets of several cores that share objects."""
+    sharing = [
+        row
+        for row in summary.sets
+        if row["cores"] > 1 and row["sync_share"] and row["contended_ratio"]
+    ]
+    judged = [row for row in sharing if row.get("unfinished_predicted") is not None]
+    told = sum(
+        is_saturated(row["unfinished_share"]) == is_saturated(row["unfinished_predicted"])
+        for row in judged
+    )
+    sets = tuple(
+        row
+        for row in judged
+        if not is_saturated(row["unfinished_share"])
+        and number(row["slowdown_mean"]) is not None
+        and number(row["slowdown_predicted"]) is not None
+    )
+    slowed = tuple(row for row in sets if row["slowdown_mean"] >= SLOWED)
+    return Check(sets=sets, slowed=slowed, told=told, judged=len(judged))
+
+
+def predicted_words(summary: Summary) -> str:
+    """``From prices, 34 of 38 slowed sets are predicted.``; "" where there are no prices."""
+    found = check(summary)
+    if price_table(summary) is None or not found.sets:
+        return ""
+    if not found.slowed:
+        return f"No set is slowed {SLOWED:g} times or more: nothing is to be predicted from prices."
+    return (
+        f"From prices, {found.close} of {counted(len(found.slowed), 'slowed set')} are predicted."
     )
 
 
-def _mean(sets: list[dict[str, object]], column: str) -> float:
-    return sum(number(each[column]) or 0.0 for each in sets) / len(sets)
-
-
-def differ(ratios: Iterable[float]) -> bool:
-    """Whether the predictions are not all the same, as they are of one task a core."""
-    known = sorted(ratios)
-    return bool(known) and known[-1] - known[0] >= _SAME
-
-
-def title(summary: Summary) -> str:
-    """Heading of section and figure: a campaign of the simulator has measured nothing."""
-    return f"Predicted and {origin(summary)}"
-
-
-def origin(summary: Summary) -> str:
-    """What is beside the predictions."""
-    return "campaign (simulated)" if _simulated(summary) else "measured"
+def likely_reason(summary: Summary, row: Row) -> str:
+    """Why a set is not what its prices say."""
+    table = price_table(summary)
+    own = [p for p in table.prices if p.object in str(row.get("shared_objects"))] if table else []
+    if not own:
+        return "no price of its objects"
+    widths = [width for p in own if (width := p.half_width) is not None]
+    if not widths or max(widths) > _WIDE:
+        return "its price is known to " + (f"± {percent(max(widths))}" if widths else "no interval")
+    far = number(row.get("far_share"))
+    if far is not None and 0.02 < far < 0.98:
+        return "the host changed its state within the set"
+    if off(row) < 0:
+        return "more than the price: a convoy, or wake-ups while another holds it"
+    return "less than the price: its cores met less, or took turns"
 
 
 def predicted_parts(summary: Summary) -> tuple[Part, ...]:
-    """The table of the page without the points with one task a core, or why there is none."""
-    found = [pair for pair in pairs(summary) if pair.contested]
-    if not found:
-        nothing = (
-            "no run under SCHED_FIFO with several tasks a core and a finished job is in this"
-            " campaign"
-        )
-        return (Sentence(f"Nothing was predicted: {nothing}."),)
-    how = (
-        "Predicted: the same releases simulated under partitioned SCHED_FIFO, every job taking"
-        " exactly C."
+    """The section of the page; nothing where no set has both sides."""
+    found = check(summary)
+    if not found.sets:
+        return (Sentence("No set that shares objects has both a price and a slowdown."),)
+    right = sum(map(_is_close, found.sets))
+    words = (
+        f"Each set is replayed with the prices of the states that it met: its releases, priorities"
+        f" and uses, never its own jobs. Of {counted(len(found.slowed), 'set')} slowed {SLOWED:g}"
+        f" times or more {found.close} are predicted within {percent(CLOSE)} of slowdown - 1, or"
+        f" {CLOSE_LEAST:g}; of all {len(found.sets)} that are not saturated {right}, where “always"
+        f" 1.00” gets {found.trivial}. Saturated or not is predicted rightly of {found.told} of"
+        f" {found.judged}."
     )
-    if not _simulated(summary):
-        how += (
-            " What lies between the two is what a simulation leaves out: contention, wake-up"
-            " latency, the kernel."
-        )
-    side = origin(summary)
     table = Table(
         name="predicted-table",
-        title=title(summary),
+        title="The worst predictions",
         columns=(
-            said("point", attrgetter("place")),
-            said("task sets", attrgetter("task_sets")),
-            said("predicted response / C (simulated)", attrgetter("predicted"), format=_ratio),
-            said(f"{side} response / C", attrgetter("measured"), format=_ratio),
-            said(f"{side} / predicted", attrgetter("ratio"), format=_ratio),
-            said("misses predicted (simulated)", attrgetter("predicted_misses"), format=str),
-            said(f"misses {side}", attrgetter("measured_misses"), format=str),
+            said("set", lambda row: row["key"], words=True),
+            said("objects", lambda row: row.get("shared_objects"), words=True),
+            said("predicted", lambda row: row["slowdown_predicted"], format="{:.2f}".format),
+            said(_side(summary), lambda row: row["slowdown_mean"], format="{:.2f}".format),
+            said("likely reason", lambda row: likely_reason(summary, row), words=True, long=True),
         ),
-        rows=found,
+        rows=found.worst[:_WORST],
         dense=True,
     )
-    return Sentence(how), table
+    return (Sentence(words), *([table] if table.rows else []))
 
 
-def _ratio(value: float) -> str:
-    return f"{value:.3f}"
+def _side(summary: Summary) -> str:
+    return "simulated" if "SIMULATED" in labels(summary) else "measured"
 
 
-def _simulated(summary: Summary) -> bool:
-    return "SIMULATED" in labels(summary)
+def predicted_charts(summary: Summary) -> list[Chart]:
+    """Measured over predicted slowdown, a mark per set, by its object."""
+    found = check(summary)
+    by_object: dict[str, list[Row]] = {}
+    for row in found.sets:
+        by_object.setdefault(str(row.get("class") or "random mix"), []).append(row)
+    if not by_object:
+        return []
+    panel = Panel(
+        title="",
+        x_label="slowdown predicted from prices",
+        y_label=f"slowdown, {_side(summary)}",
+        curves=(
+            curve("as predicted", _diagonal(found.sets), look=6, kind="plain"),
+            *(
+                curve(
+                    name,
+                    (
+                        CurvePoint(r["slowdown_predicted"], r["slowdown_mean"], text=r["key"])
+                        for r in rows
+                    ),
+                    look=look,
+                    kind="points",
+                )
+                for look, (name, rows) in enumerate(sorted(by_object.items()))
+            ),
+        ),
+        marks=(Mark(axis="y", at=SLOWED, label="slowed"),),
+        x_log=True,
+        y_log=True,
+    )
+    return [
+        Chart(
+            name="predicted",
+            title="Predicted from prices",
+            caption="A mark is a task set that shares objects and is not saturated.",
+            panels=(panel,),
+        )
+    ]
 
 
-def set_ratios(summary: Summary) -> Mapping[int, list[tuple[float, float]]]:
-    """Per M, (predicted response / C, measured / predicted) of every set with both sides."""
-    found: dict[int, list[tuple[float, float]]] = {}
-    for row in summary.sets:
-        if _has_both(row):
-            predicted = float(row["response_ratio_predicted"])
-            measured = float(row["response_ratio_mean"])
-            found.setdefault(int(row["cores"]), []).append((predicted, measured / predicted))
-    return dict(sorted(found.items()))
+def _diagonal(sets: Sequence[Row]) -> list[CurvePoint]:
+    values = [row[name] for row in sets for name in ("slowdown_predicted", "slowdown_mean")]
+    return [CurvePoint(end, end) for end in (min(values), max(values))]

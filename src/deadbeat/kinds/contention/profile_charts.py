@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
-from deadbeat.kinds.contention import predicted
 from deadbeat.kinds.contention.facts import factor_of, factors, labels, noise_floor
 from deadbeat.kinds.contention.grids import (
     METRICS,
@@ -21,14 +20,13 @@ from deadbeat.kinds.contention.grids import (
     scale,
 )
 from deadbeat.kinds.contention.object_charts import object_charts
-from deadbeat.kinds.contention.samples import samples, thinned
+from deadbeat.kinds.contention.samples import samples
 from deadbeat.kinds.contention.stress_charts import factor_charts
 from deadbeat.model.results import JobHistogram, Summary
 from deadbeat.report.charts import (
     OPTION,
     Chart,
     Curve,
-    CurvePoint,
     Mark,
     Panel,
     curve,
@@ -280,40 +278,6 @@ def _shares(item: JobHistogram, look: int) -> Curve:
     # Of few jobs every step shows; a line between bins would promise more.
     kind = "steps" if below < _FEW_JOBS else "plain"
     return Curve(label=label, kind=kind, look=look, x=edges, y=tuple(shares))
-
-
-def predicted_charts(summary: Summary) -> list[Chart]:
-    """Measured / predicted over predicted, a mark per task set, and the line where they agree;
-    nothing where the same is predicted for every set, as of one task a core."""
-    ratios = predicted.set_ratios(summary)
-    every = [pair for pairs in ratios.values() for pair in pairs]
-    if not predicted.differ(x for x, _ in every):
-        return []
-
-    def points(pairs: Sequence[tuple[float, float]]) -> Iterable[CurvePoint]:
-        marks = [{"x": x, "ratio": ratio} for x, ratio in pairs]
-        for mark in thinned(marks, "ratio", max(20, _MARKS * len(pairs) // len(every))):
-            yield CurvePoint(mark["x"], mark["ratio"])
-
-    panel = Panel(
-        title="",
-        x_label="predicted (simulated) response / C of a task set",
-        y_label=f"{predicted.origin(summary)} / predicted",
-        curves=tuple(
-            curve(f"M = {m}", points(pairs), look=look, kind="points")
-            for look, (m, pairs) in enumerate(ratios.items())
-        ),
-        marks=(Mark(axis="y", at=1.0, label="as predicted"),),
-        y_log=True,
-    )
-    return [
-        Chart(
-            name="predicted",
-            title=predicted.title(summary),
-            caption="A mark is a task set (of very many only some are drawn, the worst all).",
-            panels=(panel,),
-        )
-    ]
 
 
 def profile_charts(summary: Summary) -> list[Chart]:

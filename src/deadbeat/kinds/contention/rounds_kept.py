@@ -82,6 +82,21 @@ class RoundSums:
             **_sums(columns, table, usable & columns.solo, "alone"),
         )
 
+    def with_unfinished(self, columns: JobColumns, table: JobTable) -> RoundSums:
+        """With jobs together that started and never finished, each as long as it lasted at least:
+        until the end of the table."""
+        open_ = columns.counted & ~columns.solo & columns.started & ~columns.finished
+        if not open_.any():
+            return self
+        last_ns = max(int(table.slots["end_ns"].max()), int(columns.finish_ns.max()))
+        spans = attrs.evolve(columns, span_ns=(last_ns - columns.start_ns).astype(np.float64))
+        more = _sums(spans, table, open_, "together")
+        return attrs.evolve(
+            self,
+            together_ns=self.together_ns + more["together_ns"],
+            together=self.together + more["together"],
+        )
+
     def slowdown(self) -> RunMean:
         """Mean over tasks of (mean span together / mean span alone), over all rounds.
 

@@ -11,7 +11,7 @@ from deadbeat.experiment.base import Kept, Lost, Outcome, Phase, Todo, Watcher
 from deadbeat.experiment.programs import TaskSetExperiment, table_of
 from deadbeat.kinds.contention import plan as design
 from deadbeat.kinds.contention.overheads import OWN_SECONDS
-from deadbeat.kinds.contention.precision import precision_of, sample_of
+from deadbeat.kinds.contention.precision import Allocation, Precision, precision_of, sample_of
 from deadbeat.kinds.contention.programs import (
     Batch,
     Generated,
@@ -30,6 +30,8 @@ from deadbeat.store.campaign import CampaignStore
 from deadbeat.synthesis import Synthesiser
 from deadbeat.trace.jobs import worst_jobs
 
+#: After so many sets prices are measured again, each time for a part of their first time.
+_PRICED_EVERY, _PARTS = 24, 6
 #: What a run gave, and the identifier of the task set it was to run.
 Measured = tuple[RunOutcome, str]
 
@@ -64,6 +66,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         self._precision = precision_of(spec, ())
         self._committed: set[RunKey] = set()
         self._lacking: set[RunKey] = set()
+        self._runs = 0
 
     @contextmanager
     def prepared(self, tell: Watcher) -> Iterator[None]:
@@ -120,10 +123,13 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         # what failed keeps its record until it is committed, or fails again
         failed = {} if self._retry else self._store.failed()
         self._lacking = {k for k in self._keys if k not in self._committed and k not in failed}
+        total = min(len(self._keys), design.most_runs(self._spec))
+        done = sum(key in self._committed for key in self._keys)
+        bounded = isinstance(self._precision, Allocation)
         return Todo(
-            total=min(len(self._keys), design.most_runs(self._spec)),
-            done=sum(key in self._committed for key in self._keys),
-            left=len(self._lacking),
+            total=total,
+            done=done,
+            left=min(len(self._lacking), total - done) if bounded else len(self._lacking),
             failed=len(failed),
         )
 
@@ -151,7 +157,15 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
                         opened = self._open(stack, name, batch)
                     session, supplied = opened
                     self._lacking.discard(key)
+                    self._price_again(session)
                     yield session.run(key), supplied.set_ids[key]
+
+    def _price_again(self, session: Session) -> None:
+        """Prices while the map is measured: the host's states of the whole time meet them."""
+        self._runs += 1
+        if self.prices is not None and self._runs % _PRICED_EVERY == 0:
+            session.rest()
+            self.prices.more(self._spec.calibration.prices / _PARTS)
 
     def _open(self, stack: ExitStack, name: str, batch: Sequence[RunKey]) -> tuple[Session, Batch]:
         supplied = self._supply.batch(name, batch)
@@ -177,10 +191,11 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         return Kept(found.key)
 
     def decided(self) -> tuple[int, int] | None:
-        return None if self._precision is None else self._precision.decided()
+        """A balanced map has so many runs, of whichever points need them."""
+        return self._precision.decided() if isinstance(self._precision, Precision) else None
 
     def expected_left(self) -> int:
-        return 0 if self._precision is None else self._precision.expected_left()
+        return self._precision.expected_left() if isinstance(self._precision, Precision) else 0
 
     def kept(self) -> str:
         stand = standing(self._spec, self._store)

@@ -22,9 +22,17 @@ _STEPS = (1.1, 1.25, 1.5)
 def short_answer(summary: Summary) -> tuple[str, ...]:
     """What is missed, and what slows down; whose programs they are, and how well it is known."""
     lines = headline(summary).lines
+    if summary.points and facts.price_table(summary) is not None:
+        return lines[:1]
     origin, known = facts.origin_text(summary), facts.precision_text(summary)
     told = [*([f"programs {origin}"] if origin else []), *([known] if known else [])]
     return (*(lines[1:3] if len(lines) > 2 else lines), *told)
+
+
+def below_prices(summary: Summary) -> tuple[str, ...]:
+    """What stands below the list of prices, where that is the picture."""
+    lines, origin = headline(summary).lines, facts.origin_text(summary)
+    return (*lines[1:], *([f"programs {origin}"] if origin else []))
 
 
 def slowdown_map(summary: Summary) -> CellMap | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from attrs import frozen
 
@@ -30,7 +30,31 @@ MODES = ("profile", "stress")
 #: What an interval may be of.
 METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
 SETS_MIN, SETS_MAX = 30, 200
-_SETS = rules.Whole(5, 10_000)
+_SETS = rules.Whole(2, 10_000)
+
+
+@frozen(kw_only=True)
+class MapSpec(GridSpec):
+    """The axes of a profile, and which objects its sets draw.
+
+    Attributes:
+        classes: Resolved (`plan.resolve`): the objects that can run here, each a class of its own.
+    """
+
+    mix: Literal["balanced", "random"] = keyed(
+        rules.Choice(("balanced", "random")),
+        "--mix balanced|random",
+        "Objects of the sets that share: each as often, or at random as in the paper."
+        "  [balanced; preset paper: random]",
+        default="random",
+    )
+    classes: tuple[str, ...] = keyed(
+        rules.Names(), "LIST", "Objects of a balanced mix.  [all that can run here]", default=()
+    )
+
+    @property
+    def balanced(self) -> bool:
+        return self.mix == "balanced"
 
 
 @frozen(kw_only=True)
@@ -82,7 +106,7 @@ class PrecisionSpec:
         _SETS, "--sets-max N", "Most task sets of a point, with --precision.", default=SETS_MAX
     )
     sets_mean: int | None = keyed(
-        rules.Whole(5, 10_000),
+        _SETS,
         "--sets-mean N",
         "Most task sets per point on average; points with the widest intervals get more.",
         default=None,
@@ -106,20 +130,27 @@ class PrecisionSpec:
 
 #: Two tasks a core that ask for all of it: what contends misses its deadlines here.
 _LOADED = {"per_core": 2, "deadline_factor": 2, "sync_share": [1], "contended_ratio": [0, 1]}
-#: A long campaign gives the sets it saves to the widest intervals: ten a point on average.
-_TO_THE_WIDEST = {"target": 0.02, "sets_min": 6, "sets_max": 40, "sets_mean": 10}
-#: What a preset changes. quick on 2 cores: 20 s of calibration and 132 sets of 1.05 s. Many short
-#: sets rather than few long ones: sets differ by their classes far more than jobs do.
+#: Sets of each object at a point that shares, and of a point that does not: first the fewest, then
+#: what is known least gets more.
+_TO_THE_WIDEST = {"target": 0.02, "sets_min": 2, "sets_max": 8, "sets_mean": 3}
+#: Where a precision is asked, as many as it takes.
+_FEWEST = {"sets_min": 2, "sets_max": 40}
+#: What a preset changes. Many short sets rather than few long ones: sets differ by their objects
+#: far more than jobs do.
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "quick": {
-        "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 6},
-        "run": {"seconds": 1.0},
+        "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}},
+        "run": {"seconds": 0.5},
         "calibration": QUICK_CALIBRATION,
     },
     "paper": {
         "cores": list(range(1, 17)),
-        "grid": {"sync_share": {"step": 0.1}, "contended_ratio": {"step": 0.1}},
+        "grid": {
+            "sync_share": {"step": 0.1},
+            "contended_ratio": {"step": 0.1},
+            "mix": "random",
+        },
     },
 }
 
@@ -146,7 +177,7 @@ class CampaignSpec(TaskSetSpec):
         "NAME",
         "Preset of profile: default, quick, paper; of stress: random, fixed-cores, paper, quick.",
     )
-    grid: GridSpec | None = None
+    grid: MapSpec | None = None
     loaded: LoadedSpec | None = None
     stress: StressSpec | None = None
     precision: PrecisionSpec | None = None
@@ -229,6 +260,11 @@ class CampaignSpec(TaskSetSpec):
             yield Problem("cores", "a stress campaign has its own", "write them in [stress]")
 
     def _wrong_rows(self) -> Iterator[Problem]:
+        aimed = self.precision is not None and self.precision.metric != "slowdown"
+        if self.grid is not None and self.grid.balanced and aimed:
+            hint = "ask for the slowdown, or for --mix random"
+            text = "a balanced mix gives its sets to the slowdowns known least"
+            yield Problem("precision.metric", text, hint)
         if self.grid is not None:
             loaded = () if self.loaded is None else self.loaded.sync_share
             mixed = self.grid.mixed or any(0 < share < 1000 for share in loaded)
@@ -268,13 +304,19 @@ class CampaignSpec(TaskSetSpec):
             points = len(self.grid.sync_share) * len(self.grid.contended_ratio) * levels
             if self.loaded is not None:
                 points += len(self.loaded.sync_share) * len(self.loaded.contended_ratio)
-            runs = len(self.cores or (1,)) * points * self.grid.replicas
+            objects = max(1, len(self.grid.classes))
+            runs = len(self.cores or (1,)) * points * self.grid.replicas * objects
             where, hint = "grid", "a coarser grid, fewer replicas or fewer cores"
         if runs > RUNS_MAX:
             yield Problem(where, f"{runs} runs are more than {RUNS_MAX}", hint)
 
 
-_GRID = {"sync_share": {"step": 0.25}, "contended_ratio": {"step": 0.25}, "replicas": 10}
+_GRID = {
+    "sync_share": {"step": 0.25},
+    "contended_ratio": {"step": 0.25},
+    "replicas": 10,
+    "mix": "balanced",
+}
 
 
 #: Presets with a loaded row, and what one asks who wants points of one's own instead.
@@ -342,15 +384,21 @@ def _values(asked: dict[str, object]) -> dict[str, object]:
     defaults = {"preset": "default", "name": str(preset) if base else "default"}
     if preset in _WITH_LOADED and not any(_says(asked, *place) for place in _OWN_POINTS):
         defaults["loaded"] = _LOADED
-    if preset == "default" and not _says(asked, "grid", "replicas") and "precision" not in asked:
-        defaults["precision"] = _TO_THE_WIDEST
+    fixed = _says(asked, "grid", "replicas") or _table(asked, "grid").get("mix") == "random"
+    if preset in _WITH_LOADED and not fixed:
+        asks = "precision" in asked
+        defaults["precision"] = _FEWEST if asks else _TO_THE_WIDEST
     return layered(CampaignSpec, DEFAULT, {"grid": _GRID}, base, defaults, asked)
 
 
 def _says(values: Mapping[str, object], section: str, key: str) -> bool:
     """Whether ``values`` have one of their own there."""
-    table = values.get(section)
-    return isinstance(table, Mapping) and table.get(key) is not None
+    return _table(values, section).get(key) is not None
+
+
+def _table(values: Mapping[str, object], section: str) -> Mapping[str, object]:
+    found = values.get(section)
+    return found if isinstance(found, Mapping) else {}
 
 
 #: What says how many sets there are: section and key.

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import Bools, JobColumns, job_columns, of_tasks
 from deadbeat.kinds.contention.causes import part_figures
+from deadbeat.kinds.contention.classes import by_class, point_facts, point_slowdown
 from deadbeat.kinds.contention.counters import EventStates, counter_figures
 from deadbeat.kinds.contention.evidence import CampaignEvidence, where_it_ran
 from deadbeat.kinds.contention.figures import RunFigures, run_figures
@@ -20,10 +22,10 @@ from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.kinds.contention.late import WORST, Worst, late_facts
 from deadbeat.kinds.contention.object_charts import shared_objects
 from deadbeat.kinds.contention.overlap import contended_plan, overlap_share
-from deadbeat.kinds.contention.plan import group_of, group_text
+from deadbeat.kinds.contention.plan import class_unit, group_of, group_text, shares_objects
 from deadbeat.kinds.contention.point import Pooled, noise_floor, point_row
 from deadbeat.kinds.contention.precision import precision_columns, precision_findings
-from deadbeat.kinds.contention.predict import prediction_figures
+from deadbeat.kinds.contention.predict import Priced, prediction_figures
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec, read_spec
 from deadbeat.kinds.contention.stress import Group, groups
@@ -34,9 +36,14 @@ from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import JobHistogram, Point, PrecisionRecord, RunKey, Summary, point_text
 from deadbeat.model.tasks import TaskSet
+from deadbeat.prices.stage import prices_in
+from deadbeat.prices.states import CHANGED, FAR
+from deadbeat.prices.stored import PRICES_FILE
+from deadbeat.prices.table import PriceTable
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT, tool_version
 from deadbeat.store.origin import Origin, origin_facts
+from deadbeat.store.programs import file_hash
 from deadbeat.store.serial import to_plain
 from deadbeat.store.summary import COLUMNS
 
@@ -51,13 +58,15 @@ DISTRIBUTED = ("slowdown", "delay_ratio", "response_ratio")
 
 @frozen(kw_only=True)
 class Attempts:
-    """What happened to the runs of a campaign; ``precision``: why its points stopped, if known."""
+    """What happened to the runs of a campaign; ``precision``: why its points stopped, if known;
+    ``prices``: hash of its prices."""
 
     committed: set[RunKey]
     failed: dict[RunKey, dict[str, Any]]
     planned: frozenset[RunKey]
     mode: str = "profile"
     precision: PrecisionRecord | None = None
+    prices: str = ""
 
     @classmethod
     def of(cls, store: CampaignStore) -> Attempts:
@@ -67,6 +76,7 @@ class Attempts:
             planned=store.programs.keys(),
             mode="stress" if store.spec.get("mode") == "stress" else "profile",
             precision=store.load_precision(),
+            prices=file_hash(prices) if (prices := store.path / PRICES_FILE).is_file() else "",
         )
 
     def points(self) -> list[Point]:
@@ -85,6 +95,7 @@ class Attempts:
                 sorted((key.text, str(value)) for key, value in self.failed.items()),
                 len(self.committed),
                 self.precision,
+                self.prices,
             )
         )
         return sha256(text.encode()).hexdigest()
@@ -97,6 +108,7 @@ class _Cell:
     Attributes:
         name: As `plan.unit_of`.
         where: The columns that say which it is.
+        balanced: Of a balanced mix; ``classes``: and its sets share objects, a class each.
     """
 
     name: str
@@ -104,6 +116,8 @@ class _Cell:
     keys: list[RunKey]
     point: Point | None = None
     group: Group | None = None
+    balanced: bool = False
+    classes: bool = False
 
 
 @frozen(kw_only=True)
@@ -113,6 +127,7 @@ class _Parts:
     rows: list[dict[str, Any]] = field(factory=list)
     sets: list[dict[str, Any]] = field(factory=list)
     distributions: list[JobHistogram] = field(factory=list)
+    points: list[dict[str, Any]] = field(factory=list)
 
     @classmethod
     def of(cls, cells: Iterable[_Cell], reader: RunReader, attempts: Attempts) -> _Parts:
@@ -128,7 +143,11 @@ class _Parts:
                 for name in DISTRIBUTED:
                     counts[name] += bin_counts(getattr(figures, name))
             found = point_row(cell.point, sets, pooled) if cell.point else group_row(sets)
+            if cell.classes:
+                found |= point_slowdown(sets, by_class(sets))
             row = {**found, **cell.where} | precision_columns(attempts.precision, cell.name, sets)
+            if cell.balanced:
+                parts.points.append(point_facts(cell.where, row, sets))
             parts.rows.append({column: row[column] for column in columns})
             parts.sets.extend(sets)
             parts.distributions.extend(_distributions(cell.where, counts))
@@ -172,6 +191,7 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
         mode=attempts.mode,
         rows=tuple(parts.rows),
         sets=tuple(parts.sets),
+        points=tuple(parts.points),
         distributions=tuple(parts.distributions),
         findings=(*collect_findings(evidence), *precision_findings(attempts.precision)),
         noise_floor=noise,
@@ -179,6 +199,7 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
         meta={
             **_meta(store, calibration, attempts),
             **late_facts(store, reader.worst),
+            "prices": _price_facts(reader.prices, parts.points),
             "counters": reader.events.states(),
         },
     )
@@ -197,7 +218,15 @@ def _points(reader: RunReader, attempts: Attempts) -> Iterator[_Cell]:
             "tasks_per_core": reader.tasks_per_core(point),
         }
         keys = by_point.get(point, [])
-        yield _Cell(name=point_text(point), where=where, keys=keys, point=point)
+        yield _Cell(
+            name=point_text(point),
+            where=where,
+            keys=keys,
+            point=point,
+            balanced=reader.balanced,
+            classes=reader.balanced
+            and shares_objects(point.cores, point.sync_share_milli, point.contended_ratio_milli),
+        )
 
 
 def _groups(reader: RunReader, spec: CampaignSpec, attempts: Attempts) -> Iterator[_Cell]:
@@ -253,10 +282,17 @@ class RunReader:
         self._spec = spec_of(store)
         self._columns = COLUMNS[attempts.mode][1]
         self.worst = Worst()
+        self.prices = prices_in(store)
+        self._priced = None if calibration is None else Priced.of(calibration, self.prices)
         self.solo_cost_ratios: dict[RunKey, Floats] = {}
         self.overloaded: list[RunKey] = []
         self.long_slots: list[RunKey] = []
         self.events = EventStates()
+
+    @property
+    def balanced(self) -> bool:
+        """Whether its sets have a class of object each."""
+        return self._spec is not None and self._spec.grid is not None and self._spec.grid.balanced
 
     def deadline_factor(self, point: Point) -> float | None:
         """T / C of the task sets at ``point``; None where the campaign does not say."""
@@ -301,15 +337,26 @@ class RunReader:
             "left_out": left_out,
             "began_ns": int(table.header["epoch_realtime_ns"]) or None,
             "file": self._store.jobs_path(key).relative_to(self._store.path).as_posix(),
+            "class": None if self._spec is None else class_unit(self._spec, key) or None,
+            **self._state_shares(table),
         }
         if group is not None:
             row |= {"group": group.name, "critical_cores": group.critical_cores or None}
         row |= part_figures(table, everyone, tasks=chosen)
         row |= counter_figures(table, tasks=chosen)
         self.events.add(table)
-        row |= prediction_figures(table, everyone, chosen=chosen)
-        row |= self._plan_figures(key, table, columns)
+        row |= self._plan_figures(key, table, (everyone, columns), chosen)
         return figures, row
+
+    def _state_shares(self, table: JobTable) -> dict[str, float | None]:
+        """Shares of the slots that were far, together and alone; None: not known."""
+        states = None if self._priced is None else self._priced.slot_states(table)
+        solo = table.slots["kind"] == j.SLOT_SOLO
+        shares: dict[str, float | None] = {}
+        for name, side in (("far_share", ~solo), ("far_share_alone", solo)):
+            known = None if states is None else states[side & (states != CHANGED)]
+            shares[name] = None if known is None or not len(known) else float((known == FAR).mean())
+        return shares
 
     def _critical(self, key: RunKey, table: JobTable, group: Group | None) -> Bools | None:
         """Which tasks the set is about; None: all of them."""
@@ -320,8 +367,19 @@ class RunReader:
             return np.asarray(table.tasks["core"] < group.critical_cores)
         return np.array([task.critical for task in planned.task_set.tasks])
 
-    def _plan_figures(self, key: RunKey, table: JobTable, columns: JobColumns) -> dict[str, object]:
-        """What needs the task set: its seed, the realised axes, the overlap."""
+    def _plan_figures(
+        self,
+        key: RunKey,
+        table: JobTable,
+        both: tuple[JobColumns, JobColumns],
+        chosen: Bools | None,
+    ) -> dict[str, object]:
+        """What needs the task set: its seed, the realised axes, the overlap, what is predicted.
+
+        Args:
+            both: The jobs of all tasks, and of the ``chosen`` ones.
+        """
+        everyone, columns = both
         planned = self._store.programs.planned(key)
         if planned is None:
             return {}
@@ -333,7 +391,14 @@ class RunReader:
                 "delete it and repeat the campaign's command: only this run is measured again",
             )
         has_sync = task_set.sync_share_real > 0
+        predicted: dict[str, float | int | None] = {}
+        if self._priced is not None:
+            with suppress(KeyError):  # a calibration that lacks an entry says nothing of it
+                predicted = prediction_figures(
+                    table, everyone, task_set, self._priced, chosen=chosen
+                )
         return {
+            **predicted,
             "seed": task_set.seed,
             "sync_share_real": task_set.sync_share_real,
             "contended_ratio_real": task_set.contended_ratio_real if has_sync else None,
@@ -438,6 +503,38 @@ def _meta(
         "planned": None if attempts.precision else len(attempts.planned),
         "runs_digest": attempts.digest(),
     }
+
+
+def _price_facts(
+    table: PriceTable | None, points: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """The prices as plain values, each with whether sets of its object are saturated where all is
+    contended on the most cores."""
+    if table is None:
+        return None
+    worst = max(
+        (p for p in points if p["by_class"] and p["contended_ratio"]),
+        key=lambda p: (
+            p["cores"],
+            p["sync_share"],
+            p["contended_ratio"],
+            p["deadline_factor"] or 0,
+        ),
+        default=None,
+    )
+    classes = {} if worst is None else worst["by_class"]
+    prices = [
+        evolve(
+            price,
+            saturated=classes[price.object]["saturated"],
+            unfinished_share=classes[price.object]["unfinished_share"],
+        )
+        if price.object in classes
+        else price
+        for price in table.prices
+    ]
+    plain: dict[str, Any] = to_plain(evolve(table, prices=tuple(prices), states={}))
+    return plain
 
 
 def _calibration_facts(calibration: Calibration) -> dict[str, object]:

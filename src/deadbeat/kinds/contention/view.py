@@ -16,7 +16,7 @@ from deadbeat.experiment.columns import Columns, pandas
 from deadbeat.kinds.base import OpenedResult, Shown, TableRow
 from deadbeat.kinds.contention.evidence import where_it_ran
 from deadbeat.kinds.contention.plan import group_of
-from deadbeat.kinds.contention.predict import TaskPrediction, predict_tasks, why_not
+from deadbeat.kinds.contention.predict import Priced, TaskPrediction, predict_tasks, why_not
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.summarise import (
     Attempts,
@@ -31,6 +31,7 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import TaskSet
+from deadbeat.prices.stage import prices_in
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.summary import read_summary
 
@@ -130,7 +131,7 @@ class CampaignView(OpenedResult):
         return Columns(_columns(table, job_columns(table)))
 
     def predict(self, key: RunKey | str) -> tuple[TaskPrediction, ...]:
-        """Predicted (simulated) and measured response times of every task of a run.
+        """Predicted (replayed with prices) and measured response times of every task of a run.
 
         Raises:
             UsageError: There is no such run.
@@ -141,7 +142,11 @@ class CampaignView(OpenedResult):
         reason = why_not(table)
         if reason:
             raise DeadbeatError(f"{key} is not predicted: {reason}", "profile with --policy fifo")
-        return predict_tasks(table, job_columns(table))
+        calibration = self._calibration
+        if calibration is None:
+            raise DataError(f"{self.path} has no calibration", "restore it from a backup")
+        priced = Priced.of(calibration, prices_in(self.store))
+        return predict_tasks(table, job_columns(table), self.task_set(key), priced)
 
     def all_jobs(self) -> Columns:
         """Counted jobs of the together slots of all runs: about 150 bytes a job in memory.

@@ -23,12 +23,11 @@ from deadbeat.model.latency_summary import (
     FEW,
     CellSummary,
     Distribution,
-    Extrapolation,
     LatencyRow,
     LatencySummary,
     TailStatement,
 )
-from deadbeat.model.words import seconds_text, time_text, us_text
+from deadbeat.model.words import time_text, us_text
 from deadbeat.report.beside import with_beside
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
@@ -245,40 +244,12 @@ TAIL_COLUMNS = (
     _statement("more hours for a tenth of the share", attrgetter("hours_for_tenth"),
                format="{:.3g}".format),
 )  # fmt: skip
-_SAYS = {True: "yes", False: "no", None: "not looked at"}
-GATE_COLUMNS = (
-    said("load", lambda row: load_words(row[0].load)),
-    said("engine", lambda row: row[0].engine, words=True),
-    _statement("condition", attrgetter("name"), words=True),
-    _statement("holds", lambda gate: _SAYS[gate.passed], words=True),
-    _statement("figures", attrgetter("text"), long=True),
-)
-
-
-def extrapolated(item: Extrapolation) -> str:
-    """Its levels, or why there are none."""
-    if item.refused:
-        return f"refused: {item.refused}"
-    levels = [
-        f"once in {seconds_text(level.hours * 3600)}: {time_text(level.value_ns)}"
-        f" [{time_text(level.low_ns)}, {time_text(level.high_ns)}]"
-        for level in item.levels
-    ]
-    shape = "" if item.shape is None else f" (shape {item.shape:+.2f}, {item.peaks} peaks)"
-    return "; ".join(levels) + shape
 
 
 def _tail(summary: LatencySummary) -> tuple[Part, ...]:
     rows = [(cell, tail) for cell in summary.cells for tail in cell.whole.tail]
     if not rows:
         return (Sentence("Nothing was measured: nothing can be said."),)
-    every = [(cell, item) for cell in summary.cells for item in cell.whole.extrapolations]
-    gates = [(cell, gate) for cell, item in every for gate in item.gates]
-    beyond = FactList(
-        [(f"{load_words(cell.load)} · {cell.engine}", extrapolated(item)) for cell, item in every]
-    )
-    looked = Table(name="gates-table", columns=GATE_COLUMNS, rows=gates, dense=True)
-    folded = Subsection(f"{len(gates)} conditions that were looked at", (looked,), folded=True)
     return (
         Note(
             "Bounds hold at 95 % whatever the distribution is, each by itself: of many some fail."
@@ -286,8 +257,6 @@ def _tail(summary: LatencySummary) -> tuple[Part, ...]:
             " nothing about wake-ups within a run."
         ),
         Table(name="tail-table", title="Bounds", columns=TAIL_COLUMNS, rows=rows, dense=True),
-        *((Subsection("Beyond what was seen", (beyond,)),) if every else ()),
-        *((folded,) if gates else ()),
     )
 
 

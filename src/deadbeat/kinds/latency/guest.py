@@ -204,9 +204,9 @@ class Boots:
     """Boots some machines at a time, of however many matrices; at its end those under way are
     ended."""
 
-    def __init__(self, workers: int = WORKERS) -> None:
+    def __init__(self) -> None:
         self.stop = Event()
-        self._pool = ThreadPoolExecutor(workers)
+        self._pool = ThreadPoolExecutor(WORKERS)
 
     def submit(self, run: Callable[[], R]) -> Future[R]:
         return self._pool.submit(run)

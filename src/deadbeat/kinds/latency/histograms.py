@@ -42,7 +42,7 @@ HISTOGRAM_CAPTION = (
 )
 
 
-def edges_of(histograms: Sequence[Histogram], *, bins: int = _BINS) -> Integers:
+def edges_of(histograms: Sequence[Histogram]) -> Integers:
     """Edges around all values, evenly wide on a logarithmic axis, in ns.
 
     An edge is a whole multiple of the coarsest resolution: a bin that holds two steps of a clock
@@ -54,7 +54,7 @@ def edges_of(histograms: Sequence[Histogram], *, bins: int = _BINS) -> Integers:
     step = max(item.resolution_ns for item in filled)
     low = max(min(item.min_ns or 0 for item in filled), step)
     high = max(max(item.max_ns or 0 for item in filled) + step, low + 2 * step)
-    wanted = np.geomspace(low // step * step, -(-high // step) * step, bins + 1)
+    wanted = np.geomspace(low // step * step, -(-high // step) * step, _BINS + 1)
     return np.unique(np.round(wanted / step).astype(np.int64) * step)
 
 

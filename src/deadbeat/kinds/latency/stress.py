@@ -23,7 +23,7 @@ from deadbeat.host.proc import STAT, UPTIME, task_of, uptime_of
 from deadbeat.host.snapshot import Snapshot, diff, parse
 from deadbeat.host.values import understood
 from deadbeat.kinds.latency.circumstances import rounded
-from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG, LoadProfile
+from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import LoadPoint, LoadReport
 from deadbeat.store.files import tool_version
@@ -93,7 +93,7 @@ class StressLoads:
             self._put = self.program(target)
         name = self.maker.partition(" ")[0]
         first = (self._put, "load") if name == OWN else (name,)
-        running = RunningStress(target, point, profile, commands, self.cpus, PROCESSES[name])
+        running = RunningStress(target, point, commands, self.cpus, PROCESSES[name])
         try:
             for options in commands:
                 argv = (*first, *options)
@@ -115,7 +115,6 @@ class RunningStress:
 
     _target: Target
     _point: LoadPoint
-    _profile: LoadProfile
     _commands: Sequence[Sequence[str]]
     _cpus: tuple[int, ...]
     _name: str

@@ -14,19 +14,12 @@ from typing import Any
 from attrs import asdict, evolve
 
 from deadbeat.experiment.beside import beside_latency
-from deadbeat.kinds.latency.evt import extrapolation
 from deadbeat.kinds.latency.figures import distribution
 from deadbeat.kinds.latency.findings import findings_of
 from deadbeat.kinds.latency.tail import Part, tail_statements
 from deadbeat.kinds.latency.words import load_order
 from deadbeat.model.histogram import Histogram, pool
-from deadbeat.model.latency import (
-    BLOCKS_MAX,
-    CpuLatency,
-    LatencyRun,
-    LoadPoint,
-    PathSplit,
-)
+from deadbeat.model.latency import LatencyRun, LoadPoint, PathSplit
 from deadbeat.model.latency_summary import (
     QUANTITIES,
     CellSummary,
@@ -37,10 +30,6 @@ from deadbeat.model.latency_summary import (
 )
 from deadbeat.model.words import beside_label
 from deadbeat.report.document import Column, records
-from deadbeat.stats.seeds import seed_of
-
-#: Runs at least so long keep so many stretches at most.
-_LONG_S, _LONG_STRETCHES = 60.0, 512
 
 
 def summarise_latency(
@@ -49,7 +38,6 @@ def summarise_latency(
     name: str = "",
     beside: object = (),
     deadlines_ns: Sequence[int] = (),
-    seed: int = 1,
 ) -> LatencySummary:
     """All runs of a matrix, those that do not count included, as one summary.
 
@@ -57,14 +45,13 @@ def summarise_latency(
         name: Of the matrix.
         beside: The program that ran beside all runs, as stored.
         deadlines_ns: Deadlines of which the tail statements are to speak beside the maximum.
-        seed: Of the resampling of runs.
     """
     ordered = sorted(map(_compact, runs), key=lambda run: run.key)
     places: dict[tuple[LoadPoint, str], list[LatencyRun]] = defaultdict(list)
     for run in ordered:
         places[run.key.load, run.key.engine].append(run)
     cells = tuple(
-        _cell(places[place], deadlines_ns, seed=seed)
+        _cell(places[place], deadlines_ns)
         for place in sorted(places, key=lambda place: (load_order(place[0]), place[1]))
     )
     summary = LatencySummary(
@@ -81,15 +68,8 @@ def summarise_latency(
 
 
 def _compact(run: LatencyRun) -> LatencyRun:
-    """With fewer, longer stretches where a run is long: days have thousands of runs."""
-    size = BLOCKS_MAX // _LONG_STRETCHES
-
-    def longer(cpu: CpuLatency) -> CpuLatency:
-        maxima = cpu.block_maxima
-        tops = tuple(max(maxima[first : first + size]) for first in range(0, len(maxima), size))
-        return evolve(cpu, block_ns=cpu.block_ns * size, block_maxima=tops)
-
-    return run if run.seconds < _LONG_S else evolve(run, cpus=tuple(map(longer, run.cpus)))
+    """Without the maxima of stretches, which figures over time alone show: days have millions."""
+    return evolve(run, cpus=tuple(evolve(cpu, block_maxima=()) for cpu in run.cpus))
 
 
 def _labels(runs: Sequence[LatencyRun]) -> tuple[str, ...]:
@@ -118,20 +98,16 @@ def _facts(runs: Sequence[LatencyRun]) -> MatrixFacts:
 # -- a cell
 
 
-def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int], *, seed: int) -> CellSummary:
+def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int]) -> CellSummary:
     first = runs[0].key
     valid = [run for run in runs if run.valid]
     numbers = sorted({cpu.cpu for run in valid for cpu in run.cpus})
     shares = [share for run in valid for share in achieved_shares(run)]
-    place = (first.load.text, first.engine)
     return CellSummary(
         load=first.load,
         engine=first.engine,
-        whole=_row(runs, None, deadlines_ns, seed=seed_of(seed, *place)),
-        cpus=tuple(
-            _row(runs, number, deadlines_ns, seed=seed_of(seed, *place, number))
-            for number in numbers
-        ),
+        whole=_row(runs, None, deadlines_ns),
+        cpus=tuple(_row(runs, number, deadlines_ns) for number in numbers),
         invalid=tuple(run for run in runs if not run.valid),
         warnings=dict(Counter(name for run in valid for name in {p.id for p in run.problems})),
         achieved=sum(shares) / len(shares) if shares else None,
@@ -159,9 +135,7 @@ def _parts(runs: Iterable[LatencyRun], cpu: int | None) -> list[Part]:
     return [part for part in found if part.cpus]
 
 
-def _row(
-    runs: Sequence[LatencyRun], cpu: int | None, deadlines_ns: Sequence[int], *, seed: int
-) -> LatencyRow:
+def _row(runs: Sequence[LatencyRun], cpu: int | None, deadlines_ns: Sequence[int]) -> LatencyRow:
     parts = _parts((run for run in runs if run.valid), cpu)
     each = [(cpu, part.run.key) for part in parts for cpu in part.cpus]
     known = [(cpu.raw.max_ns, cpu.cpu, key) for cpu, key in each if cpu.raw.max_ns is not None]
@@ -181,7 +155,6 @@ def _row(
         max_cpu=top_cpu,
         max_run=top_run,
         tail=tuple(tail_statements(parts, deadlines_ns)),
-        extrapolations=(extrapolation(parts, seed=seed),) if cpu is None else (),
     )
 
 
@@ -280,7 +253,7 @@ def latency_rows(summary: LatencySummary) -> list[dict[str, object]]:
 def tail_rows(summary: LatencySummary) -> list[dict[str, object]]:
     """What the tail of each cell and CPU allows to say, as JSON values; all CPUs of a cell first.
 
-    ``statements`` are `TailStatement` and ``extrapolations`` `Extrapolation`, field by field.
+    ``statements`` are `TailStatement`, field by field.
     """
     return [
         {
@@ -288,7 +261,6 @@ def tail_rows(summary: LatencySummary) -> list[dict[str, object]]:
             "engine": cell.engine,
             "cpu": "all" if row.cpu is None else row.cpu,
             "statements": [asdict(statement) for statement in row.tail],
-            "extrapolations": [asdict(each) for each in row.extrapolations],
         }
         for cell in summary.cells
         for row in (cell.whole, *cell.cpus)

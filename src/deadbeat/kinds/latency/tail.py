@@ -354,19 +354,6 @@ def _size(sizes: Sequence[float]) -> float | None:
     return sum(size * size for size in sizes) / sum(sizes) if sizes else None
 
 
-def intervals_estimator(gaps: NDArray[np.float64]) -> float:
-    """Extremal index from gaps between exceedances, in wake-ups (from 1).
-
-    C. A. T. Ferro and J. Segers, J. Royal Statistical Society B 65, 2003, equation 5. Gaps that are
-    all 1 or 2 tell of one cluster.
-    """
-    if float(gaps.max()) <= 2:
-        return 1 / (len(gaps) + 1)
-    above = 2 * float((gaps - 1).sum()) ** 2
-    below = len(gaps) * float(((gaps - 1) * (gaps - 2)).sum())
-    return max(min(1.0, above / below), 1 / (len(gaps) + 1))
-
-
 def dispersion(parts: Sequence[Part], limit_ns: int | None = None) -> float | None:
     """Variance of the number of late wake-ups of a run over what chance alone would make it.
 

@@ -18,7 +18,6 @@ _EVENTS = "/sys/devices/system/clockevents/clockevent[0-9]*/current_device"
 _CMDLINE = "/proc/cmdline"
 _CHRONY = ("/etc/chrony/chrony.conf", "/etc/chrony.conf")
 _SLACK = "/proc/self/timerslack_ns"
-_SLACK_DEFAULT_NS = 50_000
 
 #: Timers that each CPU has.
 _LOCAL = re.compile(

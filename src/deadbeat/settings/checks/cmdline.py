@@ -32,12 +32,9 @@ _PSTATES = (
 )
 _RCU = "/sys/module/rcupdate/parameters"
 _RCU_NORMAL = (f"{_RCU}/rcu_normal_after_boot", f"{_RCU}/rcu_normal", f"{_RCU}/rcu_expedited")
-_RCU_PRIORITY = "/sys/module/rcutree/parameters/kthread_prio"
 _RCU_PATIENCE = "/sys/module/rcutree/parameters/nohz_full_patience_delay"
 _CONSOLE = "/sys/class/tty/console/active"
 _VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities/*"
-#: Above it are the kernel's interrupt threads (50) and what real-time programs use.
-_RCU_PRIORITY_MOST = 49
 _SERIAL = re.compile(r"tty(?:S|AMA|USB|PS|LP|mxc|SAC|MSM|STM|HS|GS|O|SC)\d")
 
 

@@ -23,7 +23,6 @@ COMMANDS = {
     "slab-partial": 'set -- /sys/kernel/slab/*/cpu_partial; cat "$1" > /dev/null && cat "$@"',
 }
 _RESOLUTION, _PARTIAL = "command:timer-resolution", "command:slab-partial"
-_PREEMPT = "/sys/kernel/debug/sched/preempt"
 _WATCHDOG = "/proc/sys/kernel/watchdog"
 _WATCHDOG_CPUS = "/proc/sys/kernel/watchdog_cpumask"
 _EFI = "/sys/firmware/efi/fw_platform_size"
@@ -31,7 +30,6 @@ _EFI_CPUS = "/sys/devices/virtual/workqueue/efi_runtime/cpumask"
 _CARDS = "/sys/class/drm/card*/dev"
 
 _GOVERNORS = ("ONDEMAND", "CONSERVATIVE", "SCHEDUTIL", "POWERSAVE", "USERSPACE")
-_SANITIZERS = ("KASAN", "KCSAN", "KMSAN", "KCOV", "GCOV_KERNEL")
 _DEBUG = (
     "DEBUG_OBJECTS",
     "SLUB_DEBUG_ON",

@@ -18,7 +18,6 @@ from deadbeat.settings.reading_window import (
 )
 
 LIMITS, STATUS = "/proc/self/limits", "/proc/self/status"
-UID_MAP = "/proc/self/uid_map"
 SERVICES = "command:services"
 LIMIT_FILES = ("/etc/security/limits.conf", "/etc/security/limits.d/*")
 IN_CONTAINER = ("/.dockerenv", "/run/.containerenv")

@@ -14,9 +14,6 @@ from deadbeat.settings.reading_window import tasks
 _KERNEL = "/proc/sys/kernel"
 _CMDLINE = "/proc/cmdline"
 _SOFT = (f"{_KERNEL}/soft_watchdog", f"{_KERNEL}/watchdog_cpumask")
-_NMI = f"{_KERNEL}/nmi_watchdog"
-_HUNG = f"{_KERNEL}/hung_task_timeout_secs"
-_STAT = "/proc/sys/vm/stat_interval"
 _RCU = "/sys/module/rcupdate/parameters"
 _STALLS = (
     f"{_KERNEL}/panic_on_rcu_stall",
@@ -29,7 +26,6 @@ _TRACERS = tuple(f"{folder}/current_tracer" for folder in _TRACEFS)
 _EVENTS = tuple(f"{folder}/set_event" for folder in _TRACEFS)
 _INSTANCES = tuple(f"{_TRACEFS[0]}/instances/*/{file}" for file in ("set_event", "current_tracer"))
 _PROGRAMS = "command:bpf-programs"
-_BPF_STATS = f"{_KERNEL}/bpf_stats_enabled"
 _INTERVALS = "/sys/devices/system/machinecheck/machinecheck[0-9]*/check_interval"
 _IGNORED = "/sys/devices/system/machinecheck/machinecheck[0-9]*/ignore_ce"
 _EDAC_POLL = "/sys/module/edac_core/parameters/edac_mc_poll_msec"

@@ -8,11 +8,9 @@ what was injected.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from time import monotonic
 
-import attrs
 import numpy as np
 from attrs import field, frozen
 
@@ -143,17 +141,14 @@ class TrialOutcome:
         without_effect: Those in which it did not.
         otherwise: What else was named, how often.
         untraced: Why there were no events.
-        seconds: What all of them took.
     """
 
     name: str
-    cause: str
     trials: int
     named: int
     without_effect: int = 0
     otherwise: dict[str, int] = field(factory=dict)
     untraced: str = ""
-    seconds: float = 0.0
 
     @property
     def passed(self) -> bool | None:
@@ -165,18 +160,11 @@ class TrialOutcome:
         return named if named or not self.untraced else None
 
 
-def all_passed(outcomes: Sequence[TrialOutcome]) -> bool | None:
-    """Whether every cause is named; False: one is not; None: that of one at least is undecided."""
-    decided = {one.passed for one in outcomes}
-    return False if False in decided else None if None in decided or not decided else True
-
-
 def try_causes(
     executor: HardwareExecutor,
     *,
     trials: int = TRIALS,
     controls: Sequence[Trial] = CONTROLS,
-    progress: Callable[[float], None] = lambda share: None,
 ) -> list[TrialOutcome]:
     """Runs ``trials`` of each of ``controls``; needs two CPUs.
 
@@ -185,9 +173,8 @@ def try_causes(
         RunError: A run failed.
     """
     repeat_ns = probe(executor)
-    done, outcomes = 0, []
+    outcomes = []
     for control in controls:
-        began = monotonic()
         said: list[str | None] = []
         untraced = ""
         with executor.open(
@@ -202,9 +189,7 @@ def try_causes(
                 run = BlamedRun.of("trial", read_job_table(outcome.file), trace=outcome.trace)
                 untraced = outcome.trace.unavailable if outcome.trace else untraced
                 said.append(verdict(run, control))
-                done += 1
-                progress(done / (trials * len(controls)))
-        outcomes.append(_outcome(control, said, untraced, monotonic() - began))
+        outcomes.append(_outcome(control, said, untraced))
     return outcomes
 
 
@@ -229,19 +214,15 @@ def verdict(run: BlamedRun, control: Trial) -> str | None:
     return "" if right else f"{late.cause}: {late.holder or 'nobody'} ({late.evidence})"
 
 
-def _outcome(
-    control: Trial, said: Sequence[str | None], untraced: str, seconds: float
-) -> TrialOutcome:
+def _outcome(control: Trial, said: Sequence[str | None], untraced: str) -> TrialOutcome:
     counted = [words for words in said if words is not None]
     return TrialOutcome(
         name=control.name,
-        cause=control.cause,
         trials=len(counted),
         named=counted.count(""),
         without_effect=len(said) - len(counted),
         otherwise=dict(Counter(words for words in counted if words)),
         untraced=untraced,
-        seconds=round(seconds, 1),
     )
 
 
@@ -298,8 +279,3 @@ def _task(number: int, work: Work, repeat_ns: float) -> Task:
         seed=number + 1,
         segments=(Segment(kind, cost_ps, cost_ps, (use,)),),
     )
-
-
-def outcome_facts(outcomes: Sequence[TrialOutcome]) -> list[dict[str, object]]:
-    """Outcomes as plain values, for JSON."""
-    return [{**attrs.asdict(one), "passed": one.passed} for one in outcomes]

@@ -8,8 +8,8 @@ from attrs import evolve, frozen
 
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.tasks import Access, FragmentUse, TaskSet
-from deadbeat.prediction.rates import PairMatrix, SizedWork
-from deadbeat.prediction.replay import UNKNOWN, ReplayTask
+from deadbeat.prices.rates import PairMatrix, SizedWork
+from deadbeat.prices.replay import UNKNOWN, ReplayTask
 from deadbeat.synthesis.stream import Stream
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import define, frozen
 
@@ -80,8 +80,38 @@ def replay(
     return _Replay(tasks, slowdowns).run(horizon_ns, events)
 
 
+#: (task, release, start, finish) of a job, ns.
+ReplayedJob = tuple[int, int, float, float]
+
+
+def replay_releases(
+    tasks: Sequence[ReplayTask],
+    slowdowns: Slowdowns,
+    releases: Iterable[tuple[int, int]],
+    *,
+    horizon_ns: float,
+) -> list[ReplayedJob]:
+    """The jobs that finish of those released at given times, (ns, task).
+
+    A release that finds its predecessor unfinished never runs.
+    """
+    made = _Replay(tasks, slowdowns, releases)
+    made.run(horizon_ns, 10**9)
+    return made.jobs
+
+
 class _Replay:
-    def __init__(self, tasks: Sequence[ReplayTask], slowdowns: Slowdowns) -> None:
+    def __init__(
+        self,
+        tasks: Sequence[ReplayTask],
+        slowdowns: Slowdowns,
+        releases: Iterable[tuple[int, int]] | None = None,
+    ) -> None:
+        """``releases``: (ns, task); None: by the tasks' offsets and periods."""
+        first = [(task.offset_ns, index) for index, task in enumerate(tasks)]
+        self._due = first if releases is None else list(releases)
+        self._periodic = releases is None
+        self.jobs: list[ReplayedJob] = []
         self._tasks = tasks
         self._slowdowns = slowdowns
         self._known: dict[tuple[tuple[int, int], ...], Mapping[int, float]] = {}
@@ -96,23 +126,24 @@ class _Replay:
         self._order = 0
 
     def run(self, horizon_ns: float, events: int) -> tuple[Replayed, ...]:
-        due = [(task.offset_ns, index) for index, task in enumerate(self._tasks)]
+        due = self._due
         heapq.heapify(due)
         now = 0.0
         for _ in range(events):
             rates = self._rates()
-            ends, release = now + self._first(rates), due[0][0]
+            ends, release = now + self._first(rates), due[0][0] if due else math.inf
             then = min(ends, float(release))
-            if then >= horizon_ns:
+            if then >= horizon_ns or then == math.inf:
                 break
             # what ends at the instant of a release is over before it
             for core in self._pass(then - now, rates):
                 self._advance(core, then)
             now = then
-            while due[0][0] <= now:
-                release, index = heapq.heappop(due)
-                heapq.heappush(due, (release + self._tasks[index].period_ns, index))
-                self._release(index, float(release))
+            while due and due[0][0] <= now:
+                at, index = heapq.heappop(due)
+                if self._periodic:
+                    heapq.heappush(due, (at + self._tasks[index].period_ns, index))
+                self._release(index, float(at))
             self._dispatch(now)
         self._close(now)
         return tuple(self._found)
@@ -197,6 +228,8 @@ class _Replay:
         found.spans_ns += now - job.start_ns
         found.own_ns += job.own_ns
         found.missed += now > job.release_ns + task.deadline_ns
+        if not self._periodic:
+            self.jobs.append((job.task, round(job.release_ns), job.start_ns, now))
         self._changed.add(core)
 
     def _close(self, now: float) -> None:

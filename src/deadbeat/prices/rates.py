@@ -15,8 +15,9 @@ from functools import cached_property
 import numpy as np
 from attrs import field, frozen
 
-from deadbeat.prediction.queueing import growth, queued, repairman
-from deadbeat.prediction.replay import UNKNOWN
+from deadbeat.prices.queueing import growth, queued, repairman
+from deadbeat.prices.replay import UNKNOWN
+from deadbeat.prices.table import Price
 from deadbeat.stats.intervals import Interval
 
 #: A smaller excess says only that the two together ask for no more than there is.
@@ -90,6 +91,33 @@ class PairMatrix:
             return UNKNOWN, False
         nearest = min(alike, key=lambda each: (abs(math.log(each.size / work.size)), each.size))
         return self.places[nearest], False
+
+
+def priced_matrices(prices: Iterable[Price]) -> tuple[PairMatrix, ...]:
+    """Prices of one state as matrices, by the number of rivals: an object slows itself, at any of
+    its sizes; what is not priced slows nobody."""
+    by_rivals: dict[int, list[Price]] = {}
+    for price in prices:
+        if price.ratio is not None:
+            by_rivals.setdefault(price.others, []).append(price)
+    return tuple(_priced(by_rivals[rivals], rivals) for rivals in sorted(by_rivals))
+
+
+def _priced(prices: Sequence[Price], rivals: int) -> PairMatrix:
+    pairs = {}
+    for at, price in enumerate(prices):
+        low, high, ratio = price.ratio_low, price.ratio_high, price.ratio
+        ends = None if low is None or high is None else Interval(low, high)
+        for other, beside in enumerate(prices):
+            if beside.object == price.object and ratio is not None:
+                pairs[at, other] = PairSlowdown(value=ratio, interval=ends)
+    return PairMatrix(
+        works=tuple(SizedWork(p.object, p.size, shared=not p.memory) for p in prices),
+        computes=tuple(p.memory for p in prices),
+        memory=tuple(p.memory for p in prices),
+        pairs=pairs,
+        rivals=rivals,
+    )
 
 
 @frozen(eq=False)

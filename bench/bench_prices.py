@@ -1,0 +1,277 @@
+"""Prices against a program that has nothing of deadbeat (prices_outside.c), by turns.
+
+Windows of both are told apart by one limit between all their round trips; the unit is the turn.
+
+DEADBEAT_ROUNDS: turns (8). DEADBEAT_PRICES=sizes: at two sizes, and what the second costs of the
+first. DEADBEAT_OUTSIDE: options of the program, such as ``-k near -w both``; those that differ
+from its own are what an experiment adds.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from math import exp, inf, log, sqrt
+from pathlib import Path
+from statistics import mean, variance
+from typing import NamedTuple
+
+import numpy as np
+from common import report
+
+from deadbeat.executors.foreign import guarded, put_runtime
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.prices.states import CHANGED, PairStates, pair_states
+from deadbeat.prices.works import PriceWork, Pricing
+from deadbeat.stats.intervals import Interval, t_quantile
+from deadbeat.targets.local import LocalTarget
+
+TURNS = int(os.environ.get("DEADBEAT_ROUNDS", "8"))
+SIZES = 2 if os.environ.get("DEADBEAT_PRICES") == "sizes" else 1
+OPTIONS = shlex.split(os.environ.get("DEADBEAT_OUTSIDE", ""))
+SECONDS = 4.0
+#: Object -> the two sizes of the quick pool, in operations a call.
+OBJECTS = {
+    "mutex_inherit": (8, 64),
+    "mutex_normal": (8, 64),
+    "atomic_line": (16, 256),
+    "semaphore_posix": (8, 64),
+    "pipe": (1, 16),
+    "mq_posix": (1, 16),
+}
+OURS, THEIRS = "deadbeat", "outside"
+SIDES = (OURS, THEIRS)
+#: Fewer windows of a state are no price; of a turn, no value.
+LEAST, LEAST_OF_TURN = 8, 4
+WITHIN = 0.15
+SOURCE = Path(__file__).with_name("prices_outside.c")
+
+
+class Window(NamedTuple):
+    """Operations of one core alone, or of both (``who`` -1): the sums of the two."""
+
+    side: str
+    turn: int
+    object: str
+    who: int
+    ns: float
+    operations: float
+    before_ps: float
+    after_ps: float
+
+
+class Price(NamedTuple):
+    """Of one turn or of all: ns of an operation."""
+
+    alone: float
+    shared: float
+    windows: int
+
+    @property
+    def ratio(self) -> float:
+        return self.shared / self.alone
+
+
+def works() -> list[PriceWork]:
+    return [
+        PriceWork(object=name, size=size, operations=size, cores=(0, 1))
+        for name, sizes in OBJECTS.items()
+        for size in sizes[:SIZES]
+    ]
+
+
+def name_of(work: PriceWork) -> str:
+    return f"{work.object}:{work.size}"
+
+
+def ours(executor: HardwareExecutor, turn: int) -> Iterable[Window]:
+    batch = executor.price(Pricing(works=works(), seconds=SECONDS, seed=turn + 1))
+    if any(batch.errors):
+        raise RuntimeError(f"not priced: {batch.errors}")
+    for _, place, who, _, first_ns, first, others_ns, others, before, after in batch.slots:
+        work = batch.works[place]
+        count = (first + others) * work.operations
+        yield Window(OURS, turn, name_of(work), who, first_ns + others_ns, count, before, after)
+
+
+def theirs(program: Path, executor: HardwareExecutor, turn: int) -> Iterable[Window]:
+    """Under the lock of the machine."""
+    cpus = ",".join(map(str, executor.cpus[:2]))
+    words = ["-c", cpus, "-s", str(SECONDS), "-r", str(turn + 1), *OPTIONS, *map(name_of, works())]
+    guard = put_runtime(LocalTarget())
+    argv = guarded(guard, [str(program), *words], bound_s=60, lock=True, lock_wait_s=600)
+    said = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
+    for line in said.splitlines():
+        _, name, *numbers = line.split()
+        yield Window(THEIRS, turn, name, *map(int, numbers))
+
+
+def build(folder: str) -> Path:
+    program = Path(folder) / "prices_outside"
+    argv = ["gcc", "-std=gnu11", "-O2", "-o", program, SOURCE, "-pthread", "-lrt"]
+    subprocess.run(argv, check=True)
+    return program
+
+
+def measure(turns: int = TURNS) -> list[Window]:
+    """Both sides by turns; which is first changes with each."""
+    found: list[Window] = []
+    executor = HardwareExecutor(lock_wait=600)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            program = build(folder)
+            for turn in range(turns):
+                for side in SIDES[:: 1 - 2 * (turn % 2)]:
+                    found += (
+                        ours(executor, turn)
+                        if side == OURS
+                        else theirs(program, executor, turn)
+                    )
+    finally:
+        executor.close()
+    return found
+
+
+# ---------- from windows to prices ----------
+
+
+def by_state(windows: Sequence[Window]) -> tuple[PairStates, dict[str, list[Window]]]:
+    """One limit for both programs."""
+    states = pair_states(t for w in windows for t in (w.before_ps, w.after_ps))
+    before, after = (np.array([w[place] for w in windows], float) for place in (-2, -1))
+    found: dict[str, list[Window]] = {}
+    for window, state in zip(windows, states.between(before, after), strict=True):
+        found.setdefault(str(state), []).append(window)
+    return states, found
+
+
+def price(windows: Sequence[Window], least: int) -> Price | None:
+    """Alone the mean of the two cores; None: too few windows."""
+
+    def each(who: int) -> tuple[float, int]:
+        own = [w for w in windows if w.who == who]
+        count = sum(w.operations for w in own)
+        return (sum(w.ns for w in own) / count if count else inf), len(own)
+
+    (both, slots), *alone = map(each, (-1, 0, 1))
+    if slots < least or min(count for _, count in alone) < least / 2:
+        return None
+    return Price(mean(ns for ns, _ in alone), both, slots)
+
+
+def over(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, Interval | None]:
+    """Geometric means of turns by one another, and Welch's interval."""
+    logs = [[log(value) for value in side] for side in (ours, theirs)]
+    one, other = map(mean, logs)
+    if min(map(len, logs)) < 2:
+        return exp(one - other), None
+    errors = [variance(side) / len(side) for side in logs]
+    freedom = sum(errors) ** 2 / sum(
+        e**2 / (len(side) - 1) for e, side in zip(errors, logs, strict=True)
+    )
+    half = t_quantile(0.975, freedom) * sqrt(sum(errors))
+    return exp(one - other), Interval(exp(one - other - half), exp(one - other + half))
+
+
+def compare(name: str, state: str, windows: Sequence[Window]) -> bool | None:
+    """Report one object in one state: whether it is within; None: too few windows."""
+    sides = {side: [w for w in windows if w.side == side] for side in SIDES}
+    whole = {side: price(own, LEAST) for side, own in sides.items()}
+    turns = {
+        side: [
+            made
+            for turn in {w.turn for w in own}
+            if (made := price([w for w in own if w.turn == turn], LEAST_OF_TURN))
+        ]
+        for side, own in sides.items()
+    }
+    if not all(whole.values()) or not all(turns.values()):
+        return None
+    figures = {
+        figure: over(*([getattr(each, figure) for each in turns[side]] for side in SIDES))
+        for figure in ("shared", "ratio", "alone")
+    }
+    (shared, interval), (ratio, ratio_interval), (alone, _) = figures.values()
+    within = all(abs(log(value)) <= log(1 + WITHIN) for value in (shared, ratio))
+    more = {
+        side: {
+            "alone_ns": round(found.alone, 2),
+            "shared_ns": round(found.shared, 2),
+            "ratio": round(found.ratio, 2),
+            "windows": found.windows,
+            "turns": len(turns[side]),
+        }
+        for side, found in whole.items()
+        if found
+    }
+    report(
+        f"price of {name}, {state}: ns shared, deadbeat's over the outside program's",
+        "0.87 to 1.15",
+        round(shared, 3),
+        "ratio",
+        {
+            "interval": _rounded(interval),
+            "of_ratios": round(ratio, 3),
+            "of_ratios_interval": _rounded(ratio_interval),
+            "of_alone": round(alone, 3),
+            "within": within,
+            **more,
+        },
+    )
+    return within
+
+
+def _rounded(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [round(end, 3) for end in interval]
+
+
+def sizes(state: str, windows: Sequence[Window]) -> None:
+    """What an operation costs shared at the second size, of that at the first: deadbeat's."""
+    for name, (first, second) in OBJECTS.items():
+        mine = [w for w in windows if w.side == OURS]
+        found = [
+            price([w for w in mine if w.object == f"{name}:{size}"], LEAST)
+            for size in (first, second)
+        ]
+        if found[0] and found[1]:
+            report(
+                f"price of {name}, {state}: ns shared at {second} over at {first}",
+                "reported",
+                round(found[1].shared / found[0].shared, 3),
+                "ratio",
+                {"shared_ns": [round(each.shared, 2) for each in found if each]},
+            )
+
+
+def judge(windows: Sequence[Window]) -> None:
+    states, parts = by_state(windows)
+    trips = {state: trip / 1000 for state, trip in states.trips_ps.items()}
+    judged = []
+    for state in trips:
+        own = parts.get(state, [])
+        for work in works():
+            name = name_of(work)
+            judged.append(compare(name, state, [w for w in own if w.object == name]))
+        if SIZES > 1:
+            sizes(state, own)
+    told = [within for within in judged if within is not None]
+    report(
+        "prices within 15 % of the outside program's, shared and as ratios",
+        "all",
+        sum(told),
+        f"of {len(told)}",
+        {
+            "round_trips_ns": trips,
+            "windows": {state: len(own) for state, own in parts.items()},
+            "changed": len(parts.get(CHANGED, [])) / len(windows),
+            "options": OPTIONS,
+            "turns": TURNS,
+        },
+    )
+
+
+if __name__ == "__main__":
+    judge(measure())

@@ -1,0 +1,125 @@
+"""The price stage: what is measured first, and what while other things are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Protocol
+
+import attrs
+
+from deadbeat.catalog import Catalog
+from deadbeat.model.platform import Platform
+from deadbeat.prices.stored import earlier_prices, load_prices, save_prices
+from deadbeat.prices.table import PriceBatch, PriceTable, StoredPrices, price_table, widths
+from deadbeat.prices.works import (
+    WEIGHT_MAX,
+    PriceWork,
+    Pricing,
+    groups_of,
+    priced_fragments,
+    works_of,
+)
+from deadbeat.store.folder import OwnedFolder
+
+#: Relative half width of a ratio from which on an object gets no more slots than others.
+TARGET = 0.03
+
+
+class Pricer(Protocol):
+    """What runs a batch: an executor."""
+
+    def describe(self) -> Platform: ...
+
+    def price(self, asked: Pricing) -> PriceBatch: ...
+
+
+@attrs.define
+class PriceStage:
+    """Prices of what the sets of ``pool`` can draw on ``cores`` cores, kept in ``store``.
+
+    Attributes:
+        refused: Object -> why it cannot run here.
+    """
+
+    pricer: Pricer
+    catalog: Catalog
+    store: OwnedFolder
+    pool: str
+    cores: int
+    layout: str = "default"
+    policy: str = "fifo"
+    seed: int = 1
+    refused: Mapping[str, str] = attrs.field(factory=dict)
+
+    @cached_property
+    def _works(self) -> tuple[list[PriceWork], list[PriceWork]]:
+        """At the first size, with visits, and at the second."""
+        found = priced_fragments(self.catalog, self.pool, layout=self.layout)
+        usable = [each for each in found if each.name not in self.refused]
+        groups = groups_of(self.cores, self.pricer.describe())
+        first, later = (
+            list(works_of(usable, self.pool, groups, later=later)) for later in (False, True)
+        )
+        return first, later
+
+    def stored(self) -> StoredPrices | None:
+        return load_prices(self.store.path)
+
+    def begin(self, seconds: float) -> None:
+        """Everything at its first size, unless it is known."""
+        if self.stored() is None:
+            self._measure(self._works[0], seconds)
+
+    def more(self, seconds: float) -> None:
+        """Both sizes, what is known least more often; visits in every second batch."""
+        known = self.stored()
+        if known is None:
+            return
+        first, later = self._works
+        wide = widths(price_table(known))
+        visits = len(known.batches) % 2 == 0
+        works = [
+            work
+            for work in (*first, *later)
+            if visits or not work.visit
+            for _ in range(1 if work.visit else _weight(wide.get(work.object, TARGET)))
+        ]
+        self._measure(works, seconds)
+
+    def _measure(self, works: list[PriceWork], seconds: float) -> None:
+        known = self.stored()
+        done = () if known is None else known.batches
+        asked = Pricing(
+            works=tuple(works),
+            seconds=seconds,
+            policy=self.policy,
+            seed=self.seed * 9973 + len(done),
+        )
+        batch = self.pricer.price(asked)
+        platform = self.pricer.describe()
+        made = StoredPrices(
+            platform=attrs.evolve(platform, cpus=platform.cpus[: self.cores]),
+            policy=self.policy,
+            batches=(*done, batch),
+            refused={n: why for n, why in self.refused.items() if n in self._names()},
+        )
+        save_prices(self.store, made)
+
+    def _names(self) -> Iterator[str]:
+        return (each.name for each in priced_fragments(self.catalog, self.pool, layout=self.layout))
+
+
+def _weight(width: float) -> int:
+    return max(1, min(WEIGHT_MAX, round(width / TARGET)))
+
+
+def prices_in(store: OwnedFolder) -> PriceTable | None:
+    """Prices of a folder, beside those of earlier ones on the same machine; None: it has none."""
+    known = load_prices(store.path)
+    if known is None:
+        return None
+    place = known.platform, known.policy, known.platform.cpus
+    earlier = earlier_prices(store.path.parent, *place, but=store.path)
+    return price_table(known, earlier, now_s=time.time())

@@ -1,0 +1,385 @@
+"""From slots to prices: what an operation costs alone and shared, by pair of CPUs and by state.
+
+A slot counts the calls of all cores over one window. What an operation takes is cores x window over
+the operations of all of them, summed over all slots of a state; alone it is the mean of the same
+cores, each alone in the same round. Nothing is left out for being slow. The unit of an interval is
+the slot, one a round, whose processes and objects are new.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+import numpy as np
+from attrs import evolve, field, frozen
+from numpy.typing import NDArray
+
+from deadbeat.model.platform import Platform
+from deadbeat.prices.states import CHANGED, PairStates, pair_states
+from deadbeat.prices.works import PriceWork
+from deadbeat.stats.intervals import Interval, t_quantile
+
+Rows = NDArray[np.float64]
+Slot = tuple[int, ...]
+#: Columns of a slot: (round, place in works, who, cores that were there, ns and calls of the first
+#: core, ns and calls of the others, round trip before and after in ps). who: -1 all, else alone.
+ROUND, WORK, WHO, THERE, FIRST_NS, FIRST, OTHERS_NS, OTHERS, BEFORE, AFTER = range(10)
+#: Fewer slots of a state have a price without an interval.
+LEAST_SLOTS = 8
+
+
+@frozen(kw_only=True)
+class PriceBatch:
+    """What one run of the price stage wrote.
+
+    Attributes:
+        errors: For each of ``works`` why it could not be set up; "": it could.
+        made_at: ISO 8601, UTC.
+    """
+
+    works: tuple[PriceWork, ...]
+    errors: tuple[str, ...]
+    slots: tuple[Slot, ...] = field(repr=False)
+    made_at: str = ""
+
+
+@frozen(kw_only=True)
+class StoredPrices:
+    """The batches of a folder, and where they were measured."""
+
+    platform: Platform
+    policy: str
+    batches: tuple[PriceBatch, ...] = field(repr=False)
+    refused: Mapping[str, str] = field(factory=dict)
+
+    def fits(self, platform: Platform, policy: str, cpus: Sequence[int]) -> bool:
+        """Whether they hold for what runs on ``cpus``: same machine, kernel, policy, toolchain."""
+        mine = self.platform
+        return (mine.fingerprint, mine.kernel, self.policy, tuple(mine.cpus)) == (
+            platform.fingerprint,
+            platform.kernel,
+            policy,
+            tuple(cpus),
+        )
+
+
+@frozen(kw_only=True)
+class Price:
+    """What an operation on ``object`` at ``size`` takes, ns, beside ``others`` cores.
+
+    Attributes:
+        shared_ns: Of one core's own operation while all are at it; None: not measured.
+        low_ns, high_ns: 95 %; None: seen less than `LEAST_SLOTS` times.
+        ratio, ratio_low, ratio_high: ``shared_ns`` over ``alone_ns``.
+        victim_ns, aggressor_ns: Of the first core, and of the others.
+        visited_extra_ns: What one operation costs above the same code alone where every core does
+            0.5 us of its own work after it; ``visited_low_ns``, ``visited_high_ns``: 95 %.
+        cpus: Those that were at it. ``state``: of the first two; ``round_trip_ns``: theirs.
+        slots: Number of slots; ``share``: of the pair's slots that were in this state.
+        seconds_old: Age of a price that is not of this run; None: it is.
+        memory: Caches and memory are shared, no object.
+        reason: Why something is not measured.
+        saturated, unfinished_share: Of sets of this object (the map says so); None: no map.
+    """
+
+    object: str
+    size: int
+    others: int
+    alone_ns: float
+    shared_ns: float | None = None
+    low_ns: float | None = None
+    high_ns: float | None = None
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    victim_ns: float | None = None
+    aggressor_ns: float | None = None
+    visited_extra_ns: float | None = None
+    visited_low_ns: float | None = None
+    visited_high_ns: float | None = None
+    cpus: tuple[int, ...] = ()
+    state: str = ""
+    round_trip_ns: float | None = None
+    slots: int = 0
+    share: float | None = None
+    seconds_old: float | None = None
+    saturated: bool | None = None
+    unfinished_share: float | None = None
+    memory: bool = False
+    reason: str = ""
+
+    @property
+    def half_width(self) -> float | None:
+        """Of the ratio, relative."""
+        if self.ratio is None or self.ratio_low is None or self.ratio_high is None:
+            return None
+        return (self.ratio_high - self.ratio_low) / 2 / self.ratio
+
+
+@frozen(kw_only=True)
+class PriceTable:
+    """Prices of a machine.
+
+    Attributes:
+        changed: Slots within which the state changed: in no price.
+        refused: Object -> why it was not measured.
+    """
+
+    prices: tuple[Price, ...] = ()
+    changed: int = 0
+    slots: int = 0
+    refused: Mapping[str, str] = field(factory=dict)
+    states: Mapping[tuple[int, ...], PairStates] = field(factory=dict)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """State -> share of the slots of the first pair."""
+        first = next(iter(self.prices), None)
+        found = [p for p in self.prices if first and p.cpus[:2] == first.cpus[:2]]
+        return {p.state: p.share for p in found if p.share is not None}
+
+    def usual(self) -> str:
+        """The state of most slots of the first pair; "" of none."""
+        shares = self.shares
+        return max(shares, key=shares.__getitem__) if shares else ""
+
+    def of(self, *, state: str, others: int | None = None) -> list[Price]:
+        """Prices of a state; those beside ``others`` cores."""
+        return [
+            p for p in self.prices if p.state == state and (others is None or p.others == others)
+        ]
+
+
+def price_table(
+    stored: StoredPrices, earlier: Iterable[StoredPrices] = (), *, now_s: float | None = None
+) -> PriceTable:
+    """All prices of ``stored``.
+
+    Args:
+        earlier: Prices of the same machine from other runs: they tell which states there are, and
+            stand in, with their age, for a state that this run did not see.
+        now_s: Time since the epoch; None: ages are not told.
+    """
+    before = list(earlier)
+    own = _SlotPool(stored.batches)
+    old = _SlotPool([batch for each in before for batch in each.batches])
+    cpus = stored.platform.cpus
+    states = {
+        pair: pair_states([*own.trips(pair), *old.trips(pair)])
+        for pair in {w.cores[:2] for w in own.rows if len(w.cores) > 1}
+    }
+    prices = [*own.prices(states, cpus)]
+    seen = {(p.object, p.size, p.others, p.state) for p in prices}
+    made = max((b.made_at for each in before for b in each.batches), default="")
+    age = _age_s(made, now_s)
+    objects = {(p.object, p.size, p.others) for p in prices}
+    prices += [
+        evolve(p, seconds_old=age, share=0.0)
+        for p in old.prices(states, cpus)
+        if (p.object, p.size, p.others) in objects
+        and (p.object, p.size, p.others, p.state) not in seen
+    ]
+    together = sum(len(rows[rows[:, WHO] < 0]) for rows in own.rows.values())
+    known = sum(p.slots for p in prices if p.seconds_old is None)
+    visits = own.visits(states)
+    refused = dict(stored.refused) | own.errors
+    pairs = {tuple(cpus[core] for core in pair): found for pair, found in states.items()}
+    return PriceTable(
+        prices=tuple(prices),
+        changed=together - known - visits,
+        slots=together,
+        refused=refused,
+        states=pairs,
+    )
+
+
+def _age_s(made_at: str, now_s: float | None) -> float:
+    if not made_at or now_s is None:
+        return 0.0
+    return max(0.0, now_s - datetime.fromisoformat(made_at).timestamp())
+
+
+class _SlotPool:
+    """The slots of several batches by what they are of; rounds of different batches differ."""
+
+    def __init__(self, batches: Sequence[PriceBatch]) -> None:
+        parts: dict[PriceWork, list[Rows]] = {}
+        self.errors: dict[str, str] = {}
+        first = 0
+        for batch in batches:
+            slots = np.array(batch.slots, np.float64).reshape(-1, 10)
+            # a work that is listed twice has two blocks in a round
+            slots[:, ROUND] = first + slots[:, ROUND] * len(batch.works) + slots[:, WORK]
+            for place, (work, error) in enumerate(zip(batch.works, batch.errors, strict=True)):
+                if error:
+                    self.errors[work.object] = error
+                own = slots[slots[:, WORK] == place]
+                if len(own):
+                    parts.setdefault(work, []).append(own)
+            first = int(slots[:, ROUND].max(initial=first)) + 1
+        self.rows = {work: np.concatenate(found) for work, found in parts.items()}
+
+    def trips(self, pair: tuple[int, ...]) -> Iterator[float]:
+        for work, rows in self.rows.items():
+            if work.cores[:2] == pair:
+                yield from rows[:, BEFORE]
+                yield from rows[:, AFTER]
+
+    def prices(
+        self, states: Mapping[tuple[int, ...], PairStates], cpus: Sequence[int]
+    ) -> Iterator[Price]:
+        """Hammered works in order, each with its visits."""
+        visits = {(w.object, w.cores): rows for w, rows in self.rows.items() if w.visit}
+        counts: dict[tuple[int, ...], Counter[str]] = {}
+        for work, rows in self.rows.items():
+            pair = work.cores[:2]
+            if len(pair) > 1:
+                found = _states(rows[rows[:, WHO] < 0], states[pair])
+                counts.setdefault(pair, Counter()).update(found.tolist())
+        for work, rows in self.rows.items():
+            if work.visit:
+                continue
+            own = tuple(cpus[core] for core in work.cores)
+            base = Price(
+                object=work.object,
+                size=work.size,
+                others=len(own) - 1,
+                alone_ns=_alone_ns(rows) / work.operations,
+                cpus=own,
+                memory=not work.shared,
+            )
+            pair = work.cores[:2]
+            if len(pair) < 2:
+                yield evolve(base, slots=len(rows), reason="one CPU: nobody shares")
+                continue
+            all_of = sum(counts[pair].values())
+            beside = visits.get((work.object, work.cores))
+            for state, trip_ps in states[pair].trips_ps.items():
+                blocks = _Blocks.of(rows, state, states[pair])
+                if not len(blocks.together):
+                    continue
+                made = blocks.price(base, work.operations)
+                made = evolve(
+                    made,
+                    state=state,
+                    round_trip_ns=trip_ps / 1000,
+                    share=counts[pair][state] / all_of,
+                )
+                if beside is not None:
+                    made = _Blocks.of(beside, state, states[pair]).visited(made)
+                yield made
+
+    def visits(self, states: Mapping[tuple[int, ...], PairStates]) -> int:
+        """Slots of visits that belong to a state."""
+        return sum(
+            int((_states(rows[rows[:, WHO] < 0], states[work.cores[:2]]) != CHANGED).sum())
+            for work, rows in self.rows.items()
+            if work.visit and len(work.cores) > 1
+        )
+
+
+def _states(rows: Rows, states: PairStates) -> NDArray[np.str_]:
+    return states.between(rows[:, BEFORE], rows[:, AFTER])
+
+
+def _alone_ns(rows: Rows) -> float:
+    """Of a call: the mean of the cores, each alone."""
+    alone = rows[rows[:, WHO] >= 0]
+    each = [alone[alone[:, WHO] == who] for who in np.unique(alone[:, WHO])]
+    return float(np.mean([own[:, FIRST_NS].sum() / own[:, FIRST].sum() for own in each]))
+
+
+@frozen(eq=False)
+class _Blocks:
+    """The blocks of a work whose slot together was in one state: (ns, calls) of each.
+
+    Attributes:
+        alone: For each core that was alone, sums in each block; NaN where it was not.
+    """
+
+    together: Rows
+    alone: list[Rows]
+
+    @classmethod
+    def of(cls, rows: Rows, state: str, states: PairStates) -> _Blocks:
+        together = rows[rows[:, WHO] < 0]
+        together = together[_states(together, states) == state]
+        together = together[np.argsort(together[:, ROUND])]
+        own = rows[(rows[:, WHO] >= 0) & np.isin(rows[:, ROUND], together[:, ROUND])]
+        alone = []
+        for who in np.unique(own[:, WHO]):
+            sums, mine = np.zeros((len(together), 2)), own[own[:, WHO] == who]
+            place = np.searchsorted(together[:, ROUND], mine[:, ROUND])
+            sums[place] = mine[:, [FIRST_NS, FIRST]]
+            alone.append(sums)
+        return cls(together, alone)
+
+    def _means(self) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
+        """A call together and alone, ns, and what each block adds to their relative errors."""
+        ns = self.together[:, FIRST_NS] + self.together[:, OTHERS_NS]
+        calls = self.together[:, FIRST] + self.together[:, OTHERS]
+        alone = [_off(sums[:, 0], sums[:, 1]) for sums in self.alone]
+        usual = float(np.mean([mean for mean, _ in alone]))
+        off = np.sum([mean * off for mean, off in alone], axis=0) / (usual * len(alone))
+        together, own = _off(ns, calls)
+        return together, usual, own, off
+
+    def price(self, base: Price, operations: int) -> Price:
+        shared, alone, off, alone_off = self._means()
+        count = len(self.together)
+        victim = self.together[:, FIRST_NS].sum() / self.together[:, FIRST].sum()
+        others = self.together[:, OTHERS_NS].sum() / self.together[:, OTHERS].sum()
+        made = evolve(
+            base,
+            alone_ns=alone / operations,
+            shared_ns=shared / operations,
+            ratio=shared / alone,
+            victim_ns=float(victim) / operations,
+            aggressor_ns=float(others) / operations,
+            slots=count,
+        )
+        if count < LEAST_SLOTS:
+            return evolve(made, reason=f"seen {count} times: no interval")
+        own, both = _half_width(off), _half_width(off - alone_off)
+        return evolve(
+            made,
+            low_ns=shared / operations * math.exp(-own),
+            high_ns=shared / operations * math.exp(own),
+            ratio_low=shared / alone * math.exp(-both),
+            ratio_high=shared / alone * math.exp(both),
+        )
+
+    def visited(self, price: Price) -> Price:
+        if not len(self.together):
+            return price
+        shared, alone, off, alone_off = self._means()
+        made = evolve(price, visited_extra_ns=shared - alone)
+        if len(self.together) < LEAST_SLOTS:
+            return made
+        half = _half_width(shared * off - alone * alone_off)
+        ends = Interval.around(shared - alone, half)
+        return evolve(made, visited_low_ns=ends.low, visited_high_ns=ends.high)
+
+
+def _off(ns: Rows, calls: Rows) -> tuple[float, Rows]:
+    """Sum over sum, and what each adds to its relative error (linearised)."""
+    return float(ns.sum() / calls.sum()), ns / ns.mean() - calls / calls.mean()
+
+
+def _half_width(off: Rows) -> float:
+    """Student's, of the mean of what each block adds."""
+    count = len(off)
+    return t_quantile(0.975, count - 1) * float(off.std(ddof=1)) / math.sqrt(count)
+
+
+def widths(table: PriceTable) -> dict[str, float]:
+    """Object -> the widest relative half width of its ratio; of one without any: 1."""
+    found: dict[str, float] = {}
+    for price in table.prices:
+        if price.seconds_old is None and price.ratio is not None:
+            width = price.half_width
+            found[price.object] = max(found.get(price.object, 0.0), 1.0 if width is None else width)
+    return found

@@ -1,0 +1,132 @@
+"""What is priced: objects and resources without an object, by size and by the cores that share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from attrs import evolve, frozen
+
+from deadbeat.catalog import Catalog
+from deadbeat.model.platform import Platform
+from deadbeat.model.tasks import Fragment, Kind
+
+#: Calls of an object whose price has a wide scatter are repeated in a round, at most so often.
+WEIGHT_MAX = 4
+#: Size of a visit where a size counts operations: one operation, then own work.
+_ONE = 1
+
+
+@frozen(kw_only=True, order=True)
+class PriceWork:
+    """An object or resource at one size, and the cores that are at it.
+
+    Attributes:
+        object: Name of the fragment.
+        size: As the catalog has it.
+        operations: In a call.
+        cores: Logical cores, the first the victim; one core: alone.
+        visit: One operation, then about 0.5 us of own work; else without a pause.
+        shared: One object for all cores; a resource without an object is never.
+    """
+
+    object: str
+    size: int
+    operations: int = 1
+    cores: tuple[int, ...] = (0,)
+    visit: bool = False
+    shared: bool = True
+
+    @property
+    def line(self) -> str:
+        """For the runtime (runtime/src/host/price.c)."""
+        access, how = "shared" if self.shared else "local", "visit" if self.visit else "hammer"
+        return f"{self.object} {self.size} {access} {how} {','.join(map(str, self.cores))}"
+
+
+@frozen(kw_only=True)
+class Pricing:
+    """What a price stage is asked.
+
+    Attributes:
+        works: May name one several times: it gets as many slots.
+        seconds: Of measuring; whole rounds, one at least.
+    """
+
+    works: tuple[PriceWork, ...]
+    seconds: float
+    policy: str = "fifo"
+    seed: int = 1
+
+
+def operations_of(fragment: Fragment, size: int) -> int:
+    """Operations in a call: the size, where its unit says so."""
+    return size if fragment.size_unit == "operations" else 1
+
+
+def priced_fragments(catalog: Catalog, pool: str, *, layout: str = "default") -> list[Fragment]:
+    """The objects that sets of a pool can draw, and the resources without an object."""
+    names = dict.fromkeys(entry.fragment for entry in catalog.entries(pool, mode=layout))
+    found = (catalog.fragments[name] for name in names)
+    return [each for each in found if each.kind is Kind.SY or each.resource_class == "memory"]
+
+
+def sizes_of(fragment: Fragment, pool: str) -> tuple[int, ...]:
+    """Its two sizes: those of the quick pool, else the first two. Of memory the largest."""
+    sizes = (fragment.quick if pool == "quick" else ()) or fragment.quick or fragment.sizes
+    return sizes[:2] if fragment.kind is Kind.SY else fragment.sizes[-1:]
+
+
+def groups_of(cores: int, platform: Platform) -> list[tuple[int, ...]]:
+    """Cores that are priced together: a pair for each way in which two of them are apart (one
+    core, one cache, none), and all of them."""
+    pairs: dict[tuple[object, ...], tuple[int, ...]] = {}
+    for other in range(1, cores):
+        pairs.setdefault(_apart(platform, 0, other), (0, other))
+    every = tuple(range(min(cores, 64)))
+    return [*pairs.values(), *([every] if cores > 2 else [])] or [(0,)]
+
+
+def _apart(platform: Platform, one: int, other: int) -> tuple[object, ...]:
+    """What two cores share: their core, and the size of the smallest cache."""
+    topology = platform.details.get("topology")
+    own = topology.get(str(platform.cpus[one])) if isinstance(topology, dict) else None
+    if not isinstance(own, dict):
+        return ()
+    cpu = platform.cpus[other]
+    caches = own.get("caches")
+    sizes = [
+        cache.get("size_bytes", 0)
+        for cache in (caches if isinstance(caches, list) else [])
+        if isinstance(cache, dict) and cpu in (cache.get("shared_cpus") or ())
+    ]
+    return cpu in (own.get("siblings") or ()), min(sizes, default=0)
+
+
+def works_of(
+    fragments: Iterable[Fragment],
+    pool: str,
+    groups: Sequence[tuple[int, ...]],
+    *,
+    later: bool = False,
+) -> Iterator[PriceWork]:
+    """What is priced of ``fragments``, group by group.
+
+    Args:
+        later: The second size; else the first, with visits.
+    """
+    for fragment in fragments:
+        shared, sizes = fragment.kind is Kind.SY, sizes_of(fragment, pool)
+        for cores in groups:
+            for size in sizes[1:] if later else sizes[:1]:
+                count = operations_of(fragment, size)
+                made = PriceWork(
+                    object=fragment.name,
+                    size=size,
+                    operations=count,
+                    cores=cores,
+                    shared=shared,
+                )
+                yield made
+                if shared and not later and len(cores) < 3:
+                    one = _ONE if fragment.size_unit == "operations" else size
+                    yield evolve(made, size=one, operations=1, visit=True)

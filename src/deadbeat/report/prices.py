@@ -1,0 +1,204 @@
+"""Prices for people and for files: a table, a chart, and sentences."""
+
+from __future__ import annotations
+
+import attrs
+
+from deadbeat.model.words import duration
+from deadbeat.prices.table import LEAST_SLOTS, Price, PriceTable
+from deadbeat.report.charts import Chart, CurvePoint, Panel, aside, curve
+from deadbeat.report.document import Column, Figures, Part, Sentence, Table, percent
+
+_HOW = (
+    "ns per operation of one core: alone (the mean of the cores, each alone), and while all are at"
+    " the same object without a pause. Now and then: what one operation costs above that where each"
+    " core does 0.5 µs of its own work after it. A budget takes that one, and the state in which"
+    " it is dearest. Intervals: 95 %, over slots of new processes."
+)
+
+
+def ns_text(value: float) -> str:
+    """Three digits: ``9 ns``, ``41.2 ns``, ``4,510 ns``."""
+    if value >= 1000:
+        return f"{float(f'{value:.3g}'):,.0f} ns"
+    return f"{value:.0f} ns" if value >= 100 else f"{value:.3g} ns"
+
+
+def _ends(low: float | None, high: float | None) -> str | None:
+    if low is None or high is None:
+        return None
+    return f"{ns_text(low).removesuffix(' ns')} to {ns_text(high).removesuffix(' ns')}"
+
+
+def _extra(price: Price) -> str | None:
+    extra, high = price.visited_extra_ns, price.visited_high_ns
+    if extra is None:
+        return None
+    low = price.visited_low_ns
+    if low is not None and high is not None and low <= 0:
+        return f"< {ns_text(max(high, 0.1))}"
+    return f"+{ns_text(extra)}"
+
+
+def _ratio(price: Price) -> str | None:
+    return None if price.ratio is None else f"{price.ratio:.3g}"
+
+
+def _saturated(price: Price) -> str | None:
+    return percent(price.unfinished_share or 0.0) if price.saturated else None
+
+
+_RAW = tuple(Column(key=each.name, page=False, terminal=False) for each in attrs.fields(Price))
+PRICE_COLUMNS = (
+    Column(key="name", heading="object", value=lambda p: p.object, raw=False, words=True),
+    Column(key="of", heading="size", value=lambda p: p.size, raw=False, terminal=False),
+    Column(key="beside", heading="others", value=lambda p: p.others, raw=False, terminal=False),
+    Column(key="in", heading="state", value=lambda p: p.state or None, raw=False, terminal=False,
+           words=True),
+    Column(key="alone", heading="alone", value=lambda p: p.alone_ns, raw=False, format=ns_text),
+    Column(key="shared", heading="shared", value=lambda p: p.shared_ns, raw=False, format=ns_text),
+    Column(key="ends", heading="95 % of shared", raw=False,
+           value=lambda p: _ends(p.low_ns, p.high_ns)),
+    Column(key="times", heading="x", value=_ratio, raw=False),
+    Column(key="extra", heading="now and then", value=_extra, raw=False),
+    Column(key="unfinished", heading="saturated", value=_saturated, raw=False, terminal=False),
+    Column(key="seen", heading="slots", value=lambda p: p.slots, raw=False, terminal=False),
+    Column(key="why", heading="", value=lambda p: p.reason or None, raw=False, terminal=False,
+           words=True),
+    *_RAW,
+)  # fmt: skip
+
+
+def shown_prices(table: PriceTable) -> list[Price]:
+    """Beside one other core, in the state seen most, at the first size: the dearest first."""
+    state, first = table.usual(), dict[str, Price]()
+    for price in table.prices:
+        if price.state in (state, "") and price.others <= 1 and price.seconds_old is None:
+            first.setdefault(price.object, price)
+    return sorted(first.values(), key=lambda p: -(p.ratio or 0.0))
+
+
+def price_list(table: PriceTable, *, rows: int = 0) -> Table:
+    """For a terminal; ``rows``: at most so many, 0: all."""
+    shown = shown_prices(table)
+    return Table(
+        name="prices",
+        columns=PRICE_COLUMNS,
+        rows=shown[:rows] if rows else shown,
+        terminal=True,
+        plain=True,
+        hint=_HOW,
+    )
+
+
+def dearest_words(table: PriceTable) -> str:
+    """``Sharing a pipe between 2 cores costs 2,250 ns an operation; alone 830 ns.``; "" of none."""
+    shown = [p for p in shown_prices(table) if p.shared_ns is not None]
+    if not shown:
+        return ""
+    worst = shown[0]
+    assert worst.shared_ns is not None
+    return (
+        f"Sharing {worst.object} between 2 cores costs {ns_text(worst.shared_ns)} an operation;"
+        f" alone {ns_text(worst.alone_ns)}."
+    )
+
+
+def state_words(table: PriceTable) -> str:
+    """Which states there were, and what differs most between them; "" of a steady pair."""
+    state, shares = table.usual(), table.shares
+    others = [each for each in table.prices if each.state != state and each.others == 1]
+    if not others:
+        return ""
+    other = others[0].state
+    trips = {p.state: p.round_trip_ns for p in table.prices if p.round_trip_ns is not None}
+    text = f"{state.capitalize()} (round trip {ns_text(trips[state])}); "
+    old = [each.seconds_old for each in others if each.seconds_old is not None]
+    if len(old) == len(others):
+        return f"{text}{other} was not seen: prices of it are of {duration(min(old))} ago (page)."
+    here = {(p.object, p.size): p for p in table.of(state=state, others=1)}
+    pairs = [(here.get((p.object, p.size)), p) for p in others if p.shared_ns is not None]
+    dearer = sorted(
+        ((p.shared_ns or 0) / (mine.shared_ns or 1), p)
+        for mine, p in pairs
+        if mine and mine.shared_ns
+    )
+    named = dict[str, str]()
+    for _, p in reversed(dearer):
+        named.setdefault(p.object, f"{p.object} {ns_text(p.shared_ns or 0.0)}")
+    some = ", ".join([*named.values()][:2])
+    return (
+        f"{text}in {percent(shares.get(other, 0.0))} of the slots {other}"
+        f" ({ns_text(trips[other])}): {some} (page)."
+    )
+
+
+def _over(one: float | None, other: float | None) -> float:
+    return one / other if one and other else 0.0
+
+
+def price_chart(table: PriceTable) -> Chart:
+    """Dots with intervals on a log scale: alone, and shared in each state."""
+    shown = shown_prices(table)
+    place = {each.object: at for at, each in enumerate(shown)}
+    size = {each.object: each.size for each in shown}
+    own = [p for p in table.prices if size.get(p.object) == p.size and p.shared_ns is not None]
+    groups = list(dict.fromkeys((p.others, p.state) for p in own))
+    count = len(groups) + 1
+    curves = [
+        curve(
+            "alone",
+            (CurvePoint(place[p.object] + aside(0, count), p.alone_ns) for p in shown),
+            look=4,
+            kind="errors",
+        )
+    ]
+    for look, (others, state) in enumerate(groups):
+        beside = "one other core" if others == 1 else f"{others} others"
+        points = (
+            CurvePoint(
+                place[p.object] + aside(look + 1, count),
+                p.shared_ns or 0.0,
+                p.low_ns,
+                p.high_ns,
+                text=_hover(p),
+            )
+            for p in own
+            if (p.others, p.state) == (others, state)
+        )
+        curves.append(curve(f"beside {beside}, {state}", points, look=look, kind="errors"))
+    panel = Panel(
+        title="",
+        x_label="",
+        y_label="ns per operation",
+        curves=tuple(curves),
+        categories=tuple(place),
+        y_log=True,
+    )
+    caption = f"{table.slots:,} slots in which all cores worked. Bars: 95 % intervals."
+    return Chart(name="prices", title="Prices of sharing", caption=caption, panels=(panel,))
+
+
+def _hover(price: Price) -> str:
+    ends = _ends(price.low_ns, price.high_ns)
+    known = f" ({ends})" if ends else f", seen {price.slots} times"
+    return f"{price.object}:{price.size} {price.state} {ns_text(price.shared_ns or 0.0)}{known}"
+
+
+def price_parts(table: PriceTable) -> tuple[Part, ...]:
+    """The section of a page: the chart, every price, and what could not be measured."""
+    whole = Table(name="all-prices", columns=PRICE_COLUMNS, rows=table.prices, hint=_HOW)
+    doubts = [
+        f"{table.changed} of {table.slots} slots changed their state: in no price."
+        * bool(table.changed),
+        f"A state with fewer than {LEAST_SLOTS} slots has no interval."
+        * any(p.slots < LEAST_SLOTS for p in table.prices),
+        *(f"{name}: not measured: {why}." for name, why in table.refused.items()),
+    ]
+    told = " ".join(filter(None, [state_words(table), *doubts]))
+    return (Figures([price_chart(table)]), whole, *([Sentence(told)] if told else []))
+
+
+def price_rows(table: PriceTable | None) -> list[dict[str, object]]:
+    """``results.prices`` of ``--json``."""
+    return [attrs.asdict(price) for price in (table.prices if table else ())]
