@@ -1,10 +1,11 @@
 """Prices against a program that has nothing of deadbeat (prices_outside.c), by turns.
 
-Windows of both are told apart by one limit between all their round trips; the unit is the turn.
+Windows of both are told apart by one limit between all their round trips. The unit of an interval
+is the turn: what both took in it, one after the other, by one another.
 
 DEADBEAT_ROUNDS: turns (8). DEADBEAT_PRICES=sizes: at two sizes, and what the second costs of the
-first. DEADBEAT_OUTSIDE: options of the program, such as ``-k near -w both``; those that differ
-from its own are what an experiment adds.
+first. For experiments: DEADBEAT_OUTSIDE, options of the program such as ``-k near -w both``, and
+DEADBEAT_CFLAGS, such as none, for the shared C library instead of one linked in as deadbeat's is.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
-from math import exp, inf, log, sqrt
+from math import exp, inf, log
 from pathlib import Path
-from statistics import mean, variance
+from statistics import mean
 from typing import NamedTuple
 
 import numpy as np
@@ -26,12 +27,13 @@ from deadbeat.executors.foreign import guarded, put_runtime
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.prices.states import CHANGED, PairStates, pair_states
 from deadbeat.prices.works import PriceWork, Pricing
-from deadbeat.stats.intervals import Interval, t_quantile
+from deadbeat.stats.intervals import Interval, ratio_interval
 from deadbeat.targets.local import LocalTarget
 
 TURNS = int(os.environ.get("DEADBEAT_ROUNDS", "8"))
 SIZES = 2 if os.environ.get("DEADBEAT_PRICES") == "sizes" else 1
 OPTIONS = shlex.split(os.environ.get("DEADBEAT_OUTSIDE", ""))
+CFLAGS = shlex.split(os.environ.get("DEADBEAT_CFLAGS", "-static -no-pie -fno-pie"))
 SECONDS = 4.0
 #: Object -> the two sizes of the quick pool, in operations a call.
 OBJECTS = {
@@ -111,7 +113,7 @@ def theirs(program: Path, executor: HardwareExecutor, turn: int) -> Iterable[Win
 
 def build(folder: str) -> Path:
     program = Path(folder) / "prices_outside"
-    argv = ["gcc", "-std=gnu11", "-O2", "-o", program, SOURCE, "-pthread", "-lrt"]
+    argv = ["gcc", "-std=gnu11", "-O2", *CFLAGS, "-o", program, SOURCE, "-pthread", "-lrt"]
     subprocess.run(argv, check=True)
     return program
 
@@ -126,9 +128,7 @@ def measure(turns: int = TURNS) -> list[Window]:
             for turn in range(turns):
                 for side in SIDES[:: 1 - 2 * (turn % 2)]:
                     found += (
-                        ours(executor, turn)
-                        if side == OURS
-                        else theirs(program, executor, turn)
+                        ours(executor, turn) if side == OURS else theirs(program, executor, turn)
                     )
     finally:
         executor.close()
@@ -162,66 +162,58 @@ def price(windows: Sequence[Window], least: int) -> Price | None:
     return Price(mean(ns for ns, _ in alone), both, slots)
 
 
-def over(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, Interval | None]:
-    """Geometric means of turns by one another, and Welch's interval."""
-    logs = [[log(value) for value in side] for side in (ours, theirs)]
-    one, other = map(mean, logs)
-    if min(map(len, logs)) < 2:
-        return exp(one - other), None
-    errors = [variance(side) / len(side) for side in logs]
-    freedom = sum(errors) ** 2 / sum(
-        e**2 / (len(side) - 1) for e, side in zip(errors, logs, strict=True)
-    )
-    half = t_quantile(0.975, freedom) * sqrt(sum(errors))
-    return exp(one - other), Interval(exp(one - other - half), exp(one - other + half))
-
-
 def compare(name: str, state: str, windows: Sequence[Window]) -> bool | None:
     """Report one object in one state: whether it is within; None: too few windows."""
     sides = {side: [w for w in windows if w.side == side] for side in SIDES}
     whole = {side: price(own, LEAST) for side, own in sides.items()}
-    turns = {
-        side: [
-            made
-            for turn in {w.turn for w in own}
-            if (made := price([w for w in own if w.turn == turn], LEAST_OF_TURN))
-        ]
-        for side, own in sides.items()
-    }
-    if not all(whole.values()) or not all(turns.values()):
+    pairs = [
+        pair
+        for turn in {w.turn for w in windows}
+        if all(
+            pair := [
+                price([w for w in own if w.turn == turn], LEAST_OF_TURN) for own in sides.values()
+            ]
+        )
+    ]
+    if not all(whole.values()) or not pairs:
         return None
-    figures = {
-        figure: over(*([getattr(each, figure) for each in turns[side]] for side in SIDES))
+    found = {
+        figure: [[getattr(each, figure) for each in side] for side in zip(*pairs, strict=True)]
         for figure in ("shared", "ratio", "alone")
     }
-    (shared, interval), (ratio, ratio_interval), (alone, _) = figures.values()
-    within = all(abs(log(value)) <= log(1 + WITHIN) for value in (shared, ratio))
+    over = {figure: _over(*values) for figure, values in found.items()}
+    within = all(abs(log(over[each])) <= log(1 + WITHIN) for each in ("shared", "ratio"))
     more = {
         side: {
-            "alone_ns": round(found.alone, 2),
-            "shared_ns": round(found.shared, 2),
-            "ratio": round(found.ratio, 2),
-            "windows": found.windows,
-            "turns": len(turns[side]),
+            "alone_ns": round(all_of.alone, 2),
+            "shared_ns": round(all_of.shared, 2),
+            "ratio": round(all_of.ratio, 2),
+            "windows": all_of.windows,
         }
-        for side, found in whole.items()
-        if found
+        for side, all_of in whole.items()
+        if all_of
     }
     report(
         f"price of {name}, {state}: ns shared, deadbeat's over the outside program's",
         "0.87 to 1.15",
-        round(shared, 3),
+        round(over["shared"], 3),
         "ratio",
         {
-            "interval": _rounded(interval),
-            "of_ratios": round(ratio, 3),
-            "of_ratios_interval": _rounded(ratio_interval),
-            "of_alone": round(alone, 3),
+            "interval": _rounded(ratio_interval(*found["shared"])),
+            "of_ratios": round(over["ratio"], 3),
+            "of_ratios_interval": _rounded(ratio_interval(*found["ratio"])),
+            "of_alone": round(over["alone"], 3),
             "within": within,
+            "turns": len(pairs),
             **more,
         },
     )
     return within
+
+
+def _over(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Geometric mean over turns."""
+    return exp(mean(log(one / other) for one, other in zip(ours, theirs, strict=True)))
 
 
 def _rounded(interval: Interval | None) -> list[float] | None:
@@ -267,7 +259,7 @@ def judge(windows: Sequence[Window]) -> None:
             "round_trips_ns": trips,
             "windows": {state: len(own) for state, own in parts.items()},
             "changed": len(parts.get(CHANGED, [])) / len(windows),
-            "options": OPTIONS,
+            "options": [*CFLAGS, *OPTIONS],
             "turns": TURNS,
         },
     )

@@ -13,9 +13,9 @@
  *     -m BYTES     of a message (64)
  *     -p           mutexes and semaphores of one process, not shared between processes
  *
- * A line a window: ROUND OBJECT:OPERATIONS WHO NS COUNT BEFORE AFTER. WHO is 0 or 1 alone, or -1: both, the sums
- * of the two. BEFORE and AFTER: round trip of a word, ps. A round has new objects and new workers; what both
- * write, and each count and flag, lies 128 bytes from everything else.
+ * A line a window: ROUND OBJECT:OPERATIONS WHO NS COUNT BEFORE AFTER. WHO is 0 or 1 alone, or -1: both, the
+ * sums of the two. BEFORE and AFTER: round trip of a word, ps. A round has new objects and new workers; what
+ * both write, and each count and flag, lies 128 bytes from everything else.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -345,7 +345,8 @@ static void do_step(int me, int s, struct count *c)
     meet(me);
     int64_t after = round_trip(me);
     if (me == 0) {
-        int64_t row[4] = {mine->ns + other->ns, (int64_t)(mine->operations + other->operations), before, after};
+        int64_t row[4] = {mine->ns + other->ns, (int64_t)(mine->operations + other->operations), before,
+                          after};
         memcpy(all->rows[s], row, sizeof row);
     }
     sleep_until(now_ns() + REST_NS);
@@ -472,16 +473,35 @@ int main(int argc, char **argv)
     all = map(sizeof *all);
     while ((option = getopt(argc, argv, "c:s:r:w:l:k:g:m:p")) != -1)
         switch (option) {
-        case 'c': fine &= sscanf(optarg, "%d,%d", &cpus[0], &cpus[1]) == 2; break;
-        case 's': seconds = atof(optarg); break;
-        case 'r': srand48(atol(optarg)); break;
-        case 'w': workers_are = *optarg; break;
-        case 'l': look_ns = atol(optarg); break;
-        case 'p': private = 1; break;
-        case 'k': counts = *optarg; break;
-        case 'g': fine &= (guarded_words = atoi(optarg)) <= 8; break;
-        case 'm': fine &= (message_bytes = (size_t)atol(optarg)) <= MESSAGE_MAX; break;
-        default: fine = 0;
+        case 'c':
+            fine &= sscanf(optarg, "%d,%d", &cpus[0], &cpus[1]) == 2;
+            break;
+        case 's':
+            seconds = atof(optarg);
+            break;
+        case 'r':
+            srand48(atol(optarg));
+            break;
+        case 'w':
+            workers_are = *optarg;
+            break;
+        case 'l':
+            look_ns = atol(optarg);
+            break;
+        case 'p':
+            private = 1;
+            break;
+        case 'k':
+            counts = *optarg;
+            break;
+        case 'g':
+            fine &= (guarded_words = atoi(optarg)) <= 8;
+            break;
+        case 'm':
+            fine &= (message_bytes = (size_t)atol(optarg)) <= MESSAGE_MAX;
+            break;
+        default:
+            fine = 0;
         }
     for (; optind < argc; optind++)
         fine &= read_entry(argv[optind]);

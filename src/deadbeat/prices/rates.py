@@ -66,6 +66,8 @@ class PairMatrix:
     Attributes:
         computes: Whether each work is computation; ``memory``: whether it is of that class.
         rivals: How many aggressors there were.
+        same: For each work the first one that is slowed alike, itself where there is none; empty:
+            all differ.
     """
 
     works: tuple[SizedWork, ...]
@@ -73,6 +75,7 @@ class PairMatrix:
     memory: tuple[bool, ...]
     pairs: Mapping[tuple[int, int], PairSlowdown] = field(repr=False)
     rivals: int = 1
+    same: tuple[int, ...] = ()
 
     @cached_property
     def places(self) -> dict[SizedWork, int]:
@@ -103,21 +106,44 @@ def priced_matrices(prices: Iterable[Price]) -> tuple[PairMatrix, ...]:
     return tuple(_priced(by_rivals[rivals], rivals) for rivals in sorted(by_rivals))
 
 
+#: Sizes of an object whose slowdowns differ by less are one work: a replay has fewer changes.
+_ALIKE = 0.15
+
+
 def _priced(prices: Sequence[Price], rivals: int) -> PairMatrix:
-    pairs = {}
-    for at, price in enumerate(prices):
-        low, high, ratio = price.ratio_low, price.ratio_high, price.ratio
-        ends = None if low is None or high is None else Interval(low, high)
-        for other, beside in enumerate(prices):
-            if beside.object == price.object and ratio is not None:
-                pairs[at, other] = PairSlowdown(value=ratio, interval=ends)
+    """By what the cores' own operations take on average: a job has the luck of its core."""
+    values = [price.core_ratio or 1.0 for price in prices]
+    same = [
+        next(
+            other
+            for other, first in enumerate(prices)
+            if first.object == price.object and abs(math.log(values[at] / values[other])) < _ALIKE
+        )
+        for at, price in enumerate(prices)
+    ]
+    means = [
+        float(np.mean([value for value, its in zip(values, same, strict=True) if its == at]))
+        for at in same
+    ]
     return PairMatrix(
         works=tuple(SizedWork(p.object, p.size, shared=not p.memory) for p in prices),
         computes=tuple(p.memory for p in prices),
         memory=tuple(p.memory for p in prices),
-        pairs=pairs,
+        pairs={
+            (at, other): PairSlowdown(value=means[at], interval=_around(price, means[at]))
+            for at, price in enumerate(prices)
+            for other, beside in enumerate(prices)
+            if beside.object == price.object
+        },
         rivals=rivals,
+        same=tuple(same),
     )
+
+
+def _around(price: Price, value: float) -> Interval | None:
+    if price.half_width is None:
+        return None
+    return Interval(value * (1 - price.half_width), value * (1 + price.half_width))
 
 
 @frozen(eq=False)

@@ -114,25 +114,27 @@ class _Replay:
         self.jobs: list[ReplayedJob] = []
         self._tasks = tasks
         self._slowdowns = slowdowns
-        self._known: dict[tuple[tuple[int, int], ...], Mapping[int, float]] = {}
+        self._known: dict[tuple[int, ...], Sequence[float]] = {}
         cores = 1 + max(task.core for task in tasks)
         self._ready: list[list[tuple[int, int, _Job]]] = [[] for _ in range(cores)]
         self._running: list[_Job | None] = [None] * cores
         self._work = [UNKNOWN] * cores
-        self._active: Counter[int] = Counter()
         self._busy: list[_Job | None] = [None] * len(tasks)
         self._found = [Replayed() for _ in tasks]
         self._changed: set[int] = set()
         self._order = 0
 
     def run(self, horizon_ns: float, events: int) -> tuple[Replayed, ...]:
-        due = self._due
+        due, running = self._due, self._running
         heapq.heapify(due)
         now = 0.0
         for _ in range(events):
             rates = self._rates()
-            ends, release = now + self._first(rates), due[0][0] if due else math.inf
-            then = min(ends, float(release))
+            first = min(
+                (job.left_ns * rate for job, rate in zip(running, rates, strict=True) if job),
+                default=math.inf,
+            )
+            then = min(now + first, float(due[0][0]) if due else math.inf)
             if then >= horizon_ns or then == math.inf:
                 break
             # what ends at the instant of a release is over before it
@@ -144,28 +146,27 @@ class _Replay:
                 if self._periodic:
                     heapq.heappush(due, (at + self._tasks[index].period_ns, index))
                 self._release(index, float(at))
-            self._dispatch(now)
+            if self._changed:
+                self._dispatch(now)
         self._close(now)
         return tuple(self._found)
 
-    def _rates(self) -> Mapping[int, float]:
-        key = tuple(sorted(self._active.items()))
+    def _rates(self) -> Sequence[float]:
+        """Slowdown of each core by what all of them work at."""
+        key = tuple(self._work)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = {UNKNOWN: 1.0, **self._slowdowns(dict(key))}
+            active = Counter(work for work in key if work != UNKNOWN)
+            each = self._slowdowns(active)
+            known = self._known[key] = [each.get(work, 1.0) for work in key]
         return known
 
-    def _first(self, rates: Mapping[int, float]) -> float:
-        """After how long the first of the uses that run ends."""
-        running = zip(self._running, self._work, strict=True)
-        return min((job.left_ns * rates[work] for job, work in running if job), default=math.inf)
-
-    def _pass(self, time_ns: float, rates: Mapping[int, float]) -> list[int]:
+    def _pass(self, time_ns: float, rates: Sequence[float]) -> list[int]:
         """Lets time go by; the cores whose uses are over then."""
         over = []
         for core, job in enumerate(self._running):
             if job is not None:
-                job.left_ns -= time_ns / rates[self._work[core]]
+                job.left_ns -= time_ns / rates[core]
                 job.own_ns += time_ns
                 if job.left_ns <= _ROUNDING_NS:
                     over.append(core)
@@ -198,17 +199,7 @@ class _Replay:
     def _enter(self, core: int) -> None:
         """Notes what the core works at now."""
         job = self._running[core]
-        work = UNKNOWN if job is None else self._tasks[job.task].uses[job.at][0]
-        before = self._work[core]
-        if work == before:
-            return
-        if before != UNKNOWN:
-            self._active[before] -= 1
-            if not self._active[before]:
-                del self._active[before]
-        if work != UNKNOWN:
-            self._active[work] += 1
-        self._work[core] = work
+        self._work[core] = UNKNOWN if job is None else self._tasks[job.task].uses[job.at][0]
 
     def _advance(self, core: int, now: float) -> None:
         """The use that runs on ``core`` is over; of its job, where that was the last, too."""

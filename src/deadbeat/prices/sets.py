@@ -57,6 +57,7 @@ def prepared(
         for work, ns in works:
             place, exact = matrix.place(work)
             weights[None if place == UNKNOWN else exact] += ns / task.period_ns
+            place = matrix.same[place] if matrix.same and place != UNKNOWN else place
             before = uses.pop()[1] if uses and uses[-1][0] == place else 0.0
             uses.append((place, before + ns))
         tasks.append(
@@ -72,6 +73,13 @@ def prepared(
         )
     whole = sum(weights.values())
     return tuple(tasks), Covered(exact=weights[True] / whole, alike=weights[False] / whole)
+
+
+def paced(tasks: Sequence[ReplayTask], factor: float) -> tuple[ReplayTask, ...]:
+    """With all uses ``factor`` times as long: on a host that is slower."""
+    return tuple(
+        evolve(task, uses=tuple((work, ns * factor) for work, ns in task.uses)) for task in tasks
+    )
 
 
 def copied(tasks: Sequence[ReplayTask], cores: int, seed: int) -> tuple[ReplayTask, ...]:

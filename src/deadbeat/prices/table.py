@@ -1,9 +1,10 @@
 """From slots to prices: what an operation costs alone and shared, by pair of CPUs and by state.
 
 A slot counts the calls of all cores over one window. What an operation takes is cores x window over
-the operations of all of them, summed over all slots of a state; alone it is the mean of the same
-cores, each alone in the same round. Nothing is left out for being slow. The unit of an interval is
-the slot, one a round, whose processes and objects are new.
+the operations of all of them, on average over the slots of a state: what it takes at some time, not
+weighted by how much is done then. Alone it is the mean of the same cores, each alone in the same
+round. Nothing is left out for being slow. The unit of an interval is the slot, one a round, whose
+processes and objects are new.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ class Price:
         shared_ns: Of one core's own operation while all are at it; None: not measured.
         low_ns, high_ns: 95 %; None: seen less than `LEAST_SLOTS` times.
         ratio, ratio_low, ratio_high: ``shared_ns`` over ``alone_ns``.
+        core_ratio: Mean over slots and cores of what a core's own operation takes, over alone:
+            above ``ratio`` where the cores do not get the same. What a job of one core meets.
         victim_ns, aggressor_ns: Of the first core, and of the others.
         visited_extra_ns: What one operation costs above the same code alone where every core does
             0.5 us of its own work after it; ``visited_low_ns``, ``visited_high_ns``: 95 %.
@@ -95,6 +98,7 @@ class Price:
     ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
+    core_ratio: float | None = None
     victim_ns: float | None = None
     aggressor_ns: float | None = None
     visited_extra_ns: float | None = None
@@ -288,8 +292,8 @@ def _states(rows: Rows, states: PairStates) -> NDArray[np.str_]:
 def _alone_ns(rows: Rows) -> float:
     """Of a call: the mean of the cores, each alone."""
     alone = rows[rows[:, WHO] >= 0]
-    each = [alone[alone[:, WHO] == who] for who in np.unique(alone[:, WHO])]
-    return float(np.mean([own[:, FIRST_NS].sum() / own[:, FIRST].sum() for own in each]))
+    each = alone[:, FIRST_NS] / alone[:, FIRST]
+    return float(np.mean([each[alone[:, WHO] == who].mean() for who in np.unique(alone[:, WHO])]))
 
 
 @frozen(eq=False)
@@ -311,32 +315,31 @@ class _Blocks:
         own = rows[(rows[:, WHO] >= 0) & np.isin(rows[:, ROUND], together[:, ROUND])]
         alone = []
         for who in np.unique(own[:, WHO]):
-            sums, mine = np.zeros((len(together), 2)), own[own[:, WHO] == who]
+            sums, mine = np.full((len(together), 2), np.nan), own[own[:, WHO] == who]
             place = np.searchsorted(together[:, ROUND], mine[:, ROUND])
             sums[place] = mine[:, [FIRST_NS, FIRST]]
             alone.append(sums)
         return cls(together, alone)
 
-    def _means(self) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
+    def _means(self) -> tuple[float, float, Rows, Rows]:
         """A call together and alone, ns, and what each block adds to their relative errors."""
         ns = self.together[:, FIRST_NS] + self.together[:, OTHERS_NS]
-        calls = self.together[:, FIRST] + self.together[:, OTHERS]
-        alone = [_off(sums[:, 0], sums[:, 1]) for sums in self.alone]
-        usual = float(np.mean([mean for mean, _ in alone]))
-        off = np.sum([mean * off for mean, off in alone], axis=0) / (usual * len(alone))
-        together, own = _off(ns, calls)
-        return together, usual, own, off
+        each = ns / (self.together[:, FIRST] + self.together[:, OTHERS])
+        alone = np.mean([own[:, 0] / own[:, 1] for own in self.alone], axis=0)
+        shared, usual = float(each.mean()), float(np.nanmean(alone))
+        return shared, usual, each / shared - 1, np.nan_to_num(alone / usual - 1)
 
     def price(self, base: Price, operations: int) -> Price:
         shared, alone, off, alone_off = self._means()
         count = len(self.together)
-        victim = self.together[:, FIRST_NS].sum() / self.together[:, FIRST].sum()
-        others = self.together[:, OTHERS_NS].sum() / self.together[:, OTHERS].sum()
+        victim = (self.together[:, FIRST_NS] / self.together[:, FIRST]).mean()
+        others = (self.together[:, OTHERS_NS] / self.together[:, OTHERS]).mean()
         made = evolve(
             base,
             alone_ns=alone / operations,
             shared_ns=shared / operations,
             ratio=shared / alone,
+            core_ratio=float(victim + base.others * others) / (base.others + 1) / alone,
             victim_ns=float(victim) / operations,
             aggressor_ns=float(others) / operations,
             slots=count,
@@ -362,11 +365,6 @@ class _Blocks:
         half = _half_width(shared * off - alone * alone_off)
         ends = Interval.around(shared - alone, half)
         return evolve(made, visited_low_ns=ends.low, visited_high_ns=ends.high)
-
-
-def _off(ns: Rows, calls: Rows) -> tuple[float, Rows]:
-    """Sum over sum, and what each adds to its relative error (linearised)."""
-    return float(ns.sum() / calls.sum()), ns / ns.mean() - calls / calls.mean()
 
 
 def _half_width(off: Rows) -> float:

@@ -1,8 +1,10 @@
 """Predicted beside measured: every together slot of a run replayed with the prices of its state.
 
 The releases are those of the slot's timetable, costs are calibrated, prices those of the price
-stage: nothing comes from the jobs of the set. What the replay leaves out is what is found:
-wake-ups, the kernel, caches that preemption empties, more than two cores at one object.
+stage: nothing comes from the jobs of the set. A host that is slower than when it was calibrated
+makes all jobs longer, so that they meet more often: the witness of the run, pure computation
+beside its jobs, says by how much. What the replay leaves out is what is found: wake-ups, the
+kernel, caches that preemption empties, more than two cores at one object.
 """
 
 from __future__ import annotations
@@ -15,17 +17,20 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import JobColumns, quantiles
+from deadbeat.kinds.contention.rounds_kept import Witness
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import TaskSet
 from deadbeat.prices.rates import PairMatrix, RatesByRivals, priced_matrices
 from deadbeat.prices.replay import ReplayTask, replay_releases
-from deadbeat.prices.sets import prepared
+from deadbeat.prices.sets import paced, prepared
 from deadbeat.prices.states import CHANGED, PairStates
 from deadbeat.prices.table import PriceTable
 
 Floats = NDArray[np.float64]
+#: A yardstick of a calibration is so many witnesses (runtime/src/core/probe.c).
+_WITNESSES = 8
 #: Nobody slows anybody.
 _NOTHING = PairMatrix(works=(), computes=(), memory=(), pairs={})
 
@@ -106,6 +111,14 @@ def slot_states(table: JobTable, states: PairStates | None) -> NDArray[np.str_]:
     return states.between(trips[:-1], trips[1:])
 
 
+def pace_of(table: JobTable, calibration: Calibration) -> float:
+    """By how much computation beside the jobs alone was slower than the calm machine, 1 or more."""
+    witness, calm = Witness.of(table).alone_ps, calibration.yardstick_ps
+    if witness is None or not calm:
+        return 1.0
+    return max(1.0, witness * _WITNESSES / float(np.mean(calm)))
+
+
 def why_not(table: JobTable) -> str:
     """Why a run cannot be predicted, or ``""``."""
     flags = int(table.header["flags"])
@@ -120,7 +133,7 @@ def predicted_jobs(
     """Start and finish of every job of a together slot by the replay, in the order of ``columns``;
     infinite for those that do not finish in it, NaN for what was not replayed."""
     start, finish = np.full((2, len(columns.task)), np.nan)
-    states = priced.slot_states(table)
+    states, pace = priced.slot_states(table), pace_of(table, priced.calibration)
     shares = {name: float((states == name).mean()) for name in priced.rates}
     usual, known = priced.usual(shares), dict[str, tuple[tuple[ReplayTask, ...], Any]]()
     for where, slot in _slots(columns):
@@ -128,7 +141,7 @@ def predicted_jobs(
         if state not in known:
             rates = priced.rates.get(state) or RatesByRivals((_NOTHING,))
             tasks, _ = prepared(task_set, priced.calibration, rates.matrices[0])
-            known[state] = tasks, rates
+            known[state] = paced(tasks, pace), rates
         tasks, rates = known[state]
         begin = int(columns.release_ns[where].min())
         releases = (columns.release_ns[where] - begin).tolist()
@@ -207,7 +220,8 @@ def prediction_figures(
         together &= chosen[columns.task]
     if not together.any():
         return {}
-    cost = np.array([task.cost_ps / 1000 for task in task_set.tasks])
+    pace = pace_of(table, priced.calibration)
+    cost = np.array([pace * task.cost_ps / 1000 for task in task_set.tasks])
     response = finish - columns.release_ns
     span = np.where(np.isfinite(finish), finish, np.nan) - start
     done = together & np.isfinite(finish)
@@ -221,7 +235,7 @@ def prediction_figures(
     return {
         "slowdown_predicted": float(np.mean(ratios)) if ratios else None,
         "unfinished_predicted": float((~(response <= period))[together].mean()),
-        "response_ratio_predicted": float((response[both] / cost[columns.task[both]]).mean())
+        "response_ratio_predicted": float((response[both] / cost[columns.task[both]]).mean() * pace)
         if both.any()
         else None,
         "deadline_misses_predicted": int((response > deadline)[together].sum()),
