@@ -360,12 +360,13 @@ add(
     "Predict slowdown and breakdown of task sets.",
     """Predict the task sets of RESULT from MATRIX: who slows whom, pair by pair.
 
-    MATRIX is a result of deadbeat interfere; RESULT one of deadbeat stress or profile (slowdowns
-    are predicted) or of deadbeat breakdown (breakdown utilisations). Each set is replayed with its
+    MATRIX is a result of deadbeat interfere, or any that has prices of sharing: without RESULT its
+    own task sets are predicted. RESULT is of deadbeat stress or profile (slowdowns are predicted)
+    or of deadbeat breakdown (breakdown utilisations). Each set is replayed with its
     periods, offsets and uses; half of the measured sets say how far predictions are off, the other
     half how far that is true. On more cores than MATRIX had, predictions are extrapolated.""",
     arg("matrix", "MATRIX", shell_complete=run_names),
-    arg("result", "RESULT", shell_complete=run_names),
+    arg("result", "[RESULT]", required=False, shell_complete=run_names),
     opt(
         "--cores LIST",
         "Predict some sets on other numbers of cores, too: 4,16,64.  [their own alone]",

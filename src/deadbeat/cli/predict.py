@@ -23,13 +23,13 @@ PAGE, TABLE, ANSWER = "predict.html", "predictions.csv", "predictions.json"
 def predict(
     *,
     matrix: str,
-    result: str,
+    result: str | None,
     cores: tuple[int, ...] | None,
     out: Path | None,
     figures: bool | None,
     runs: Path,
 ) -> Shown:
-    stored, cases = read_matrix(runs, matrix), read_cases(runs, result)
+    stored, cases = read_matrix(runs, matrix), read_cases(runs, result or matrix)
     folder = new_folder(out, runs, [cases.name, "from", stored.name], verb="predict")
     say(f"replaying {len(cases.cases)} task sets")
     found = predicted(stored, cases, cores or ())

@@ -46,14 +46,22 @@ from deadbeat.executors.tables import (
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration, Cost
 from deadbeat.model.errors import RunError, TargetError, UsageError
-from deadbeat.model.examples import example_calibration, example_entries, example_platform
+from deadbeat.model.examples import (
+    example_calibration,
+    example_entries,
+    example_fragments,
+    example_platform,
+)
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.systems import TimedTask
 from deadbeat.model.tasks import Entry, Kind, TaskSet
 from deadbeat.model.traces import RunTrace
-from deadbeat.prices.table import PriceBatch, Slot
+from deadbeat.prices.rates import NOTHING, RatesByRivals, priced_matrices
+from deadbeat.prices.replay import replay_releases
+from deadbeat.prices.sets import prepared
+from deadbeat.prices.table import PriceBatch, Slot, StoredPrices, price_table
 from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.sched.simulator import policies, simulate_jobs
 from deadbeat.store.jobfile import new_header, write_job_table
@@ -93,6 +101,7 @@ class FakeExecutor:
         name: Its name; the fingerprint derives from it, so that another name is a foreign machine.
         contention: Slowdown that full contention adds per further core; 0: none at all.
         salt: Another one jitters otherwise, as another run of the same programs does.
+        noise: Relative standard deviation of a price from slot to slot.
         faults: What goes wrong.
         files: Folder into which runs are written as job files; None: outcomes carry the table.
     """
@@ -104,6 +113,7 @@ class FakeExecutor:
     name: str = "simulated"
     contention: float = 0.6
     salt: int = 0
+    noise: float = 0.02
     faults: Faults = field(factory=Faults)
     files: Path | None = None
     _attempts: dict[str, int] = field(factory=dict, init=False, eq=False, repr=False)
@@ -173,7 +183,7 @@ class FakeExecutor:
                 members = len(work.cores)
                 for who in (*range(members), *([-1] if members > 1 else [])):
                     beside = members - 1 if who < 0 else 0
-                    call_ns = self.true_price_ns(work, beside) * (1 + 0.02 * noise.normal())
+                    call_ns = self.true_price_ns(work, beside) * (1 + self.noise * noise.normal())
                     calls = max(1, round(_WINDOW_NS / call_ns))
                     took_ns, trip_ps = round(calls * call_ns), round(60e3 + 900 * noise.normal())
                     trips = (trip_ps, trip_ps + 100) if members > 1 else (0, 0)
@@ -186,9 +196,8 @@ class FakeExecutor:
     def true_price_ns(self, work: PriceWork, beside: int) -> float:
         """Of a call beside so many other cores: an operation on a shared object is ``contention``
         times its own time longer for each; of a visit, a tenth of that."""
-        (cost,) = example_calibration({Entry(work.object, work.size): Kind.SY}, cores=1).costs[
-            f"{work.object}/{work.size}"
-        ]
+        entries = example_entries(example_fragments()) | {Entry(work.object, work.size): Kind.SY}
+        (cost,) = example_calibration(entries, cores=1).costs[f"{work.object}/{work.size}"]
         own = cost.repeat_ps / 1000
         more = own * self.contention * beside * work.shared
         return own + 500 + more / 10 if work.visit else own + more
@@ -426,12 +435,38 @@ class SimExecutor(FakeExecutor):
 
     policy: str = "p-fifo"
     contention: float = 0.0
+    noise: float = 0.0
 
     def __attrs_post_init__(self) -> None:
         if self.policy not in policies():
             raise UsageError(
                 f'--executor: there is no policy "{self.policy}"', "one of " + ", ".join(policies())
             )
+        if self.contention and self.policy != "p-fifo":
+            raise UsageError(
+                "--executor: contention is simulated under p-fifo alone", "drop one of the two"
+            )
+
+    def rates(self, task_set: TaskSet) -> RatesByRivals:
+        """How its cores slow one another, from its own prices: what `predict` replays a set with."""
+        pairs = [(0, other) for other in (1,) if task_set.cores > 1]
+        groups = [*pairs, tuple(range(task_set.cores))][: max(1, task_set.cores - 1)]
+        used = {
+            use.entry
+            for task in task_set.tasks
+            for segment in task.segments
+            for use in segment.uses
+            if segment.kind is Kind.SY
+        }
+        works = tuple(
+            PriceWork(object=entry.fragment, size=entry.size, cores=cores)
+            for entry in sorted(used)
+            for cores in groups
+        )
+        batch = self.price(Pricing(works=works, seconds=4.0))
+        stored = StoredPrices(platform=self.describe(), policy="fifo", batches=(batch,))
+        table = price_table(stored)
+        return RatesByRivals(priced_matrices(table.of(state=table.usual())) or (NOTHING,))
 
     def describe(self) -> Platform:
         return attrs.evolve(
@@ -447,16 +482,55 @@ class SimExecutor(FakeExecutor):
     def simulated(
         self, task_set: TaskSet, settings: RunSettings, slots: Rows, timings: Timings
     ) -> Rows:
-        """The jobs of one run, each slot simulated by itself."""
+        """The jobs of one run, each slot simulated by itself; with contention each is replayed with
+        the prices, as predictions are."""
         parts = []
+        rates = self.rates(task_set) if self.contention else None
         for slot in slots:
-            part = _slot_jobs(task_set, timings, slot, settings, self.policy)
+            if rates is not None and int(slot["kind"]) == j.SLOT_TOGETHER:
+                part = _replayed_jobs(task_set, timings, slot, rates)
+            else:
+                part = _slot_jobs(task_set, timings, slot, settings, self.policy)
             due_ns = part["release_ns"] + [timings[task].deadline_ns for task in part["task"]]
             counted = part["release_ns"] >= slot["start_ns"]
             counted &= due_ns <= counted_until_ns(slots, slot, settings)
             part["flags"][counted] |= np.uint32(j.JOB_COUNTED)
             parts.append(part)
         return np.concatenate(parts)
+
+
+def _replayed_jobs(
+    task_set: TaskSet, timings: Sequence[RunTiming], slot: Any, rates: RatesByRivals
+) -> NDArray[Any]:
+    """Jobs released in one slot, in no order; a release that finds its predecessor unfinished is
+    skipped."""
+    entries = example_entries(example_fragments())
+    calibration = example_calibration(entries, cores=task_set.cores)
+    tasks, _ = prepared(task_set, calibration, rates.matrices[0])
+    begin_ns = int(slot["begin_ns"])
+    releases = [
+        (release - begin_ns, index)
+        for index, timing in enumerate(timings)
+        for release in releases_in(timing, slot)
+    ]
+    longest = max(timing.period_ns for timing in timings)
+    horizon = int(slot["end_ns"]) - begin_ns + 100 * longest
+    done = {
+        (task, release): (start, finish)
+        for task, release, start, finish in replay_releases(
+            tasks, rates, releases, horizon_ns=horizon
+        )
+    }
+    rows = np.zeros(len(releases), dtype=j.JOB_DTYPE)
+    for row, (release, index) in zip(rows, releases, strict=True):
+        row["task"], row["slot"], row["release_ns"] = index, slot["slot"], release + begin_ns
+        row["start_ns"] = row["finish_ns"] = j.NEVER
+        row["flags"] = j.JOB_SKIPPED
+        if (index, release) in done:
+            start, finish = done[index, release]
+            row["start_ns"], row["finish_ns"] = round(start) + begin_ns, round(finish) + begin_ns
+            row["flags"] = j.JOB_STARTED | j.JOB_FINISHED
+    return rows
 
 
 def _slot_jobs(
@@ -539,7 +613,7 @@ def parse_simulated(text: str) -> FakeExecutor:
             faults[key.replace("-", "_")] = int(value)
         elif fake and key == "salt" and value.isdecimal():
             values["salt"] = int(value)
-        elif fake and key == "contention" and value.replace(".", "", 1).isdecimal():
+        elif key == "contention" and value.replace(".", "", 1).isdecimal():
             values["contention"] = float(value)
         elif fake and key == "name" and value:
             values["name"] = value

@@ -89,11 +89,12 @@ def predict(
     """
     _require_alike(stored, cases)
     matrix, most = stored.matrices[0], stored.matrices[-1].rivals
-    rates = RatesByRivals(stored.matrices)
+    rates, own = RatesByRivals(stored.matrices), stored.name == cases.name
     seeds = {case.key: case.task_set.seed for case in cases.cases}
     calibrating = halves(seeds)
     found = [
-        _own(case, cases, matrix, rates, calibrates=case.key in calibrating) for case in cases.cases
+        _own(case, cases, matrix, rates, calibrates=case.key in calibrating, own=own)
+        for case in cases.cases
     ]
     sets, scale = with_intervals(found)
     by_key = {case.key: case for case in cases.cases}
@@ -104,7 +105,7 @@ def predict(
         if count != each.cores
     ]
     sets = (*sets, *beyond)
-    lacking = _lacking(cases, matrix)
+    lacking = {} if own else _lacking(cases, matrix)
     return Predictions(
         matrix=stored.name,
         result=cases.name,
@@ -146,14 +147,19 @@ def _own(
     rates: RatesByRivals,
     *,
     calibrates: bool,
+    own: bool,
 ) -> SetPrediction:
-    """A set on its own cores."""
+    """A set on its own cores; ``own``: by the prices of its result, which say what shares: the rest
+    slows nobody."""
     tasks, covered = prepared(case.task_set, cases.calibration, matrix)
+    predicted = case.replayed if own else None
+    if predicted is None and (own or covered.lacking <= LACKING_MOST):
+        predicted = _value(case, cases, tasks, rates)
     return SetPrediction(
         key=case.key,
         cores=case.task_set.cores,
         role="calibration" if calibrates else "held-out",
-        predicted=_value(case, cases, tasks, rates) if covered.lacking <= LACKING_MOST else None,
+        predicted=predicted,
         plain=_value(case, cases, tasks, alone) or math.nan,
         covered=covered,
         measured=case.measured,

@@ -22,20 +22,27 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import Kind, TaskSet
 from deadbeat.model.words import loud
-from deadbeat.prices.rates import PairMatrix, PairSlowdown, SizedWork
+from deadbeat.prices.rates import PairMatrix, PairSlowdown, SizedWork, priced_matrices
+from deadbeat.prices.stored import load_prices
+from deadbeat.prices.table import PriceTable, price_table
 
 Figure = Literal["slowdown", "breakdown"]
 
 
 @frozen(kw_only=True)
 class StoredSet:
-    """A task set with what was measured of it; ``error``: standard error, relative."""
+    """A task set with what was measured of it; ``error``: standard error, relative.
+
+    Attributes:
+        replayed: Its slowdown by the prices of its own result, in the states that it met.
+    """
 
     key: str
     task_set: TaskSet
     measured: float | None
     error: float | None
     unbounded: bool = False
+    replayed: float | None = None
 
 
 @frozen(kw_only=True)
@@ -68,13 +75,14 @@ class StoredMatrix:
 
 
 def read_matrix(runs: Path, text: str) -> StoredMatrix:
-    """Raises UsageError where ``text`` names no matrix, or an empty one."""
+    """Pairs of an interference matrix, or the prices of any result that has some.
+
+    Raises:
+        UsageError: ``text`` names neither, or an empty matrix.
+    """
     kind, path = find(runs, text)
     if kind.name != "interfere":
-        raise UsageError(
-            f"{path.name} is a {kind.folder.noun}, not an interference matrix",
-            "deadbeat predict MATRIX RESULT: deadbeat interfere measures a matrix",
-        )
+        return _of_prices(path, kind.folder.noun)
     stored = kind.open(path)
     found: InterfereSummary = stored.summary
     matrices = matrices_of(found)
@@ -88,6 +96,25 @@ def read_matrix(runs: Path, text: str) -> StoredMatrix:
         platform=stored.store.platform,
         policy=found.spec.policy,
         labels=found.labels,
+    )
+
+
+def _of_prices(path: Path, noun: str) -> StoredMatrix:
+    """Objects and memory alone, in the state that was seen most."""
+    prices = load_prices(path)
+    table = price_table(prices) if prices else PriceTable()
+    matrices = priced_matrices(table.of(state=table.usual()))
+    if prices is None or not matrices:
+        raise UsageError(
+            f"{path.name} is a {noun} without prices, and no interference matrix",
+            "deadbeat profile measures prices, deadbeat interfere a matrix",
+        )
+    return StoredMatrix(
+        name=path.name,
+        matrices=matrices,
+        platform=prices.platform,
+        policy=prices.policy,
+        labels=("SIMULATED",) if prices.platform.kind == "simulated" else (),
     )
 
 
@@ -173,6 +200,7 @@ def _measured(store: Any, summary: Any) -> tuple[StoredSet, ...]:
                 task_set=store.programs.task_set(RunKey.parse(row["key"])),
                 measured=value if known else None,
                 error=error / value if known and error is not None else None,
+                replayed=row.get("slowdown_predicted"),
             )
         )
     return tuple(found)

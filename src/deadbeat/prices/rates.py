@@ -96,6 +96,10 @@ class PairMatrix:
         return self.places[nearest], False
 
 
+#: Nobody slows anybody.
+NOTHING = PairMatrix(works=(), computes=(), memory=(), pairs={})
+
+
 def priced_matrices(prices: Iterable[Price]) -> tuple[PairMatrix, ...]:
     """Prices of one state as matrices, by the number of rivals: an object slows itself, at any of
     its sizes; what is not priced slows nobody."""

@@ -17,17 +17,27 @@ _HOW = (
 )
 
 
+def _unit(value: float) -> tuple[float, str]:
+    """Nanoseconds as long as they have five digits at most."""
+    return (1e6, "ms") if value >= 1e6 else (1e3, "µs") if value >= 1e4 else (1.0, "ns")
+
+
+def _digits(value: float) -> str:
+    """Three of them."""
+    return f"{float(f'{value:.3g}'):,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def ns_text(value: float) -> str:
-    """Three digits: ``9 ns``, ``41.2 ns``, ``4,510 ns``."""
-    if value >= 1000:
-        return f"{float(f'{value:.3g}'):,.0f} ns"
-    return f"{value:.0f} ns" if value >= 100 else f"{value:.3g} ns"
+    """``9 ns``, ``41.2 ns``, ``4,510 ns``, ``13.1 µs``."""
+    size, unit = _unit(value)
+    return f"{_digits(value / size)} {unit}"
 
 
 def _ends(low: float | None, high: float | None) -> str | None:
     if low is None or high is None:
         return None
-    return f"{ns_text(low).removesuffix(' ns')} to {ns_text(high).removesuffix(' ns')}"
+    size, unit = _unit(high)
+    return f"{_digits(low / size)} to {_digits(high / size)}" + f" {unit}" * (unit != "ns")
 
 
 def _extra(price: Price) -> str | None:

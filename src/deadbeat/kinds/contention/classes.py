@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from deadbeat.report.document import percent
 from deadbeat.stats.intervals import Floats, stratified_interval
 
 Row = dict[str, Any]
@@ -44,6 +45,18 @@ def _class(sets: Rows) -> Row:
         "high": math.exp(interval.high) if interval else None,
         "at_least": None,
     }
+
+
+def class_words(row: Mapping[str, Any]) -> str:
+    """``2.17 (1.90 to 2.48)``, ``saturated (84 % unfinished, at least 12 times)``."""
+    if row["saturated"]:
+        least = row["at_least"]
+        bound = "" if least is None else f", at least {least:.3g} times"
+        return f"saturated ({percent(row['unfinished_share'])} unfinished{bound})"
+    if row["slowdown"] is None:
+        return "undecided"
+    ends = "" if row["low"] is None else f" ({row['low']:.2f} to {row['high']:.2f})"
+    return f"{row['slowdown']:.2f}{ends}"
 
 
 def logs_of(sets: Iterable[Mapping[str, Any]]) -> Floats:

@@ -185,18 +185,21 @@ def grid(
             note = "\n".join(filter(None, (_ends(row, metric, scale), f"n = {row['task_sets']}")))
         where = point_words(place, several=several)
         value = None if row is None else _value(row, metric)
+        if value and metric.of_noise:
+            value = math.log2(value)
         return HeatCell(value, state, text, f"{where}\n{hover}", point_key(place), note)
 
+    coloured = math.log2 if metric.of_noise else float
     return Heat(
         cells=[[cell(rho, alpha) for alpha in ratios] for rho in shares],
         x=[f"{alpha:g}" for alpha in ratios],
         y=[f"{rho:g}" for rho in shares],
         x_at=ratios,
         y_at=shares,
-        low=scale.low,
-        high=scale.high,
-        levels=scale.levels,
-        unit=metric.axis,
+        low=coloured(scale.low),
+        high=coloured(scale.high),
+        levels=tuple(map(coloured, scale.levels)),
+        unit=metric.axis + ", as a power of 2" * metric.of_noise,
     )
 
 

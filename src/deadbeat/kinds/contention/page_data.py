@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from deadbeat.kinds.contention import facts, grids
+from deadbeat.kinds.contention.classes import class_words
 from deadbeat.model.results import SUMMARY_COLUMNS, JobHistogram, Summary
 from deadbeat.report.charts import MEASURED
 from deadbeat.report.html import plain
@@ -16,6 +17,7 @@ FORMAT = 1
 #: Heading, keys a set may name the quantity by (first one that occurs), kind of formatting.
 _SET_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("replica", ("replica",), "integer"),
+    ("object", ("class",), "text"),
     ("seed", ("seed",), "identifier"),
     ("tasks N", ("tasks",), "integer"),
     ("jobs", ("jobs",), "integer"),
@@ -37,6 +39,7 @@ def page_data(summary: Summary) -> dict[str, object]:
     loaded = facts.loaded_rows(summary)
     summary = facts.grid_of(summary)
     floor = facts.noise_floor(summary)
+    classes = {grids.point_key(point): point["by_class"] for point in summary.points}
     cores = grids.cores_of(summary)
     shares = grids.axis_of(summary, "sync_share")
     ratios = grids.axis_of(summary, "contended_ratio")
@@ -49,7 +52,7 @@ def page_data(summary: Summary) -> dict[str, object]:
         "sync_shares": list(shares),
         "contended_ratios": list(ratios),
         "factors": list(facts.factors(summary.rows)),
-        "points": {grids.point_key(row): _said(row) for row in summary.rows},
+        "points": {grids.point_key(row): _said(row, classes) for row in summary.rows},
         "row_columns": list(SUMMARY_COLUMNS),
         "rows": _rows(summary.rows),
         "loaded_rows": _rows(loaded),
@@ -62,12 +65,15 @@ def _rows(rows: Iterable[Mapping[str, object]]) -> list[list[Any]]:
     return [[plain(row.get(column)) for column in SUMMARY_COLUMNS] for row in rows]
 
 
-def _said(row: Mapping[str, object]) -> str:
-    """Every metric of a point in words."""
+def _said(row: Mapping[str, object], classes: Mapping[str, Mapping[str, Any]]) -> str:
+    """Every metric of a point in words, and the slowdown of each object."""
     if grids.state_of(row, grids.METRICS[0]) not in MEASURED:
         return "undecided, no run"
     known = ((metric.name.lower(), grids.metric_words(row, metric)) for metric in grids.METRICS)
-    return "; ".join(f"{name} {words}" for name, words in known)
+    own = classes.get(grids.point_key(row), {})
+    objects = [f"{name} {class_words(each)}" for name, each in own.items()]
+    told = [f"{name} {words}" for name, words in known]
+    return "; ".join([*told, *(["by object: " + ", ".join(objects)] if objects else [])])
 
 
 def _sets(sets: Sequence[Mapping[str, object]]) -> dict[str, object]:

@@ -22,7 +22,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import TaskSet
-from deadbeat.prices.rates import PairMatrix, RatesByRivals, priced_matrices
+from deadbeat.prices.rates import NOTHING, RatesByRivals, priced_matrices
 from deadbeat.prices.replay import ReplayTask, replay_releases
 from deadbeat.prices.sets import paced, prepared
 from deadbeat.prices.states import CHANGED, PairStates
@@ -31,8 +31,6 @@ from deadbeat.prices.table import PriceTable
 Floats = NDArray[np.float64]
 #: A yardstick of a calibration is so many witnesses (runtime/src/core/probe.c).
 _WITNESSES = 8
-#: Nobody slows anybody.
-_NOTHING = PairMatrix(works=(), computes=(), memory=(), pairs={})
 
 
 @frozen(kw_only=True)
@@ -139,7 +137,7 @@ def predicted_jobs(
     for where, slot in _slots(columns):
         state = str(states[slot]) if str(states[slot]) in priced.rates else usual
         if state not in known:
-            rates = priced.rates.get(state) or RatesByRivals((_NOTHING,))
+            rates = priced.rates.get(state) or RatesByRivals((NOTHING,))
             tasks, _ = prepared(task_set, priced.calibration, rates.matrices[0])
             known[state] = paced(tasks, pace), rates
         tasks, rates = known[state]
