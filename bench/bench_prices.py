@@ -4,7 +4,7 @@ Windows of both are told apart by one limit between all their round trips. The u
 is the turn: what both took in it, one after the other, by one another.
 
 DEADBEAT_ROUNDS: turns (8). DEADBEAT_PRICES=sizes: at two sizes, and what the second costs of the
-first. For experiments: DEADBEAT_OUTSIDE, options of the program such as ``-k near -w both``, and
+first. For experiments: DEADBEAT_OUTSIDE, options of the program such as ``private=1``, and
 DEADBEAT_CFLAGS, such as none, for the shared C library instead of one linked in as deadbeat's is.
 """
 
@@ -102,7 +102,8 @@ def ours(executor: HardwareExecutor, turn: int) -> Iterable[Window]:
 def theirs(program: Path, executor: HardwareExecutor, turn: int) -> Iterable[Window]:
     """Under the lock of the machine."""
     cpus = ",".join(map(str, executor.cpus[:2]))
-    words = ["-c", cpus, "-s", str(SECONDS), "-r", str(turn + 1), *OPTIONS, *map(name_of, works())]
+    words = [f"cpus={cpus}", f"seconds={SECONDS}", f"seed={turn + 1}", *OPTIONS]
+    words += map(name_of, works())
     guard = put_runtime(LocalTarget())
     argv = guarded(guard, [str(program), *words], bound_s=60, lock=True, lock_wait_s=600)
     said = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -2,20 +2,16 @@
  * What operations take alone and on two CPUs at once, by nothing of deadbeat: bench_prices.py holds it
  * against deadbeat's prices.
  *
- *   prices_outside [OPTIONS] OBJECT:OPERATIONS...    OPERATIONS: in a row, then come the counts of -k
- *     -c CPU,CPU   the two CPUs (0,1)          -s SECONDS (4)   -r SEED
- *     -w threads   of one process, or `processes` of one thread, or `both`: processes, each with a second
- *                  thread that works
- *     -l NS        time alone between two looks at the clock (20000)
- *     -k near|far  counts after each row as of one who keeps accounts, in lines before the object or in
- *                  other pages: two words of its own, one in shared memory
- *     -g WORDS     that a holder of a mutex changes, in a line beside it (2)
- *     -m BYTES     of a message (64)
- *     -p           mutexes and semaphores of one process, not shared between processes
+ *   prices_outside [NAME=NUMBER...] OBJECT:OPERATIONS...    so many operations in a row
+ *     cpus=0,1     seconds=4     seed=1
+ *     look=20000   ns alone between two looks at the clock
+ *     bytes=64     of a message
+ *     counts=1     after each row as of one who keeps accounts: two words of its own, one before the object
+ *     private=1    mutexes and semaphores of one process, not shared between processes
  *
  * A line a window: ROUND OBJECT:OPERATIONS WHO NS COUNT BEFORE AFTER. WHO is 0 or 1 alone, or -1: both, the
- * sums of the two. BEFORE and AFTER: round trip of a word, ps. A round has new objects and new workers; what
- * both write, and each count and flag, lies 128 bytes from everything else.
+ * sums of the two. BEFORE and AFTER: round trip of a word, ps. A round has new objects and new threads; each
+ * object, count and flag lies 128 bytes from everything else.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,71 +26,56 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define APART _Alignas(128)
 #define ENTRIES_MAX 16
-#define MESSAGE_MAX 1024
 #define PRIORITY 50
 #define LEAD_NS 100000
 #define WINDOW_NS 5000000
 #define REST_NS 800000 /* real-time threads must leave some time to others */
 #define TRIPS 64
 #define BATCHES 5
-#define LOST_NS 2000000000
+#define LOST_NS INT64_C(2000000000)
 
-struct object { /* begins a page; behind it are no counts */
-    APART uint64_t near[2][16];
+struct object { /* begins a page */
+    APART uint64_t counted[2][16];
     APART union {
         pthread_mutex_t mutex;
         sem_t semaphore;
         atomic_ulong sum;
     } it;
-    APART volatile uint64_t guarded[8];
+    APART volatile uint64_t guarded[2];
     APART int ends[2];
     mqd_t queue;
 };
 
 struct entry {
-    const struct kind *kind;
+    void (*run)(struct object *, unsigned operations);
+    const char *name;
     unsigned operations, rows; /* rows: between two looks */
     struct object *object;
 };
 
-struct count { /* of one worker, in private memory */
-    APART uint64_t rows, operations;
-    volatile uint64_t *shared;
-};
-
-struct step {
-    int entry, who;
-};
-
-struct worker {
+static struct worker {
     APART atomic_uint met;
     APART atomic_uint done;
     APART int64_t ns;
-    uint64_t operations;
-    APART uint64_t far[16];
-};
+    uint64_t operations, counts[2];
+} workers[2];
+static APART atomic_uint ball;
+static APART atomic_llong start;
+static APART struct entry entries[ENTRIES_MAX];
+static struct step {
+    int entry, who;
+    int64_t row[4]; /* ns, operations, before, after */
+} steps[3 * ENTRIES_MAX];
 
-static struct shared {
-    APART atomic_uint ball;
-    APART atomic_llong start;
-    struct worker workers[2];
-    APART struct step steps[3 * ENTRIES_MAX];
-    int64_t rows[3 * ENTRIES_MAX][4]; /* ns, operations, before, after */
-    struct entry entries[ENTRIES_MAX];
-} *all;
-
-static int cpus[2] = {0, 1}, entry_count, guarded_words = 2, private;
-static size_t message_bytes = 64;
-static int64_t look_ns = 20000;
+static int cpus[2] = {0, 1}, entry_count, counts, private;
+static unsigned bytes = 64;
+static long look_ns = 20000, seed = 1;
 static double seconds = 4;
-static char workers_are = 't', counts = '-';
 
 static void check(int fine, const char *what)
 {
@@ -117,59 +98,42 @@ static void sleep_until(int64_t at)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
-static void *map(size_t bytes)
-{
-    void *found = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    check(found != MAP_FAILED, "mmap");
-    return found;
-}
-
 /* --- objects -------------------------------------------------------------------------------------------- */
 
-static void make_mutex(struct object *o, int protocol)
+static void make_mutex(pthread_mutex_t *mutex, int protocol)
 {
     pthread_mutexattr_t how;
     pthread_mutexattr_init(&how);
     pthread_mutexattr_setpshared(&how, private ? PTHREAD_PROCESS_PRIVATE : PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setprotocol(&how, protocol);
-    errno = pthread_mutex_init(&o->it.mutex, &how);
-    check(errno == 0, "mutex");
+    check(pthread_mutex_init(mutex, &how) == 0, "mutex");
 }
 
-static void make_normal(struct object *o)
+static void make_queue(struct object *o)
 {
-    make_mutex(o, PTHREAD_PRIO_NONE);
-}
-
-static void make_inherit(struct object *o)
-{
-    make_mutex(o, PTHREAD_PRIO_INHERIT);
+    struct mq_attr how = {.mq_maxmsg = 2, .mq_msgsize = (long)bytes};
+    char name[40];
+    snprintf(name, sizeof name, "/prices-outside-%d", (int)getpid());
+    o->queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &how);
+    check(o->queue != (mqd_t)-1 && mq_unlink(name) == 0, "mq_open");
 }
 
 static void run_mutex(struct object *o, unsigned operations)
 {
     for (; operations; operations--) {
         check(pthread_mutex_lock(&o->it.mutex) == 0, "lock");
-        for (int i = 0; i < guarded_words; i++)
-            o->guarded[i]++;
+        o->guarded[0]++;
+        o->guarded[1]++;
         check(pthread_mutex_unlock(&o->it.mutex) == 0, "unlock");
     }
 }
 
-static void make_sum(struct object *o)
-{
-    atomic_init(&o->it.sum, 0);
-}
-
 static void run_sum(struct object *o, unsigned operations)
 {
-    for (; operations; operations--)
-        atomic_fetch_add(&o->it.sum, 1);
-}
-
-static void make_semaphore(struct object *o)
-{
-    check(sem_init(&o->it.semaphore, !private, 2) == 0, "semaphore");
+    for (unsigned long last = 0, seen; operations; operations--, last = seen) {
+        seen = atomic_fetch_add(&o->it.sum, 1);
+        check(seen >= last, "the sum went backwards");
+    }
 }
 
 static void run_semaphore(struct object *o, unsigned operations)
@@ -180,107 +144,95 @@ static void run_semaphore(struct object *o, unsigned operations)
     }
 }
 
-static void make_pipe(struct object *o)
-{
-    check(pipe(o->ends) == 0, "pipe");
-}
-
 static void run_pipe(struct object *o, unsigned operations)
 {
-    char message[MESSAGE_MAX] = {0};
-    for (; operations; operations--) {
-        check(write(o->ends[1], message, message_bytes) == (ssize_t)message_bytes, "write");
-        check(read(o->ends[0], message, message_bytes) == (ssize_t)message_bytes, "read");
+    for (char message[1024] = {0}; operations; operations--) {
+        check(write(o->ends[1], message, bytes) == (ssize_t)bytes, "write");
+        check(read(o->ends[0], message, bytes) == (ssize_t)bytes, "read");
     }
-}
-
-static void end_pipe(struct object *o)
-{
-    close(o->ends[0]);
-    close(o->ends[1]);
-}
-
-static void make_queue(struct object *o)
-{
-    char name[40];
-    struct mq_attr how = {.mq_maxmsg = 2, .mq_msgsize = (long)message_bytes};
-    snprintf(name, sizeof name, "/prices-outside-%d", (int)getpid());
-    o->queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &how);
-    check(o->queue != (mqd_t)-1, "mq_open");
-    mq_unlink(name);
 }
 
 static void run_queue(struct object *o, unsigned operations)
 {
-    char message[MESSAGE_MAX] = {0};
-    for (; operations; operations--) {
-        check(mq_send(o->queue, message, message_bytes, 0) == 0, "mq_send");
-        check(mq_receive(o->queue, message, message_bytes, NULL) == (ssize_t)message_bytes, "mq_receive");
+    for (char message[1024] = {0}; operations; operations--) {
+        check(mq_send(o->queue, message, bytes, 0) == 0, "mq_send");
+        check(mq_receive(o->queue, message, bytes, NULL) == (ssize_t)bytes, "mq_receive");
     }
 }
 
-static void end_queue(struct object *o)
+static void make(struct entry *e)
 {
-    mq_close(o->queue);
+    int shared = MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE;
+    struct object *o = mmap(NULL, sizeof *o, PROT_READ | PROT_WRITE, shared, -1, 0);
+    check(o != MAP_FAILED, "mmap");
+    e->object = o;
+    if (e->run == run_mutex)
+        make_mutex(&o->it.mutex, strcmp(e->name, "mutex_inherit") ? PTHREAD_PRIO_NONE : PTHREAD_PRIO_INHERIT);
+    else if (e->run == run_semaphore)
+        check(sem_init(&o->it.semaphore, !private, 2) == 0, "semaphore");
+    else if (e->run == run_pipe)
+        check(pipe(o->ends) == 0, "pipe");
+    else if (e->run == run_queue)
+        make_queue(o);
 }
 
-static const struct kind {
-    const char *name;
-    void (*make)(struct object *);
-    void (*run)(struct object *, unsigned operations);
-    void (*end)(struct object *);
-} kinds[] = {
-    {"mutex_inherit", make_inherit, run_mutex, NULL},
-    {"mutex_normal", make_normal, run_mutex, NULL},
-    {"atomic_line", make_sum, run_sum, NULL},
-    {"semaphore_posix", make_semaphore, run_semaphore, NULL},
-    {"pipe", make_pipe, run_pipe, end_pipe},
-    {"mq_posix", make_queue, run_queue, end_queue},
+static void end(struct entry *e)
+{
+    if (e->run == run_pipe)
+        check(close(e->object->ends[0]) == 0 && close(e->object->ends[1]) == 0, "close");
+    else if (e->run == run_queue)
+        mq_close(e->object->queue);
+    munmap(e->object, sizeof *e->object);
+}
+
+static const struct entry kinds[] = {
+    {run_mutex, "mutex_inherit", 0, 0, NULL}, {run_mutex, "mutex_normal", 0, 0, NULL},
+    {run_sum, "atomic_line", 0, 0, NULL},     {run_semaphore, "semaphore_posix", 0, 0, NULL},
+    {run_pipe, "pipe", 0, 0, NULL},           {run_queue, "mq_posix", 0, 0, NULL},
 };
 
-/* --- a worker ------------------------------------------------------------------------------------------- */
+/* --- a thread ------------------------------------------------------------------------------------------- */
 
-static void perform(const struct entry *e, struct count *c)
+static void perform(const struct entry *e, int me)
 {
     for (unsigned row = e->rows; row; row--) {
-        e->kind->run(e->object, e->operations);
-        if (counts == '-')
+        e->run(e->object, e->operations);
+        if (!counts)
             continue;
-        c->rows++;
-        c->operations += e->operations;
-        *c->shared += e->operations;
+        workers[me].counts[0]++;
+        workers[me].counts[1] += e->operations;
+        *(volatile uint64_t *)e->object->counted[me] += e->operations;
     }
 }
 
-static void await(const atomic_uint *word, unsigned wanted, int64_t until)
+static void await(unsigned wanted, int64_t until)
 {
-    for (unsigned n = 1; atomic_load_explicit(word, memory_order_acquire) != wanted; n++)
-        check(n % 4096 || now_ns() < until, "the other worker is lost");
+    for (unsigned n = 1; atomic_load_explicit(&ball, memory_order_acquire) != wanted; n++)
+        check(n % 4096 || now_ns() < until, "the other thread is lost");
 }
 
 /* Both have come so far. */
 static void meet(int me)
 {
-    unsigned mine = atomic_load(&all->workers[me].met) + 1;
-    atomic_store(&all->workers[me].met, mine);
-    while ((int)(atomic_load(&all->workers[1 - me].met) - mine) < 0)
-        check(now_ns() - atomic_load(&all->start) < LOST_NS, "the other worker is lost");
+    unsigned mine = atomic_fetch_add(&workers[me].met, 1) + 1;
+    for (int64_t from = now_ns(); (int)(atomic_load(&workers[1 - me].met) - mine) < 0;)
+        check(now_ns() - from < LOST_NS, "the other thread is lost");
 }
 
 static int64_t round_trip(int me)
 {
     int64_t best = INT64_MAX;
     if (me == 0)
-        atomic_store(&all->ball, 0);
+        atomic_store(&ball, 0);
     meet(me);
     for (unsigned value = 0, batch = 0; batch < BATCHES; batch++) {
         int64_t from = now_ns();
         for (int i = 0; i < TRIPS; i++, value += 2) {
             if (me == 1)
-                await(&all->ball, value + 1, from + LOST_NS);
-            atomic_store_explicit(&all->ball, value + 1 + (unsigned)me, memory_order_release);
+                await(value + 1, from + LOST_NS);
+            atomic_store_explicit(&ball, value + 1 + (unsigned)me, memory_order_release);
             if (me == 0)
-                await(&all->ball, value + 2, from + LOST_NS);
+                await(value + 2, from + LOST_NS);
         }
         int64_t took = now_ns() - from;
         best = took < best ? took : best;
@@ -288,66 +240,56 @@ static int64_t round_trip(int me)
     return best * 1000 / TRIPS;
 }
 
-static void window(struct worker *mine, const struct worker *other, const struct entry *e, struct count *c,
-                   int64_t start)
+/* `other`: goes on until that one has counted, too; nobody counts what is easy because another stopped. */
+static void window(const struct entry *e, int me, const struct worker *other)
 {
-    unsigned turn = atomic_load(&mine->done) + 1;
-    int64_t begin, now;
-    while (now_ns() < start)
+    struct worker *mine = &workers[me];
+    int64_t begin, now, from = atomic_load(&start);
+    while (now_ns() < from)
         ;
     do {
-        perform(e, c);
+        perform(e, me);
         begin = now_ns();
-    } while (begin < start + LEAD_NS);
-    uint64_t operations = 0;
+    } while (begin < from + LEAD_NS);
     do {
-        perform(e, c);
-        operations += (uint64_t)e->operations * e->rows;
+        perform(e, me);
+        mine->operations += (uint64_t)e->operations * e->rows;
         now = now_ns();
     } while (now < begin + WINDOW_NS);
     mine->ns = now - begin;
-    mine->operations = operations;
-    atomic_store(&mine->done, turn);
-    while (other && atomic_load(&other->done) != turn && now_ns() < begin + LOST_NS)
-        perform(e, c); /* nobody counts what is easy because the other has stopped */
+    atomic_store(&mine->done, 1);
+    while (other && !atomic_load(&other->done) && now_ns() < begin + LOST_NS)
+        perform(e, me);
 }
 
-static void find_rows(struct entry *e, struct count *c)
+static void find_rows(struct entry *e)
 {
-    for (e->rows = 1;; e->rows *= 2) {
-        int64_t from = now_ns();
-        perform(e, c);
-        if (now_ns() - from > look_ns / 2)
-            return;
-    }
+    int64_t from = now_ns();
+    for (e->rows = 1; perform(e, 0), now_ns() - from < look_ns / 2; e->rows *= 2)
+        from = now_ns();
 }
 
-static void do_step(int me, int s, struct count *c)
+static void do_step(struct step *step, int me)
 {
-    const struct step *step = &all->steps[s];
-    struct worker *mine = &all->workers[me], *other = &all->workers[1 - me];
-    struct entry *e = &all->entries[step->entry];
-    c->shared = counts == 'n' ? e->object->near[me] : mine->far;
+    struct worker *mine = &workers[me], *other = &workers[1 - me];
     mine->ns = 0;
     mine->operations = 0;
+    atomic_store(&mine->done, 0);
     int64_t before = round_trip(me);
     if (me == 0)
-        atomic_store(&all->start, now_ns() + 30000);
-    meet(me);
-    int64_t start = atomic_load(&all->start);
-    if (step->who < 0)
-        atomic_store(&mine->done, 0);
+        atomic_store(&start, now_ns() + 30000);
     meet(me);
     if (step->who < 0 || step->who == me)
-        window(mine, step->who < 0 ? other : NULL, e, c, start);
+        window(&entries[step->entry], me, step->who < 0 ? other : NULL);
     else
-        sleep_until(start + LEAD_NS + WINDOW_NS);
+        sleep_until(atomic_load(&start) + LEAD_NS + WINDOW_NS);
     meet(me);
     int64_t after = round_trip(me);
     if (me == 0) {
-        int64_t row[4] = {mine->ns + other->ns, (int64_t)(mine->operations + other->operations), before,
-                          after};
-        memcpy(all->rows[s], row, sizeof row);
+        step->row[0] = mine->ns + other->ns;
+        step->row[1] = (int64_t)(mine->operations + other->operations);
+        step->row[2] = before;
+        step->row[3] = after;
     }
     sleep_until(now_ns() + REST_NS);
 }
@@ -355,22 +297,16 @@ static void do_step(int me, int s, struct count *c)
 static void *work(void *argument)
 {
     int me = (int)(intptr_t)argument;
-    static _Thread_local struct count count;
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpus[me], &set);
     check(sched_setaffinity(0, sizeof set, &set) == 0, "affinity");
-    check(mlockall(MCL_CURRENT | MCL_FUTURE) == 0, "mlockall");
-    check(sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = PRIORITY}) == 0,
-          "SCHED_FIFO");
-    for (int i = 0; i < entry_count; i++) {
-        count.shared = all->workers[me].far;
-        if (me == 0)
-            find_rows(&all->entries[i], &count);
-    }
-    atomic_store(&all->start, now_ns());
+    struct sched_param priority = {.sched_priority = PRIORITY};
+    check(sched_setscheduler(0, SCHED_FIFO, &priority) == 0, "SCHED_FIFO");
+    for (int i = 0; me == 0 && i < entry_count; i++)
+        find_rows(&entries[i]);
     for (int s = 0; s < 3 * entry_count; s++)
-        do_step(me, s, &count);
+        do_step(&steps[s], me);
     return NULL;
 }
 
@@ -378,6 +314,8 @@ static void *work(void *argument)
 
 static void shuffle(int *values, int count)
 {
+    for (int i = 0; i < count; i++)
+        values[i] = i;
     for (int i = count; i > 1; i--) {
         int place = (int)(drand48() * i), last = values[i - 1];
         values[i - 1] = values[place];
@@ -385,129 +323,61 @@ static void shuffle(int *values, int count)
     }
 }
 
-static void plan(void)
-{
-    int order[ENTRIES_MAX];
-    for (int i = 0; i < entry_count; i++)
-        order[i] = i;
-    shuffle(order, entry_count);
-    for (int i = 0; i < entry_count; i++) {
-        int who[3] = {-1, 0, 1};
-        shuffle(who, 3);
-        for (int k = 0; k < 3; k++)
-            all->steps[3 * i + k] = (struct step){order[i], who[k]};
-    }
-}
-
-static void run_threads(int first, int end)
-{
-    pthread_t threads[2];
-    for (int i = first; i < end; i++)
-        check(pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i) == 0, "thread");
-    for (int i = first; i < end; i++)
-        pthread_join(threads[i], NULL);
-}
-
-static void run_processes(void)
-{
-    int status;
-    for (int i = 0; i < 2; i++)
-        if (fork() == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (workers_are == 'b')
-                run_threads(i, i + 1);
-            else
-                work((void *)(intptr_t)i);
-            _exit(0);
-        }
-    for (int i = 0; i < 2; i++)
-        check(wait(&status) > 0 && status == 0, "a worker ended badly");
-}
-
 static void run_round(int round)
 {
-    memset(all->workers, 0, sizeof all->workers);
-    for (int i = 0; i < entry_count; i++) {
-        struct entry *e = &all->entries[i];
-        e->object = map(sizeof *e->object);
-        e->kind->make(e->object);
-    }
-    plan();
-    if (workers_are == 't')
-        run_threads(0, 2);
-    else
-        run_processes();
+    int order[ENTRIES_MAX], who[3];
+    pthread_t threads[2];
+    shuffle(order, entry_count);
     for (int s = 0; s < 3 * entry_count; s++) {
-        const struct step *step = &all->steps[s];
-        const int64_t *r = all->rows[s];
-        const struct entry *e = &all->entries[step->entry];
-        printf("%d %s:%u %d %ld %ld %ld %ld\n", round, e->kind->name, e->operations, step->who, (long)r[0],
-               (long)r[1], (long)r[2], (long)r[3]);
+        if (s % 3 == 0)
+            shuffle(who, 3);
+        steps[s] = (struct step){order[s / 3], who[s % 3] - 1, {0}};
     }
-    for (int i = 0; i < entry_count; i++) {
-        struct entry *e = &all->entries[i];
-        if (e->kind->end)
-            e->kind->end(e->object);
-        munmap(e->object, sizeof *e->object);
+    for (int i = 0; i < entry_count; i++)
+        make(&entries[i]);
+    for (int i = 0; i < 2; i++)
+        check(pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i) == 0, "thread");
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    for (struct step *s = steps; s < steps + 3 * entry_count; s++) {
+        const struct entry *e = &entries[s->entry];
+        printf("%d %s:%u %d %ld %ld %ld %ld\n", round, e->name, e->operations, s->who, (long)s->row[0],
+               (long)s->row[1], (long)s->row[2], (long)s->row[3]);
     }
+    for (int i = 0; i < entry_count; i++)
+        end(&entries[i]);
 }
 
-static int read_entry(char *word)
+static int read_entry(const char *word)
 {
-    char *size = strchr(word, ':');
-    struct entry *e = &all->entries[entry_count];
-    if (!size || entry_count == ENTRIES_MAX)
-        return 0;
-    *size = 0;
-    e->operations = (unsigned)strtoul(size + 1, NULL, 10);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kinds[i].name, word) == 0)
-            e->kind = &kinds[i];
-    entry_count++;
-    return e->kind && e->operations;
+    for (const struct entry *kind = kinds; kind < kinds + sizeof kinds / sizeof *kinds; kind++) {
+        size_t length = strlen(kind->name);
+        if (strncmp(word, kind->name, length) == 0 && word[length] == ':' && entry_count < ENTRIES_MAX) {
+            entries[entry_count] = *kind;
+            return (entries[entry_count++].operations = (unsigned)atoi(word + length + 1)) > 0;
+        }
+    }
+    return 0;
+}
+
+static int read_word(const char *word)
+{
+    return sscanf(word, "cpus=%d,%d", &cpus[0], &cpus[1]) == 2 ||
+           sscanf(word, "seconds=%lf", &seconds) == 1 || sscanf(word, "seed=%ld", &seed) == 1 ||
+           sscanf(word, "look=%ld", &look_ns) == 1 ||
+           (sscanf(word, "bytes=%u", &bytes) == 1 && bytes <= 1024) ||
+           sscanf(word, "counts=%d", &counts) == 1 || sscanf(word, "private=%d", &private) == 1 ||
+           read_entry(word);
 }
 
 int main(int argc, char **argv)
 {
-    int option, fine = 1;
-    all = map(sizeof *all);
-    while ((option = getopt(argc, argv, "c:s:r:w:l:k:g:m:p")) != -1)
-        switch (option) {
-        case 'c':
-            fine &= sscanf(optarg, "%d,%d", &cpus[0], &cpus[1]) == 2;
-            break;
-        case 's':
-            seconds = atof(optarg);
-            break;
-        case 'r':
-            srand48(atol(optarg));
-            break;
-        case 'w':
-            workers_are = *optarg;
-            break;
-        case 'l':
-            look_ns = atol(optarg);
-            break;
-        case 'p':
-            private = 1;
-            break;
-        case 'k':
-            counts = *optarg;
-            break;
-        case 'g':
-            fine &= (guarded_words = atoi(optarg)) <= 8;
-            break;
-        case 'm':
-            fine &= (message_bytes = (size_t)atol(optarg)) <= MESSAGE_MAX;
-            break;
-        default:
-            fine = 0;
-        }
-    for (; optind < argc; optind++)
-        fine &= read_entry(argv[optind]);
-    if (!fine || entry_count == 0)
-        return fprintf(stderr, "prices_outside: see the top of prices_outside.c\n"), 2;
+    for (int i = 1; i < argc; i++)
+        if (!read_word(argv[i]))
+            return fprintf(stderr, "prices_outside: what is %s?\n", argv[i]), 2;
+    check(mlockall(MCL_CURRENT | MCL_FUTURE) == 0, "mlockall");
     alarm((unsigned)(2 * seconds) + 20);
+    srand48(seed);
     int64_t began = now_ns();
     for (int round = 0; round == 0 || (double)(now_ns() - began) < seconds * 1e9; round++)
         run_round(round);

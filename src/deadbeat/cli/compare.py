@@ -111,12 +111,8 @@ def asked_metrics(
     for option, size in (("--minimum-effect", effect), ("--minimum-miss", miss)):
         if size is not None and not 0 < size <= 1:
             raise UsageError(f"{option}: {size:g} is not in (0, 1]", "0.02 is two per cent")
-    minimum = {
-        rare: kind.minimum(rare=rare) if asked is None else asked
-        for rare, asked in ((False, effect), (True, miss))
-    }
     return tuple(
-        evolve(metric, minimum=minimum[metric.rare])
+        evolve(metric, minimum=(miss if metric.rare else effect) or metric.minimum)
         for metric in kind.metrics
         if not names or metric.name in names
     )

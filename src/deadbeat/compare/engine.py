@@ -303,7 +303,7 @@ class _MetricPart(_Part):
             results=options.words.results,
             undisturbed=options.undisturbed,
             ungated=options.ungated,
-            alike=options.cells_alike,
+            alike=options.cells_alike and not sample.metric.apart,
         )
 
         def limited(effect: MeanDifference, mine: NDArray[np.bool_], weights: Floats) -> Any:

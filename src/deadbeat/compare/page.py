@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
+
+from attrs import evolve
 
 from deadbeat.compare.charts import comparison_charts
 from deadbeat.compare.words import (
@@ -308,7 +310,7 @@ def _left_out(charts: int, papers: int) -> str:
 
 def _cells(result: ComparisonResult) -> list[Part]:
     """The largest differences, all cells are in the figures; and remedies beside each other."""
-    found = _each(result, _differing)
+    found = _each(result, lambda *each: [*_differing(*each), *_apart(*each)])
     if result.remedies:
         names = [str(campaign.get("name", "?")) for campaign in result.campaigns]
         found.append(remedies_beside(names, result.remedies))
@@ -335,6 +337,17 @@ def _differing(number: int, comparison: Comparison) -> list[Part]:
             terminal=True,
         )
     ]
+
+
+def _apart(number: int, comparison: Comparison) -> Iterator[Part]:
+    """Every cell of a metric that has its own: prices, which one looks up."""
+    columns = [evolve(each, terminal=True) for each in _CELLS if each.key != "metric"]
+    for each in comparison.metrics:
+        if each.metric.apart:
+            name = f"{each.metric.name}-{number}"
+            yield Table(
+                name=name, columns=columns, rows=each.cells, title=each.metric.title, terminal=True
+            )
 
 
 def _campaigns(result: ComparisonResult) -> Table:

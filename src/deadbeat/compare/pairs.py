@@ -56,7 +56,9 @@ class PairedRuns:
 
     @classmethod
     def of(cls, metric: Metric, tables: Sequence[Observations]) -> PairedRuns:
-        cells = tuple(sorted(set(tables[0].cells) & set(tables[-1].cells)))
+        of = metric.name if metric.apart else ""
+        both = set(tables[0].cells) & set(tables[-1].cells)
+        cells = tuple(sorted(cell for cell in both if cell.of == of))
         number = {cell: index for index, cell in enumerate(cells)}
         rows = [{r.run: r for r in table.rows if r.metric == metric.name} for table in tables]
         place = {run: row for own in reversed(rows) for run, row in own.items()}

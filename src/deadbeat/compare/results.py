@@ -73,6 +73,12 @@ def compare_results(
     baseline, *others = lineup.subjects
     first, *rest = aligned.tables
     tables, repeats = rest[: len(others)], rest[len(others) :]
+    both = {cell.of for table in tables for cell in {*first.cells} & {*table.cells}}
+    metrics = tuple(each for each in metrics if not each.apart or each.name in both)
+    if not metrics:
+        raise UsageError(
+            "nothing that was asked for was measured on both sides", "name another --metric"
+        )
     rare = [metric.minimum for metric in metrics if metric.rare]
     options = CompareOptions(
         metrics=metrics,
@@ -306,7 +312,7 @@ def _lost_and_gated(comparison: Comparison, words: Vocabulary) -> Iterator[Findi
                 severity="warning",
                 message=f"{metric.metric.words}: repeated {words.results} may"
                 f" differ by {gate} here, more than the minimum effect of {minimum}",
-                cure=f"a quieter machine, more {words.more}, or more repeats of the baseline"
+                cure=f"a quieter machine, more {words.of(metric.metric).more}, or more repeats of the baseline"
                 " (--aa)",
                 where=comparison.other,
             )
@@ -315,7 +321,7 @@ def _lost_and_gated(comparison: Comparison, words: Vocabulary) -> Iterator[Findi
 def _cells_alone(one: Observations, two: Observations) -> Iterator[Finding]:
     """Cells that only one of the two measured."""
     for mine, theirs in ((one, two), (two, one)):
-        alone = sorted(set(mine.cells) - set(theirs.cells))
+        alone = sorted(cell for cell in {*mine.cells} - {*theirs.cells} if not cell.of)
         if alone:
             yield Finding(
                 id="latency-cells-alone",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison, Vocabulary
 from deadbeat.model.observations import Cell, Metric
+from deadbeat.report.prices import ns_text
 
 #: From here on an effect is told as a factor; beyond the second only that it is more.
 _TIMES, _TIMES_MAX = 1.0, 9.0
@@ -96,7 +97,7 @@ def _undecided_cells(metrics: Sequence[MetricComparison]) -> str:
         return ""
     metric, cell = max(found, key=lambda each: abs(each[1].effect or 0.0) / each[0].minimum)
     effect = "" if cell.effect is None else f" {effect_text(metric.metric, cell.effect)}"
-    several = len({cell.deadline_factor for _, cell in every}) > 1
+    several = len({cell.deadline_factor for _, cell in every} - {0.0}) > 1
     return (
         f"undecided in {len(found)} of {len(every)} cells, widest apart:"
         f" {metric.metric.words}{effect} at {cell_text(cell, factor=several)}"
@@ -105,6 +106,7 @@ def _undecided_cells(metrics: Sequence[MetricComparison]) -> str:
 
 def _without_data(metrics: Sequence[MetricComparison]) -> str:
     """How many cells no run stands for; "" if there is none."""
+    metrics = [metric for metric in metrics if not metric.metric.apart]
     cells = max((metric.cells for metric in metrics), key=len, default=())
     empty = min((_empty(metric) for metric in metrics if metric.cells), default=0)
     return f"{empty} of {len(cells)} cells have no data" if empty else ""
@@ -191,7 +193,8 @@ def size_text(metric: Metric, size: float) -> str:
 def value_text(metric: Metric, value: float) -> str:
     """The metric itself on one side: ``1.041``, ``0.410 %``, ``12.3 us`` or ``10.300 ms``."""
     if metric.unit == "ns":
-        return f"{value / 1e6:.3f} ms" if metric.shown == "ms" else f"{value / 1000:.1f} us"
+        told = {"ns": ns_text(value), "ms": f"{value / 1e6:.3f} ms"}
+        return told.get(metric.shown, f"{value / 1000:.1f} us")
     return f"{value:.3f}" if metric.log else f"{100 * value:.3f} %"
 
 
@@ -233,7 +236,8 @@ def needs(metrics: Sequence[MetricComparison], words: Vocabulary) -> tuple[str, 
     found: dict[str, list[str]] = {}
     for metric in metrics:
         if metric.verdict == "undecided":
-            found.setdefault(_need(metric, words), []).append(metric.metric.words)
+            need = _need(metric, words.of(metric.metric))
+            found.setdefault(need, []).append(metric.metric.words)
     return tuple(f"{words_list(names)}: {need}" for need, names in found.items())
 
 
@@ -267,6 +271,8 @@ def _need_of_precision(metric: MetricComparison, pairs: int, words: Vocabulary) 
     low, high = metric.low, metric.high
     if low is not None and high is not None and (high < -metric.minimum or low > metric.minimum):
         return f"a few more {words.more}: {pairs} are hardly enough to be sure of anything"
+    if metric.metric.apart:
+        return f"more {words.more}"
     if metric.smallest_effect is not None and metric.smallest_effect > metric.minimum:
         times = (metric.smallest_effect / metric.minimum) ** 2
         return f"about {math.ceil(times * pairs)} {words.more} instead of {pairs}"

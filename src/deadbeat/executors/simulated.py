@@ -448,7 +448,7 @@ class SimExecutor(FakeExecutor):
             )
 
     def rates(self, task_set: TaskSet) -> RatesByRivals:
-        """How its cores slow one another, from its own prices: what `predict` replays a set with."""
+        """How its cores slow one another, by its own prices: what a prediction takes, too."""
         pairs = [(0, other) for other in (1,) if task_set.cores > 1]
         groups = [*pairs, tuple(range(task_set.cores))][: max(1, task_set.cores - 1)]
         used = {

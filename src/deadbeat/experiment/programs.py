@@ -17,7 +17,7 @@ from deadbeat.model.errors import CalibrationError, RunError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform, other_target
 from deadbeat.model.results import RunKey
-from deadbeat.prices.stage import PriceStage, prices_in
+from deadbeat.prices.stage import PriceStage
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.store.serial import given_calibration
@@ -103,10 +103,7 @@ class TaskSetExperiment(Experiment[RunKey, M]):
         if self.prices is None or self.prices.stored() is not None:
             return
         tell(Phase(name="prices"))
-        self.prices.begin(self._asked.calibration.prices)
-        found = prices_in(self._store)
-        if found is not None:
-            tell(Priced(table=found))
+        tell(Priced(table=self.prices.begin(self._asked.calibration.prices)))
 
     def _known(self) -> Calibration | None:
         """The folder's own calibration, else the one given."""

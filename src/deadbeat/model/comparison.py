@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from attrs import Attribute, asdict, field, frozen
+from attrs import Attribute, asdict, evolve, field, frozen
 
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import Effect
@@ -47,6 +47,10 @@ class Vocabulary:
     rare: str
     finish: str
     mixed: str = ""
+
+    def of(self, metric: Metric) -> Vocabulary:
+        """The same of a metric that has cells of its own."""
+        return evolve(self, more=f"time for it ({metric.apart})") if metric.apart else self
 
     @property
     def no_repeats(self) -> str:

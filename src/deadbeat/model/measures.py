@@ -61,7 +61,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure(name="response_ratio_mean", meaning="response over C, mean over the set's jobs"),
     Measure(
         name="response_ratio_predicted",
-        meaning="the same, **simulated**: see [below](#predicted-and-measured)",
+        meaning="the same, **replayed with prices**: see [below](#predicted-and-measured)",
         groups=False,
     ),
 )

@@ -26,11 +26,13 @@ class Metric:
         title: Heads a figure or a row.
         text: Inside a sentence; "": its name.
         unit: Of a value: ``""`` of a plain ratio, ``ns``, or ``share``.
-        shown: What a time is shown in: ``us`` or ``ms``.
+        shown: What a time is shown in: ``us``, ``ms``, or ``ns`` where it is short.
         minimum: Smallest effect that matters where nothing else is asked for.
         log: Compared as a ratio, on a logarithmic scale; else as a difference.
         rare: A share of events of which a run may have none at all.
         higher_is_better: Else lower is.
+        apart: Of one that has cells of its own (`Cell.of`) the option that makes it sharper; "": it
+            has the cells of all others.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Metric:
     log: bool = True
     rare: bool = False
     higher_is_better: bool = False
+    apart: str = ""
 
     @property
     def words(self) -> str:
@@ -59,6 +62,9 @@ class Cell:
     """A condition under which runs are repeated: a name, or a point of the grid.
 
     What does not apply is "" (group), -1 (cores and shares) or 0 (deadline factor).
+
+    Attributes:
+        of: The metric that alone has it; "": all that have none of their own.
     """
 
     group: str = field(default="", order=_by_number)
@@ -66,6 +72,7 @@ class Cell:
     sync_share: float = -1.0
     contended_ratio: float = -1.0
     deadline_factor: float = 0.0
+    of: str = ""
 
 
 @frozen(kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -11,6 +11,7 @@ import attrs
 
 from deadbeat.catalog import Catalog
 from deadbeat.model.platform import Platform
+from deadbeat.model.tasks import Fragment
 from deadbeat.prices.stored import earlier_prices, load_prices, save_prices
 from deadbeat.prices.table import PriceBatch, PriceTable, StoredPrices, price_table, widths
 from deadbeat.prices.works import (
@@ -19,6 +20,7 @@ from deadbeat.prices.works import (
     Pricing,
     groups_of,
     priced_fragments,
+    sizes_of,
     works_of,
 )
 from deadbeat.store.folder import OwnedFolder
@@ -41,6 +43,7 @@ class PriceStage:
 
     Attributes:
         refused: Object -> why it cannot run here.
+        given: Fragments and sizes in place of the pool's.
     """
 
     pricer: Pricer
@@ -52,25 +55,27 @@ class PriceStage:
     policy: str = "fifo"
     seed: int = 1
     refused: Mapping[str, str] = attrs.field(factory=dict)
+    given: Sequence[tuple[Fragment, Sequence[int]]] = ()
 
     @cached_property
     def _works(self) -> tuple[list[PriceWork], list[PriceWork]]:
         """At the first size, with visits, and at the second."""
-        found = priced_fragments(self.catalog, self.pool, layout=self.layout)
-        usable = [each for each in found if each.name not in self.refused]
+        sized = self.given or [
+            (each, sizes_of(each, self.pool))
+            for each in priced_fragments(self.catalog, self.pool, layout=self.layout)
+            if each.name not in self.refused
+        ]
         groups = groups_of(self.cores, self.pricer.describe())
-        first, later = (
-            list(works_of(usable, self.pool, groups, later=later)) for later in (False, True)
-        )
-        return first, later
+        return list(works_of(sized, groups)), list(works_of(sized, groups, later=True))
 
     def stored(self) -> StoredPrices | None:
         return load_prices(self.store.path)
 
-    def begin(self, seconds: float) -> None:
+    def begin(self, seconds: float) -> PriceTable:
         """Everything at its first size, unless it is known."""
         if self.stored() is None:
             self._measure(self._works[0], seconds)
+        return prices_in(self.store) or PriceTable()
 
     def more(self, seconds: float) -> None:
         """Both sizes, what is known least more often; visits in every second batch."""

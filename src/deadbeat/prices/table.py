@@ -171,10 +171,7 @@ def price_table(
     own = _SlotPool(stored.batches)
     old = _SlotPool([batch for each in before for batch in each.batches])
     cpus = stored.platform.cpus
-    states = {
-        pair: pair_states([*own.trips(pair), *old.trips(pair)])
-        for pair in {w.cores[:2] for w in own.rows if len(w.cores) > 1}
-    }
+    states = {pair: pair_states([*own.trips(pair), *old.trips(pair)]) for pair in own.pairs}
     prices = [*own.prices(states, cpus)]
     seen = {(p.object, p.size, p.others, p.state) for p in prices}
     made = max((b.made_at for each in before for b in each.batches), default="")
@@ -226,6 +223,10 @@ class _SlotPool:
             first = int(slots[:, ROUND].max(initial=first)) + 1
         self.rows = {work: np.concatenate(found) for work, found in parts.items()}
 
+    @property
+    def pairs(self) -> set[tuple[int, ...]]:
+        return {work.cores[:2] for work in self.rows if len(work.cores) > 1}
+
     def trips(self, pair: tuple[int, ...]) -> Iterator[float]:
         for work, rows in self.rows.items():
             if work.cores[:2] == pair:
@@ -276,6 +277,25 @@ class _SlotPool:
                     made = _Blocks.of(beside, state, states[pair]).visited(made)
                 yield made
 
+    def shared(
+        self, states: Mapping[tuple[int, ...], PairStates]
+    ) -> dict[tuple[str, str], Rows]:
+        """What an operation takes in each slot together, ns, in order: by object, size and others
+        in words (and cores, where there are several such groups), and by state."""
+        groups = Counter(len(cores) for cores in {work.cores for work in self.rows})
+        found = {}
+        for work, rows in self.rows.items():
+            if work.visit or len(work.cores) < 2:
+                continue
+            several = groups[len(work.cores)] > 1
+            name = f"{work.object}:{work.size} beside {len(work.cores) - 1}"
+            name += f" on cores {','.join(map(str, work.cores))}" * several
+            for state in states[work.cores[:2]].trips_ps:
+                blocks = _Blocks.of(rows, state, states[work.cores[:2]])
+                if len(blocks.together):
+                    found[name, state] = blocks.calls_ns / work.operations
+        return found
+
     def visits(self, states: Mapping[tuple[int, ...], PairStates]) -> int:
         """Slots of visits that belong to a state."""
         return sum(
@@ -321,10 +341,15 @@ class _Blocks:
             alone.append(sums)
         return cls(together, alone)
 
+    @property
+    def calls_ns(self) -> Rows:
+        """What a call takes together, in each block."""
+        ns = self.together[:, FIRST_NS] + self.together[:, OTHERS_NS]
+        return np.asarray(ns / (self.together[:, FIRST] + self.together[:, OTHERS]))
+
     def _means(self) -> tuple[float, float, Rows, Rows]:
         """A call together and alone, ns, and what each block adds to their relative errors."""
-        ns = self.together[:, FIRST_NS] + self.together[:, OTHERS_NS]
-        each = ns / (self.together[:, FIRST] + self.together[:, OTHERS])
+        each = self.calls_ns
         alone = np.mean([own[:, 0] / own[:, 1] for own in self.alone], axis=0)
         shared, usual = float(each.mean()), float(np.nanmean(alone))
         return shared, usual, each / shared - 1, np.nan_to_num(alone / usual - 1)
@@ -365,6 +390,22 @@ class _Blocks:
         half = _half_width(shared * off - alone * alone_off)
         ends = Interval.around(shared - alone, half)
         return evolve(made, visited_low_ns=ends.low, visited_high_ns=ends.high)
+
+
+def shared_slots(every: Sequence[StoredPrices]) -> list[dict[tuple[str, str], Rows]]:
+    """Of each of several results what `_SlotPool.shared` says, where results of the same CPUs tell
+    their states apart by the round trips of all of them."""
+    pools = [_SlotPool(each.batches) for each in every]
+    hosts = [(each.platform.fingerprint, each.platform.cpus) for each in every]
+    trips: dict[object, list[float]] = {}
+    for host, pool in zip(hosts, pools, strict=True):
+        for pair in pool.pairs:
+            trips.setdefault((host, pair), []).extend(pool.trips(pair))
+    states = {place: pair_states(found) for place, found in trips.items()}
+    return [
+        pool.shared({pair: states[host, pair] for pair in pool.pairs})
+        for host, pool in zip(hosts, pools, strict=True)
+    ]
 
 
 def _half_width(off: Rows) -> float:

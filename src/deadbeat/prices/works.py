@@ -103,19 +103,19 @@ def _apart(platform: Platform, one: int, other: int) -> tuple[object, ...]:
 
 
 def works_of(
-    fragments: Iterable[Fragment],
-    pool: str,
+    sized: Iterable[tuple[Fragment, Sequence[int]]],
     groups: Sequence[tuple[int, ...]],
     *,
     later: bool = False,
 ) -> Iterator[PriceWork]:
-    """What is priced of ``fragments``, group by group.
+    """What is priced of fragments, group by group.
 
     Args:
+        sized: Each with its sizes.
         later: The second size; else the first, with visits.
     """
-    for fragment in fragments:
-        shared, sizes = fragment.kind is Kind.SY, sizes_of(fragment, pool)
+    for fragment, sizes in sized:
+        shared = fragment.kind is Kind.SY
         for cores in groups:
             for size in sizes[1:] if later else sizes[:1]:
                 count = operations_of(fragment, size)

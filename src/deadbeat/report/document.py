@@ -367,7 +367,7 @@ class Document:
         about: A sentence under the name. ``head``: facts there.
         sections: The answer first.
         answer: What a terminal says first: one or two sentences. ``picture``: a small table or map
-            beside it, of which ``rows`` are shown; ``below``: sentences that follow it.
+            beside it, of which ``rows`` are shown; ``below``: what follows it, in lines.
             ``steps``: what to do next: a command, and what for, the best first. ``details``: the
             command that shows the rest; "": deadbeat show.
         data_files: Where the figures' data is beside the page, for who has no JavaScript.
@@ -387,7 +387,7 @@ class Document:
     answer: Sequence[str] = ()
     picture: Table | CellMap | None = None
     rows: int = 8
-    below: Sequence[str] = ()
+    below: Sequence[str | Table] = ()
     steps: Sequence[tuple[str, str]] = ()
     details: str = ""
     data_files: str = ""

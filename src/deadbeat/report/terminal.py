@@ -59,8 +59,8 @@ def print_screen(document: Document, page: Path | None, *, whole: bool = False) 
             echo(line)
         if _print_picture(document, details):
             rest = []
-        for line in document.below:
-            echo(line)
+        for part in document.below:
+            print_part(part) if isinstance(part, Table) else echo(part)
         findings = ordered(document.findings)
         serious = [each for each in findings if each.severity in ("invalid", "serious")]
         for each in serious[:_SERIOUS]:

@@ -12,6 +12,7 @@ from deadbeat.kinds.channels.sharing import NOTHING, RULES, Shared, levels, shar
 from deadbeat.kinds.channels.spec import OTHERS, SIBLING, SetWork, plan
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
+from deadbeat.prices.table import PriceTable
 from deadbeat.report.charts import FAINT, SHOWN, UNDECIDED, Chart, Heat, HeatCell, Panel
 from deadbeat.report.document import (
     Column,
@@ -19,6 +20,7 @@ from deadbeat.report.document import (
     FactList,
     Figures,
     Findings,
+    Part,
     Section,
     Sentence,
     Subsection,
@@ -27,6 +29,7 @@ from deadbeat.report.document import (
     machine_facts,
     said,
 )
+from deadbeat.report.prices import price_list, price_parts, price_rows, state_words
 from deadbeat.stats.intervals import Interval
 from deadbeat.store.place import REPORT_FILE
 
@@ -247,7 +250,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
     rules = [(rule.resource, rule.when) for rule in RULES]
     doubts = [_MODEL, _capacity(found), *([_VIRTUAL] if found.machine.virtual else [])]
     refused = FactList([*found.refused.items()])
-    charts = heat(found)
+    charts, prices = heat(found), found.prices
     return Document(
         title=found.name,
         kind="interfere",
@@ -257,6 +260,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
         head=machine_facts(attrs.asdict(platform)),
         answer=told,
         picture=picture,
+        below=[*filter(None, (price_list(prices), state_words(prices)))] if prices else (),
         sections=(
             Section(
                 "answer",
@@ -274,11 +278,16 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
                 ),
             ),
             Section("matrix", "All pairs", (table,)),
+            *((Section("prices", "Prices of sharing", _prices(prices)),) if prices else ()),
             *((Section("refused", "Not run, and why", (refused,)),) if found.refused else ()),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
         ),
     )
+
+
+def _prices(prices: PriceTable) -> tuple[Part, ...]:
+    return (evolve(price_list(prices), page=False), *price_parts(prices))
 
 
 def rows(found: InterfereSummary) -> list[dict[str, object]]:
@@ -303,5 +312,6 @@ def summary_dict(found: InterfereSummary, store: InterfereStore) -> dict[str, ob
         "order": [work.text for work in found.order],
         "shares": {work.text: shares(found, work) for work in found.order},
         "rows": rows(found),
+        "prices": price_rows(found.prices),
         "report": str(store.path / REPORT_FILE),
     }

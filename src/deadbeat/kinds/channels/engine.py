@@ -8,10 +8,12 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
+from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.kinds.channels.machine import CACHE, CORE, MEMORY, VictimCaches, machine_of
 from deadbeat.kinds.channels.results import ALONE, ASLEEP, InterfereRun, footprint_of
@@ -25,6 +27,8 @@ from deadbeat.kinds.channels.spec import (
 from deadbeat.model.errors import DataError, RunError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.platform import Platform
+from deadbeat.prices.stage import Pricer
+from deadbeat.prices.works import PriceWork
 from deadbeat.settings.tune import with_tuning
 from deadbeat.targets.base import Target
 
@@ -46,6 +50,10 @@ class ChannelEngine(ABC):
         """The machine as it stands now."""
 
     @abstractmethod
+    def pricer(self, cpus: tuple[int, ...]) -> Pricer:
+        """What measures prices on some of them."""
+
+    @abstractmethod
     def run(self, spec: InterfereSpec, key: InterfereKey) -> InterfereRun:
         """One run."""
 
@@ -57,15 +65,18 @@ class HardwareChannels(ChannelEngine):
         self, target: Target, *, cross: str | None = None, lock_wait: float = LOCK_WAIT_S
     ) -> None:
         self._target = target
-        self._executor = HardwareExecutor(
-            target=target, toolchain=toolchain_of(target, cross=cross), lock_wait=lock_wait
-        )
+        made = toolchain_of(target, cross=cross)
+        self._on = partial(HardwareExecutor, target=target, toolchain=made, lock_wait=lock_wait)
+        self._executor = self._on()
 
     def cpus(self) -> tuple[int, ...]:
         return self._executor.cpus
 
     def describe(self) -> Platform:
         return with_tuning(self._executor.describe(), self._target)
+
+    def pricer(self, cpus: tuple[int, ...]) -> Pricer:
+        return self._on(cpus=cpus)
 
     def run(self, spec: InterfereSpec, key: InterfereKey) -> InterfereRun:
         started = datetime.now(UTC).isoformat()
@@ -138,6 +149,9 @@ class SimulatedChannels(ChannelEngine):
     def describe(self) -> Platform:
         return evolve(example_platform(4), details={"topology": _TOPOLOGY})
 
+    def pricer(self, cpus: tuple[int, ...]) -> Pricer:
+        return _MadeUpPrices(platform=evolve(self.describe(), cpus=cpus))
+
     def run(self, spec: InterfereSpec, key: InterfereKey) -> InterfereRun:
         draw = random.Random(f"interfere {spec.seed} {key.text}")
         beside = placed(spec, key.place, machine_of(self.describe(), (spec.cpus or self.cpus())[0]))
@@ -160,6 +174,21 @@ class SimulatedChannels(ChannelEngine):
             slots=tuple(slots),
             footprints=tuple(map(_made_up_footprint, spec.works)),
         )
+
+
+@frozen(kw_only=True)
+class _MadeUpPrices(FakeExecutor):
+    """Its prices: others slow an object or memory as `true_slowdown` says, however many."""
+
+    platform: Platform
+
+    def describe(self) -> Platform:
+        return self.platform
+
+    def true_price_ns(self, work: PriceWork, beside: int) -> float:
+        alone = super().true_price_ns(work, 0)
+        spec = InterfereSpec(works=(SetWork(work.object, work.size, work.shared),))
+        return alone * true_slowdown(spec, 0, 0) if beside and not work.visit else alone
 
 
 def _made_up_footprint(work: SetWork) -> int:

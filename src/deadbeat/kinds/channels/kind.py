@@ -31,9 +31,9 @@ def begin(asked: Begin) -> Begun:
     base = QUICK if asked.given.get("quick") else {}
     wanted = read(InterfereSpec, base, asked.written, typed, names=asked.names)
     engine = _engine(asked)
-    platform, cpus, works = engine.describe(), engine.cpus(), len(wanted.works)
+    platform, cpus = engine.describe(), engine.cpus()
     spec = resolved(wanted, cpus, machine_of(platform, (wanted.cpus or cpus)[0]))
-    planned = plan(spec)
+    planned, works = plan(spec), len(spec.works)
     store = begun_store(
         FOLDERS,
         asked,

@@ -15,6 +15,8 @@ from deadbeat.kinds.channels.spec import OTHERS, InterfereKey, InterfereSpec, Se
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import Replaced
 from deadbeat.model.specification import read
+from deadbeat.prices.stage import prices_in
+from deadbeat.prices.table import PriceTable
 from deadbeat.stats.cluster import leaf_order
 from deadbeat.stats.intervals import Interval, mean_interval
 from deadbeat.store.place import FolderKind
@@ -116,6 +118,7 @@ class InterfereSummary:
         cells: Of every pair, at each of ``places``.
         order: The works, alike ones beside each other.
         footprints: Bytes of memory that a work goes through, where recorded.
+        prices: Of the objects and the memory among the works; None: not measured.
     """
 
     name: str
@@ -129,6 +132,7 @@ class InterfereSummary:
     order: tuple[SetWork, ...]
     machine: VictimCaches = field(factory=VictimCaches)
     footprints: dict[SetWork, int] = field(factory=dict)
+    prices: PriceTable | None = None
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -170,6 +174,7 @@ def summarise(store: InterfereStore) -> InterfereSummary:
         order=ordered(spec.works, cells),
         machine=machine_of(store.platform, (spec.cpus or store.platform.cpus)[0]),
         footprints=dict(zip(spec.works, known, strict=False)),
+        prices=prices_in(store),
     )
 
 

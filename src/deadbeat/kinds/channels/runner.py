@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 
-from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
+from deadbeat.catalog import load_catalog
+from deadbeat.experiment.base import FolderExperiment, Lost, Phase, Priced, Watcher
 from deadbeat.kinds.channels.engine import ChannelEngine
 from deadbeat.kinds.channels.results import InterfereRun, InterfereStore
 from deadbeat.kinds.channels.spec import InterfereKey, InterfereSpec
 from deadbeat.model.errors import DataError, RunError
+from deadbeat.prices.stage import PriceStage
 
 #: What a run takes beside its own length: processes start and set their work up.
 OVERHEAD_S = 1.0
+#: Of a run, the part that prices get before the first; and the least, s.
+_PRICES, _PRICES_S = 0.2, 3.0
 
 
 class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
@@ -31,6 +36,28 @@ class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
 
     def seconds(self, runs: int) -> float:
         return runs * (self._spec.duration + OVERHEAD_S)
+
+    @contextmanager
+    def prepared(self, tell: Watcher) -> Iterator[None]:
+        """Prices of the objects and the memory among the works, unless they are known."""
+        spec = self._spec
+        given = [(found, (work.size,)) for work in spec.works if (found := work.priced)]
+        if given and self.lacking:
+            cpus = spec.cpus or self._engine.cpus()
+            stage = PriceStage(
+                self._engine.pricer(cpus),
+                load_catalog(),
+                self.store,
+                pool="",
+                cores=len(cpus),
+                policy=spec.policy,
+                seed=spec.seed,
+                given=given,
+            )
+            if stage.stored() is None:
+                tell(Phase(name="prices"))
+                tell(Priced(table=stage.begin(max(_PRICES_S, _PRICES * spec.duration))))
+        yield
 
     def measure(self, tell: Watcher) -> Generator[InterfereRun | Lost[InterfereKey]]:
         for key in self.lacking:

@@ -78,6 +78,12 @@ class SetWork:
         fragment = _fragments()[self.fragment]
         return "memory" if fragment.kind is Kind.NS else fragment.resource_class
 
+    @property
+    def priced(self) -> Fragment | None:
+        """The fragment of an object that cores share, or of memory; None: it has no price."""
+        found = _fragments().get(self.fragment)
+        return found if found and (self.shared or found.resource_class == "memory") else None
+
 
 @frozen
 class WorkList:

@@ -18,14 +18,20 @@ from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.object_charts import speed_charts
 from deadbeat.kinds.contention.page_data import page_data
 from deadbeat.kinds.contention.paper_figures import draw_figures
-from deadbeat.kinds.contention.predicted import predicted_charts, predicted_parts
+from deadbeat.kinds.contention.predicted import is_priced, predicted_charts, predicted_parts
 from deadbeat.kinds.contention.profile_charts import (
     core_charts,
     grid_charts,
     profile_charts,
     shared_charts,
 )
-from deadbeat.kinds.contention.screen import below_prices, next_steps, short_answer, slowdown_map
+from deadbeat.kinds.contention.screen import (
+    below_prices,
+    is_price_list,
+    next_steps,
+    short_answer,
+    slowdown_map,
+)
 from deadbeat.kinds.contention.stress_charts import stress_charts
 from deadbeat.kinds.contention.stress_words import group_answers, stress_sentence
 from deadbeat.kinds.contention.tables import (
@@ -71,7 +77,7 @@ def campaign_document(summary: Summary) -> Document:
     sections = _stress(summary) if stress else _profile(summary)
     words = terms("stress", "profile") if stress else terms("profile")
     prices = facts.price_table(summary)
-    priced = bool(summary.points) and prices is not None and bool(prices.prices)
+    priced = is_price_list(summary)
     picture = group_table(summary) if stress else slowdown_map(summary)
     if priced and prices is not None:
         picture = price_list(prices)
@@ -85,7 +91,7 @@ def campaign_document(summary: Summary) -> Document:
         answer=short_answer(summary),
         picture=picture,
         rows=_PRICES_SHOWN if priced else 8,
-        below=below_prices(summary) if priced else (),
+        below=below_prices(summary),
         steps=next_steps(summary),
         data_files="summary.csv and sets.csv" if stress else "summary.csv",
         sections=(
@@ -115,10 +121,6 @@ def _noise(summary: Summary) -> Sentence:
 
 def _profile(summary: Summary) -> tuple[Section, ...]:
     answer, own = headline(summary), facts.grid_of(summary)
-    each = Lines(
-        [item.lines for item in answer.per_cores],
-        heads=[f"M = {item.cores}" for item in answer.per_cores],
-    )
     tables = point_tables(summary)
     loaded = [table for table in tables if table.page]
     further = Subsection(
@@ -133,7 +135,6 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             (
                 *(Sentence(line, answer=True, terminal=True) for line in answer.lines),
                 _noise(summary),
-                *((Subsection("For each M", (each,), folded=True),) if answer.per_cores else ()),
                 *_told(summary),
                 *(table for table in tables if not table.page),
             ),
@@ -193,7 +194,7 @@ def _prices(summary: Summary) -> tuple[Section, ...]:
 
 def _predicted(summary: Summary) -> tuple[Section, ...]:
     """Nothing without prices."""
-    if facts.price_table(summary) is None:
+    if not is_priced(summary):
         return ()
     parts = (Figures(predicted_charts(summary)), *predicted_parts(summary))
     return (Section("predicted", "Predicted from prices", parts, "Predicted"),)

@@ -253,6 +253,9 @@ def sessions(summary: Summary) -> tuple[SessionFacts, ...]:
 
 def precision_text(summary: Summary) -> str:
     """How many points are known as well as was asked, and why not the others; "" if not asked."""
+    asked = _mapping(_mapping(summary.meta.get("parameters")).get("precision"))
+    if summary.points and asked.get("sets_mean") is not None:
+        return ""
     record = _mapping(summary.meta.get("precision"))
     points = [_mapping(point) for point in _mapping(record.get("points")).values()]
     target = number(record.get("target"))

@@ -1,14 +1,8 @@
-"""The answer in words: which deadlines hold, where they begin to be missed, what slows down.
-
-How jobs fare alone is the median over the grid's points, a point without an end counting as the
-largest: a single point has too few solo jobs for a tail of its own.
-"""
+"""The answer in words: what sharing costs, what slows down, where deadlines begin to be missed."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from statistics import median_low
 from typing import Any
 
 from attrs import frozen
@@ -39,19 +33,10 @@ Rows = Sequence[Row]
 
 
 @frozen(kw_only=True)
-class CoreAnswer:
-    """What was found at one M, in sentences."""
-
-    cores: int
-    lines: tuple[str, ...]
-
-
-@frozen(kw_only=True)
 class Headline:
-    """The answer of a campaign: its sentences, and those of each M where there are several."""
+    """The answer of a campaign in sentences."""
 
     lines: tuple[str, ...]
-    per_cores: tuple[CoreAnswer, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -74,41 +59,16 @@ def headline(summary: Summary) -> Headline:
     rows = [row for row in ordered if factor_of(row) == every[0]]
     floor = noise_floor(summary).share
     cells = len(axis_of(own, "sync_share")) * len(axis_of(own, "contended_ratio"))
-    by_cores: dict[int, list[Row]] = {}
-    for row in rows:
-        by_cores.setdefault(int(row["cores"]), []).append(row)
-    if summary.points:
-        prices = price_table(summary)
-        told = (
-            *((dearest_words(prices), state_words(prices)) if prices else ()),
-            _shared_words(summary) + " " + _miss_words(rows) + _longer_words(ordered, every),
-            *(_loaded_words(found) for found in loads(loaded_rows(summary)).values()),
-            predicted_words(summary),
-            _open_words(rows, cells * len(by_cores)),
-        )
-        return Headline(lines=tuple(line.strip() for line in told if line.strip()))
+    prices = price_table(summary)
     lines = (
-        _needed_words(rows),
+        *((dearest_words(prices), state_words(prices)) if prices else ()),
+        _shared_words(summary) if summary.points else _slowdown_words(rows, floor),
         _miss_words(rows) + _longer_words(ordered, every),
-        _slowdown_words(rows, floor),
         *(_loaded_words(found) for found in loads(loaded_rows(summary)).values()),
-        _open_words(rows, cells * len(by_cores)),
+        predicted_words(summary),
+        _open_words(rows, cells * len({row["cores"] for row in rows})),
     )
-    several = by_cores if len(by_cores) > 1 else {}
-    return Headline(
-        lines=tuple(line for line in lines if line),
-        per_cores=tuple(
-            CoreAnswer(cores=cores, lines=_core_lines(found, floor, cells))
-            for cores, found in several.items()
-        ),
-    )
-
-
-def _core_lines(rows: Rows, floor: float | None, cells: int) -> tuple[str, ...]:
-    worst = _most(rows)
-    needed = "" if worst is None else f"99 of 100 jobs need {_worst_text(worst)} at {place(worst)}."
-    lines = (needed, _miss_words(rows), _slowdown_words(rows, floor), _open_words(rows, cells))
-    return tuple(line for line in lines if line)
+    return Headline(lines=tuple(line for line in lines if line))
 
 
 def _shared_words(summary: Summary) -> str:
@@ -160,47 +120,6 @@ def _known(rows: Rows, column: str) -> list[Row]:
     return [row for row in rows if number(row.get(column)) is not None]
 
 
-# -- which deadlines hold
-
-
-def _needed_words(rows: Rows) -> str:
-    worst = _most(rows)
-    if worst is None:
-        return "Which deadlines hold is unknown: no job of the grid was counted."
-    cores = f"on {worst['cores']} core{'s' if int(worst['cores']) > 1 else ''}"
-    where = f"at {place(worst)} (ρ: share of synchronisation, α: share of that on shared objects)"
-    if worst["sync_share"] == 1 and worst["contended_ratio"] == 1:
-        where = f"with everything contended ({place(worst)})"
-    need = f"{cores} {where} they need {_worst_text(worst)}"
-    alone, _ = _typical(rows, "alone_deadline_needed_p99")
-    if not alone:
-        return (
-            f"How jobs fare alone is unknown; {need} for 99 of 100"
-            " (C: calibrated execution time of a task)."
-        )
-    host, sure = _typical(rows, "alone_deadline_needed_p999")
-    cost = f"{'' if sure else 'at least '}{multiple(host)} C"
-    return (
-        f"Alone, 99 of 100 jobs keep a deadline of {multiple(alone)} C (C: calibrated execution"
-        f" time of a task); {need}. This machine by itself delays 1 job in 1000 to {cost}."
-    )
-
-
-def _most(rows: Rows) -> Row | None:
-    """The point that needs the longest deadlines; one without an end before all with one."""
-    name = "deadline_needed_p99"
-    found = [row for row in rows if needed_text(row, name)]
-    return max(found, key=lambda row: (_value(row, name), _low(row, name)), default=None)
-
-
-def _worst_text(row: Row) -> str:
-    name = "deadline_needed_p99"
-    low, high = number(row.get(f"{name}_low")), number(row.get(f"{name}_high"))
-    if low is None or high is None or multiple(low) == multiple(high):
-        return f"{needed_text(row, name)} C"
-    return f"{needed_text(row, name)} C (95 % interval {multiple(low)} to {multiple(high)})"
-
-
 def needed_text(row: Row, column: str, at_least: str = "at least ") -> str:
     """A needed deadline over C; "at least" its low end where its high end is not known."""
     value, low, high = (number(row.get(f"{column}{end}")) for end in ("", "_low", "_high"))
@@ -208,31 +127,6 @@ def needed_text(row: Row, column: str, at_least: str = "at least ") -> str:
         return multiple(value)
     found = value if low is None else low
     return "" if found is None else f"{at_least}{multiple(found)}"
-
-
-def _typical(rows: Rows, column: str) -> tuple[float, bool]:
-    """Median over the points, 0 without any; and whether half of them know their high end.
-
-    Where they do not, it is the median of the low ends: at least that.
-    """
-    known = [row for row in rows if needed_text(row, column)]
-    if not known:
-        return 0.0, False
-    sure = 2 * len(_known(known, f"{column}_high")) >= len(known)
-    value = median_low(_value(row, column) for row in known)
-    if math.isinf(value) or (not sure and column.endswith("p999")):
-        return median_low(_low(row, column) for row in known), False
-    return value, sure
-
-
-def _value(row: Row, column: str) -> float:
-    value = number(row.get(column))
-    return math.inf if value is None else value
-
-
-def _low(row: Row, column: str) -> float:
-    low = number(row.get(f"{column}_low"))
-    return _value(row, column) if low is None else low
 
 
 # -- misses

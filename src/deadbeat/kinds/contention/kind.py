@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -20,12 +21,14 @@ from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.kinds.contention.view import CampaignView, open_campaign
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import counts_text
-from deadbeat.model.results import Summary
+from deadbeat.model.results import RunKey, Summary
+from deadbeat.model.tasks import Access
 from deadbeat.model.traces import PARTS, LateJob
 from deadbeat.model.words import time_text
+from deadbeat.prices.stage import prices_in
 from deadbeat.report.beside import with_beside
 from deadbeat.report.document import Table, said
-from deadbeat.report.prices import price_rows
+from deadbeat.report.prices import ns_text, price_rows, shown_prices
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.place import CAMPAIGN, REPORT_FILE
 from deadbeat.store.summary import write_summary
@@ -104,7 +107,8 @@ def _perfetto(path: Path, count: int) -> str:
 
 
 def _why(path: Path, count: int) -> Shown:
-    late = late_of(CampaignStore.open(path), count=count)
+    store = CampaignStore.open(path)
+    late = late_of(store, count=count)
     answer = {
         "causes": [attrs.asdict(job) for job in late.jobs],
         "unavailable": late.unavailable,
@@ -123,7 +127,22 @@ def _why(path: Path, count: int) -> Shown:
         columns=_LATE,
         rows=late.jobs,
     )
-    return Shown(plain=answer, tables=(table,), lines=(*evidence, *late.notes, *missing))
+    prices = _prices_of(store, [job.run for job in late.jobs])
+    return Shown(plain=answer, tables=(table,), lines=(*evidence, *prices, *late.notes, *missing))
+
+
+def _prices_of(store: CampaignStore, runs: Sequence[str]) -> list[str]:
+    """What sharing costs of the objects that cores share in ``runs``, a line each."""
+    table = prices_in(store)
+    if table is None:
+        return []
+    sets = (store.programs.task_set(RunKey.parse(run)) for run in dict.fromkeys(runs))
+    shared = {r.fragment for each in sets for r in each.resources if r.access is Access.CON}
+    return [
+        f"{p.object}: {ns_text(p.alone_ns)} an operation alone, {ns_text(p.shared_ns)} shared"
+        for p in shown_prices(table)
+        if p.object in shared and p.shared_ns is not None
+    ]
 
 
 def _parts(job: LateJob) -> str:

@@ -10,7 +10,7 @@ from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention import profile_charts as profile
 from deadbeat.kinds.contention.cause_charts import split_charts
 from deadbeat.kinds.contention.counter_charts import counter_charts
-from deadbeat.kinds.contention.predicted import predicted_charts
+from deadbeat.kinds.contention.predicted import is_priced, predicted_charts
 from deadbeat.kinds.contention.stress_charts import stress_charts
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
@@ -53,7 +53,7 @@ def _charts(summary: Summary) -> Iterator[Chart]:
         drawn += profile.shared_charts(summary)
         drawn += profile.overview_charts(summary, _LEVELS)
         drawn += profile.distribution_charts(summary, _LEVELS)
-        drawn += predicted_charts(summary)
+        drawn += predicted_charts(summary) if is_priced(summary) else []
         # Without a choice beside it a figure is titled by what it shows.
         drawn += [evolve(chart, title="") for chart in profile.grid_charts(summary, _LEVELS)]
     for chart in drawn:

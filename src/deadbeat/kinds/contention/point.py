@@ -16,6 +16,7 @@ from deadbeat.model.results import NEEDED_SHARES, PART_COLUMNS, Point
 from deadbeat.stats.exceedance import Jobs, Share
 from deadbeat.stats.intervals import (
     Floats,
+    Interval,
     clopper_pearson,
     difference,
     mean_interval,
@@ -167,6 +168,30 @@ def _joined(parts: list[Floats]) -> Floats:
 
 
 # -- what shows without an effect
+
+
+def pool_plain(rows: Sequence[Row], sets: Rows) -> None:
+    """Gives the points of a balanced map that share nothing, a few sets each, the interval of their
+    mean by what sets differ by within all such points of as many cores and tasks a core."""
+    axes = ("cores", "sync_share", "contended_ratio", "deadline_factor")
+    groups: dict[tuple[int, int], list[tuple[Row, Floats]]] = {}
+    for row in rows:
+        if row["cores"] == 1 or not row["sync_share"] or not row["contended_ratio"]:
+            tasks = row["cores"] * row["tasks_per_core"]
+            own = [each for each in sets if each["tasks"] == tasks]
+            own = [each for each in own if all(each[axis] == row[axis] for axis in axes)]
+            place = row["cores"], row["tasks_per_core"]
+            groups.setdefault(place, []).append((row, known(own, "slowdown_mean")))
+    for points in groups.values():
+        degrees = sum(max(0, len(values) - 1) for _, values in points)
+        if not degrees:
+            continue
+        squares = sum(float(((v - v.mean()) ** 2).sum()) for _, v in points if len(v))
+        for row, values in points:
+            if len(values):
+                half = t_quantile(0.975, degrees) * math.sqrt(squares / degrees / len(values))
+                row |= ends("slowdown_ci", Interval.around(values.mean(), half, least=0.0))
+                row["slowdown_ci_basis"] = "pooled"
 
 
 def noise_floor(rows: Rows, sets: Rows) -> dict[str, object]:

@@ -45,6 +45,8 @@ from deadbeat.stats.intervals import (
 GROWTH = 1.1
 #: Why a point has no further set.
 REACHED, CAP, LOST, UNFINISHED = "target reached", "most sets", "runs lost", "not finished"
+#: No target was asked for: the sets there are went to what was known least.
+SPENT = "all sets spent"
 
 
 #: What one task set says: its figure is the first over the second, which is 1 where sets weigh the
@@ -305,6 +307,13 @@ class Allocation:
         interval = stratified_interval(groups)[1]
         return 1.0 if interval is None else (interval.high - interval.low) / 2
 
+    def _reason(self, *, over: bool, width: float) -> str:
+        if not over:
+            return UNFINISHED
+        if width <= self._spec.target:
+            return REACHED
+        return CAP if self._spec.sets_mean is None else SPENT
+
     def _over(self) -> bool:
         return not self._unspent or self._asked >= len(self._places)
 
@@ -316,7 +325,7 @@ class Allocation:
             points[point] = KnownPoint(
                 sets=sum(len(each.logs) for each in own),
                 half_width=width if width < 1 else None,
-                stopped=UNFINISHED if not over else REACHED if width <= self._spec.target else CAP,
+                stopped=self._reason(over=over, width=width),
             )
         return PrecisionRecord(
             target=self._spec.target,
@@ -390,7 +399,7 @@ def precision_columns(
 def precision_findings(record: PrecisionRecord | None) -> Iterator[Finding]:
     """A promise that was not kept is said."""
     points = {} if record is None else record.points
-    short = {name: point for name, point in points.items() if point.stopped != REACHED}
+    short = {n: point for n, point in points.items() if point.stopped not in (REACHED, SPENT)}
     if record is None or not short:
         return
     reasons = sorted({point.stopped for point in short.values()})

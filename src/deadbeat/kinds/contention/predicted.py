@@ -8,7 +8,7 @@ from typing import Any
 from attrs import frozen
 
 from deadbeat.kinds.contention.classes import is_saturated
-from deadbeat.kinds.contention.facts import labels, number, price_table
+from deadbeat.kinds.contention.facts import labels, number, platform, price_table
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart, CurvePoint, Mark, Panel, curve
 from deadbeat.report.document import Part, Sentence, Table, counted, percent, said
@@ -55,6 +55,11 @@ class Check:
         return sorted(wrong, key=lambda row: -abs(off(row)) / _room(row))
 
 
+def is_priced(summary: Summary) -> bool:
+    """Whether prices can say anything of its sets: a made-up machine slows them by a formula."""
+    return price_table(summary) is not None and platform(summary).get("soc") != "formula"
+
+
 def off(row: Row) -> float:
     """Predicted minus measured slowdown."""
     return float(row["slowdown_predicted"]) - float(row["slowdown_mean"])
@@ -94,7 +99,7 @@ def check(summary: Summary) -> Check:
 def predicted_words(summary: Summary) -> str:
     """``From prices, 34 of 38 slowed sets are predicted.``; "" where there are no prices."""
     found = check(summary)
-    if price_table(summary) is None or not found.sets:
+    if not is_priced(summary) or not found.sets:
         return ""
     if not found.slowed:
         return f"No set is slowed {SLOWED:g} times or more: nothing is to be predicted from prices."

@@ -19,20 +19,27 @@ Row = Mapping[str, Any]
 _STEPS = (1.1, 1.25, 1.5)
 
 
+def is_price_list(summary: Summary) -> bool:
+    """Whether the list of prices is the picture of the first screen, else the map."""
+    prices = facts.price_table(summary)
+    return summary.mode != "stress" and prices is not None and bool(prices.prices)
+
+
 def short_answer(summary: Summary) -> tuple[str, ...]:
-    """What is missed, and what slows down; whose programs they are, and how well it is known."""
+    """What stands above the picture: above prices the dearest one; above a map all of it."""
     lines = headline(summary).lines
-    if summary.points and facts.price_table(summary) is not None:
-        return lines[:1]
+    return lines[:1] if is_price_list(summary) else (*lines, *_about(summary))
+
+
+def _about(summary: Summary) -> list[str]:
+    """Whose programs they are, and how well points are known where that was asked."""
     origin, known = facts.origin_text(summary), facts.precision_text(summary)
-    told = [*([f"programs {origin}"] if origin else []), *([known] if known else [])]
-    return (*(lines[1:3] if len(lines) > 2 else lines), *told)
+    return [*([f"programs {origin}"] if origin else []), *([known] if known else [])]
 
 
 def below_prices(summary: Summary) -> tuple[str, ...]:
     """What stands below the list of prices, where that is the picture."""
-    lines, origin = headline(summary).lines, facts.origin_text(summary)
-    return (*lines[1:], *([f"programs {origin}"] if origin else []))
+    return (*headline(summary).lines[1:], *_about(summary)) if is_price_list(summary) else ()
 
 
 def slowdown_map(summary: Summary) -> CellMap | None:

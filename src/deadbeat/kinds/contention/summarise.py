@@ -23,7 +23,7 @@ from deadbeat.kinds.contention.late import WORST, Worst, late_facts
 from deadbeat.kinds.contention.object_charts import shared_objects
 from deadbeat.kinds.contention.overlap import contended_plan, overlap_share
 from deadbeat.kinds.contention.plan import class_unit, group_of, group_text, shares_objects
-from deadbeat.kinds.contention.point import Pooled, noise_floor, point_row
+from deadbeat.kinds.contention.point import Pooled, noise_floor, point_row, pool_plain
 from deadbeat.kinds.contention.precision import precision_columns, precision_findings
 from deadbeat.kinds.contention.predict import Priced, prediction_figures
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
@@ -127,7 +127,14 @@ class _Parts:
     rows: list[dict[str, Any]] = field(factory=list)
     sets: list[dict[str, Any]] = field(factory=list)
     distributions: list[JobHistogram] = field(factory=list)
-    points: list[dict[str, Any]] = field(factory=list)
+    of_points: list[tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]] = field(
+        factory=list
+    )
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """Of a balanced map."""
+        return [point_facts(where, row, sets) for where, row, sets in self.of_points]
 
     @classmethod
     def of(cls, cells: Iterable[_Cell], reader: RunReader, attempts: Attempts) -> _Parts:
@@ -146,9 +153,10 @@ class _Parts:
             if cell.classes:
                 found |= point_slowdown(sets, by_class(sets))
             row = {**found, **cell.where} | precision_columns(attempts.precision, cell.name, sets)
+            row = {column: row[column] for column in columns}
+            parts.rows.append(row)
             if cell.balanced:
-                parts.points.append(point_facts(cell.where, row, sets))
-            parts.rows.append({column: row[column] for column in columns})
+                parts.of_points.append((dict(cell.where), row, sets))
             parts.sets.extend(sets)
             parts.distributions.extend(_distributions(cell.where, counts))
         return parts
@@ -173,7 +181,9 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
     else:
         cells = _points(reader, attempts)
     parts = _Parts.of(cells, reader, attempts)
-    noise = noise_floor(parts.rows, parts.sets)
+    if reader.balanced:
+        pool_plain(parts.rows, parts.sets)
+    noise, points = noise_floor(parts.rows, parts.sets), parts.points
     evidence = CampaignEvidence(
         calibration=calibration,
         sessions=store.sessions(),
@@ -191,7 +201,7 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
         mode=attempts.mode,
         rows=tuple(parts.rows),
         sets=tuple(parts.sets),
-        points=tuple(parts.points),
+        points=tuple(points),
         distributions=tuple(parts.distributions),
         findings=(*collect_findings(evidence), *precision_findings(attempts.precision)),
         noise_floor=noise,
@@ -199,7 +209,7 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
         meta={
             **_meta(store, calibration, attempts),
             **late_facts(store, reader.worst),
-            "prices": _price_facts(reader.prices, parts.points),
+            "prices": _price_facts(reader.prices, points),
             "counters": reader.events.states(),
         },
     )

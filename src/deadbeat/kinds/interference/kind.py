@@ -17,7 +17,6 @@ from deadbeat.kinds.interference.hardware import HardwareLoad
 from deadbeat.kinds.interference.plan import plan, planned_keys, seconds_of
 from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import SimulatedLoad
-from deadbeat.kinds.interference.so_far import LoadSoFar
 from deadbeat.kinds.interference.spec import (
     LoadSpec,
     preset,
@@ -25,10 +24,11 @@ from deadbeat.kinds.interference.spec import (
     resolve,
     specify,
 )
-from deadbeat.kinds.interference.summarise import summary_of
+from deadbeat.kinds.interference.summarise import figures_of, summary_of
 from deadbeat.kinds.interference.words import condition_words, headline
+from deadbeat.kinds.table import SoFar
 from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.load import PLAIN, LoadCell, LoadSummary
+from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadCell, LoadRun, LoadSummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.report.beside import with_beside
@@ -106,7 +106,32 @@ def begin(asked: Begin) -> Begun:
     return Begun(
         experiment=LoadExperiment(spec, engine, store, possible.changes, retry_invalid=again),
         beside=spec.beside,
-        so_far=LoadSoFar(store, spec),
+        so_far=_so_far(store, spec),
+    )
+
+
+def _so_far(store: LoadStore, spec: LoadSpec) -> SoFar:
+    """Missed rounds of every condition, by number of ordinary threads."""
+
+    def values(run: LoadRun) -> Iterator[tuple[tuple[int, str], tuple[int, int, int]]]:
+        if run.valid and run.key.condition not in (REFERENCE, TRACED):
+            found = figures_of(run, deadline_ns=spec.deadline or 0, period_ns=spec.period)
+            longest = int(found.response_ns.max(initial=0))
+            place = (run.key.normal, run.key.condition)
+            yield place, (found.failures, found.released, longest)
+
+    return SoFar(
+        store=store,
+        title="missed rounds so far, by ordinary threads and condition",
+        corner="threads, condition",
+        values=values,
+        columns={
+            "runs": lambda known: str(len(known)),
+            "missed": lambda known: str(sum(missed for missed, _, _ in known)),
+            "rounds": lambda known: f"{sum(rounds for _, rounds, _ in known):,}",
+            "max ms": lambda known: f"{max(longest for _, _, longest in known) / 1e6:.1f}",
+        },
+        name=lambda place: f"{place[0]} {condition_words(place[1])}",
     )
 
 

@@ -22,7 +22,6 @@ from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
 from deadbeat.kinds.latency.importers import Foreign, as_run, read_foreign
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
-from deadbeat.kinds.latency.so_far import LatencySoFar
 from deadbeat.kinds.latency.spec import (
     LatencySpec,
     LoadsRule,
@@ -35,6 +34,8 @@ from deadbeat.kinds.latency.spec import (
     specify,
 )
 from deadbeat.kinds.latency.stress import StressLoads, makers_of
+from deadbeat.kinds.latency.words import load_order, load_words
+from deadbeat.kinds.table import SoFar
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
@@ -111,7 +112,29 @@ def begin(asked: Begin) -> Begun:
         if not asked.simulated:
             _examine(asked, target, spec, store)
     experiment = MatrixExperiment(spec, store, machine, retry_invalid=retry_invalid)
-    return Begun(experiment=experiment, beside=spec.beside, so_far=LatencySoFar(store))
+    return Begun(experiment=experiment, beside=spec.beside, so_far=so_far(store))
+
+
+def so_far(store: LatencyStore) -> SoFar:
+    """The latest maximum beside every load."""
+
+    def values(run: LatencyRun) -> Iterator[tuple[LoadPoint, int]]:
+        if run.valid:
+            yield run.key.load, max(cpu.honest.max_ns or 0 for cpu in run.cpus)
+
+    return SoFar(
+        store=store,
+        title="latest wake-up so far, µs",
+        corner="load",
+        values=values,
+        columns={
+            "runs": lambda tops: str(len(tops)),
+            "max": lambda tops: f"{max(tops) / 1000:,.1f}",
+            "last": lambda tops: f"{tops[-1] / 1000:,.1f}",
+        },
+        name=load_words,
+        order=load_order,
+    )
 
 
 def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Platform]:
