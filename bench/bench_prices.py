@@ -90,7 +90,7 @@ def name_of(work: PriceWork) -> str:
 
 
 def ours(executor: HardwareExecutor, turn: int) -> Iterable[Window]:
-    batch = executor.price(Pricing(works=works(), seconds=SECONDS, seed=turn + 1))
+    batch = executor.price(Pricing(works=tuple(works()), seconds=SECONDS, seed=turn + 1))
     if any(batch.errors):
         raise RuntimeError(f"not priced: {batch.errors}")
     for _, place, who, _, first_ns, first, others_ns, others, before, after in batch.slots:
@@ -114,7 +114,17 @@ def theirs(program: Path, executor: HardwareExecutor, turn: int) -> Iterable[Win
 
 def build(folder: str) -> Path:
     program = Path(folder) / "prices_outside"
-    argv = ["gcc", "-std=gnu11", "-O2", *CFLAGS, "-o", program, SOURCE, "-pthread", "-lrt"]
+    argv = [
+        "gcc",
+        "-std=gnu11",
+        "-O2",
+        *CFLAGS,
+        "-o",
+        str(program),
+        str(SOURCE),
+        "-pthread",
+        "-lrt",
+    ]
     subprocess.run(argv, check=True)
     return program
 

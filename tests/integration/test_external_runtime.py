@@ -13,7 +13,6 @@ from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, resolved
-from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import DataError, RunError, TargetError, UsageError
@@ -30,8 +29,7 @@ LISTS = '{"version": 1, "primitives": {"copy": []}}'
 @pytest.fixture(scope="module")
 def engine() -> Iterator[ForeignPrimitives]:
     with closing(LocalTarget()) as target:
-        native = HardwarePrimitives(target, lock_wait=LOCK_WAIT)
-        yield ForeignPrimitives(native, target, lock_wait=LOCK_WAIT)
+        yield ForeignPrimitives(target, lock_wait=LOCK_WAIT)
 
 
 def spec_of(engine: ForeignPrimitives, command: object) -> PrimitivesSpec:

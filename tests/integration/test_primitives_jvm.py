@@ -56,8 +56,7 @@ def spec_of(runtime: str) -> PrimitivesSpec:
 @pytest.fixture(scope="module")
 def engine() -> Iterator[ForeignPrimitives]:
     with closing(LocalTarget()) as target:
-        native = HardwarePrimitives(target, lock_wait=LOCK_WAIT)
-        yield ForeignPrimitives(native, target, lock_wait=LOCK_WAIT)
+        yield ForeignPrimitives(target, lock_wait=LOCK_WAIT)
 
 
 #: Those on more CPUs take as long again.

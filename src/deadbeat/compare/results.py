@@ -312,8 +312,8 @@ def _lost_and_gated(comparison: Comparison, words: Vocabulary) -> Iterator[Findi
                 severity="warning",
                 message=f"{metric.metric.words}: repeated {words.results} may"
                 f" differ by {gate} here, more than the minimum effect of {minimum}",
-                cure=f"a quieter machine, more {words.of(metric.metric).more}, or more repeats of the baseline"
-                " (--aa)",
+                cure=f"a quieter machine, more {words.of(metric.metric).more}, or more repeats of"
+                " the baseline (--aa)",
                 where=comparison.other,
             )
 

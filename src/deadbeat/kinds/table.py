@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from attrs import define, evolve, frozen
 
+from deadbeat.executors.made import refuse_made_up
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.model.platform import Platform
@@ -17,9 +19,23 @@ from deadbeat.report.html import write_result
 from deadbeat.report.paper import Words
 from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.runfolder import RunFolder
+from deadbeat.targets.base import Target
+from deadbeat.targets.opening import open_target
 
 S = TypeVar("S", bound=RunFolder[Any, Any])
 F = TypeVar("F")
+
+
+def opened(asked: Begin) -> Target | None:
+    """The machine to measure on, held until all is over; None: a made-up one.
+
+    Raises:
+        UsageError: Both are asked for.
+    """
+    if asked.simulated:
+        refuse_made_up(asked.target or asked.cross, "--simulated")
+        return None
+    return asked.held.enter_context(closing(open_target(asked.target)))
 
 
 def begun_store(

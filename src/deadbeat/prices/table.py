@@ -277,9 +277,7 @@ class _SlotPool:
                     made = _Blocks.of(beside, state, states[pair]).visited(made)
                 yield made
 
-    def shared(
-        self, states: Mapping[tuple[int, ...], PairStates]
-    ) -> dict[tuple[str, str], Rows]:
+    def shared(self, states: Mapping[tuple[int, ...], PairStates]) -> dict[tuple[str, str], Rows]:
         """What an operation takes in each slot together, ns, in order: by object, size and others
         in words (and cores, where there are several such groups), and by state."""
         groups = Counter(len(cores) for cores in {work.cores for work in self.rows})

@@ -147,6 +147,23 @@ def _over(one: float | None, other: float | None) -> float:
     return one / other if one and other else 0.0
 
 
+def missing_words(table: PriceTable) -> str:
+    """Which columns are dashes, and why; objects that could not be measured, by name."""
+    alone = [p for p in table.prices if p.shared_ns is None and p.reason]
+    words = [f"Shared, x, now and then: not measured, {alone[0].reason}."] if alone else []
+    by_reason: dict[str, list[str]] = {}
+    for name, why in table.refused.items():
+        by_reason.setdefault(why, []).append(name)
+    words += [f"Not measured: {', '.join(names)} ({why})." for why, names in by_reason.items()]
+    return " ".join(words)
+
+
+def price_words(table: PriceTable) -> tuple[str, str]:
+    """What stands above a list of prices, and what below."""
+    below = " ".join(filter(None, [state_words(table), missing_words(table)]))
+    return dearest_words(table) or "Nobody shares anything here.", below
+
+
 def price_chart(table: PriceTable) -> Chart:
     """Dots with intervals on a log scale: alone, and shared in each state."""
     shown = shown_prices(table)
@@ -203,9 +220,8 @@ def price_parts(table: PriceTable) -> tuple[Part, ...]:
         * bool(table.changed),
         f"A state with fewer than {LEAST_SLOTS} slots has no interval."
         * any(p.slots < LEAST_SLOTS for p in table.prices),
-        *(f"{name}: not measured: {why}." for name, why in table.refused.items()),
     ]
-    told = " ".join(filter(None, [state_words(table), *doubts]))
+    told = " ".join(filter(None, [price_words(table)[1], *doubts]))
     return (Figures([price_chart(table)]), whole, *([Sentence(told)] if told else []))
 
 

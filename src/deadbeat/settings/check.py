@@ -19,7 +19,7 @@ from deadbeat.host.values import chosen, cpus_text, mask_cpus
 from deadbeat.model.readiness import CheckResult, Severity, Status
 from deadbeat.settings import checks, reading, reading_window
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading import housekeeping, lockdown, shared
+from deadbeat.settings.reading import few, housekeeping, lockdown, shared
 from deadbeat.settings.rows import Row, accepts, rows
 from deadbeat.targets.readings import MISSING, is_pattern
 
@@ -44,13 +44,26 @@ def passed(found: object, reason: str = "", *, severity: Severity | None = None)
 
 
 def failed(
-    found: object, reason: str, *, cure: str | None = None, severity: Severity | None = None
+    found: object, reason: str = "", *, cure: str | None = None, severity: Severity | None = None
 ) -> CheckVerdict:
+    """Without a ``reason``: for that of its row (``bad``)."""
     return CheckVerdict("fail", str(found), reason, cure, severity)
 
 
 def unknown(reason: str, found: object = "") -> CheckVerdict:
     return CheckVerdict("unknown", str(found), reason)
+
+
+def verdict(
+    good: object, found: object, *, why: str = "", well: str = "", cure: str | None = None
+) -> CheckVerdict:
+    """Pass where what was ``found`` is ``good``, else fail for ``why``, or as the row says."""
+    return passed(found, well) if good else failed(found, why, cure=cure)
+
+
+def none_of(names: Sequence[str], found: object, *, why: str = "", well: str = "") -> CheckVerdict:
+    """Fail with the first few of ``names``; where there is none pass with what was ``found``."""
+    return failed(few(names), why) if names else passed(found, well)
 
 
 Body = Callable[[Facts], CheckVerdict]
@@ -76,21 +89,21 @@ class Check:
         """What it finds; what it could not read makes it ``unknown``."""
         row = self.row
         try:
-            verdict = self.body(facts)
+            said = self.body(facts)
         except (ValueError, ArithmeticError, LookupError) as error:  # an odd file
-            verdict = unknown(str(error))
-        reason = verdict.reason or ("as wanted" if verdict.status == "pass" else "")
-        cure = row.fix if verdict.cure is None else verdict.cure
+            said = unknown(str(error))
+        reason = said.reason or ("as wanted" if said.status == "pass" else row.bad)
+        cure = row.fix if said.cure is None else said.cure
         return CheckResult(
             id=row.id,
             title=row.title,
-            status=verdict.status,
+            status=said.status,
             reason=_line(reason),
-            found=_line(verdict.found),
+            found=_line(said.found),
             wanted=row.wanted,
-            severity=verdict.severity or row.severity,
+            severity=said.severity or row.severity,
             source=row.source,
-            cure="" if verdict.status == "pass" else cure,
+            cure="" if said.status == "pass" else cure,
             read=", ".join(each.removeprefix("command:") for each in self.reads),
         )
 
@@ -131,7 +144,7 @@ def _compared(row: Row, facts: Facts) -> CheckVerdict:
         return passed(row.missing)
     if row.words:
         word = chosen(facts.text(row.path))
-        return passed(word, row.well) if word in row.words else failed(word, row.bad)
+        return verdict(word in row.words, word, well=row.well)
     if row.spares_rt:
         return _spares_rt(facts, row.path)
     return judged(facts, row.path, accepts(row.good), why=row.bad, well=row.well, shown=row.shown)
@@ -159,7 +172,7 @@ def judged(
     value = facts.integer(path)
     name = path if path.startswith("/sys") else path.removeprefix("/proc/sys/").replace("/", ".")
     found = shown.format(value) if shown else f"{name} = {value}"
-    return passed(found, well) if good(value) else failed(found, why)
+    return verdict(good(value), found, why=why, well=well)
 
 
 def built(facts: Facts, *names: str) -> list[str]:

@@ -260,7 +260,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
         head=machine_facts(attrs.asdict(platform)),
         answer=told,
         picture=picture,
-        below=[*filter(None, (price_list(prices), state_words(prices)))] if prices else (),
+        below=(price_list(prices), *filter(None, [state_words(prices)])) if prices else (),
         sections=(
             Section(
                 "answer",

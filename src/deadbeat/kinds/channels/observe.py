@@ -26,10 +26,11 @@ from deadbeat.kinds.channels.spec import OTHERS, plan
 from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.prices.compared import price_metric, with_prices
 from deadbeat.store.runfolder import EXPERIMENT_FILE
 from deadbeat.store.serial import to_plain
 
-METRICS = (Metric(name="slowdown", title="Slowdown", minimum=0.05),)
+METRICS = (Metric(name="slowdown", title="Slowdown", minimum=0.05), price_metric("--duration"))
 WORDS = Vocabulary(
     units="runs",
     results="matrices",
@@ -77,15 +78,16 @@ def read_channels(path: Path) -> ChannelMatrix:
 
 def align(lineup: Lineup) -> Aligned:
     """Pairs of the same name at the same place."""
-    tables = tuple(map(observe, lineup.every))
+    tables, findings = with_prices(lineup, [observe(each) for each in lineup.every])
     baseline = tables[0]
+    pairs = {cell for cell in baseline.cells if not cell.of}
     for table in tables[1:]:
-        if not {*baseline.cells} & {*table.cells}:
+        if not pairs & {*table.cells}:
             raise UsageError(
                 f"{baseline.name} and {table.name} have no pair in common",
                 "measure both with the same --works and --aggressors",
             )
-    return Aligned(tables=tables)
+    return Aligned(tables=tables, findings=tuple(findings))
 
 
 def observe(matrix: ChannelMatrix) -> Observations:

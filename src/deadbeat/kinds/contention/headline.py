@@ -26,7 +26,7 @@ from deadbeat.kinds.contention.predicted import predicted_words
 from deadbeat.kinds.contention.stress_words import stress_sentence
 from deadbeat.model.results import Summary
 from deadbeat.report.document import percent
-from deadbeat.report.prices import dearest_words, state_words
+from deadbeat.report.prices import price_words
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -61,7 +61,7 @@ def headline(summary: Summary) -> Headline:
     cells = len(axis_of(own, "sync_share")) * len(axis_of(own, "contended_ratio"))
     prices = price_table(summary)
     lines = (
-        *((dearest_words(prices), state_words(prices)) if prices else ()),
+        *(price_words(prices) if prices else ()),
         _shared_words(summary) if summary.points else _slowdown_words(rows, floor),
         _miss_words(rows) + _longer_words(ordered, every),
         *(_loaded_words(found) for found in loads(loaded_rows(summary)).values()),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,6 +33,7 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.measures import MEASURES
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.results import RunKey
+from deadbeat.prices.compared import price_metric, with_prices
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
 METRICS = (
@@ -70,6 +72,9 @@ WORDS = Vocabulary(
 _COLUMNS = {"slowdown": "slowdown_mean", "delay_ratio": "delay_ratio_mean"}
 #: Witnesses further apart than this are worth a word.
 _SHIFT_TOLD = 0.005
+#: The same of shares of slots in which the CPUs were far from each other.
+_FAR_TOLD = 0.1
+_POINT = itemgetter("cores", "sync_share", "contended_ratio", "deadline_factor", "tasks_per_core")
 
 
 @frozen(kw_only=True)
@@ -134,6 +139,9 @@ def align(lineup: Lineup) -> Aligned:
         shift = 0.0 if campaign in lineup.repeats else _host_state(baseline, campaign)
         found += _told_host_state(campaign, shift)
         tables.append(evolve(observe(campaign), doubts=host_doubts(shift)))
+    priced, lacking = with_prices(lineup, tables)
+    found += lacking
+    found += [each for c in lineup.subjects[1:] for each in _other_states(baseline, c)]
     found += [each for subject in lineup.subjects for each in _doubtful(subject)]
     others = lineup.subjects[1:]
     named = {each.name: f"{each.name}: " if len(others) > 1 else "" for each in others}
@@ -142,9 +150,7 @@ def align(lineup: Lineup) -> Aligned:
         for each in others
         for line in overhead_lines(baseline.view, each.view)
     ]
-    return Aligned(
-        tables=tuple(tables), findings=tuple(dict.fromkeys(found)), differences=tuple(lines)
-    )
+    return Aligned(tables=priced, findings=tuple(dict.fromkeys(found)), differences=tuple(lines))
 
 
 def observe(campaign: CampaignSubject) -> Observations:
@@ -241,6 +247,30 @@ def _told_host_state(other: CampaignSubject, shift: float) -> Iterator[Finding]:
         )
 
 
+def _other_states(baseline: CampaignSubject, other: CampaignSubject) -> Iterator[Finding]:
+    """Points at which the CPUs were far from each other for another share of the slots."""
+    sides = [
+        {_POINT(row): row["far_share"] for row in each.view.summary.points}
+        for each in (baseline, other)
+    ]
+    both = sides[0].keys() & sides[1].keys()
+    apart = [
+        point
+        for point in both
+        for pairs in [zip(*(side[point].values() for side in sides), strict=True)]
+        if any(None not in pair and abs(pair[1] - pair[0]) > _FAR_TOLD for pair in pairs)
+    ]
+    if apart:
+        yield Finding(
+            id="host-state-differs",
+            severity="warning",
+            message=f"the host was in another state at {len(apart)} of {len(both)} points: the"
+            f" share of slots with far CPUs differs by more than {_FAR_TOLD:g}",
+            cure="repeat both close together in time, or rely on the prices of each state",
+            where=other.name,
+        )
+
+
 def _doubtful(campaign: CampaignSubject) -> Iterator[Finding]:
     serious = [each for each in campaign.view.summary.findings if each.severity == "serious"]
     if serious:
@@ -266,7 +296,7 @@ COMPARABLE = Comparable(
     file=CAMPAIGN_FILE,
     noun="campaign",
     words=WORDS,
-    metrics=METRICS,
+    metrics=(*METRICS, price_metric("--price-seconds")),
     read=read_campaign,
     align=align,
     overlays=_overlays,

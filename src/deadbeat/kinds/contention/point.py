@@ -190,8 +190,8 @@ def pool_plain(rows: Sequence[Row], sets: Rows) -> None:
         for row, values in points:
             if len(values):
                 half = t_quantile(0.975, degrees) * math.sqrt(squares / degrees / len(values))
-                row |= ends("slowdown_ci", Interval.around(values.mean(), half, least=0.0))
-                row["slowdown_ci_basis"] = "pooled"
+                interval = Interval.around(float(values.mean()), half, least=0.0)
+                row.update(ends("slowdown_ci", interval), slowdown_ci_basis="pooled")
 
 
 def noise_floor(rows: Rows, sets: Rows) -> dict[str, object]:

@@ -50,8 +50,8 @@ SPENT = "all sets spent"
 
 
 #: What one task set says: its figure is the first over the second, which is 1 where sets weigh the
-#: same.
-Sample = tuple[float, float]
+#: same. Of a balanced map: its slowdown, and its jobs in all and unfinished ones.
+Sample = tuple[float, ...]
 
 
 @frozen
@@ -220,7 +220,8 @@ class _Stratum:
     offered: int = 0
     attended: int = 0
     logs: dict[RunKey, float] = field(factory=dict)
-    unfinished: dict[RunKey, float] = field(factory=dict)
+    released: float = 0.0
+    unfinished: float = 0.0
     chosen: bool = True
 
     @property
@@ -229,8 +230,7 @@ class _Stratum:
 
     @property
     def saturated(self) -> bool:
-        shares = [*self.unfinished.values()]
-        return bool(shares) and is_saturated(sum(shares) / len(shares))
+        return self.released > 0 and is_saturated(self.unfinished / self.released)
 
     def doubt(self, usual: float) -> float:
         """By how much one more set lowers the variance of its point; ``usual``: of all strata, in
@@ -278,12 +278,13 @@ class Allocation:
         return True
 
     def learn(self, key: RunKey, sample: Sample | None) -> None:
-        """``sample``: slowdown and share of unfinished jobs; None: it was not measured."""
+        """``sample``: slowdown, jobs, unfinished jobs; None: it was not measured."""
         point, name, _ = self._places[key]
         if sample is not None and sample[0] > 0:
             stratum = self._strata[point, name]
             stratum.logs[key] = math.log(sample[0])
-            stratum.unfinished[key] = sample[1]
+            stratum.released += sample[1]
+            stratum.unfinished += sample[2]
 
     def _choose(self) -> None:
         sharing = {place: each for place, each in self._strata.items() if place[1]}
@@ -361,7 +362,8 @@ def sample_of(spec: CampaignSpec, key: RunKey, table: JobTable) -> Sample | None
     figures = run_figures(table, columns, chosen=chosen).set_figures
     if spec.grid is not None and spec.grid.balanced:
         slowdown, share = figures["slowdown_mean"], figures["unfinished_share"]
-        return None if slowdown is None or share is None else (slowdown, share)
+        jobs = figures["released"]
+        return None if slowdown is None or share is None else (slowdown, jobs, share * jobs)
     return _sample(metric, figures)
 
 

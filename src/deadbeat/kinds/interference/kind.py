@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 
 from attrs import evolve
 
-from deadbeat.executors.made import refuse_made_up
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.kinds.interference.document import COLUMNS, load_document, summary_dict, write_load
@@ -26,7 +24,7 @@ from deadbeat.kinds.interference.spec import (
 )
 from deadbeat.kinds.interference.summarise import figures_of, summary_of
 from deadbeat.kinds.interference.words import condition_words, headline
-from deadbeat.kinds.table import SoFar
+from deadbeat.kinds.table import SoFar, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadCell, LoadRun, LoadSummary
 from deadbeat.model.platform import Platform
@@ -38,7 +36,6 @@ from deadbeat.report.perfetto import moments_text
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import LOAD_TEST, REPORT_FILE, Place
-from deadbeat.targets.opening import open_target
 
 #: A run that failed is measured again with the same command: none counts as failed for good.
 FOLDERS = RunFolders(
@@ -76,7 +73,10 @@ def begin(asked: Begin) -> Begun:
     """Makes the folder of a load test, or finds the one to continue."""
     wanted = _specified(asked)
     made_up = asked.simulated
-    engine = _engine(asked)
+    target = opened(asked)
+    engine: LoadEngine = (
+        HardwareLoad(target=target, cross=asked.cross) if target else SimulatedLoad()
+    )
     spec = resolve(wanted, engine.cpus())
     possible = look(spec, engine)
     words = {name: change.words for name, change in possible.changes.items()}
@@ -133,14 +133,6 @@ def _so_far(store: LoadStore, spec: LoadSpec) -> SoFar:
         },
         name=lambda place: f"{place[0]} {condition_words(place[1])}",
     )
-
-
-def _engine(asked: Begin) -> LoadEngine:
-    if asked.simulated:
-        refuse_made_up(asked.target or asked.cross, "--simulated")
-        return SimulatedLoad()
-    target = asked.held.enter_context(closing(open_target(asked.target)))
-    return HardwareLoad(target=target, cross=asked.cross)
 
 
 def _specified(asked: Begin) -> LoadSpec:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
@@ -13,7 +12,6 @@ from pathlib import Path
 import attrs
 
 from deadbeat.executors.foreign import put_runtime
-from deadbeat.executors.made import refuse_made_up
 from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import environment_of, name_of, platform_from_environment
@@ -35,7 +33,7 @@ from deadbeat.kinds.latency.spec import (
 )
 from deadbeat.kinds.latency.stress import StressLoads, makers_of
 from deadbeat.kinds.latency.words import load_order, load_words
-from deadbeat.kinds.table import SoFar
+from deadbeat.kinds.table import SoFar, opened
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
@@ -52,7 +50,6 @@ from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import MATRIX, family, numbered
 from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.opening import open_target
 
 _NOT_KNOWN = "unknown: read from a file"
 #: What a person may say of files that do not.
@@ -73,10 +70,7 @@ def begin(asked: Begin) -> Begun:
     """Makes the folder of a matrix, or finds the one to continue."""
     if asked.given.get("imports"):
         return Begun(experiment=_imported(asked))
-    if asked.simulated:
-        refuse_made_up(asked.target or asked.cross, "--simulated")
-    made = FakeTarget() if asked.simulated else open_target(asked.target)
-    target = asked.held.enter_context(closing(made))
+    target = opened(asked) or FakeTarget()
     machine, spec, platform = _fit(asked, target)
     retry_invalid = asked.retry_invalid
     retry = asked.retry_failed or retry_invalid

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -66,25 +67,10 @@ def _interval(row: PrimitiveCell, values_ns: Sequence[int]) -> str:
 #: Rows of a table on the page; files hold all.
 _LISTED_MOST = 64
 COLUMNS = (
-    Column(key="operation", heading="primitive", value=lambda row: row.case.operation, words=True),
-    Column(
-        key="size",
-        heading="size",
-        value=lambda row: row.case.size or None,
-        format=size_word,
-    ),
-    Column(
-        key="placement",
-        heading="where",
-        value=lambda row: row.where,
-        words=True,
-    ),
-    Column(
-        key="runtime",
-        heading="runtime",
-        value=lambda row: row.case.runtime,
-        words=True,
-    ),
+    Column(key="operation", heading="primitive", value=attrgetter("case.operation"), words=True),
+    Column(key="size", heading="size", value=lambda row: row.case.size or None, format=size_word),
+    Column(key="placement", heading="where", value=attrgetter("where"), words=True),
+    Column(key="runtime", heading="runtime", value=attrgetter("case.runtime"), words=True),
     Column(key="samples", heading="samples", terminal=False),
     _at("p50_ns", "median", 500_000),
     _at("p99_ns", "99 %", 990_000),
@@ -122,21 +108,21 @@ COLUMNS = (
     Column(
         key="bytes_per_ns",
         heading="GB/s",
-        format=lambda rate: f"{rate:.1f}",
+        format="{:.1f}".format,
         help="of each thread, at its median",
         terminal=False,
     ),
     Column(
         key="fairness",
         heading="fairness",
-        format=lambda index: f"{index:.3f}",
+        format="{:.3f}".format,
         help="Jain's index of threads' samples: 1 if all had as many, 1/n if one of n had all",
         terminal=False,
     ),
     Column(
         key="most_share",
         heading="most by fewest",
-        format=lambda share: f"{share:.2f}",
+        format="{:.2f}".format,
         help="samples of the thread that had most, by those of the one that had fewest",
         terminal=False,
     ),
@@ -146,7 +132,7 @@ COLUMNS = (
         value=lambda row: (
             None if row.allocated_bytes is None else row.allocated_bytes / row.samples
         ),
-        format=lambda each: f"{each:.3g} B",
+        format="{:.3g} B".format,
         help="on the heap of its runtime, for each sample",
         terminal=False,
         raw=False,
@@ -154,14 +140,12 @@ COLUMNS = (
     Column(
         key="first_faults",
         heading="first page faults",
-        format=lambda count: f"{count:,}",
         help="before what counts: memory that is touched for the first time",
         terminal=False,
     ),
     Column(
         key="faults",
         heading="page faults",
-        format=lambda count: f"{count:,}",
         help="while it was measured, of all threads and repeats",
         terminal=False,
     ),
@@ -175,8 +159,6 @@ COLUMNS = (
     Column(
         key="resolved",
         heading="resolved",
-        value=lambda row: row.resolved,
-        format=lambda resolved: "yes" if resolved else "no",
         help="the median is at least 5 steps of the clock",
         terminal=False,
     ),

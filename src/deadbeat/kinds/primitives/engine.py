@@ -83,7 +83,7 @@ class HardwarePrimitives(PrimitiveEngine):
     def __init__(
         self, target: Target, *, cross: str | None = None, lock_wait: float = LOCK_WAIT_S
     ) -> None:
-        self._target = target
+        self._target, self._lock_wait = target, lock_wait
         self._topology: Topology | None = None
         self._toolchain = toolchain_of(target, cross=cross)
         self._executor = HardwareExecutor(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 
 from attrs import evolve
 
 from deadbeat.build.allocators import others
-from deadbeat.executors.made import refuse_made_up
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, plan, resolved
 from deadbeat.kinds.primitives.document import (
@@ -21,11 +19,7 @@ from deadbeat.kinds.primitives.document import (
     short_time,
     summary_dict,
 )
-from deadbeat.kinds.primitives.engine import (
-    HardwarePrimitives,
-    PrimitiveEngine,
-    SimulatedPrimitives,
-)
+from deadbeat.kinds.primitives.engine import PrimitiveEngine, SimulatedPrimitives
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
 from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.results import (
@@ -40,21 +34,12 @@ from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
 from deadbeat.kinds.primitives.runtimes import jvm_words
 from deadbeat.kinds.primitives.samples import export
 from deadbeat.kinds.primitives.spec import PRESET_KEYS, PrimitivesSpec
-from deadbeat.kinds.table import SoFar, TableKind, begun_store
+from deadbeat.kinds.table import SoFar, TableKind, begun_store, opened
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import read, renamed, usage
 from deadbeat.model.words import count_of
 from deadbeat.pool import NATIVE, is_native, primitives
-from deadbeat.targets.opening import open_target
-
-
-def _engine(asked: Begin) -> PrimitiveEngine:
-    if asked.simulated:
-        refuse_made_up(asked.target or asked.cross, "--simulated")
-        return SimulatedPrimitives()
-    target = asked.held.enter_context(closing(open_target(asked.target)))
-    return ForeignPrimitives(HardwarePrimitives(target, cross=asked.cross), target)
 
 
 def _not_used(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
@@ -138,7 +123,10 @@ def _so_far(store: PrimitivesStore) -> SoFar:
 def begin(asked: Begin) -> Begun:
     """Makes the folder of timed primitives, or finds the one to continue."""
     wanted = _wanted(asked)
-    engine = _engine(asked)
+    target = opened(asked)
+    engine: PrimitiveEngine = (
+        ForeignPrimitives(target, cross=asked.cross) if target else SimulatedPrimitives()
+    )
     runnable = _probed(asked, engine, wanted)
     allocators = engine.allocators(wanted.allocators)
     topology = engine.topology()

@@ -67,10 +67,10 @@ COLUMNS = (
     Column(key="where", heading="where", words=True),
     Column(key="thread", heading="thread"),
     Column(key="cpu", heading="CPU"),
-    Column(key="samples", heading="samples", format=lambda count: f"{count:,}"),
+    Column(key="samples", heading="samples"),
     Column(key="p50_ns", heading="median, ns"),
     Column(key="p99_ns", heading="99 %, ns"),
-    Column(key="max_ns", heading="max, ns", format=lambda ns: f"{ns:,}"),
+    Column(key="max_ns", heading="max, ns"),
     Column(
         key="own_share",
         heading="after itself",
@@ -80,7 +80,6 @@ COLUMNS = (
     Column(
         key="longest_row",
         heading="longest row",
-        format=lambda count: f"{count:,}",
         help="turns without another thread in between, at most",
     ),
 )

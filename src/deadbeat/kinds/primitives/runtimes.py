@@ -83,31 +83,20 @@ def external_name(runtime: str) -> str:
     return match["name"] if match else ""
 
 
-@frozen
-class Runtimes:
-    """What runs the primitives: ``native``, ``jvm``, ``jvm:25:G1:whole``, ``external:NAME``."""
-
-    def parse(self, value: Any) -> tuple[str, ...]:
-        listed = rules.items(value, "a list of runtimes", "native,jvm:25:G1")
-        return tuple(dict.fromkeys(rules.each(listed, self._one)))
-
-    def _one(self, value: Any) -> str:
-        word = str(value)
-        if word == NATIVE or external_name(word):
-            return word
-        if not _JVM.fullmatch(word):
-            hint = "native, jvm, jvm:25, jvm:25:G1, jvm:25:G1:whole or external:NAME"
-            raise refuse(f"there is no runtime {shown(value)}", hint)
-        jvm = jvm_words(word)
-        if jvm.collector and jvm.collector not in COLLECTORS:
-            hint = nearest(jvm.collector, COLLECTORS)
-            raise refuse(f"no JVM has a collector {shown(jvm.collector)}", hint)
-        rules.Choice(SCHEDULING).parse(jvm.scheduling)
+def runtime(value: Any) -> str:
+    """``native``, ``jvm``, ``jvm:25:G1:whole`` or ``external:NAME``; RefusedError of any other."""
+    word = str(value)
+    if word == NATIVE or external_name(word):
         return word
-
-    @staticmethod
-    def plain(runtimes: tuple[str, ...]) -> list[str]:
-        return list(runtimes)
+    if not _JVM.fullmatch(word):
+        hint = "native, jvm, jvm:25, jvm:25:G1, jvm:25:G1:whole or external:NAME"
+        raise refuse(f"there is no runtime {shown(value)}", hint)
+    jvm = jvm_words(word)
+    if jvm.collector and jvm.collector not in COLLECTORS:
+        hint = nearest(jvm.collector, COLLECTORS)
+        raise refuse(f"no JVM has a collector {shown(jvm.collector)}", hint)
+    rules.Choice(SCHEDULING).parse(jvm.scheduling)
+    return word
 
 
 @frozen

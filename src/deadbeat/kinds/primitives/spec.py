@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
 from attrs import frozen
 
 from deadbeat.build.allocators import ALLOCATORS, LIBC
-from deadbeat.kinds.primitives.runtimes import External, Externals, Runtimes
+from deadbeat.kinds.primitives.runtimes import External, Externals, runtime
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, refuse
 from deadbeat.model.sizes import ByteSizes
@@ -19,43 +19,45 @@ from deadbeat.pool import NATIVE, PLACEMENTS, variants_of
 
 
 @frozen
-class PrimitiveTests:
-    """Primitives, each with or without one of its variants: ``alloc,event:futex``."""
+class Listed:
+    """Some of what ``one`` reads, each once.
 
-    def parse(self, value: Any) -> tuple[str, ...]:
-        if value in ([], ()):
+    Attributes:
+        what, example: Of the whole list, in words and as it is written.
+        optional: Or none.
+    """
+
+    one: Callable[[Any], Any]
+    what: str
+    example: str
+    optional: bool = True
+
+    def parse(self, value: Any) -> tuple[Any, ...]:
+        if self.optional and value in ([], ()):
             return ()
-        listed = rules.items(value, "a list of primitives", "alloc,event:futex")
-        return tuple(dict.fromkeys(rules.each(listed, self._one)))
-
-    def _one(self, value: Any) -> str:
-        name, _, variant = str(value).partition(":")
-        known = variants_of()
-        if name not in known:
-            raise refuse(f"there is no primitive {shown(name)}", nearest(name, sorted(known)))
-        if variant and variant not in known[name]:
-            hint = nearest(variant, known[name])
-            raise refuse(f"{name} has no variant {shown(variant)}", hint)
-        return str(value)
+        listed = rules.items(value, self.what, self.example)
+        return tuple(dict.fromkeys(rules.each(listed, self.one)))
 
     @staticmethod
-    def plain(tests: tuple[str, ...]) -> list[str]:
-        return list(tests)
+    def plain(found: tuple[Any, ...]) -> list[Any]:
+        return list(found)
 
 
-@frozen
-class ThreadPlacements:
-    """Some of `PLACEMENTS`."""
+def _test(value: Any) -> str:
+    """A primitive with or without one of its variants: ``alloc``, ``event:futex``."""
+    name, _, variant = str(value).partition(":")
+    known = variants_of()
+    if name not in known:
+        raise refuse(f"there is no primitive {shown(name)}", nearest(name, sorted(known)))
+    if variant and variant not in known[name]:
+        hint = nearest(variant, known[name])
+        raise refuse(f"{name} has no variant {shown(variant)}", hint)
+    return str(value)
 
-    def parse(self, value: Any) -> tuple[str, ...]:
-        if value in ([], ()):
-            return ()
-        listed = rules.items(value, "a list of placements", "one,all,same,far")
-        return tuple(dict.fromkeys(rules.each(listed, rules.Choice(PLACEMENTS).parse)))
 
-    @staticmethod
-    def plain(placements: tuple[str, ...]) -> list[str]:
-        return list(placements)
+def _numbers(low: int, high: int) -> Listed:
+    """Some numbers from ``low`` to ``high``."""
+    return Listed(rules.Whole(low, high).parse, "a list of numbers", f"{low},{4 * low}")
 
 
 @frozen
@@ -72,51 +74,6 @@ class CpuGroups:
     @staticmethod
     def plain(groups: tuple[tuple[int, ...], ...]) -> list[list[int]]:
         return [list(group) for group in groups]
-
-
-@frozen
-class WholeNumbers:
-    """Some numbers from ``low`` to ``high``."""
-
-    low: int
-    high: int
-
-    def parse(self, value: Any) -> tuple[int, ...]:
-        if value in ([], ()):
-            return ()
-        listed = rules.items(value, "a list of numbers", f"{self.low},{4 * self.low}")
-        one = rules.Whole(self.low, self.high)
-        return tuple(dict.fromkeys(rules.each(listed, one.parse)))
-
-    @staticmethod
-    def plain(numbers: tuple[int, ...]) -> list[int]:
-        return list(numbers)
-
-
-@frozen
-class HandlerPriorities:
-    """Some of ``above`` and ``equal``."""
-
-    def parse(self, value: Any) -> tuple[str, ...]:
-        listed = rules.items(value, "a list of priorities", "above,equal")
-        return tuple(dict.fromkeys(rules.each(listed, rules.Choice(("above", "equal")).parse)))
-
-    @staticmethod
-    def plain(handlers: tuple[str, ...]) -> list[str]:
-        return list(handlers)
-
-
-@frozen
-class AllocatorNames:
-    """The C library's, and those of `ALLOCATORS`."""
-
-    def parse(self, value: Any) -> tuple[str, ...]:
-        listed = rules.items(value, "a list of allocators", "libc,jemalloc")
-        return tuple(dict.fromkeys(rules.each(listed, rules.Choice((LIBC, *ALLOCATORS)).parse)))
-
-    @staticmethod
-    def plain(allocators: tuple[str, ...]) -> list[str]:
-        return list(allocators)
 
 
 @frozen
@@ -144,7 +101,7 @@ class PrimitivesSpec:
         PresetName(), "", "Figures to repeat; it says what is timed, and where.", default=""
     )
     tests: tuple[str, ...] = keyed(
-        PrimitiveTests(),
+        Listed(_test, "a list of primitives", "alloc,event:futex"),
         "--tests LIST",
         "Primitives, or one way of doing them: alloc,event:futex.  [most]",
         default=(),
@@ -156,7 +113,7 @@ class PrimitivesSpec:
         default=(),
     )
     runtimes: tuple[str, ...] = keyed(
-        Runtimes(),
+        Listed(runtime, "a list of runtimes", "native,jvm:25:G1", optional=False),
         "--runtimes LIST",
         "What runs them: native; jvm, or jvm:VERSION:COLLECTOR, and :whole for all its threads.",
         default=(NATIVE,),
@@ -168,13 +125,18 @@ class PrimitivesSpec:
         default=(),
     )
     allocators: tuple[str, ...] = keyed(
-        AllocatorNames(),
+        Listed(
+            rules.Choice((LIBC, *ALLOCATORS)).parse,
+            "a list of allocators",
+            "libc,jemalloc",
+            optional=False,
+        ),
         "--allocators LIST",
         "Allocators of native programs: libc,tuned,jemalloc,tcmalloc,mimalloc,tlsf.  [installed]",
         default=(),
     )
     placements: tuple[str, ...] = keyed(
-        ThreadPlacements(),
+        Listed(rules.Choice(PLACEMENTS).parse, "a list of placements", "one,all,same,far"),
         "--placements LIST",
         "Where threads run: one, all, cache, apart, both; and pairs: same, sibling, cache, far."
         "  [each; in a JVM one, and all for locks]",
@@ -187,19 +149,24 @@ class PrimitivesSpec:
         default=(),
     )
     threads: tuple[int, ...] = keyed(
-        WholeNumbers(1, 128),
+        _numbers(1, 128),
         "--threads LIST",
         "Threads, or pairs, round robin over their CPUs: 8,16,32.  [one a CPU; one pair]",
         default=(),
     )
     handlers: tuple[str, ...] = keyed(
-        HandlerPriorities(),
+        Listed(
+            rules.Choice(("above", "equal")).parse,
+            "a list of priorities",
+            "above,equal",
+            optional=False,
+        ),
         "--handlers above|equal",
         "Priority of an event's handler beside its firer's; or both: above,equal.",
         default=("above",),
     )
     shares: tuple[int, ...] = keyed(
-        WholeNumbers(1, 65536),
+        _numbers(1, 65536),
         "--shares LIST",
         "Source of copy_shared: 1/N of the last-level cache.  [1,4,64; in a JVM 4]",
         default=(),

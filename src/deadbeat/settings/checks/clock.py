@@ -6,7 +6,7 @@ import re
 
 from deadbeat.host.judgements import slow_clock
 from deadbeat.host.values import UnreadError
-from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown, verdict
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading import cpu_flags, few
 from deadbeat.settings.reading_window import tasks
@@ -43,7 +43,6 @@ def source(facts: Facts) -> CheckVerdict:
     fast = [name for name in there if name in _FAST]
     return failed(
         current,
-        "it is read over a bus, or only once a tick",
         cure=f"echo {fast[0]} > {_CURRENT}"
         if fast
         else "find out from the kernel's log why the CPU's counter was given up (clock.stable)",
@@ -65,7 +64,7 @@ def stable(facts: Facts) -> CheckVerdict:
     if "tsc" in cpu_flags(facts) and current not in _VIRTUAL:
         # One that was marked is no longer listed (clocksource.c, available_clocksource_show).
         if "tsc" not in facts.text(_AVAILABLE).split():
-            return failed("tsc is not available", "the kernel no longer trusts the CPU's counter")
+            return failed("tsc is not available")
         return passed(current, "tsc is still among the clocks")
     if "clocksource" not in facts.text(DMESG):
         raise UnreadError("the log no longer holds the messages of the boot")
@@ -75,11 +74,9 @@ def stable(facts: Facts) -> CheckVerdict:
 @check("clock.user-space")
 def user_space(facts: Facts) -> CheckVerdict:
     if facts.argument("vdso") == "0":
-        return failed("vdso=0", "each time stamp is a system call")
+        return failed("vdso=0")
     current = facts.text(_CURRENT)
-    if not slow_clock(current):
-        return passed(current)
-    return failed(current, "each time stamp is a system call")
+    return verdict(not slow_clock(current), current)
 
 
 @check("clock.event-device")
@@ -87,7 +84,7 @@ def event_device(facts: Facts) -> CheckVerdict:
     found = sorted(set(facts.texts(_EVENTS).values()))
     bad = [name for name in found if re.fullmatch(r"hpet\d*|pit|dummy_timer|bc_hrtimer|", name)]
     if bad:
-        return failed(few(found), "CPUs are woken by another CPU, or by a shared timer")
+        return failed(few(found))
     strange = [name for name in found if not _LOCAL.fullmatch(name)]
     if strange:
         return unknown("timers that are not known here", few(strange))
@@ -101,7 +98,7 @@ def constant_rate(facts: Facts) -> CheckVerdict:
         return passed("no time stamp counter", "it concerns x86 alone")
     missing = sorted({"tsc", "constant_tsc", "nonstop_tsc"} - flags)
     if missing:
-        return failed(f"lacks {', '.join(missing)}", "frequency or idle states change its rate")
+        return failed(f"lacks {', '.join(missing)}")
     return passed("constant_tsc nonstop_tsc")
 
 
@@ -128,7 +125,7 @@ def time_stamping(facts: Facts) -> CheckVerdict:
         return passed("chronyd without hwtimestamp")
     if any(name.startswith("realtime-entsk") or name == "rtentsk" for name in daemons):
         return passed("hwtimestamp, and realtime-entsk keeps the key on")
-    return failed("hwtimestamp", "chronyd switches time stamps on and off")
+    return failed("hwtimestamp")
 
 
 @check("clock.steps")
@@ -141,5 +138,5 @@ def steps(facts: Facts) -> CheckVerdict:
         return passed("no daemon", "nothing adjusts the clock")
     found = re.search(r"^\s*makestep\s+\S+\s+(-?\d+)", _chrony(facts), re.M)
     if found and int(found[1]) < 0:
-        return failed(found[0].strip(), "chronyd may step the clock at any time")
+        return failed(found[0].strip())
     return passed(found[0].strip() if found else "chronyd without makestep")

@@ -6,7 +6,7 @@ import re
 
 from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown, verdict
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading import (
     argument_cpus,
@@ -54,14 +54,13 @@ def isolation(facts: Facts) -> CheckVerdict:
     found = isolated(facts)
     housekeeping(facts)
     bare = _uncovered(facts, found)
-    if bare:
-        return failed(
-            cpus_text(found),
-            f"other tasks may run on {meant(facts, bare)}",
-            cure=f"boot with isolcpus=managed_irq,domain,{cpus_text(facts.rt_cpus)}, or make an"
-            " isolated cpuset partition",
-        )
-    return passed(cpus_text(found))
+    return verdict(
+        not bare,
+        cpus_text(found),
+        why=f"other tasks may run on {meant(facts, bare)}",
+        cure=f"boot with isolcpus=managed_irq,domain,{cpus_text(facts.rt_cpus)}, or make an"
+        " isolated cpuset partition",
+    )
 
 
 @check("cmdline.managed-irq")
@@ -83,7 +82,7 @@ def nohz_full(facts: Facts) -> CheckVerdict:
     with_them, bare = found & set(facts.rt_cpus), _uncovered(facts, found)
     if facts.workload == "periodic":
         if with_them:
-            return failed(cpus_text(found), "dearer kernel entries at every period (cpu-isolation)")
+            return failed(cpus_text(found))
         return passed(cpus_text(found), "a periodic loop wants its ticks (kernel-configuration)")
     if not bare:
         return passed(cpus_text(found), "for tasks that compute for long, alone on their CPU")
@@ -102,13 +101,12 @@ def nohz_full(facts: Facts) -> CheckVerdict:
 def rcu_nocbs(facts: Facts) -> CheckVerdict:
     found = offloaded(facts)
     bare = _uncovered(facts, found)
-    if bare:
-        return failed(
-            cpus_text(found),
-            f"callbacks run on {meant(facts, bare)}",
-            cure=f"boot with rcu_nocbs={cpus_text(facts.rt_cpus)}",
-        )
-    return passed(cpus_text(found))
+    return verdict(
+        not bare,
+        cpus_text(found),
+        why=f"callbacks run on {meant(facts, bare)}",
+        cure=f"boot with rcu_nocbs={cpus_text(facts.rt_cpus)}",
+    )
 
 
 @check("cmdline.rcu-nocb-poll")
@@ -117,7 +115,7 @@ def rcu_nocb_poll(facts: Facts) -> CheckVerdict:
         return passed("nothing is offloaded", "there is nothing to poll for")
     if facts.argument("rcu_nocb_poll") is not None:
         return passed("rcu_nocb_poll")
-    return failed("not polled", "real-time CPUs wake the threads that run their callbacks")
+    return failed("not polled")
 
 
 @check("cmdline.irqaffinity")
@@ -139,7 +137,7 @@ def skew_tick(facts: Facts) -> CheckVerdict:
         return passed("one CPU", "there are no other ticks")
     if facts.argument("skew_tick") == "1":
         return passed("skew_tick=1")
-    return failed(_said(facts, "skew_tick") or "no skew_tick=", "all CPUs tick at the same instant")
+    return failed(_said(facts, "skew_tick") or "no skew_tick=")
 
 
 @check("cmdline.tsc")
@@ -153,7 +151,7 @@ def tsc(facts: Facts) -> CheckVerdict:
     steady = {"constant_tsc", "nonstop_tsc", "tsc_adjust"} <= flags
     if steady and _sockets(facts) <= _trusted_sockets(release(facts)):
         return passed("constant_tsc nonstop_tsc tsc_adjust", "this kernel does not check it")
-    return failed(_said(facts, "tsc") or "no tsc=", "a timer checks it against another clock")
+    return failed(_said(facts, "tsc") or "no tsc=")
 
 
 def _sockets(facts: Facts) -> int:
@@ -178,7 +176,7 @@ def watchdogs(facts: Facts) -> CheckVerdict:
     missing = [word for word, there in parts.items() if not there]
     if not missing:
         return passed("nosoftlockup nmi_watchdog=0")
-    return failed(f"lacks {', '.join(missing)}", "the watchdogs run from the boot on")
+    return failed(f"lacks {', '.join(missing)}")
 
 
 @check("cmdline.max-cstate")
@@ -197,7 +195,7 @@ def max_cstate(facts: Facts) -> CheckVerdict:
     if all(cap in ("0", "1") for cap in caps.values()):
         return passed(" ".join(f"{word}={cap}" for word, cap in caps.items()))
     found = ", ".join(f"no {w}=" if c is None else f"{w}={c}" for w, c in caps.items())
-    return failed(f"{driver}: {found}", "deep idle states make wake-ups late")
+    return failed(f"{driver}: {found}")
 
 
 @check("cmdline.idle-poll")
@@ -205,10 +203,7 @@ def idle_poll(facts: Facts) -> CheckVerdict:
     if facts.argument("idle") != "poll":
         return passed(_said(facts, "idle") or "no idle=")
     if "hypervisor" in cpu_flags(facts):
-        return failed(
-            "idle=poll in a guest", "a virtual CPU that never idles starves its host",
-            severity="medium",
-        )  # fmt: skip
+        return failed("idle=poll in a guest", severity="medium")
     return failed("idle=poll", "heat, a lower turbo, and a slower SMT sibling")
 
 
@@ -218,7 +213,7 @@ def pstate(facts: Facts) -> CheckVerdict:
         status = facts.get(path)
         if status in ("active", "guided"):
             name = path.split("/")[-2]
-            return failed(f"{name} {status}", "the processor itself chooses the clock")
+            return failed(f"{name} {status}")
     asked = _said(facts, "intel_pstate") or _said(facts, "amd_pstate")
     if asked.partition("=")[2] in ("disable", "passive"):
         return passed(asked)
@@ -234,7 +229,7 @@ def threadirqs(facts: Facts) -> CheckVerdict:
         return passed("PREEMPT_RT", "all handlers are threads")
     if facts.argument("threadirqs") is not None:
         return passed("threadirqs")
-    return failed("no threadirqs", "handlers run before every task, whatever its priority")
+    return failed("no threadirqs")
 
 
 @check("cmdline.kthread-cpus")
@@ -263,11 +258,7 @@ def rcu_expedited(facts: Facts) -> CheckVerdict:
     values = {path.rpartition("/")[2]: facts.integer(path) for path in _RCU_NORMAL}
     found = ", ".join(f"{name}={value}" for name, value in values.items())
     normal = [values["rcu_normal_after_boot"], values["rcu_normal"]]
-    return (
-        passed(found)
-        if 1 in normal
-        else failed(found, "expedited grace periods interrupt every CPU at once")
-    )
+    return passed(found) if 1 in normal else failed(found)
 
 
 @check("cmdline.rcu-patience")
@@ -275,9 +266,7 @@ def rcu_patience(facts: Facts) -> CheckVerdict:
     if not tickless(facts):
         return passed("no CPU without a tick", "it concerns nohz_full= alone")
     value = facts.integer(_RCU_PATIENCE)
-    if value >= 1000:
-        return passed(f"{value} ms")
-    return failed(f"{value} ms", "RCU interrupts computing on CPUs without a tick")
+    return verdict(value >= 1000, f"{value} ms")
 
 
 @check("cmdline.serial-console")
@@ -289,7 +278,7 @@ def serial_console(facts: Facts) -> CheckVerdict:
         return passed(", ".join(names) or "none is named")
     if _quiet(facts):
         return passed(f"{', '.join(serial)}, {_quiet(facts)}", "few messages go there")
-    return failed(", ".join(serial), "a kernel message keeps a CPU as long as the line takes")
+    return failed(", ".join(serial))
 
 
 def _quiet(facts: Facts) -> str:
@@ -306,7 +295,7 @@ def quiet(facts: Facts) -> CheckVerdict:
     if word:
         return passed(word)
     found = _said(facts, "loglevel") or "neither quiet nor loglevel="
-    return failed(found, "all kernel messages go to the console")
+    return failed(found)
 
 
 @check("cmdline.mitigations")
@@ -331,9 +320,7 @@ def _not_known(facts: Facts) -> str:
 def unknown_words(facts: Facts) -> CheckVerdict:
     log, words = facts.text(DMESG), _not_known(facts)
     if words:
-        return failed(
-            few(words.split()), "the kernel gave them to the first program and ignored them"
-        )
+        return failed(few(words.split()))
     if release(facts) < (5, 14):
         raise UnreadError("kernels before 5.14 do not say what they did not know")
     if not re.search(r"(?:Kernel c|C)ommand line:", log):
@@ -348,7 +335,7 @@ def lists_agree(facts: Facts) -> CheckVerdict:
     found = ", ".join(f"{name}: {cpus_text(cpus)}" for name, cpus in lists.items())
     distinct = {frozenset(cpus) for cpus in lists.values()}
     if len(distinct) > 1:
-        return failed(found, "one of the lists is wrong, or some isolation is missing")
+        return failed(found)
     return passed(found or "none is used")
 
 
@@ -362,8 +349,5 @@ def keeps_house(facts: Facts) -> CheckVerdict:
         return failed(f"isolated: {cpus_text(away)}", "CPU 0 has duties that cannot be moved")
     wanted = argument_cpus(facts, "irqaffinity")
     if wanted and wanted <= away:
-        return failed(
-            f"isolated: {cpus_text(away)}, {_said(facts, 'irqaffinity')}",
-            "interrupts are sent to the isolated CPUs",
-        )
+        return failed(f"isolated: {cpus_text(away)}, {_said(facts, 'irqaffinity')}")
     return passed(f"housekeeping: {cpus_text(left)}")

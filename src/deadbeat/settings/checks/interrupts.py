@@ -6,7 +6,7 @@ import re
 
 from deadbeat.host.proc import Interrupt
 from deadbeat.host.values import UnreadError, cpu_set, cpus_text, mask_cpus
-from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, none_of, passed, unknown, verdict
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading import few, housekeeping, managed_by_name, read_only, shared
 from deadbeat.settings.reading_window import (
@@ -90,9 +90,7 @@ def balancing(facts: Facts) -> CheckVerdict:
     banned |= cpu_set(facts.get(ISOLATED) or "")
     if set(facts.rt_cpus) <= banned:
         return passed(f"it runs without CPU {cpus_text(banned)}")
-    return failed(
-        f"it runs, banned: {cpus_text(banned)}", "it may move any interrupt to a real-time CPU"
-    )
+    return failed(f"it runs, banned: {cpus_text(banned)}")
 
 
 @check("interrupts.thread-priority")
@@ -100,7 +98,7 @@ def thread_priority(facts: Facts) -> CheckVerdict:
     threads = [task for task in tasks(facts) if task.kernel and task.name.startswith("irq/")]
     raised = [task.words for task in threads if task.priority > _IRQ_THREAD_PRIORITY]
     if raised:
-        return failed(few(raised), "raised above the default of 50", severity="low")
+        return failed(few(raised), severity="low")
     if not threads:
         return passed("no interrupt thread runs")
     top = max(task.priority for task in threads)
@@ -121,7 +119,7 @@ def kernel_threads(facts: Facts) -> CheckVerdict:
         if shared(facts, where[task.tid].cpus) and other & {*where[task.tid].cpus}
     ]
     if loose:
-        return failed(f"{len(loose)}: {few(loose)}", "they may run on the real-time CPUs too")
+        return failed(f"{len(loose)}: {few(loose)}")
     return passed("every one is placed")
 
 
@@ -150,9 +148,7 @@ def softirq_threads(facts: Facts) -> CheckVerdict:
     before = seen.before.tasks
     busy = {t.name: t.ticks - before[t.tid].ticks for t in there if t.tid in before}
     running = [f"{name}: {ticks} ticks" for name, ticks in busy.items() if ticks > 0]
-    if running:
-        return failed(few(running), f"within {seen.seconds:.1f} s")
-    return passed("no tick of CPU time")
+    return none_of(running, "no tick of CPU time", why=f"within {seen.seconds:.1f} s")
 
 
 @check("interrupts.receive-steering")
@@ -175,9 +171,7 @@ def send_steering(facts: Facts) -> CheckVerdict:
     # A device of one queue has the file, and reading it says that there is none.
     masks = {path: set(mask_cpus(r.text.strip())) for path, r in found.items() if r.text}
     both = [_queue(p) for p, mask in masks.items() if mask & {*facts.rt_cpus} and mask & other]
-    if both:
-        return failed(few(both), "real-time and other CPUs send through the same queue")
-    return passed(f"{len(masks)} queues with a mask, none of both kinds")
+    return none_of(both, f"{len(masks)} queues with a mask, none of both kinds")
 
 
 @check("interrupts.packet-threads")
@@ -186,9 +180,7 @@ def packet_threads(facts: Facts) -> CheckVerdict:
     devices = [name for name in found if name != "lo"]
     plain = [name for name in devices if found[name] == "0"]
     if plain:
-        return failed(
-            few([f"{name} = 0" for name in plain]), "packets are handled by whoever is interrupted"
-        )
+        return failed(few([f"{name} = 0" for name in plain]))
     return passed(few([f"{name} = {found[name]}" for name in devices]) or "no device but lo")
 
 
@@ -215,9 +207,7 @@ def disk_completion(facts: Facts) -> CheckVerdict:
     if not real:
         return passed("no disk")
     shown = few([f"{device} = {value}" for device, value in real.items()])
-    if any(value != "2" for value in real.values()):
-        return failed(shown, "requests of others may be completed on a real-time CPU")
-    return passed(shown)
+    return verdict(not any(value != "2" for value in real.values()), shown)
 
 
 @check("interrupts.between-cpus")
@@ -248,7 +238,7 @@ def timer_tick(facts: Facts) -> CheckVerdict:
         return unknown("/proc/interrupts names no timer")
     found = few([f"CPU {cpu}: {rate:.0f}/s" for cpu, rate in rates.items()])
     if facts.workload == "compute" and max(rates.values(), default=0) > _TICKS_PER_S:
-        return failed(found, "each tick stops a task that would compute without a pause")
+        return failed(found)
     return passed(found, "" if facts.workload == "compute" else "recorded; it depends on the tasks")
 
 
@@ -257,9 +247,7 @@ def unhandled(facts: Facts) -> CheckVerdict:
     found, log = f"noirqdebug = {facts.text(UNHANDLED)}", facts.text(DMESG)
     off = list(dict.fromkeys(re.findall(r"Disabling IRQ #(\d+)", log)))
     if off:
-        return failed(
-            f"{found}, IRQ {few(off)} off", "its devices wait for a poll, ten times a second"
-        )
+        return failed(f"{found}, IRQ {few(off)} off")
     if "Linux version " not in log:
         return unknown("none in the log, but its beginning is lost", found)
     return passed(found, "recorded; no line was switched off")

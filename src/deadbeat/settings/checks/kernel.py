@@ -14,6 +14,7 @@ from deadbeat.settings.check import (
     having,
     passed,
     unknown,
+    verdict,
 )
 from deadbeat.settings.facts import CONFIG, DMESG, Facts
 from deadbeat.settings.reading import ONLINE, groups_realtime, lacking, lockdown, meant, realtime
@@ -53,7 +54,7 @@ def preempt_rt(facts: Facts) -> CheckVerdict:
     if realtime(facts):
         return passed("PREEMPT_RT", "/sys/kernel/realtime or /proc/version says so")
     if facts.get(CONFIG) is None and facts.get("/proc/version"):
-        return failed("no PREEMPT_RT in /proc/version", "the kernel is not fully preemptible")
+        return failed("no PREEMPT_RT in /proc/version")
     return having(
         facts,
         "PREEMPT_RT",
@@ -97,7 +98,7 @@ def high_res_timers(facts: Facts) -> CheckVerdict:
         late = "timers are served by the tick"
         return passed(words) if int(found[1]) == 1 else failed(words, late)
     if facts.argument("highres") in ("off", "0"):
-        return failed("highres=off", "the command line switches them off")
+        return failed("highres=off")
     verdict = having(facts, "HIGH_RES_TIMERS", "timers are served by the tick")
     if verdict.status != "pass":
         return verdict
@@ -111,7 +112,7 @@ def default_governor(facts: Facts) -> CheckVerdict:
     if facts.option("CPU_FREQ_DEFAULT_GOV_PERFORMANCE") == "y":
         return passed("performance")
     found = ", ".join(each.rpartition("_")[2].lower() for each in others) or "none is named"
-    return failed(found, "until something sets the governor the frequency may follow the load")
+    return failed(found)
 
 
 @check("kernel.other-governors")
@@ -136,11 +137,7 @@ def tick(facts: Facts) -> CheckVerdict:
     if facts.workload != "compute" and (off or not stops):
         return passed(found, "a steady tick, as kernel-configuration wants it for periodic loops")
     if facts.workload == "periodic":
-        return failed(
-            found,
-            "kernel-configuration: avoid NO_HZ modes for periodic loops",
-            cure="boot with nohz=off",
-        )
+        return failed(found, cure="boot with nohz=off")
     if full and not off:
         return passed(found, "cpu-isolation: CPUs in nohz_full= can compute without a tick")
     if facts.workload == "mixed":
@@ -165,7 +162,7 @@ def noise_tracers(facts: Facts) -> CheckVerdict:
     names = ("TIMERLAT_TRACER", "OSNOISE_TRACER", "HWLAT_TRACER")
     missing = [name for name in names if facts.option(name) == "n"]
     if missing:
-        return failed(f"not set: {', '.join(missing)}", "rtla and hwlatdetect cannot work here")
+        return failed(f"not set: {', '.join(missing)}")
     return passed("all are built in")
 
 
@@ -194,7 +191,7 @@ def drm(facts: Facts) -> CheckVerdict:
     cards = [path.split("/")[-2] for path in facts.matches(_CARDS)]
     if not cards:
         return passed(f"CONFIG_DRM={facts.option('DRM')}", "no card is there")
-    return failed(", ".join(cards), "graphics takes cache and memory bandwidth from the CPUs")
+    return failed(", ".join(cards))
 
 
 @check("kernel.slub-partial")
@@ -204,7 +201,7 @@ def slub_partial(facts: Facts) -> CheckVerdict:
     counts = [int(word) for word in facts.text(_PARTIAL).split()]
     on = sum(count > 0 for count in counts)
     if on:
-        return failed(f"{on} of {len(counts)} caches", "freeing memory now and then takes long")
+        return failed(f"{on} of {len(counts)} caches")
     return passed(f"0 in all {len(counts)} caches")
 
 
@@ -214,7 +211,7 @@ def rt_group_sched(facts: Facts) -> CheckVerdict:
         return passed("not set")
     if not groups_realtime(facts):
         return passed("rt_group_sched=0", "built, and switched off at boot")
-    return failed("CONFIG_RT_GROUP_SCHED=y", "each control group needs its own real-time budget")
+    return failed("CONFIG_RT_GROUP_SCHED=y")
 
 
 @check("kernel.rcu-boost")
@@ -241,6 +238,4 @@ def release(facts: Facts) -> CheckVerdict:
     if found == (0, 0):
         return unknown("/proc/version names no release", text[:60])
     words = f"{found[0]}.{found[1]}"
-    if found >= (6, 12):
-        return passed(words, "recorded")
-    return failed(words, "PREEMPT_RT needs a patch for this release")
+    return verdict(found >= (6, 12), words, well="recorded")

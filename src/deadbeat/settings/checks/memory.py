@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from deadbeat.host.proc import MEMINFO, TaskState, colon_fields, limit, status_field
 from deadbeat.host.values import Unknown, UnreadError, chosen
-from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, unknown
+from deadbeat.settings.check import (
+    CheckVerdict,
+    check,
+    failed,
+    judged,
+    none_of,
+    passed,
+    unknown,
+    verdict,
+)
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import ONLINE, absent, few
 from deadbeat.settings.reading_window import (
@@ -38,9 +47,7 @@ def swap(facts: Facts) -> CheckVerdict:
         return passed("no swap")
     value = facts.integer(SWAPPINESS)
     found = f"{few(devices)}, swappiness {value}"
-    if value <= 10:
-        return passed(found, "swap is there, and hardly used")
-    return failed(found, "pages of tasks that do not lock them are swapped out")
+    return verdict(value <= 10, found, well="swap is there, and hardly used")
 
 
 @check("memory.khugepaged")
@@ -71,7 +78,7 @@ def lock_limit(facts: Facts) -> CheckVerdict:
         return unknown(soft.reason)
     if capabilities is None:
         return unknown("/proc/self/status has no CapEff")
-    return failed(f"{soft // 1024} kB", "mlockall fails as soon as a task is larger than that")
+    return failed(f"{soft // 1024} kB")
 
 
 @check("memory.dirty")
@@ -92,7 +99,7 @@ def reserved_huge_pages(facts: Facts) -> CheckVerdict:
         return unknown(f"{MEMINFO} does not count huge pages")
     total, free = int(numbers["HugePages_Total"]), int(numbers.get("HugePages_Free", "0"))
     if total and not free:
-        return failed(f"{total} pages, none free", "a task that asks for one more gets none")
+        return failed(f"{total} pages, none free")
     return passed(f"{total} pages, {free} free", "recorded")
 
 
@@ -100,9 +107,7 @@ def reserved_huge_pages(facts: Facts) -> CheckVerdict:
 def balloon(facts: Facts) -> CheckVerdict:
     facts.text(ONLINE)  # /sys is there
     found = [path for pattern in BALLOONS for path in facts.readings.patterns[pattern]]
-    if found:
-        return failed(few(found), "the host may take memory away, and a later access waits for it")
-    return passed("none")
+    return none_of(found, "none")
 
 
 @check("memory.page-reporting")
@@ -113,9 +118,7 @@ def page_reporting(facts: Facts) -> CheckVerdict:
     bits = facts.texts(FEATURES)
     reporting = [path for path, text in bits.items() if text[_REPORTING : _REPORTING + 1] == "1"]
     if reporting:
-        return failed(
-            "negotiated", "free pages are reported; their next use is a fault in the host"
-        )
+        return failed("negotiated")
     return passed("not negotiated")
 
 
@@ -123,9 +126,7 @@ def page_reporting(facts: Facts) -> CheckVerdict:
 def hot_plug(facts: Facts) -> CheckVerdict:
     facts.text(ONLINE)
     found = facts.readings.patterns[VIRTIO_MEM]
-    if found:
-        return failed(few(found), "the host may unplug memory, whose pages are then moved")
-    return passed("none")
+    return none_of(found, "none")
 
 
 @check("memory.access-monitor")
@@ -135,7 +136,7 @@ def access_monitor(facts: Facts) -> CheckVerdict:
     ]
     states = [r.text.strip() for r in facts.matches(DAMON).values() if r.text]
     if running or "on" in states:
-        return failed(few(running) or "on", "pages are sampled, and may be reclaimed, all the time")
+        return failed(few(running) or "on")
     return passed("none runs")
 
 
@@ -144,9 +145,7 @@ def locked_tasks(facts: Facts) -> CheckVerdict:
     where = places(facts)
     found = [task for task in _some_realtime(facts) if task.tid in where]
     loose = [task.words for task in found if not where[task.tid].locked_kb]
-    if loose:
-        return failed(few(loose), "they have no locked memory: each may wait for a page")
-    return passed(few([task.words for task in found]))
+    return none_of(loose, few([task.words for task in found]))
 
 
 @check("memory.faults")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from deadbeat.host.kernel import is_virtual
 from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
-from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown, verdict
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import (
     ONLINE,
@@ -99,7 +99,7 @@ def governor(facts: Facts) -> CheckVerdict:
     found = _by_cpu(facts, _GOVERNORS)
     if set(found.values()) == {"performance"}:
         return passed("performance")
-    return failed(_grouped(found), "the clock follows the load")
+    return failed(_grouped(found))
 
 
 @check("power.fixed-frequency")
@@ -113,7 +113,7 @@ def fixed_frequency(facts: Facts) -> CheckVerdict:
         if (top := path.replace("_min_", "_max_")) in highest and low != highest[top]
     }
     if ranges:
-        return failed(_grouped(ranges), "the same work takes now longer, now shorter")
+        return failed(_grouped(ranges))
     return passed(f"{min(highest.values()) // 1000} MHz")
 
 
@@ -123,7 +123,7 @@ def turbo(facts: Facts) -> CheckVerdict:
     off = facts.integer(_TURBO[1]) == 0 if switched is None else facts.integer(_TURBO[0]) == 1
     if off:
         return passed("off")
-    return failed("on", "the frequency depends on heat and on the other CPUs")
+    return failed("on")
 
 
 @check("power.energy-preference")
@@ -132,9 +132,7 @@ def energy_preference(facts: Facts) -> CheckVerdict:
     if not facts.matches(pattern):
         return unknown("neither energy_performance_preference nor energy_perf_bias is there")
     found = _by_cpu(facts, pattern)
-    if set(found.values()) <= {"performance", "0"}:
-        return passed(_grouped(found))
-    return failed(_grouped(found), "the processor weighs power against speed")
+    return verdict(set(found.values()) <= {"performance", "0"}, _grouped(found))
 
 
 @check("power.idle-states")
@@ -157,7 +155,6 @@ def idle_states(facts: Facts) -> CheckVerdict:
         states = " ".join(sorted({path.split("/")[-2] for path in deep}))
         return failed(
             f"up to {max(deep.values())} us on {meant(facts, cpus)}",
-            "a wake-up from there is that late",
             cure=f"for c in {_words(cpus)}; do for s in {states}; do echo 1 >"
             f" {_CPU}/cpu$c/cpuidle/$s/disable; done; done; or hold /dev/cpu_dma_latency at 0",
         )
@@ -192,7 +189,7 @@ def dma_latency(facts: Facts) -> CheckVerdict:
     if held <= BUDGET_US:
         return passed(found)
     found = "nobody holds it" if held >= _NO_LIMIT_US else found
-    return failed(found, "idle states are as deep as the machine likes, also between two periods")
+    return failed(found)
 
 
 def _held_us(facts: Facts) -> int | None:
@@ -212,14 +209,13 @@ def resume_latency(facts: Facts) -> CheckVerdict:
     bare = [
         cpu for cpu, v in values.items() if v != "n/a" and int(v) not in range(1, BUDGET_US + 1)
     ]
-    if bare:
-        return failed(
-            _grouped(values),
-            f"no limit on {meant(facts, bare)}",
-            cure=f"for c in {_words(bare)}; do echo n/a >"
-            f" {_CPU}/cpu$c/power/pm_qos_resume_latency_us; done",
-        )
-    return passed(_grouped(values))
+    return verdict(
+        not bare,
+        _grouped(values),
+        why=f"no limit on {meant(facts, bare)}",
+        cure=f"for c in {_words(bare)}; do echo n/a >"
+        f" {_CPU}/cpu$c/power/pm_qos_resume_latency_us; done",
+    )
 
 
 @check("power.smt")
@@ -232,7 +228,7 @@ def smt(facts: Facts) -> CheckVerdict:
         return unknown(_HIDDEN_CORES, facts.get(_SMT[1]) or "none is shown")
     if not active:
         return passed(facts.get(_SMT[1]) or "no two CPUs share a core")
-    return failed("active", "what runs on a sibling slows a real-time task down")
+    return failed("active")
 
 
 @check("power.smt-siblings")
@@ -289,7 +285,7 @@ def numa(facts: Facts) -> CheckVerdict:
     found = f"{meant(facts)} on {', '.join(used)} of {len(nodes)}"
     if not used:
         raise UnreadError(f"no node has {meant(facts)}")
-    return passed(found) if len(used) == 1 else failed(found, "they share memory across nodes")
+    return passed(found) if len(used) == 1 else failed(found)
 
 
 @check("power.cache-allocation")
@@ -302,7 +298,7 @@ def cache_allocation(facts: Facts) -> CheckVerdict:
     groups = [path.split("/")[-2] for path in facts.matches(_CACHE_GROUPS)]
     if groups:
         return passed(f"groups: {few(groups)}")
-    return failed("available, not used", "the shared cache could be divided")
+    return failed("available, not used")
 
 
 @check("power.throttling")
@@ -322,7 +318,7 @@ def throttling(facts: Facts) -> CheckVerdict:
     if hot:
         worst = max(hot, key=lambda path: hot[path])
         where = f"cpu{cpu_of(worst)} {worst.rpartition('/')[2]}"
-        return failed(f"{where} = {hot[worst]}", "it was slowed down since the boot")
+        return failed(f"{where} = {hot[worst]}")
     return passed(f"0 in {len(counts)} counters")
 
 
@@ -339,7 +335,7 @@ def temperature(facts: Facts) -> CheckVerdict:
         if any(at >= trip - _MARGIN_MC for trip in _trips(facts, path.removesuffix("/temp")))
     ]
     if near:
-        return failed(f"{found}; near its limit: {few(near)}", "it is about to be slowed down")
+        return failed(f"{found}; near its limit: {few(near)}")
     return passed(found)
 
 
@@ -368,7 +364,7 @@ def all_online(facts: Facts) -> CheckVerdict:
         return passed(facts.text(ONLINE))
     if (facts.get(_SMT[1]) or "") in ("off", "forceoff"):
         return passed(facts.text(ONLINE), f"CPUs {cpus_text(away)} are off with SMT")
-    return failed(f"offline: {cpus_text(away)}", "interrupts were moved when they left")
+    return failed(f"offline: {cpus_text(away)}")
 
 
 @check("power.capacity")
@@ -379,7 +375,7 @@ def capacity(facts: Facts) -> CheckVerdict:
         raise UnreadError(f"no capacity of {meant(facts)}")
     words = _grouped(found)
     if len(set(found.values())) > 1:
-        return failed(words, "the same task takes longer on some of them")
+        return failed(words)
     rest = "" if len(set(every.values())) == 1 else f"; the others differ: {_grouped(every)}"
     return passed(words, f"recorded{rest}")
 
@@ -395,9 +391,7 @@ def processor(facts: Facts) -> CheckVerdict:
     if not any(rows.values()):
         return unknown("/proc/cpuinfo names no processor")
     found = ", ".join(f"{n} {' / '.join(v)}" for n, v in rows.items() if v)
-    if any(len(values) > 1 for values in rows.values()):
-        return failed(found, "CPUs differ")
-    return passed(found, "recorded")
+    return verdict(not any(len(values) > 1 for values in rows.values()), found, well="recorded")
 
 
 @check("power.pcie-aspm")
@@ -412,7 +406,7 @@ def pcie_aspm(facts: Facts) -> CheckVerdict:
     asleep = sorted({p.split("/")[-3] for p, on in _numbers_or_none(facts, _LINKS).items() if on})
     if not asleep:
         return passed(policy, "no device has a link that sleeps")
-    return failed(f"{policy}: {few(asleep)}", "access of a device may wait for its link")
+    return failed(f"{policy}: {few(asleep)}")
 
 
 def _numbers_or_none(facts: Facts, pattern: str) -> dict[str, int]:

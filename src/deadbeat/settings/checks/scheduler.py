@@ -9,7 +9,16 @@ from deadbeat.host.kernel import VERSION
 from deadbeat.host.proc import DEADLINE, cpu_cgroup
 from deadbeat.host.realtime import ROOT_GROUP, controlling_group
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, shut, unknown
+from deadbeat.settings.check import (
+    CheckVerdict,
+    check,
+    failed,
+    judged,
+    passed,
+    shut,
+    unknown,
+    verdict,
+)
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading import (
     ONLINE,
@@ -82,20 +91,14 @@ def rt_bandwidth(facts: Facts) -> CheckVerdict:
             " only bounds what SCHED_DEADLINE may reserve",
         )
     if runtime == 0:
-        return failed(
-            found, "no time at all is granted to real-time tasks", severity="fatal",
-            cure="sysctl -w kernel.sched_rt_runtime_us=950000",
-        )  # fmt: skip
-    if facts.workload == "compute":
-        return failed(
-            found,
-            f"a task that computes without a pause loses {period - runtime} us of each {period};"
-            " tuned sets -1, and the limit was a safety net: a task that never sleeps can then"
-            " take the machine",
-        )
-    return passed(
+        return failed(found, severity="fatal", cure="sysctl -w kernel.sched_rt_runtime_us=950000")
+    return verdict(
+        facts.workload != "compute",
         found,
-        f"a limit that only a CPU used above {100 * runtime // period} % reaches; tuned (-1)"
+        why=f"a task that computes without a pause loses {period - runtime} us of each {period};"
+        " tuned sets -1, and the limit was a safety net: a task that never sleeps can then"
+        " take the machine",
+        well=f"a limit that only a CPU used above {100 * runtime // period} % reaches; tuned (-1)"
         " gives this safety net up, which --workload compute asks for",
     )
 
@@ -113,12 +116,7 @@ def throttled(facts: Facts) -> CheckVerdict:
     log = facts.text(DMESG)
     lines = re.findall(r"^.*RT throttling activated.*$", log, re.M)
     if lines:
-        return failed(
-            lines[-1].strip(),
-            "real-time tasks were kept from their CPU by the limit; the kernel reports only the"
-            " first time, so that this stays until the next boot, whatever has changed since"
-            " (deadbeat load, back to back, causes it on purpose)",
-        )
+        return failed(lines[-1].strip())
     if "Linux version " not in log:
         return unknown("not in the log, whose beginning is gone: the kernel reports it once a boot")
     return passed("not in the log since the boot")
@@ -139,11 +137,7 @@ def fair_server(facts: Facts) -> CheckVerdict:
     told = f"up to {worst / 1e6:g} ms of each second on CPU {cpus_text(serving)}"
     if facts.workload == "periodic":
         return passed(told, "it serves ordinary tasks only where real-time ones leave them no time")
-    return failed(
-        told,
-        "a real-time task that leaves ordinary ones no time is stopped for that long",
-        severity="high" if facts.workload == "compute" else "medium",
-    )
+    return failed(told, severity="high" if facts.workload == "compute" else "medium")
 
 
 @check("scheduler.group-rt-runtime")
@@ -152,10 +146,7 @@ def group_rt_runtime(facts: Facts) -> CheckVerdict:
     if not told.startswith(("none", "absent")):
         file, _, runtime = told.rpartition(" ")
         if runtime == "0":
-            return failed(
-                told, "SCHED_FIFO is refused to every task of this group",
-                cure=f"echo 100000 > {file} (its parents first)",
-            )  # fmt: skip
+            return failed(told, cure=f"echo 100000 > {file} (its parents first)")
         return passed(told)
     if facts.option("RT_GROUP_SCHED") != "y":
         return passed("RT_GROUP_SCHED is not set", "no control group has such a limit")
@@ -201,10 +192,7 @@ def timer_migration(facts: Facts) -> CheckVerdict:
 def deadline_admission(facts: Facts) -> CheckVerdict:
     runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
     if runtime == 0:
-        return failed(
-            "sched_rt_runtime_us = 0", "no deadline task is admitted",
-            cure="sysctl -w kernel.sched_rt_runtime_us=950000",
-        )  # fmt: skip
+        return failed("sched_rt_runtime_us = 0", cure="sysctl -w kernel.sched_rt_runtime_us=950000")
     # -1, which tasks that compute need before Linux 6.12, switches admission off: then nobody
     # but this check adds up.
     off = "; admission is off (sched_rt_runtime_us = -1): the kernel does not count" * (runtime < 0)
@@ -217,9 +205,7 @@ def deadline_admission(facts: Facts) -> CheckVerdict:
         raise UnreadError(f"{len(held)} deadline tasks, and chrt does not say what they reserve")
     used = sum(int(run) / int(every) for run, every in told if int(every))
     found = f"{100 * used:.0f} of {100 * room:.0f} % of a CPU is reserved{off}"
-    if used <= room / 2:
-        return passed(found)
-    return failed(found, f"held by {few([task.name for task in held])}")
+    return verdict(used <= room / 2, found, why=f"held by {few([task.name for task in held])}")
 
 
 @check("scheduler.deadline-partition")
@@ -264,9 +250,7 @@ def rt_runtime_share(facts: Facts) -> CheckVerdict:
     if words is None:
         return shut(facts, FEATURES)
     if "RT_RUNTIME_SHARE" in words:
-        return failed(
-            "RT_RUNTIME_SHARE", "a CPU borrows real-time time, so the limit does not hold"
-        )
+        return failed("RT_RUNTIME_SHARE")
     return passed("NO_RT_RUNTIME_SHARE" if "NO_RT_RUNTIME_SHARE" in words else "not in this kernel")
 
 
@@ -280,10 +264,7 @@ def hrtick_deadline(facts: Facts) -> CheckVerdict:
         if name in words:
             return passed(name)
         if f"NO_{name}" in words:
-            return failed(
-                f"NO_{name}", "budgets of SCHED_DEADLINE are enforced at ticks only",
-                cure=f"echo {name} > {FEATURES}",
-            )  # fmt: skip
+            return failed(f"NO_{name}", cure=f"echo {name} > {FEATURES}")
     return unknown("the features of this kernel name no HRTICK")
 
 

@@ -7,7 +7,7 @@ import re
 from deadbeat.host.proc import DEADLINE, limit, status_field
 from deadbeat.host.realtime import permission
 from deadbeat.host.values import Unknown, cpus_text
-from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, none_of, passed, unknown, verdict
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import few, housekeeping, shared
 from deadbeat.settings.reading_window import (
@@ -59,7 +59,7 @@ def competitors(facts: Facts) -> CheckVerdict:
 @check("tasks.top-priority")
 def top_priority(facts: Facts) -> CheckVerdict:
     found = [task.words for task in realtime_tasks(facts) if task.priority == 99]
-    return failed(few(found), "they compete with migration/N") if found else passed("none")
+    return failed(few(found)) if found else passed("none")
 
 
 @check("tasks.processes")
@@ -67,9 +67,7 @@ def processes(facts: Facts) -> CheckVerdict:
     own = {place.pid for place in places(facts).values()}
     kernel = sum(task.kernel for task in tasks(facts))
     found = f"{len(own)}, {kernel} of them threads of the kernel"
-    if len(own) > _PROCESSES:
-        return failed(found, "more than a minimal system has")
-    return passed(found, "recorded")
+    return verdict(len(own) <= _PROCESSES, found, well="recorded")
 
 
 @check("tasks.services")
@@ -78,9 +76,7 @@ def services(facts: Facts) -> CheckVerdict:
     if {*counts} != {"active", "running"}:
         return unknown("systemctl gave no count")
     found = f"{counts['running']} running, {counts['active']} active"
-    if int(counts["running"]) > _SERVICES:
-        return failed(found, "more than a minimal system has")
-    return passed(found, "recorded")
+    return verdict(int(counts["running"]) <= _SERVICES, found, well="recorded")
 
 
 @check("tasks.periodic-jobs")
@@ -91,9 +87,7 @@ def periodic_jobs(facts: Facts) -> CheckVerdict:
         return unknown(f"services: {services.reason}")
     timers = re.search(r"^timers ([1-9]\d*)$", facts.get(SERVICES) or "", re.M)
     told = [*running, *([f"{timers[1]} timers of systemd"] if timers else [])]
-    if told:
-        return failed(few(told), "they start work at times of their own")
-    return passed("no cron, no timers")
+    return none_of(told, "no cron, no timers")
 
 
 @check("tasks.boot-over")
@@ -102,7 +96,7 @@ def boot_over(facts: Facts) -> CheckVerdict:
     state = re.search(r"^state (\w+)$", facts.get(SERVICES) or "", re.M)
     found = f"up for {up:.0f} s{f', {state[1]}' if state else ''}"
     if up < _BOOT_S or (state and state[1] in ("initializing", "starting")):
-        return failed(found, "services may still be starting")
+        return failed(found)
     return passed(found)
 
 
@@ -122,7 +116,7 @@ def time_limit(facts: Facts) -> CheckVerdict:
         return unknown(soft.reason)
     if soft == -1:
         return passed("unlimited")
-    return failed(f"{soft} us", "a task that computes longer without blocking is killed")
+    return failed(f"{soft} us")
 
 
 @check("tasks.limits-file")
@@ -140,7 +134,7 @@ def limits_file(facts: Facts) -> CheckVerdict:
     ]
     if lines:
         return passed(few(lines))
-    return failed("no line with rtprio", "only root may use real-time scheduling")
+    return failed("no line with rtprio")
 
 
 @check("tasks.capabilities")
@@ -150,7 +144,7 @@ def capabilities(facts: Facts) -> CheckVerdict:
         return unknown(f"{STATUS} has no CapEff")
     missing = [name for name, bit in _CAPABILITIES.items() if not int(text, 16) >> bit & 1]
     if missing:
-        return failed(f"without {', '.join(missing)}", "limits decide where these are missing")
+        return failed(f"without {', '.join(missing)}")
     return passed("all three")
 
 
@@ -161,9 +155,7 @@ def first_process(facts: Facts) -> CheckVerdict:
     if place is None:
         return unknown("process 1 is not to be seen")
     found = f"{place.name}: CPU {cpus_text(place.cpus)}"
-    if shared(facts, place.cpus):
-        return failed(found, "what is started may run on the real-time CPUs")
-    return passed(found)
+    return verdict(not shared(facts, place.cpus), found)
 
 
 @check("tasks.ordinary")
@@ -178,9 +170,7 @@ def ordinary(facts: Facts) -> CheckVerdict:
             if shared(facts, where[task.tid].cpus)
         }
     )
-    if loose:
-        return failed(few(loose), f"they may run on CPU {cpus_text(facts.rt_cpus)}")
-    return passed("none")
+    return none_of(loose, "none", why=f"they may run on CPU {cpus_text(facts.rt_cpus)}")
 
 
 @check("tasks.containers")
@@ -190,7 +180,7 @@ def containers(facts: Facts) -> CheckVerdict:
     names = {task.name for task in window(facts).after.tasks.values()}
     running = [name for name in _RUNTIMES if name in names]
     if inside or running:
-        return failed(few([*inside, *running]), "a container's limits may apply, and it has tasks")
+        return failed(few([*inside, *running]))
     return passed("none")
 
 
@@ -201,4 +191,4 @@ def system_call_filter(facts: Facts) -> CheckVerdict:
         return unknown(f"{STATUS} has no line Seccomp")
     if found == "0":
         return passed("none")
-    return failed(f"mode {found}", "every system call is checked first")
+    return failed(f"mode {found}")

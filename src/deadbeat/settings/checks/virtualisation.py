@@ -8,7 +8,7 @@ from itertools import pairwise
 from deadbeat.host.kernel import is_virtual
 from deadbeat.host.proc import CPUINFO, STAT, colon_fields
 from deadbeat.host.values import Unknown, UnreadError
-from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown, verdict
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading import LOCKDOWN, few, lockdown
 from deadbeat.settings.reading_window import gaps, window
@@ -67,9 +67,7 @@ def hypervisor(facts: Facts) -> CheckVerdict:
     found, basis = is_virtual(facts.get)
     if isinstance(found, Unknown):
         return unknown(basis)
-    if found:
-        return failed(basis, "every figure is the host's as much as this kernel's")
-    return passed(basis)
+    return verdict(not found, basis)
 
 
 @check("virtualisation.steal")
@@ -107,7 +105,7 @@ def quota(facts: Facts) -> CheckVerdict:
     if held:
         file, value, period = held[0]
         told = f"{file}: {value} of {period} us"
-        return failed(told, "tasks stand still once it is used up", cure=f"echo max > {file}")
+        return failed(told, cure=f"echo max > {file}")
     return passed("no limit" if rows else "no group of this process can have one")
 
 
@@ -122,9 +120,7 @@ def guest_polling(facts: Facts) -> CheckVerdict:
     told = f"guest_halt_poll_ns = {value}"
     if facts.get(IDLE_DRIVER) != "haltpoll":
         return passed(f"{told}, idle driver {facts.get(IDLE_DRIVER) or 'none'}")
-    if value == 0:
-        return failed(told, "an idle vCPU is given up at once, and the host has to wake it")
-    return passed(told)
+    return verdict(value != 0, told)
 
 
 @check("virtualisation.host-polling")
@@ -134,7 +130,7 @@ def host_polling(facts: Facts) -> CheckVerdict:
         return passed("this kernel is no host")
     value = facts.integer(HOST_POLL)
     if value == 0:
-        return failed("halt_poll_ns = 0", "guests of this host wake up later")
+        return failed("halt_poll_ns = 0")
     return passed(f"halt_poll_ns = {value}", "recorded")
 
 
@@ -142,7 +138,7 @@ def host_polling(facts: Facts) -> CheckVerdict:
 def clock(facts: Facts) -> CheckVerdict:
     now, offered = facts.text(CLOCK), facts.text(CLOCKS).split()
     if now in ("kvm-clock", "hyperv_clocksource_tsc_page", "xen") and "tsc" in offered:
-        return failed(now, "a paravirtual clock, although tsc is offered")
+        return failed(now)
     return passed(now)
 
 
@@ -157,7 +153,7 @@ def smi(facts: Facts) -> CheckVerdict:
     count = seen.after.smi - seen.before.smi
     found = f"{seen.after.smi} since the boot"
     if count:
-        return failed(f"{count} in {seen.seconds:.1f} s, {found}", "firmware interrupts all CPUs")
+        return failed(f"{count} in {seen.seconds:.1f} s, {found}")
     return passed(f"none in {seen.seconds:.1f} s, {found}")
 
 
@@ -165,11 +161,11 @@ def smi(facts: Facts) -> CheckVerdict:
 def latency_tracer(facts: Facts) -> CheckVerdict:
     text = facts.get(TRACERS)
     if text is None and facts.option("HWLAT_TRACER") == "n" == facts.option("OSNOISE_TRACER"):
-        return failed("not built", "gaps can only be looked for from user space")
+        return failed("not built")
     names = [name for name in ("hwlat", "osnoise") if name in facts.text(TRACERS).split()]
     if names:
         return passed(", ".join(names))
-    return failed(text or "none", "gaps can only be looked for from user space")
+    return failed(text or "none")
 
 
 @check("virtualisation.firmware")
@@ -182,7 +178,7 @@ def firmware(facts: Facts) -> CheckVerdict:
     if seen["ASPM"] and "[performance]" not in seen["ASPM"]:
         wrong.append(f"ASPM {seen['ASPM']}")
     if wrong:
-        return failed(few(wrong), "and more that cannot be seen: see the cure")
+        return failed(few(wrong))
     if facts.get("/proc/device-tree/model") and facts.get(BIOS) is None:
         return passed("a board with a device tree", "it has no setup program")
     version = facts.get(BIOS) or "not named"
@@ -198,10 +194,7 @@ def locked_down(facts: Facts) -> CheckVerdict:
         return passed("CONFIG_SECURITY_LOCKDOWN_LSM is not set")
     if mode == "none":
         return passed("none")
-    return failed(
-        mode,
-        "checks of debugfs, tracers and machine registers are unknown here, not passed",
-    )
+    return failed(mode)
 
 
 @check("virtualisation.stalls")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, without
+from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, verdict, without
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import absent, cpu_of, few, is_x86, lacking, meant, numbers
 from deadbeat.settings.reading_window import tasks
@@ -77,7 +77,7 @@ def rcu_stall(facts: Facts) -> CheckVerdict:
     expedited = facts.integer(_EXPEDITED)
     found = f"{found}, expedited {expedited} ms"
     if 0 < expedited < 1000:
-        return failed(found, "traces of all CPUs are printed after a stall that short")
+        return failed(found)
     return passed(found)
 
 
@@ -92,7 +92,7 @@ def tracing(facts: Facts) -> CheckVerdict:
     for path, text in _of_instances(facts):
         told = _tracer(text) if path.endswith("tracer") else text.split()
         on += [f"{each} in {path.split('/')[-2]}" for each in told]
-    return failed(few(on), "each costs time on every CPU") if on else passed("nop, no event")
+    return failed(few(on)) if on else passed("nop, no event")
 
 
 def _tracer(name: str) -> list[str]:
@@ -115,13 +115,13 @@ def bpf(facts: Facts) -> CheckVerdict:
         return passed(f"0 of {len(kinds)} programs")
     counts = {kind: found.count(kind) for kind in dict.fromkeys(found)}
     words = ", ".join(f"{n} {kind}" for kind, n in counts.items())
-    return failed(words, "they run at events of the kernel, in whichever task")
+    return failed(words)
 
 
 @check("watchdogs.profilers")
 def profilers(facts: Facts) -> CheckVerdict:
     found = sorted({t.name for t in tasks(facts) if t.name in _PROFILERS and not t.kernel})
-    return failed(few(found), "they interrupt what they watch") if found else passed("none")
+    return failed(few(found)) if found else passed("none")
 
 
 @check("watchdogs.machine-check")
@@ -150,14 +150,14 @@ def edac(facts: Facts) -> CheckVerdict:
     value = facts.integer(_EDAC_POLL)
     if value == 0:
         return passed("0")
-    return failed(f"every {value} ms", "slow registers are read that often")
+    return failed(f"every {value} ms")
 
 
 @check("watchdogs.scrubbing")
 def scrubbing(facts: Facts) -> CheckVerdict:
     fastest = max(numbers(facts, _SCRUBBING).values())
     if fastest:
-        return failed(f"{fastest} bytes/s", "bandwidth goes to scrubbing")
+        return failed(f"{fastest} bytes/s")
     return passed("0")
 
 
@@ -166,9 +166,7 @@ def console_level(facts: Facts) -> CheckVerdict:
     first = (facts.text(_PRINTK).split() or [""])[0]
     if not first.isdigit():
         raise UnreadError(f"{_PRINTK} holds {first[:20]!r}")
-    if int(first) <= 4:
-        return passed(first)
-    return failed(first, "also notices and debug messages go to the console")
+    return verdict(int(first) <= 4, first)
 
 
 @check("watchdogs.audit")
@@ -178,7 +176,7 @@ def audit(facts: Facts) -> CheckVerdict:
     if any(task.name == "auditd" for task in tasks(facts)):
         return failed("auditd runs", "system calls of every task are held against its rules")
     if facts.argument("audit") in ("1", "on"):
-        return failed("audit=1", "system calls of every task are audited")
+        return failed("audit=1")
     return passed("auditd does not run")
 
 
@@ -193,7 +191,7 @@ def journal(facts: Facts) -> CheckVerdict:
         "\n".join(texts),
         re.M,
     )
-    return failed(", ".join(bad), "messages are not held back") if bad else passed("bounded")
+    return failed(", ".join(bad)) if bad else passed("bounded")
 
 
 @check("watchdogs.psi")
@@ -201,7 +199,7 @@ def psi(facts: Facts) -> CheckVerdict:
     if not lacking(facts, _PRESSURE):
         asked = facts.argument("psi")
         found = "on" if asked is None else f"on (psi={asked})"
-        return failed(found, "every switch of tasks is accounted for, and a worker sums it up")
+        return failed(found)
     if facts.argument("psi") in ("0", "n", "no", "off"):
         return passed("psi=0")
     if facts.option("PSI") == "n":
@@ -217,7 +215,7 @@ def schedstats(facts: Facts) -> CheckVerdict:
         return passed("CONFIG_SCHEDSTATS is not set")
     if facts.integer(_SCHEDSTATS) == 0:
         return passed("0")
-    return failed(facts.text(_SCHEDSTATS), "every wake-up and switch is counted")
+    return failed(facts.text(_SCHEDSTATS))
 
 
 @check("watchdogs.latencytop")
