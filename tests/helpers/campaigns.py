@@ -28,7 +28,7 @@ from deadbeat.store.campaign import CampaignStore
 TINY: dict[str, Any] = {
     "name": "tiny",
     "preset": "quick",
-    "grid": {"sync_share": [0, 1], "contended_ratio": [0, 1], "replicas": 1},
+    "grid": {"sync_share": [0, 1], "contended_ratio": [0, 1], "replicas": 1, "mix": "random"},
     "run": {"seconds": 0.1},
 }
 #: Random task sets: M = 2 and a random M, each with both k, at two deadline factors.
@@ -43,7 +43,7 @@ TINY_STRESS: dict[str, Any] = {
 #: The first for a command line.
 TINY_OPTIONS = (
     *("profile", "--quick", "--simulated", "--no-figures", "--name", "tiny", "--sets", "1"),
-    *("--sync-share", "0,1", "--contended-ratio", "0,1", "--duration", "0.1"),
+    *("--sync-share", "0,1", "--contended-ratio", "0,1", "--duration", "0.1", "--mix", "random"),
 )
 
 

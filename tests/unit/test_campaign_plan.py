@@ -28,7 +28,9 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Point, RunKey
 from deadbeat.synthesis import seed_for, synthesise
 
-SPEC = resolve(specify({"preset": "quick"}), FakeExecutor().describe()).spec
+#: The random mix: six sets at every point.
+RANDOM = {"preset": "quick", "grid": {"mix": "random", "replicas": 6}}
+SPEC = resolve(specify(RANDOM), FakeExecutor().describe()).spec
 
 
 #: (tasks a core, alphas) of its two rows; 0: as [tasks] says.

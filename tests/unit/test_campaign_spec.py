@@ -68,10 +68,13 @@ def test_preset_paper_is_the_grid_of_the_paper() -> None:
     assert (spec.grid.replicas, spec.run.seconds, spec.name) == (10, 2.0, "paper")
 
 
-def test_preset_quick_has_a_named_pool_and_twenty_seconds_of_calibration() -> None:
+def test_preset_quick_has_a_named_pool_and_a_balanced_map() -> None:
     spec = specify({"preset": "quick"})
     assert spec.grid.sync_share == spec.grid.contended_ratio == (0, 500, 1000)
-    assert (spec.calibration.pool, spec.calibration.seconds) == ("quick", 20)
+    calibration = spec.calibration
+    assert (calibration.pool, calibration.seconds, calibration.prices) == ("quick", 14, 12)
+    assert spec.grid.balanced and spec.precision is not None
+    assert not specify({"preset": "paper"}).grid.balanced
     assert spec.name == "quick"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -402,6 +403,48 @@ def test_from_the_command_to_the_page(tmp_path) -> None:
     assert (tmp_path / "interfere" / "report.html").is_file()
 
 
+def test_what_the_works_share_is_priced_first(tmp_path: Path) -> None:
+    """Truth: the made-up machine, where others on an object slow it by 3, and memory by 1.5."""
+
+    def made(**asked: str) -> Any:
+        return deadbeat.interfere(
+            aggressors="others", repeats=2, simulated=True, runs=tmp_path, figures=False, **asked
+        )
+
+    done = made(works="matmul:20,futex:64@shared,pipe:4,pointer_chase:65536")
+    prices = done.shown.plain["prices"]
+    assert [(p["object"], p["size"], p["others"]) for p in prices] == [
+        (name, size, others)
+        for name, size in (("futex", 64), ("pointer_chase", 65536))
+        for others in (1, 1, 3)
+    ]
+    for price in prices:
+        truth = 3.0 if price["object"] == "futex" else 1.5
+        assert price["ratio_low"] < truth < price["ratio_high"]
+    screen = done.document.below[0]
+    assert [row.object for row in screen.rows] == ["futex", "pointer_chase"]
+    assert "Prices of sharing" in [section.title for section in done.document.sections]
+    # a price is measured once; a result of before prices stays readable, and is finished without
+    file = tmp_path / "interfere" / "prices.json"
+    before = file.read_bytes()
+    (tmp_path / "interfere" / "report.html").unlink()
+    assert made(works="matmul:20,futex:64@shared,pipe:4,pointer_chase:65536").rows == done.rows
+    assert file.read_bytes() == before
+    file.unlink()
+    (tmp_path / "interfere" / "report.html").unlink()
+    old = made(works="matmul:20,futex:64@shared,pipe:4,pointer_chase:65536")
+    assert (old.rows, old.shown.plain["prices"], old.document.below) == (done.rows, [], ())
+    assert not file.exists()
+
+
+def test_what_shares_nothing_has_no_price(tmp_path: Path) -> None:
+    done = deadbeat.interfere(
+        works="matmul:20,pipe:4,copy:64K", repeats=2, simulated=True, runs=tmp_path, figures=False
+    )
+    assert done.shown.plain["prices"] == []
+    assert not (tmp_path / "interfere" / "prices.json").exists()
+
+
 def matrix(tmp_path: Path, name: str, seed: int, **asked: str) -> ChannelMatrix:
     asked = {"works": "matmul:20,pipe:4@shared", "aggressors": "others"} | asked
     deadbeat.interfere(
@@ -415,7 +458,11 @@ def test_matrices_are_compared_cell_by_cell(tmp_path: Path) -> None:
     one, other = (matrix(tmp_path, name, seed) for seed, name in enumerate(("one", "other"), 1))
     result = compare_results(COMPARABLE, Lineup(subjects=(one, other)))
     assert result.verdict == "equal"
-    (metric,) = result.comparisons[0].metrics
+    metric, price = result.comparisons[0].metrics
+    assert [(cell.group, cell.verdict) for cell in price.cells] == [
+        (f"pipe:4 beside {others}, steady", "equal")
+        for others in ("1 on cores 0,1", "1 on cores 0,2", "3")
+    ]
     assert {cell.group for cell in metric.cells} == {
         f"{victim} beside {aggressor}"
         for victim in ("matmul:20", "pipe:4@shared")

@@ -18,8 +18,12 @@ from deadbeat.kinds.contention.cause_charts import split_charts
 from deadbeat.kinds.contention.document import campaign_document
 from deadbeat.kinds.contention.facts import head_facts
 from deadbeat.kinds.contention.paper_figures import draw_figures
-from deadbeat.kinds.contention.predicted import predicted_parts
-from deadbeat.kinds.contention.profile_charts import predicted_charts
+from deadbeat.kinds.contention.predicted import (
+    check,
+    predicted_charts,
+    predicted_parts,
+    predicted_words,
+)
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import PART_COLUMNS, Summary
 from deadbeat.report.paper import log_axis
@@ -105,22 +109,46 @@ def test_an_unknown_format_is_refused_by_name():
         next(draw_figures(demo_summary(**SMALL), ("png", "gif")))
 
 
-def test_a_simulated_campaign_calls_nothing_measured_beside_its_predictions() -> None:
-    def loaded(**more: Any) -> Summary:
-        made = demo_summary(**SMALL, **more)
-        sets = tuple({**each, "tasks": 2 * each["cores"]} for each in made.sets)
-        return evolve(made, sets=sets)
+def predicted_by(*pairs: tuple[float, float], kind: str = "hardware", **more: Any) -> Summary:
+    """A campaign whose sets that share objects have these slowdowns, (measured, predicted)."""
+    made = demo_summary(**SMALL, labels=(), kind=kind)
+    sharing = [s for s in made.sets if s["cores"] > 1 and s["sync_share"] * s["contended_ratio"]]
+    sets = [
+        {
+            **each,
+            "slowdown_mean": measured,
+            "slowdown_predicted": predicted,
+            "unfinished_share": 0.0,
+            "unfinished_predicted": 0.0,
+            **more,
+        }
+        for each, (measured, predicted) in zip(sharing, pairs, strict=False)
+    ]
+    return evolve(made, sets=tuple(sets), meta={**made.meta, "prices": {"prices": []}})
 
-    alone = predicted_parts(demo_summary(**SMALL))
-    assert [part.text[:22] for part in alone] == ["Nothing was predicted:"], "one task a core"
-    measured = loaded(labels=(), kind="hardware")
+
+def test_a_prediction_is_right_within_15_percent_of_what_is_added() -> None:
+    # 1.30: within 0.05 of it; 2.00: within 0.15; 1.02 is not slowed
+    found = check(predicted_by((1.30, 1.345), (1.30, 1.36), (2.0, 2.14), (2.0, 1.84), (1.02, 1.0)))
+    assert (len(found.sets), len(found.slowed), found.close, found.trivial) == (5, 4, 2, 1)
+    assert [each["slowdown_predicted"] for each in found.worst] == [1.36, 1.84]
+
+
+def test_saturated_sets_are_told_apart_and_not_predicted() -> None:
+    found = check(predicted_by((9.0, 1.0), unfinished_share=0.3, unfinished_predicted=0.01))
+    assert (found.sets, found.told, found.judged) == ((), 0, 1)
+
+
+def test_a_simulated_campaign_calls_nothing_measured_beside_its_predictions() -> None:
+    measured = predicted_by((2.0, 1.0))
     _, table = predicted_parts(measured)
-    assert "measured response / C" in [column.heading for column in table.columns]
+    assert "measured" in [column.heading for column in table.columns]
     assert "Measured" in dict(head_facts(measured))
-    how, table = predicted_parts(loaded())
+    assert predicted_words(measured) == "From prices, 0 of 1 slowed sets are predicted."
+    how, table = predicted_parts(predicted_by((2.0, 1.0), kind="simulated"))
     assert "Measured" not in dict(head_facts(demo_summary(**SMALL)))
     headings = [column.heading for column in table.columns]
-    assert "campaign (simulated) response / C" in headings
+    assert "simulated" in headings
     assert "measured" not in " ".join([how.text, *headings])
 
 
@@ -189,16 +217,11 @@ def test_the_whole_origin_stands_on_narrow_figures() -> None:
     assert all("preemption lazy" in text.replace("\n", " ") for text in words.values())
 
 
-def test_predictions_are_shown_where_they_differ():
-    """Of one task a core the simulation predicts C everywhere: no figure, no section."""
-    alike = demo_summary(**SMALL)
-    assert not predicted_charts(alike)
-    assert "predicted" not in [each.id for each in campaign_document(alike).sections]
-    sets = [
-        {**each, "response_ratio_predicted": 1 + number / 10}
-        for number, each in enumerate(alike.sets)
-    ]
-    other = evolve(alike, sets=tuple(sets))
-    (chart,) = predicted_charts(other)
-    assert [each.label for each in chart.panels[0].curves] == ["M = 1", "M = 2"]
-    assert "predicted" in [each.id for each in campaign_document(other).sections]
+def test_predictions_are_shown_where_there_are_prices():
+    made = predicted_by((2.0, 1.9), (1.1, 1.1))
+    (chart,) = predicted_charts(made)
+    assert [each.label for each in chart.panels[0].curves] == ["as predicted", "random mix"]
+    assert "predicted" in [each.id for each in campaign_document(made).sections]
+    bare = evolve(made, meta={**made.meta, "prices": None})
+    assert "predicted" not in [each.id for each in campaign_document(bare).sections]
+    assert predicted_words(bare) == ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 
@@ -12,8 +11,6 @@ from deadbeat.kinds.contention.facts import grid_of, loaded_rows, noise_floor
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.model.results import SUMMARY_COLUMNS, Summary
 from deadbeat.report.document import percent
-
-NEEDED, ALONE = "deadline_needed_p99", "alone_deadline_needed_p99"
 
 
 def row(cores: int, rho: float, alpha: float, **values: Any) -> dict[str, Any]:
@@ -61,50 +58,43 @@ def test_points_without_a_single_value_have_no_answer():
     assert headline(Summary(rows=(), sets=())).sentence == "Nothing was measured yet."
 
 
-def test_which_deadlines_hold_alone_and_with_everything_contended():
-    corner = row(2, 1.0, 1.0, **needed(6.2))
-    words = line(campaign(row(1, 0.0, 0.0), row(1, 1.0, 1.0), corner), "Alone")
-    assert words == (
-        "Alone, 99 of 100 jobs keep a deadline of 1.1 C (C: calibrated execution time of a task);"
-        " on 2 cores with everything contended (ρ = 1, α = 1) they need 6.2 C (95 % interval 5.58"
-        " to 6.82). This machine by itself delays 1 job in 1000 to 1.4 C."
-    )
-
-
-def test_a_point_elsewhere_says_what_its_axes_are():
-    words = line(campaign(row(1, 0.0, 0.0), row(4, 0.5, 1.0, **needed(3.0))), "Alone")
-    assert "on 4 cores at ρ = 0.5, α = 1 (ρ: share of synchronisation, α: share of that" in words
-
-
-@pytest.mark.parametrize("value", [None, 490.0])
-def test_a_deadline_whose_end_was_not_seen_is_at_least_its_low_end(value):
-    end = {NEEDED: value, f"{NEEDED}_low": 208.0, f"{NEEDED}_high": None}
-    words = line(campaign(row(1, 0.0, 0.0), row(2, 1.0, 1.0, **end)), "Alone")
-    assert "they need at least 208 C." in words
-
-
-def test_the_host_is_the_median_of_the_points_and_one_bad_hour_does_not_move_it():
-    bad = {ALONE: None, f"{ALONE}_low": 50.0, f"{ALONE}_high": None}
-    words = line(campaign(row(1, 0, 0), row(1, 0, 1), row(1, 1, 1, **bad)), "Alone")
-    assert words.startswith("Alone, 99 of 100 jobs keep a deadline of 1.1 C")
-
-
-def test_the_rarest_job_of_too_few_is_at_least_so_late():
-    few = {"alone_deadline_needed_p999_high": None}
-    words = line(campaign(row(1, 0, 0, **few), row(2, 1, 1, **few)), "Alone")
-    assert words.endswith("by itself delays 1 job in 1000 to at least 1.26 C.")
-
-
 def test_without_solo_jobs_nothing_is_said_of_the_host():
     none = {column: None for column in SUMMARY_COLUMNS if column.startswith("alone_")}
     none |= {"miss_excess": None}
     summary = campaign(row(2, 1.0, 1.0, **none, **{"deadline_miss_ratio": 0.25}))
-    assert line(summary, "How jobs").startswith("How jobs fare alone is unknown; on 2 cores")
     assert line(summary, "At D").endswith("how many the machine causes by itself is unknown.")
-    nothing = {f"{NEEDED}{end}": None for end in ("", "_low", "_high")}
-    assert line(campaign(row(1, 0, 0, **nothing)), "Which").endswith(
-        "no job of the grid was counted."
+
+
+def told(slowdown: float | None, saturated: bool = False, share: float = 0.0) -> dict[str, Any]:
+    """What a class of a balanced map says."""
+    return {
+        "sets": 2, "slowdown": slowdown, "low": None, "high": None, "at_least": 9.0,
+        "saturated": saturated, "unfinished_share": share,
+    }  # fmt: skip
+
+
+def balanced(slowdown: float | None, **classes: dict[str, Any]) -> Summary:
+    point = {
+        "cores": 2, "sync_share": 1.0, "contended_ratio": 1.0, "tasks_per_core": 1,
+        "slowdown": slowdown, "low": None, "high": None,
+        "saturated": [name for name, each in classes.items() if each["saturated"]],
+        "by_class": classes,
+    }  # fmt: skip
+    return evolve(campaign(row(2, 1.0, 1.0)), points=(point,))
+
+
+def test_a_balanced_map_names_its_ends_and_what_is_saturated():
+    made = balanced(1.9, pipe=told(1.02), futex=told(2.3), mutex_inherit=told(None, True, 0.83))
+    assert line(made, "With") == (
+        "With all time spent on objects shared by 2 cores, sets take 1.90 times as long:"
+        " pipe 1.02, futex 2.30; left out: mutex_inherit: saturated, 83 % of its"
+        " jobs unfinished."
     )
+
+
+def test_a_point_half_of_which_is_saturated_has_no_mean():
+    made = balanced(None, pipe=told(1.02), mutex_inherit=told(None, True, 0.83))
+    assert line(made, "With").endswith("there is no mean slowdown: 1 of 2 objects are saturated.")
 
 
 def test_misses_begin_where_they_are_surely_more_than_alone():
@@ -186,8 +176,7 @@ def test_the_loaded_row_has_a_sentence_of_its_own_and_is_in_no_other():
         " nothing is contended (α = 0); 12 % already at M = 1."
     )
     own = headline(evolve(summary, rows=summary.rows[:3]))
-    assert headline(summary).lines[:3] == own.lines[:3]
-    assert headline(summary).per_cores == own.per_cores
+    assert headline(summary).lines[:2] == own.lines[:2]
 
 
 def test_a_loaded_row_takes_its_sets_and_distributions_along():
@@ -206,16 +195,12 @@ def test_a_loaded_row_takes_its_sets_and_distributions_along():
 def test_points_without_an_answer_are_counted_over_the_whole_grid():
     answer = headline(demo_summary())
     assert answer.lines[-1] == "Without an answer: 1 undecided, 1 not measured, of 75 points."
-    answers = [item.lines[-1] for item in answer.per_cores]
-    assert answers[2] == "Without an answer: 1 undecided, 1 not measured, of 25 points."
-    assert not answers[0].startswith("Without")
 
 
-def test_the_demo_needs_and_misses_what_its_formulas_say():
-    # Slowdown 1 + 0.28 (M - 1) rho alpha^1.4; needed 1.3 times that; misses above 1.35.
+def test_the_demo_slows_and_misses_what_its_formulas_say():
+    # Slowdown 1 + 0.28 (M - 1) rho alpha^1.4; misses above 1.35.
     sentence = headline(demo_summary()).sentence
-    assert sentence.startswith("Alone, 99 of 100 jobs keep a deadline of 1.3 C")
-    assert "on 4 cores with everything contended (ρ = 1, α = 1) they need 2.39 C" in sentence
+    assert sentence.startswith("The largest slowdown (time together / alone) is 1.839")
     assert (
         "from M = 4, ρ = 0.5, α = 1 on: 0.16 % of jobs, alone 0 %; most at M = 4, ρ = 1,"
         " α = 1: 8.1 %" in sentence

@@ -162,8 +162,7 @@ def _here(
         if lacking is None:
             name = observation.campaign
             if name not in known:
-                campaign = ask(name, cores=cores, quick=quick)
-                layer = {**campaign.layer, "name": campaign.name}
+                layer = ask(name, cores=cores, quick=quick)
                 wanted = attrs.evolve(asked, typed=layer, held=ExitStack())
                 with wanted.held:
                     known[name] = _campaign(_run(wanted, figures))

@@ -14,10 +14,11 @@ from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
+from deadbeat.report.beside import with_beside
 from deadbeat.report.document import CellMap, Column, Document, csv_of
 from deadbeat.report.html import write_result
 from deadbeat.report.paper import Words
-from deadbeat.store.place import REPORT_FILE
+from deadbeat.store.place import REPORT_FILE, FolderState
 from deadbeat.store.runfolder import RunFolder
 from deadbeat.targets.base import Target
 from deadbeat.targets.opening import open_target
@@ -121,6 +122,9 @@ class TableKind(Generic[S, F]):
         files: More files beside the report, by name.
         fails: What ``--fail-on`` may name that is so.
         lines: What ``deadbeat why`` says below.
+        words: Labels and caption of every figure on paper.
+        stand: How far a folder is, where it is shown.
+        judged: What else is said of a report (`Shown`); whatever can be refused is refused here.
     """
 
     name: str
@@ -131,9 +135,12 @@ class TableKind(Generic[S, F]):
     plain: Callable[[F, S], dict[str, object]]
     rows: Callable[[F], Sequence[Mapping[str, object]]]
     columns: Sequence[Column]
-    files: Callable[[F], Mapping[str, str]] = lambda found: {}
+    files: Callable[[F], Mapping[str, str | dict[str, object]]] = lambda found: {}
     fails: Callable[[F], frozenset[str]] = lambda found: frozenset()
     lines: Sequence[str] = ()
+    words: Callable[[Any], Words] = lambda found: Words(labels=" · ".join(found.labels), caption="")
+    stand: Callable[[FolderState], Sequence[str]] = lambda state: ()
+    judged: Callable[[F, S], Mapping[str, Any]] = lambda found, store: {}
 
     def kind(
         self, begin: Callable[[Begin], Begun], keys: tuple[str, ...] = (), **more: Any
@@ -158,7 +165,7 @@ class TableKind(Generic[S, F]):
             state=self.folders.state_of(store.path).state,
             headline=" ".join(self.answer(found)),
             plain=self.plain(found, store),
-            document=self.document(found, store.platform),
+            document=with_beside(self.document(found, store.platform), store.path),
             page=store.path / REPORT_FILE,
             empty=not found.cells,
             fails=self.fails(found),
@@ -166,7 +173,8 @@ class TableKind(Generic[S, F]):
 
     def _show(self, path: Path) -> Shown:
         store = self.folders.store.open(path)
-        return evolve(self._answer(store, self.summarise(store)), whole=True)
+        lines = self.stand(self.folders.state_of(path))
+        return evolve(self._answer(store, self.summarise(store)), whole=True, lines=lines)
 
     def _why(self, path: Path, worst: int) -> Shown:
         return evolve(self._show(path), lines=self.lines)
@@ -174,7 +182,8 @@ class TableKind(Generic[S, F]):
     def _report(self, path: Path, figures: bool) -> Shown:
         store = self.folders.store.open(path)
         found: Any = self.summarise(store)
-        made = self.document(found, store.platform)
+        more = self.judged(found, store)
+        made = with_beside(self.document(found, store.platform), store.path)
         plain = self.plain(found, store)
         write_result(
             store,
@@ -184,10 +193,10 @@ class TableKind(Generic[S, F]):
                 "summary.json": plain,
                 **self.files(found),
             },
-            words=Words(labels=" · ".join(found.labels), caption=""),
+            words=self.words(found),
             charts=made.charts if figures else (),
         )
-        return self._answer(store, found)
+        return evolve(self._answer(store, found), **more)
 
     def _open(self, path: Path) -> Stored[S, F]:
         store = self.folders.store.open(path)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from deadbeat.kinds.breakdown.spec import SearchSpec, built_utilisation
+from deadbeat.kinds.breakdown.predict import miss_curve
+from deadbeat.kinds.breakdown.spec import built_utilisation
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
-from deadbeat.model.tasks import TaskSet
 from deadbeat.prediction.read import StoredMatrix, StoredSet, StoredSets
 from deadbeat.prediction.results import (
     Predictions,
@@ -20,8 +20,8 @@ from deadbeat.prediction.results import (
     with_intervals,
 )
 from deadbeat.prices.rates import PairMatrix, RatesByRivals
-from deadbeat.prices.replay import UNKNOWN, ReplayTask, Slowdowns, replay
-from deadbeat.prices.sets import copied, prepared, scaled, works_of
+from deadbeat.prices.replay import UNKNOWN, Overheads, ReplayTask, Slowdowns, alone, replay
+from deadbeat.prices.sets import copied, prepared, works_of
 from deadbeat.report.document import counted, percent
 from deadbeat.stats.intervals import Interval
 
@@ -33,13 +33,6 @@ EVENTS = 30_000
 LACKING_MOST = 0.25
 #: Sets that are predicted on other numbers of cores, evenly over their predictions.
 ELSEWHERE = 8
-#: Of the bisection for a breakdown utilisation.
-_HALVINGS = 8
-
-
-def alone(active: Mapping[int, int]) -> dict[int, float]:
-    """Nobody slows anybody."""
-    return dict.fromkeys(active, 1.0)
 
 
 def slowdown_of(
@@ -53,25 +46,6 @@ def slowdown_of(
         if each.finished and task.counts
     ]
     return float(np.mean(ratios)) if ratios else None
-
-
-def breakdown_of(
-    task_set: TaskSet, tasks: Sequence[ReplayTask], slowdowns: Slowdowns, search: SearchSpec
-) -> float:
-    """Utilisation up to which no more jobs miss than the search allows."""
-    built = float(built_utilisation(task_set))
-
-    def meets(used: float) -> bool:
-        at = scaled(tasks, built / used)
-        found = replay(at, slowdowns, horizon_ns=HORIZON_NS, events=EVENTS)
-        missed, jobs = sum(each.missed for each in found), sum(each.jobs for each in found)
-        return missed <= search.miss_share * jobs
-
-    low, high = float(search.low), float(search.high)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if meets(middle) else (low, middle)
-    return (low + high) / 2
 
 
 # ---------- all of them ----------
@@ -172,7 +146,8 @@ def _value(
     case: StoredSet, cases: StoredSets, tasks: Sequence[ReplayTask], slowdowns: Slowdowns
 ) -> float | None:
     if cases.search is not None:
-        return breakdown_of(case.task_set, tasks, slowdowns, cases.search)
+        built = built_utilisation(case.task_set)
+        return miss_curve(tuple(tasks), built, slowdowns, cases.search, Overheads()).breakdown
     return slowdown_of(tasks, slowdowns)
 
 

@@ -6,11 +6,11 @@ import math
 from pathlib import Path
 from typing import Any, Literal
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from deadbeat.catalog import load_catalog
 from deadbeat.kinds.breakdown.results import Breakdown
-from deadbeat.kinds.breakdown.spec import SearchSpec
+from deadbeat.kinds.breakdown.spec import SearchSpec, set_of
 from deadbeat.kinds.breakdown.spec import from_plain as breakdown_spec
 from deadbeat.kinds.channels.results import InterfereSummary
 from deadbeat.kinds.channels.spec import SIBLING, placed
@@ -34,7 +34,7 @@ class StoredSet:
     """A task set with what was measured of it; ``error``: standard error, relative.
 
     Attributes:
-        replayed: Its slowdown by the prices of its own result, in the states that it met.
+        replayed: Its figure by the prices of its own result, in the states that it met.
     """
 
     key: str
@@ -210,8 +210,7 @@ def _searched(store: Any, summary: Breakdown) -> tuple[StoredSet, ...]:
     """The sets of a search with their breakdown utilisations, each known to its resolution."""
     found = []
     for each in summary.sets:
-        run = RunKey.parse(each.run)
-        key = RunKey(evolve(run.point, deadline_factor_milli=0), run.replica)
+        key = set_of(RunKey.parse(each.run))
         found.append(
             StoredSet(
                 key=key.text,
@@ -219,6 +218,7 @@ def _searched(store: Any, summary: Breakdown) -> tuple[StoredSet, ...]:
                 measured=each.breakdown,
                 error=summary.resolution / math.sqrt(12) / each.breakdown,
                 unbounded=bool(each.end),
+                replayed=each.predicted,
             )
         )
     return tuple(found)

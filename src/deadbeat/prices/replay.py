@@ -1,8 +1,8 @@
 """A task set replayed: preemptive fixed priorities on each core, and who runs beside whom.
 
 Every use takes its calibrated time at a rate of 1 / slowdown, which changes whenever another core
-goes on to other work. Nothing else costs anything: no wake-up, no switch. With slowdowns of 1 it is
-what `deadbeat.sched` simulates as partitioned SCHED_FIFO.
+goes on to other work. Nothing else costs anything but `Overheads`. With slowdowns of 1 and without
+overheads it is what `deadbeat.sched` simulates as partitioned SCHED_FIFO.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ UNKNOWN = -1
 _ROUNDING_NS = 1e-6
 #: Slowdown of each kind of work that runs, by how many cores run each kind.
 Slowdowns = Callable[[Mapping[int, int]], Mapping[int, float]]
+
+
+def alone(active: Mapping[int, int]) -> dict[int, float]:
+    """Nobody slows anybody."""
+    return dict.fromkeys(active, 1.0)
 
 
 @frozen(kw_only=True)
@@ -41,6 +46,19 @@ class ReplayTask:
     @property
     def cost_ns(self) -> float:
         return sum(ns for _, ns in self.uses)
+
+
+@frozen(kw_only=True)
+class Overheads:
+    """What a core takes before it goes on with a job, ns; nobody is slowed meanwhile.
+
+    Attributes:
+        wake_up_ns: From the release of a job that finds nothing as urgent; ``switch_ns``: of one
+            that waited, from the end of the job before it.
+    """
+
+    wake_up_ns: float = 0.0
+    switch_ns: float = 0.0
 
 
 @define
@@ -71,13 +89,18 @@ class _Job:
 
 
 def replay(
-    tasks: Sequence[ReplayTask], slowdowns: Slowdowns, *, horizon_ns: float, events: int = 10**9
+    tasks: Sequence[ReplayTask],
+    slowdowns: Slowdowns,
+    *,
+    horizon_ns: float,
+    events: int = 10**9,
+    overheads: Overheads | None = None,
 ) -> tuple[Replayed, ...]:
     """What becomes of the jobs released until ``horizon_ns``, or until ``events`` changes of work.
 
     A release that finds its predecessor unfinished never runs, as under ``--overrun skip``.
     """
-    return _Replay(tasks, slowdowns).run(horizon_ns, events)
+    return _Replay(tasks, slowdowns, overheads=overheads).run(horizon_ns, events)
 
 
 #: (task, release, start, finish) of a job, ns.
@@ -106,6 +129,7 @@ class _Replay:
         tasks: Sequence[ReplayTask],
         slowdowns: Slowdowns,
         releases: Iterable[tuple[int, int]] | None = None,
+        overheads: Overheads | None = None,
     ) -> None:
         """``releases``: (ns, task); None: by the tasks' offsets and periods."""
         first = [(task.offset_ns, index) for index, task in enumerate(tasks)]
@@ -118,6 +142,9 @@ class _Replay:
         cores = 1 + max(task.core for task in tasks)
         self._ready: list[list[tuple[int, int, _Job]]] = [[] for _ in range(cores)]
         self._running: list[_Job | None] = [None] * cores
+        # what is left of an overhead
+        self._owed = [0.0] * cores
+        self._overheads = overheads or Overheads()
         self._work = [UNKNOWN] * cores
         self._busy: list[_Job | None] = [None] * len(tasks)
         self._found = [Replayed() for _ in tasks]
@@ -130,10 +157,10 @@ class _Replay:
         now = 0.0
         for _ in range(events):
             rates = self._rates()
-            first = min(
-                (job.left_ns * rate for job, rate in zip(running, rates, strict=True) if job),
-                default=math.inf,
-            )
+            first = math.inf
+            for core, job in enumerate(running):
+                if job is not None:
+                    first = min(first, self._owed[core] or job.left_ns * rates[core])
             then = min(now + first, float(due[0][0]) if due else math.inf)
             if then >= horizon_ns or then == math.inf:
                 break
@@ -165,7 +192,11 @@ class _Replay:
         """Lets time go by; the cores whose uses are over then."""
         over = []
         for core, job in enumerate(self._running):
-            if job is not None:
+            if self._owed[core]:
+                left = self._owed[core] - time_ns
+                self._owed[core] = left if left > _ROUNDING_NS else 0.0
+                self._enter(core)
+            elif job is not None:
                 job.left_ns -= time_ns / rates[core]
                 job.own_ns += time_ns
                 if job.left_ns <= _ROUNDING_NS:
@@ -189,17 +220,23 @@ class _Replay:
         for core in self._changed:
             ready = self._ready[core]
             job = ready[0][2] if ready else None
-            if job is not None and job.start_ns < 0:
-                job.start_ns = now
             if job is not self._running[core]:
+                own = self._overheads
+                waited = job is not None and job.release_ns < now
                 self._running[core] = job
+                self._owed[core] = own.switch_ns if waited else own.wake_up_ns if job else 0.0
                 self._enter(core)
+            if job is not None and job.start_ns < 0:
+                job.start_ns = now + self._owed[core]
         self._changed.clear()
 
     def _enter(self, core: int) -> None:
         """Notes what the core works at now."""
         job = self._running[core]
-        self._work[core] = UNKNOWN if job is None else self._tasks[job.task].uses[job.at][0]
+        if job is None or self._owed[core]:
+            self._work[core] = UNKNOWN
+        else:
+            self._work[core] = self._tasks[job.task].uses[job.at][0]
 
     def _advance(self, core: int, now: float) -> None:
         """The use that runs on ``core`` is over; of its job, where that was the last, too."""

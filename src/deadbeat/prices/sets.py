@@ -8,8 +8,9 @@ from attrs import evolve, frozen
 
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.tasks import Access, FragmentUse, TaskSet
-from deadbeat.prices.rates import PairMatrix, SizedWork
+from deadbeat.prices.rates import PairMatrix, RatesByRivals, SizedWork, priced_matrices
 from deadbeat.prices.replay import UNKNOWN, ReplayTask
+from deadbeat.prices.table import PriceTable
 from deadbeat.synthesis.stream import Stream
 
 
@@ -28,6 +29,13 @@ class Covered:
     @property
     def lacking(self) -> float:
         return max(0.0, 1.0 - self.exact - self.alike)
+
+
+def rates_of(table: PriceTable | None) -> dict[str, RatesByRivals]:
+    """State of the host -> how cores slow one another in it."""
+    names = dict.fromkeys(price.state for price in table.prices) if table else ()
+    found = {name: priced_matrices(table.of(state=name)) for name in names if table}
+    return {name: RatesByRivals(each) for name, each in found.items() if each}
 
 
 def works_of(task_set: TaskSet, calibration: Calibration) -> list[list[tuple[SizedWork, float]]]:

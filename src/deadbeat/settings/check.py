@@ -1,7 +1,7 @@
 """A check: a row of ``settings/checks/FAMILY.toml`` and, where it takes logic, its function.
 
-A function in ``FAMILY.py`` under `check` is that of the row it names. Nothing else has to be told
-of either.
+A public function in ``FAMILY.py`` is that of the row of its name, where ``_`` is ``-``; one at the
+end only keeps it apart from what it calls. Nothing else has to be told of either.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
+from inspect import getmembers, isfunction
 from types import ModuleType
 
 from attrs import frozen
@@ -117,19 +118,6 @@ def _line(text: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 4]} ..."
 
 
-_PENDING = "deadbeat_checks"
-
-
-def check(id: str) -> Callable[[Body], Body]:
-    """Makes a function of `Facts` the logic of the row ``id``."""
-
-    def keep(body: Body) -> Body:
-        setattr(body, _PENDING, id)
-        return body
-
-    return keep
-
-
 def _compared(row: Row, facts: Facts) -> CheckVerdict:
     if row.having or row.without:
         return (
@@ -231,9 +219,9 @@ def all_checks() -> tuple[Check, ...]:
     for family in _families():
         name = family.__name__.rpartition(".")[2]
         found[name] = list(getattr(family, "CHECKS", ()))
-        for value in vars(family).values():
-            if (id := getattr(value, _PENDING, None)) and value.__module__ == family.__name__:
-                bodies[id] = value
+        for own, judge in getmembers(family, isfunction):
+            if judge.__module__ == family.__name__ and not own.startswith("_"):
+                bodies[f"{name}.{own.removesuffix('_').replace('_', '-')}"] = judge
     for row in rows().values():
         body = bodies.pop(row.id, partial(_compared, row))
         found.setdefault(row.id.partition(".")[0], []).append(Check(row, body))

@@ -124,7 +124,10 @@ def _report(
     examined = _examined(target, facts)
     results = tuple(check.run(facts) for check in checks)
     if not is_here(target):  # a cure that is typed here would change this machine
-        results = tuple(_there(result, examined.name) for result in results)
+        results = tuple(
+            evolve(each, cure=f"on {examined.name}: {each.cure}") if each.cure else each
+            for each in results
+        )
     if partial:
         return DoctorReport(results=results, facts=facts, target=examined, partial=True)
     sight = sight_of_facts(facts)
@@ -135,10 +138,6 @@ def _report(
         inventory=inventory.inventory(facts),
         hardening=tuple((option, option.state(sight)) for option in OPTIONS),
     )
-
-
-def _there(result: CheckResult, name: str) -> CheckResult:
-    return evolve(result, cure=f"on {name}: {result.cure}") if result.cure else result
 
 
 def _examined(target: Target, facts: Facts) -> ExaminedTarget:

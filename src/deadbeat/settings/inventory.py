@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from attrs import frozen
 
@@ -90,8 +91,8 @@ def inventory(facts: Facts) -> tuple[Item, ...]:
     """Every line; ``facts`` must have `READS`."""
     rows: tuple[tuple[str, str, str, Callable[[Facts], Counted]], ...] = (
         ("processes", "processes, threads of the kernel among them", "", _processes),
-        ("kernel-threads", "threads of the kernel", "", _kernel_threads),
-        ("threads", "threads of users", "", _user_threads),
+        ("kernel-threads", "threads of the kernel", "", partial(_threads, kernel=True)),
+        ("threads", "threads of users", "", partial(_threads, kernel=False)),
         ("services-active", "services, active", "", _active),
         ("services-running", "services, running", "", _running),
         ("packages", "packages, installed", "", _packages),
@@ -105,10 +106,11 @@ def inventory(facts: Facts) -> tuple[Item, ...]:
 def _item(
     facts: Facts, name: str, title: str, unit: str, count: Callable[[Facts], Counted]
 ) -> Item:
+    value: float | None = None
     try:
         value, basis = count(facts)
     except ValueError as error:
-        return Item(name=name, title=title, value=None, unit=unit, basis=str(error))
+        basis = str(error)
     return Item(name=name, title=title, value=value, unit=unit, basis=basis)
 
 
@@ -117,12 +119,9 @@ def _processes(facts: Facts) -> Counted:
     return len({place.pid for place in places(facts).values()}), "folders of /proc, as ps -e counts"
 
 
-def _kernel_threads(facts: Facts) -> Counted:
-    return sum(task.kernel for task in tasks(facts)), "flag PF_KTHREAD in /proc/PID/stat"
-
-
-def _user_threads(facts: Facts) -> Counted:
-    return sum(not task.kernel for task in tasks(facts)), "folders of /proc/PID/task"
+def _threads(facts: Facts, *, kernel: bool) -> Counted:
+    basis = "flag PF_KTHREAD in /proc/PID/stat" if kernel else "folders of /proc/PID/task"
+    return sum(task.kernel == kernel for task in tasks(facts)), basis
 
 
 def _active(facts: Facts) -> Counted:

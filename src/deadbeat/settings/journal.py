@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.resources import files
-from typing import cast
+from typing import Any, cast
 
 from attrs import evolve
 
@@ -27,7 +27,6 @@ from deadbeat.model.tuning import (
     Return,
     Returned,
     Setting,
-    Stand,
 )
 from deadbeat.targets.base import Target
 from deadbeat.targets.keeper import keeping
@@ -35,6 +34,8 @@ from deadbeat.targets.keeper import keeping
 #: Folder of the journal on the target; DEADBEAT_STATE names another.
 STATE_FOLDER = "/var/lib/deadbeat/tune"
 _SEPARATOR = "\037"
+#: What ``journal.sh status`` says of a change, in this order.
+_STATUS = ("stand", "path", "old", "now", "reason", "wanted", "session", "time", "root")
 #: A file of the kernel answers at once; a driver that hangs must not hang deadbeat.
 _PATIENCE_S = 120.0
 _WAITING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -117,7 +118,9 @@ class Journal:
 
     def status(self) -> tuple[JournalEntry, ...]:
         """Changes that have not been put back, in their order, as they stand now."""
-        found = [_standing(_fields(line, 9)) for line in self._run("status")]
+        rows = [_fields(line, len(_STATUS)) for line in self._run("status")]
+        entries: list[dict[str, Any]] = [dict(zip(_STATUS, row, strict=True)) for row in rows]
+        found = [JournalEntry(**entry) for entry in entries]
         last = {(each.root, each.path): number for number, each in enumerate(found)}
         return tuple(
             evolve(each, stand="covered") if last[each.root, each.path] > number else each
@@ -156,21 +159,6 @@ def _plain(text: str) -> str:
 def _fields(line: str, count: int) -> list[str]:
     fields = line.split(_SEPARATOR)
     return [*fields, *[""] * count][:count]
-
-
-def _standing(fields: list[str]) -> JournalEntry:
-    stand, path, old, now, reason, wanted, session, time, root = fields
-    return JournalEntry(
-        path=path,
-        stand=cast(Stand, stand),
-        old=old,
-        now=now,
-        wanted=wanted,
-        reason=reason,
-        session=session,
-        time=time,
-        root=root,
-    )
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The conditional part of rows whose files or values depend on what the machine has.
 
-A function under `made_by` gives the files of the knob it names, and what they shall hold, in the
-order of writing. It raises NotHereError or UnreadError where there is nothing to set.
+``make_NAME`` gives the files of the knob of that name, and what they shall hold, in the order of
+writing. It raises NotHereError or UnreadError where there is nothing to set.
 """
 
 from __future__ import annotations
@@ -30,18 +30,7 @@ class NotHereError(Exception):
 
 
 Make = Callable[[Facts, str], Sequence[Setting]]
-MAKES: dict[str, Make] = {}
 _CPU = "/sys/devices/system/cpu"
-
-
-def made_by(name: str) -> Callable[[Make], Make]:
-    """Makes a function the logic of the knob ``name``."""
-
-    def keep(make: Make) -> Make:
-        MAKES[name] = make
-        return make
-
-    return keep
 
 
 def present(facts: Facts, path: str) -> list[str]:
@@ -86,8 +75,7 @@ def _texts(facts: Facts, pattern: str) -> dict[str, str | None]:
 # -- CPUs
 
 
-@made_by("clocksource")
-def _clocksource(facts: Facts, value: str) -> list[Setting]:
+def make_clocksource(facts: Facts, value: str) -> list[Setting]:
     folder = "/sys/devices/system/clocksource/clocksource0"
     offered = facts.text(f"{folder}/available_clocksource").split()
     if value not in offered:
@@ -95,8 +83,7 @@ def _clocksource(facts: Facts, value: str) -> list[Setting]:
     return [Setting(path, value) for path in present(facts, f"{folder}/current_clocksource")]
 
 
-@made_by("fixed-frequency")
-def _fixed_frequency(facts: Facts, _value: str) -> list[Setting]:
+def make_fixed_frequency(facts: Facts, _value: str) -> list[Setting]:
     most = _texts(facts, f"{_CPU}/cpu[0-9]*/cpufreq/scaling_max_freq")
     return [
         Setting(path, _number_beside(most, path.replace("_min_", "_max_"), "highest frequency"))
@@ -104,8 +91,7 @@ def _fixed_frequency(facts: Facts, _value: str) -> list[Setting]:
     ]
 
 
-@made_by("governor")
-def _governor(facts: Facts, value: str) -> list[Setting]:
+def make_governor(facts: Facts, value: str) -> list[Setting]:
     available = f"{_CPU}/cpu[0-9]*/cpufreq/scaling_available_governors"
     for path, text in _texts(facts, available).items():
         offered = (text or value).split()
@@ -117,8 +103,7 @@ def _governor(facts: Facts, value: str) -> list[Setting]:
     return [Setting(path, value) for path in paths]
 
 
-@made_by("idle-states")
-def _idle_states(facts: Facts, value: str) -> list[Setting]:
+def make_idle_states(facts: Facts, value: str) -> list[Setting]:
     state = f"{_CPU}/cpu[0-9]*/cpuidle/state[0-9]*"
     exits = _texts(facts, f"{state}/latency")
     made = [
@@ -132,8 +117,7 @@ def _idle_states(facts: Facts, value: str) -> list[Setting]:
     return made
 
 
-@made_by("smt")
-def _smt(facts: Facts, value: str) -> list[Setting]:
+def make_smt(facts: Facts, value: str) -> list[Setting]:
     if value == "off":
         control = f"{_CPU}/smt/control"
         state = facts.get(control)
@@ -153,8 +137,7 @@ def _smt(facts: Facts, value: str) -> list[Setting]:
     return [Setting(f"{_CPU}/cpu{cpu}/online", "0") for cpu in sorted(beside)]
 
 
-@made_by("turbo")
-def _turbo(facts: Facts, value: str) -> list[Setting]:
+def make_turbo(facts: Facts, value: str) -> list[Setting]:
     intel, other = f"{_CPU}/intel_pstate/no_turbo", f"{_CPU}/cpufreq/boost"
     if facts.get(intel) is not None:
         return [Setting(intel, "1" if value == "off" else "0")]
@@ -178,8 +161,7 @@ def managed_interrupts(facts: Facts) -> dict[str, str]:
     return {f"/proc/irq/{number}/smp_affinity_list": _MANAGED for number in numbers}
 
 
-@made_by("irq-affinity")
-def _irq_affinity(facts: Facts, _value: str) -> list[Setting]:
+def make_irq_affinity(facts: Facts, _value: str) -> list[Setting]:
     left = set(housekeeping(facts))
     made = []
     for path in present(facts, "/proc/irq/[0-9]*/smp_affinity_list"):
@@ -194,8 +176,7 @@ def _irq_affinity(facts: Facts, _value: str) -> list[Setting]:
     return made
 
 
-@made_by("packet-steering")
-def _packet_steering(facts: Facts, _value: str) -> list[Setting]:
+def make_packet_steering(facts: Facts, _value: str) -> list[Setting]:
     left = set(housekeeping(facts))
     made = []
     receive, send = "/sys/class/net/*/queues/rx-*/rps_cpus", "/sys/class/net/*/queues/tx-*/xps_cpus"
@@ -214,22 +195,19 @@ def _packet_steering(facts: Facts, _value: str) -> list[Setting]:
 # -- the kernel
 
 
-@made_by("machine-checks")
-def _machine_checks(facts: Facts, _value: str) -> list[Setting]:
+def make_machine_checks(facts: Facts, _value: str) -> list[Setting]:
     folder = "/sys/devices/system/machinecheck/machinecheck[0-9]*"
     intervals = [Setting(path, "0") for path in present(facts, f"{folder}/check_interval")]
     ignore = sorted(facts.matches(f"{folder}/ignore_ce"))
     return [*intervals, *(Setting(path, "1") for path in ignore)]
 
 
-@made_by("console")
-def _console(facts: Facts, value: str) -> list[Setting]:
+def make_console(facts: Facts, value: str) -> list[Setting]:
     (path,) = present(facts, "/proc/sys/kernel/printk")
     return [Setting(path, " ".join([value, *facts.text(path).split()[1:]]))]
 
 
-@made_by("dirty-pages")
-def _dirty_pages(facts: Facts, value: str) -> list[Setting]:
+def make_dirty_pages(facts: Facts, value: str) -> list[Setting]:
     vm = "/proc/sys/vm"
     # The kernel forgets the bytes when a ratio is written, so they could not be put back.
     if any(facts.get(f"{vm}/{n}_bytes") not in (None, "0") for n in ("dirty", "dirty_background")):
@@ -239,8 +217,7 @@ def _dirty_pages(facts: Facts, value: str) -> list[Setting]:
     return [Setting(background, str(max(1, int(value) // 3))), Setting(ratio, value)]
 
 
-@made_by("huge-pages")
-def _huge_pages(facts: Facts, value: str) -> list[Setting]:
+def make_huge_pages(facts: Facts, value: str) -> list[Setting]:
     folder = "/sys/kernel/mm/transparent_hugepage"
     (enabled,) = present(facts, f"{folder}/enabled")
     made = [
@@ -251,8 +228,7 @@ def _huge_pages(facts: Facts, value: str) -> list[Setting]:
     return [each for each in made if facts.get(each.path) is not None]
 
 
-@made_by("kfence")
-def _kfence(facts: Facts, _value: str) -> list[Setting]:
+def make_kfence(facts: Facts, _value: str) -> list[Setting]:
     (path,) = present(facts, "/sys/module/kfence/parameters/sample_interval")
     if facts.integer(path) != 0 and release(facts) < (5, 18):
         raise NotHereError(
@@ -261,8 +237,7 @@ def _kfence(facts: Facts, _value: str) -> list[Setting]:
     return [Setting(path, "0")]
 
 
-@made_by("preemption")
-def _preemption(facts: Facts, value: str) -> list[Setting]:
+def make_preemption(facts: Facts, value: str) -> list[Setting]:
     try:
         (path,) = present(facts, "/sys/kernel/debug/sched/preempt")
     except NotHereError as error:
@@ -276,8 +251,7 @@ def _preemption(facts: Facts, value: str) -> list[Setting]:
     return [Setting(path, value, "selected")]
 
 
-@made_by("rt-bandwidth")
-def _rt_bandwidth(facts: Facts, value: str) -> list[Setting]:
+def make_rt_bandwidth(facts: Facts, value: str) -> list[Setting]:
     period = facts.integer("/proc/sys/kernel/sched_rt_period_us")
     if int(value) > period:
         raise NotHereError(f"{value} us is more than the period, {period} us")
@@ -286,8 +260,7 @@ def _rt_bandwidth(facts: Facts, value: str) -> list[Setting]:
 
 # Not tracing_on, which only keeps events out of the buffer: they still happen, and cost nearly as
 # much.
-@made_by("tracing")
-def _tracing(facts: Facts, _value: str) -> list[Setting]:
+def make_tracing(facts: Facts, _value: str) -> list[Setting]:
     folder = "/sys/kernel/tracing"
     for name in ("set_event", "current_tracer"):
         present(facts, f"{folder}/{name}")
@@ -306,10 +279,17 @@ def _held(facts: Facts, folder: str, name: str) -> Iterator[tuple[str, str]]:
 
 
 # Not kernel.watchdog, which is both at once: 1 written back to it turns on one that was off before.
-@made_by("watchdogs")
-def _watchdogs(facts: Facts, _value: str) -> list[Setting]:
+def make_watchdogs(facts: Facts, _value: str) -> list[Setting]:
     paths = (f"/proc/sys/kernel/{name}" for name in ("soft_watchdog", "nmi_watchdog"))
     made = [Setting(path, "0") for path in paths if facts.get(path) not in (None, "0")]
     if not made:
         raise NotHereError("no watchdog is on")
     return made
+
+
+#: Name of a knob -> its function.
+MAKES: dict[str, Make] = {
+    name.removeprefix("make_").replace("_", "-"): value
+    for name, value in list(globals().items())
+    if name.startswith("make_")
+}

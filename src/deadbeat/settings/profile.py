@@ -10,7 +10,7 @@ from pathlib import Path
 from attrs import frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import count_of, nearest, shown
 from deadbeat.settings.knob import Knob, all_knobs
 
 _KEYS = ("title", "why", "knobs")
@@ -103,7 +103,11 @@ def _profile(name: str, table: Mapping[str, object]) -> Profile:
     if not faults:
         faults = [each for word in words for each in _faults(word)]
     if faults:
-        raise UsageError(f"profile {name}: {_count(faults)}", "nothing was changed", tuple(faults))
+        raise UsageError(
+            f"profile {name}: {count_of(len(faults), 'fault')}",
+            "nothing was changed",
+            tuple(faults),
+        )
     why = " ".join(str(table.get("why", "")).split())
     return Profile(name, str(table.get("title", name)), why, tuple(words))
 
@@ -123,16 +127,14 @@ def turns(words: Sequence[str], exact: Sequence[str] = ()) -> list[Turn]:
     faults += [f"{name} is given twice" for name in dict.fromkeys(names) if names.count(name) > 1]
     if faults:
         raise UsageError(
-            f"--knob: {_count(faults)}", "deadbeat tune list names them", tuple(faults)
+            f"--knob: {count_of(len(faults), 'fault')}",
+            "deadbeat tune list names them",
+            tuple(faults),
         )
     made = [_turn(word, exact=False) for word in words]
     made += [_turn(word, exact="=" in word) for word in exact]
     last = {turn.knob.name: turn for turn in made}
     return [turn for turn in made if last[turn.knob.name] is turn]
-
-
-def _count(faults: Sequence[str]) -> str:
-    return f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
 
 
 def _turn(word: str, *, exact: bool) -> Turn:

@@ -100,14 +100,11 @@ def from_boot(text: str, last: int) -> set[int]:
         if part.strip() == "all":
             found |= set(range(last + 1))
         elif match is not None:
-            first, end = (_number(each, last) for each in (match[1], match[2] or match[1]))
+            ends = (match[1], match[2] or match[1])
+            first, end = (last if each == "N" else int(each) for each in ends)
             used, group = int(match[3] or 1), int(match[4] or 1) or 1
             found |= {cpu for cpu in range(first, end + 1) if (cpu - first) % group < used}
     return found
-
-
-def _number(text: str, last: int) -> int:
-    return last if text == "N" else int(text)
 
 
 def cpu_flags(facts: Facts) -> set[str]:

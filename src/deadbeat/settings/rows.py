@@ -115,8 +115,9 @@ class Row:
         source: Who says so; ``{NAME}`` is one of `deadbeat.settings.sources`.
         reads: Files, patterns and ``command:NAME`` of its function (settings/facts.py).
         fix: What mends it, to be typed; "": nothing that can be typed.
-        path, good, bad, well: Of a row without a function: the file, the condition on its number
-            (`accepts`), and what is said where it fails and where it passes.
+        bad: Why a failure is one, where the function does not say.
+        path, good, well: Of a row without a function: the file, the condition on its number
+            (`accepts`), and what is said where it passes.
         words: In place of ``good``: the words that pass.
         spares_rt: In place of ``good``: the mask has no CPU for real-time tasks.
         having, without: In place of a file: the build option that the kernel needs, or those it

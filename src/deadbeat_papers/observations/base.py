@@ -37,6 +37,12 @@ class Campaign:
         return self.summary.mode
 
     @property
+    def balanced(self) -> bool:
+        """Whether its sets draw every object as often; the paper's draw at random."""
+        asked: Any = self.summary.meta.get("parameters") or {}
+        return bool(asked.get("grid", {}).get("mix") == "balanced")
+
+    @property
     def platform(self) -> Mapping[str, object]:
         found = self.summary.meta.get("platform")
         return found if isinstance(found, Mapping) else {}
@@ -146,6 +152,9 @@ def _require(
         raise LackingError(f"needs a {observation.mode} campaign", told or "none was given")
     if empty := [result.name for result in fitting if not result.rows]:
         raise LackingError(UNDECIDED, f"{empty[0]} holds no result")
+    if balanced := [result.name for result in fitting if result.balanced]:
+        because = f"{balanced[0]} draws every object as often: deadbeat profile --mix random"
+        raise LackingError("not judged: another mix", because)
     most = min(max(result.cores, default=0) for result in fitting)
     if most < observation.cores and observation.cores > 1:
         names = " and ".join(result.name for result in fitting)
@@ -184,7 +193,7 @@ def needs_kernels(kernels: int) -> str:
 
 def lacks_input(verdict: str) -> bool:
     """Whether nothing could be judged because the campaigns for it were not given."""
-    return verdict.startswith(("needs a ", "needs results of "))
+    return verdict.startswith(("needs a ", "needs results of ", "not judged"))
 
 
 def number(value: Any) -> float | None:

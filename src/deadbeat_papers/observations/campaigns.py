@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 #: The paper's Figure 4 shows these four of its sixteen surfaces.
 GRID_CORES = (1, 4, 8, 16)
 #: Observation 5: up to four cores for critical tasks, at least twelve compute.
 CRITICAL_CORES, SHIELDED_CORES = 4, 16
 
 
-@frozen(kw_only=True)
-class CampaignAsk:
-    """A campaign to be run: its name, and what it asks beside its preset."""
-
-    name: str
-    layer: dict[str, object]
-
-
-def ask(campaign: str, *, cores: int, quick: bool) -> CampaignAsk:
-    """The campaign of that name (``grid``, ``shielding``, ``random``) on a machine of ``cores``.
+def ask(campaign: str, *, cores: int, quick: bool) -> dict[str, object]:
+    """What the campaign of that name (``grid``, ``shielding``, ``random``) asks on a machine of
+    ``cores``.
 
     Args:
         quick: Few task sets on a coarse grid: some minutes, wide intervals.
     """
     name = {"grid": "observe", "shielding": "observe-shielding", "random": "observe-random"}
-    layer = _LAYERS[campaign](cores, quick)
-    return CampaignAsk(name=name[campaign] + ("-quick" if quick else ""), layer=layer)
+    return {**_LAYERS[campaign](cores, quick), "name": name[campaign] + "-quick" * quick}
 
 
 def _grid(cores: int, quick: bool) -> dict[str, object]:
-    """The paper's row alone."""
+    """The paper's row alone, and its mix."""
     fitting = [count for count in GRID_CORES if count <= cores]
-    return {"preset": "quick" if quick else "default", "cores": fitting, "loaded": None}
+    preset = "quick" if quick else "default"
+    return {"preset": preset, "cores": fitting, "loaded": None, "grid": {"mix": "random"}}
 
 
 def _shielding(cores: int, quick: bool) -> dict[str, object]:

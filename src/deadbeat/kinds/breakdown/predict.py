@@ -1,76 +1,216 @@
-"""What the schedulability lab predicts of a task set: up to which utilisation it meets deadlines.
+"""What is predicted of a task set: up to which utilisation it meets its deadlines.
 
-``simulated`` applies the criterion of the runs to the releases of a run: every job takes exactly
-its cost, and at most a share of the jobs may miss. (No hyperperiod: periods in ns have none of any
-use.) ``proved`` is exact response-time analysis (Joseph and Pandya 1986; Audsley et al. 1993), core
-by core: no job misses, whatever the releases. Both are bisected over the scaling of T = D.
+`miss_curve` replays it with the prices of sharing and the machine's overheads, and applies the
+criterion of the runs; a `Prediction` is what the bisection makes of it on a host whose pace varies.
+``proved`` is exact response-time analysis (Joseph and Pandya 1986; Audsley et al. 1993), core by
+core: no job misses, whatever the releases; of C alone. All are over the scaling of T = D.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property, lru_cache
 
-import attrs
 import numpy as np
-from numpy.typing import NDArray
+from attrs import frozen
 
-from deadbeat.executors.metrics import JobColumns
+from deadbeat.executors.metrics import Floats, JobColumns
 from deadbeat.executors.tables import RunTiming
-from deadbeat.kinds.breakdown.spec import SearchSpec, period_ppm
+from deadbeat.kinds.breakdown.host import Host
+from deadbeat.kinds.breakdown.spec import (
+    SearchSpec,
+    built_utilisation,
+    period_ppm,
+    shares,
+    utilisation,
+)
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.results import RunKey
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.model.tasks import TaskSet
+from deadbeat.prices.rates import NOTHING, RatesByRivals
+from deadbeat.prices.replay import Overheads, ReplayTask, Slowdowns, alone, replay
+from deadbeat.prices.sets import prepared, rates_of, scaled, works_of
+from deadbeat.prices.table import PriceTable
 from deadbeat.sched import analyze
-from deadbeat.sched.simulator import simulate_jobs
 
-Floats = NDArray[np.float64]
 #: The runs have 6 by default: this is 64 times finer.
 _HALVINGS = 12
-_FINISH, _DEADLINE = 4, 5
+#: Of a curve, which takes a replay each, of so many jobs.
+_REPLAYS, _JOBS = 8, 800
 
 
-def calibrated(task_set: TaskSet) -> tuple[float, ...]:
-    """C of each task by calibration, ns."""
-    return tuple(task.cost_ps / 1000 for task in task_set.tasks)
+@frozen(eq=False)
+class MissCurve:
+    """Share of the jobs of a set that miss, by utilisation, on a machine as calibrated.
+
+    Attributes:
+        used, missed: What was replayed, in order of utilisation; ``breakdown``: where it turns.
+    """
+
+    used: Floats
+    missed: Floats
+    breakdown: float
+
+    def limits(self, runs: Sequence[Floats], search: SearchSpec) -> Floats:
+        """Up to which utilisation runs meet their deadlines that have these paces, slot by slot: a
+        pace stretches C and overheads, as a higher utilisation does."""
+        slots = np.array([len(run) for run in runs])
+        first, paces = np.cumsum(slots) - slots, np.concatenate(runs)
+        low, high = (np.full(len(runs), float(end)) for end in (search.low, search.high))
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            missed = np.interp(np.repeat(middle, slots) * paces, self.used, self.missed)
+            meets = np.add.reduceat(missed, first) <= float(search.miss_share) * slots
+            low, high = np.where(meets, middle, low), np.where(meets, high, middle)
+        return np.asarray((low + high) / 2)
 
 
-def _timed(task_set: TaskSet, used: Fraction, costs_ns: Sequence[float]) -> list[TimedTask]:
-    """The tasks at a utilisation of ``used``."""
-    ppm = period_ppm(task_set, used)
-    timings = [RunTiming.of(task, ppm) for task in task_set.tasks]
-    return [
-        TimedTask(
-            home=task.core,
-            priority=task.priority,
-            wcet=max(1, round(cost_ns)),
-            period=timing.period_ns,
-            deadline=timing.deadline_ns,
-            offset=timing.offset_ns,
-        )
-        for task, timing, cost_ns in zip(task_set.tasks, timings, costs_ns, strict=True)
-    ]
-
-
-def simulated(
-    task_set: TaskSet, search: SearchSpec, costs_ns: Sequence[float], *, seconds: float
-) -> float:
-    """Predicted breakdown utilisation under partitioned SCHED_FIFO, in terms of calibrated C.
+@lru_cache(maxsize=1000)
+def miss_curve(
+    tasks: tuple[ReplayTask, ...],
+    built: Fraction,
+    slowdowns: Slowdowns,
+    search: SearchSpec,
+    overheads: Overheads,
+) -> MissCurve:
+    """By replay, with the criterion of the runs.
 
     Args:
-        costs_ns: What a job of each task takes; C, or C inflated.
-        seconds: Length of the simulated run.
+        tasks: With periods of a utilisation of ``built``.
     """
-    end_ns, cores = round(seconds * 1e9), task_set.cores
+    known = {2.0 * float(search.high): 1.0}
 
     def meets(used: Fraction) -> bool:
-        tasks = _timed(task_set, used, costs_ns)
-        horizon_ns = end_ns + 2 * max(task.deadline for task in tasks)
-        found = simulate_jobs(tasks, cores=cores, horizon_ns=horizon_ns, skip_overruns=True)
-        found = found[found[:, _DEADLINE] <= end_ns]
-        late = (found[:, _FINISH] < 0) | (found[:, _FINISH] > found[:, _DEADLINE])
-        return bool(late.sum() <= search.miss_share * len(found))
+        at = scaled(tasks, float(built / used))
+        horizon_ns = _JOBS / sum(1 / task.period_ns for task in at)
+        found = replay(at, slowdowns, horizon_ns=horizon_ns, overheads=overheads)
+        jobs = max(1, sum(each.jobs for each in found))
+        missed = known[float(used)] = sum(each.missed for each in found) / jobs
+        return missed <= search.miss_share
 
-    return _bisect(search, meets)
+    turn = _bisect(search, meets, _REPLAYS)
+    used = np.array(sorted(known))
+    return MissCurve(used, np.array([known[each] for each in used]), turn)
+
+
+@frozen(kw_only=True)
+class Prediction:
+    """Breakdown utilisation of a set; see `SetResult`.
+
+    Attributes:
+        stalled: Share of runs that its host alone fails at the lowest utilisation tried.
+    """
+
+    calm: float
+    mean: float
+    deviation: float
+    low: float
+    high: float
+    stalled: float
+
+
+@frozen(kw_only=True)
+class Model:
+    """What sets are predicted with.
+
+    Attributes:
+        prices: None: nobody slows anybody.
+    """
+
+    search: SearchSpec
+    calibration: Calibration
+    task_sets: Mapping[RunKey, TaskSet]
+    prices: PriceTable | None
+    host: Host
+
+    @cached_property
+    def rates(self) -> dict[str, RatesByRivals]:
+        return rates_of(self.prices)
+
+    def predict(self, key: RunKey, trips_ps: Floats) -> Prediction:
+        """``trips_ps``: round trips between the first two cores beside runs of the set."""
+        met = self._states(trips_ps) if self.rates and shares(key) else {"": 1.0}
+        curves = [(share, self._curve(key, name)) for name, share in met.items()]
+        weights, runs = self._runs_like(key)
+        limits = [(weights * share, curve.limits(runs, self.search)) for share, curve in curves]
+        least = float(utilisation(self.search, 1))
+        return Prediction(
+            calm=sum(share * curve.breakdown for share, curve in curves),
+            stalled=sum(float(share[each < least].sum()) for share, each in limits),
+            **_outlook(self.search, limits),
+        )
+
+    def _runs_like(self, key: RunKey) -> tuple[Floats, list[Floats]]:
+        """Weights and paces of the runs of other sets. A slow host stretches each work in its own
+        way: a run counts by how much of its time and of this set's goes to the same fragments."""
+        mine = self._mixes[key]
+        alike: list[float] = []
+        runs: list[Floats] = []
+        for other, own in self.host.paces.items():
+            if other != key:
+                theirs = self._mixes[other]
+                alike += [sum(min(mine[name], theirs[name]) for name in mine)] * len(own)
+                runs += own
+        if not runs:
+            return np.ones(1), [np.ones(1)]
+        weights = np.array(alike) if any(alike) else np.ones(len(runs))
+        return weights / weights.sum(), runs
+
+    @cached_property
+    def _mixes(self) -> dict[RunKey, dict[str, float]]:
+        """Share of each fragment in the utilisation of each set."""
+        return {key: self._mix(task_set) for key, task_set in self.task_sets.items()}
+
+    def _mix(self, task_set: TaskSet) -> dict[str, float]:
+        found: dict[str, float] = defaultdict(float)
+        works = works_of(task_set, self.calibration)
+        for task, own in zip(task_set.tasks, works, strict=True):
+            for work, ns in own:
+                found[work.fragment] += ns / task.period_ns
+        whole = sum(found.values())
+        return defaultdict(float, {name: part / whole for name, part in found.items()})
+
+    def _states(self, trips_ps: Floats) -> dict[str, float]:
+        """How often each priced state was met; of none the usual one."""
+        assert self.prices is not None
+        states = next(iter(self.prices.states.values()), None)
+        names = states.of(trips_ps).tolist() if states else []
+        met = Counter(name for name in names if name in self.rates) or {self.prices.usual(): 1}
+        return {name: count / sum(met.values()) for name, count in met.items()}
+
+    def _curve(self, key: RunKey, state: str) -> MissCurve:
+        rates, task_set = self.rates.get(state), self.task_sets[key]
+        matrix = rates.matrices[0] if rates else NOTHING
+        return miss_curve(
+            prepared(task_set, self.calibration, matrix)[0],
+            built_utilisation(task_set),
+            rates or alone,
+            self.search,
+            self.host.overheads,
+        )
+
+
+def _outlook(search: SearchSpec, limits: Sequence[tuple[Floats, Floats]]) -> dict[str, float]:
+    """What a bisection of runs finds, each of which meets its deadlines up to one of ``limits``
+    (chances and values): mean, standard deviation, and 95 of 100 searches."""
+    chances = {(0, 2 ** (search.steps + 1)): 1.0}
+    for _ in range(search.steps):
+        found: dict[tuple[int, int], float] = {}
+        for (low, high), chance in chances.items():
+            middle = (low + high) // 2
+            used = float(utilisation(search, middle))
+            meets = sum(float(share[each >= used].sum()) for share, each in limits)
+            found[low, middle], found[middle, high] = chance * (1 - meets), chance * meets
+        chances = found
+    at = np.array([float(utilisation(search, sum(ends) // 2)) for ends in chances])
+    share = np.array([*chances.values()])
+    mean = float(share @ at)
+    low, high = at[np.searchsorted(np.cumsum(share), [0.025, 0.975])]
+    deviation = float(share @ (at - mean) ** 2) ** 0.5
+    return {"mean": mean, "deviation": deviation, "low": float(low), "high": float(high)}
 
 
 def proved(task_set: TaskSet, search: SearchSpec) -> float | None:
@@ -81,18 +221,26 @@ def proved(task_set: TaskSet, search: SearchSpec) -> float | None:
         return None
 
     def meets(used: Fraction) -> bool:
+        timings = [RunTiming.of(task, period_ppm(task_set, used)) for task in task_set.tasks]
         tasks = (
-            attrs.evolve(task, offset=0) for task in _timed(task_set, used, calibrated(task_set))
+            TimedTask(
+                home=task.core,
+                priority=task.priority,
+                wcet=max(1, round(task.cost_ps / 1000)),
+                period=timing.period_ns,
+                deadline=timing.deadline_ns,
+            )
+            for task, timing in zip(task_set.tasks, timings, strict=True)
         )
         system = TaskSystem(processors=task_set.cores, tasks=tuple(tasks), unit="ns")
         return analyze(system, names=["p-fp"], priorities="given").results[0].answer == "accepted"
 
-    return _bisect(search, meets)
+    return _bisect(search, meets, _HALVINGS)
 
 
-def _bisect(search: SearchSpec, meets: Callable[[Fraction], bool]) -> float:
+def _bisect(search: SearchSpec, meets: Callable[[Fraction], bool], halvings: int) -> float:
     low, high = search.low, search.high
-    for _ in range(_HALVINGS):
+    for _ in range(halvings):
         middle = (low + high) / 2
         low, high = (middle, high) if meets(middle) else (low, middle)
     return float((low + high) / 2)
@@ -119,13 +267,13 @@ def own_time_ns(columns: JobColumns, core: Sequence[int]) -> Floats:
     return own
 
 
-def inflation(columns: JobColumns, task_set: TaskSet) -> tuple[float, ...] | None:
-    """Mean time a job of each task had its core while all ran, over C by calibration; None: of some
-    task no job counts."""
+def inflation(columns: JobColumns, task_set: TaskSet) -> float | None:
+    """Mean over tasks of the mean time a job had its core while all ran, over C by calibration;
+    None: of some task no job counts."""
     own = own_time_ns(columns, [task.core for task in task_set.tasks])
     used = columns.counted & ~columns.solo & columns.finished
     of_task = [own[used & (columns.task == index)] for index in range(len(task_set.tasks))]
     if not all(map(len, of_task)):
         return None
-    pairs = zip(of_task, calibrated(task_set), strict=True)
-    return tuple(float(times.mean()) / cost_ns for times, cost_ns in pairs)
+    pairs = zip(of_task, task_set.tasks, strict=True)
+    return float(np.mean([times.mean() * 1000 / task.cost_ps for times, task in pairs]))

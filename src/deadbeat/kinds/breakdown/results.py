@@ -1,8 +1,9 @@
-"""What a search found, cell by cell, beside what the schedulability lab predicts for its sets."""
+"""What a search found, cell by cell, beside what is predicted for its sets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -11,8 +12,9 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import job_columns
-from deadbeat.kinds.breakdown import predict
-from deadbeat.kinds.breakdown.search import SearchResults, lacking, misses, planned, settings
+from deadbeat.kinds.breakdown.host import host_of
+from deadbeat.kinds.breakdown.predict import Model, inflation, proved
+from deadbeat.kinds.breakdown.search import SearchResults, lacking, misses, planned
 from deadbeat.kinds.breakdown.spec import (
     BreakdownSpec,
     SearchCell,
@@ -22,8 +24,17 @@ from deadbeat.kinds.breakdown.spec import (
     utilisation,
 )
 from deadbeat.model.results import RunKey
+from deadbeat.prices.stage import prices_in
+from deadbeat.stats.binomial import Z95
 from deadbeat.stats.intervals import Interval, student_half_width
 from deadbeat.store.campaign import CampaignStore
+
+#: Columns of a cell that are means over its sets, and sums.
+_MEANS = (
+    *("breakdown", "predicted", "predicted_calm", "predicted_inflated"),
+    *("proved", "inflation", "stalled"),
+)
+_SUMS = ("jobs", "missed", "jobs_alone", "missed_alone")
 
 
 @frozen(kw_only=True)
@@ -36,12 +47,16 @@ class SetResult:
             resolution above, at which one did not.
         end: ``low`` or ``high`` where no run, or every run, met its deadlines: the truth may lie
             beyond; else "".
-        predicted: By simulation from calibrated C, with the criterion of the runs.
-        predicted_inflated: The same from C times each task's ``inflation``; None: of some task no
-            job counts in the last run.
+        predicted: Mean of what searches on this host would find, from prices of sharing, the
+            overheads of the machine and the pace of its host beside other sets; predicted_low,
+            predicted_high: 95 of 100; predicted_deviation: theirs.
+        predicted_calm: On a host at the pace of the calibration.
+        predicted_inflated: ``proved`` over ``inflation``.
         proved: By response-time analysis from calibrated C, without any miss; None: equal
             priorities.
-        inflation: Mean over tasks of the mean time a job had its core over C, in the last run.
+        inflation: Mean over tasks of the mean time a job had its core over C, in the last run;
+            None: of some task no job counts.
+        stalled: Share of runs that the host alone would fail at the lowest utilisation tried.
         jobs, missed: Of the last run, all tasks together. jobs_alone, missed_alone: each alone.
     """
 
@@ -50,9 +65,14 @@ class SetResult:
     breakdown: float
     end: str
     predicted: float
+    predicted_low: float
+    predicted_high: float
+    predicted_deviation: float
+    predicted_calm: float
     predicted_inflated: float | None
     proved: float | None
     inflation: float | None
+    stalled: float
     jobs: int
     missed: int
     jobs_alone: int
@@ -68,6 +88,10 @@ class CellResult:
         low, high: 95 % interval of ``breakdown``, with the resolution, within 0 and the highest
             utilisation that was considered.
         at_low, at_high: Sets that end there.
+        predicted_low, predicted_high: Holds what is measured of these sets in 95 of 100 searches,
+            if the prediction is right; with the resolution.
+        agrees: Whether the two intervals overlap. within: Sets that were measured within what 95
+            of 100 searches would find, and the resolution.
         parted: ``below`` or ``above`` where the sets' own predictions lie outside of what was
             measured, by Student's interval of the differences and the resolution; else "".
     """
@@ -81,9 +105,15 @@ class CellResult:
     at_low: int
     at_high: int
     predicted: float
+    predicted_low: float
+    predicted_high: float
+    predicted_calm: float
     predicted_inflated: float | None
     proved: float | None
     inflation: float | None
+    stalled: float
+    agrees: bool
+    within: int
     parted: str
     jobs: int
     missed: int
@@ -105,6 +135,7 @@ class Breakdown:
         platform: Name and processor of the machine, its kernel.
         planned, done: Runs.
         miss_share: The criterion; ``resolution`` of a set.
+        priced: Whether prices of sharing were measured. host: See `Host.plain`.
     """
 
     name: str
@@ -114,6 +145,8 @@ class Breakdown:
     done: int
     miss_share: float
     resolution: float
+    priced: bool
+    host: dict[str, float | int]
     cells: tuple[CellResult, ...]
     sets: tuple[SetResult, ...]
     spec: dict[str, Any]
@@ -127,12 +160,18 @@ def summarise(store: CampaignStore) -> Breakdown:
     """
     spec = from_plain(store.spec)
     results = SearchResults(spec, store)
-    sets = []
-    for key in keys(spec):
-        last = results.last(key)
-        if last is not None and results.has(last):
-            sets.append(_set_result(spec, store, results, key, last))
-    calibration = store.load_calibration()
+    calibration, prices = store.load_calibration(), prices_in(store)
+    host, sets = host_of(results), []
+    if calibration is not None:
+        model = Model(
+            search=spec.breakdown,
+            calibration=calibration,
+            task_sets={key: store.programs.task_set(key) for key in results.sets()},
+            prices=prices,
+            host=host,
+        )
+        made = (_set_result(results, model, key) for key in model.task_sets)
+        sets = [each for each in made if each is not None]
     platform = None if calibration is None else calibration.platform
     labels = ["SIMULATED"] if platform is None or platform.kind == "simulated" else []
     labels += ["SCHED_OTHER"] if spec.run.policy == "other" else []
@@ -145,36 +184,38 @@ def summarise(store: CampaignStore) -> Breakdown:
         done=planned(spec) - lacking(spec, store),
         miss_share=float(spec.breakdown.miss_share),
         resolution=float(spec.breakdown.resolution),
+        priced=prices is not None,
+        host=host.plain(),
         cells=tuple(_cells(spec, sets)),
         sets=tuple(sets),
         spec=store.spec,
     )
 
 
-def _set_result(
-    spec: BreakdownSpec, store: CampaignStore, results: SearchResults, key: RunKey, last: RunKey
-) -> SetResult:
-    search, at = spec.breakdown, results.walk(key)
-    task_set, table = store.programs.task_set(key), store.table(last)
-    costs = predict.calibrated(task_set)
-    grown = predict.inflation(job_columns(table), task_set)
-    seconds = settings(spec, solo=False).seconds
-
-    def predicted(factors: Sequence[float]) -> float:
-        inflated = [cost * factor for cost, factor in zip(costs, factors, strict=True)]
-        return predict.simulated(task_set, search, inflated, seconds=seconds)
-
-    top = 2 ** (search.steps + 1)
+def _set_result(results: SearchResults, model: Model, key: RunKey) -> SetResult | None:
+    """None: it lacks runs."""
+    spec, at, last = results.spec, results.walk(key), results.last(key)
+    if last is None or last not in results.stored:
+        return None
+    task_set, table = model.task_sets[key], results.store.table(last)
+    found = model.predict(key, results.round_trips_ps(key))
+    grown, known = inflation(job_columns(table), task_set), proved(task_set, spec.breakdown)
+    top = 2 ** (spec.breakdown.steps + 1)
     (missed, jobs), (missed_alone, jobs_alone) = misses(table), misses(table, solo=True)
     return SetResult(
         run=last.text,
         cell=cell_of(spec, key),
-        breakdown=float(utilisation(search, at.level)),
+        breakdown=float(utilisation(spec.breakdown, at.level)),
         end="low" if at.low == 0 else "high" if at.high == top else "",
-        predicted=predicted([1.0] * len(costs)),
-        predicted_inflated=None if grown is None else predicted(grown),
-        proved=predict.proved(task_set, search),
-        inflation=None if grown is None else float(np.mean(grown)),
+        predicted=found.mean,
+        predicted_low=found.low,
+        predicted_high=found.high,
+        predicted_deviation=found.deviation,
+        predicted_calm=found.calm,
+        predicted_inflated=known / grown if known and grown else None,
+        proved=known,
+        inflation=grown,
+        stalled=found.stalled,
         jobs=jobs,
         missed=missed,
         jobs_alone=jobs_alone,
@@ -192,29 +233,31 @@ def _cells(spec: BreakdownSpec, sets: Sequence[SetResult]) -> list[CellResult]:
 
 
 def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult]) -> CellResult:
-    half = float(spec.breakdown.resolution) / 2
+    half, most = float(spec.breakdown.resolution) / 2, float(spec.breakdown.high)
     measured = np.array([each.breakdown for each in sets])
     predicted = np.array([each.predicted for each in sets])
     low, high = _around(measured, half)
     behind, ahead = _around(measured - predicted, half)
+    arm = half + Z95 * math.hypot(*(each.predicted_deviation for each in sets)) / len(sets)
+    expected = Interval.around(float(predicted.mean()), arm, least=0.0, most=most)
     return CellResult(
         cell=cell,
         sets=len(sets),
         lacking=spec.sets - len(sets),
-        breakdown=float(measured.mean()),
         low=max(0.0, low),
-        high=min(high, float(spec.breakdown.high)),
+        high=min(high, most),
         at_low=sum(each.end == "low" for each in sets),
         at_high=sum(each.end == "high" for each in sets),
-        predicted=float(predicted.mean()),
-        predicted_inflated=_mean(sets, lambda each: each.predicted_inflated),
-        proved=_mean(sets, lambda each: each.proved),
-        inflation=_mean(sets, lambda each: each.inflation),
+        predicted_low=expected.low,
+        predicted_high=expected.high,
+        agrees=low <= expected.high and expected.low <= high,
+        within=sum(
+            each.predicted_low - half <= each.breakdown <= each.predicted_high + half
+            for each in sets
+        ),
         parted="below" if ahead < 0 else "above" if behind > 0 else "",
-        **{
-            name: sum(getattr(each, name) for each in sets)
-            for name in ("jobs", "missed", "jobs_alone", "missed_alone")
-        },
+        **{name: _mean(sets, name) for name in _MEANS},
+        **{name: sum(getattr(each, name) for each in sets) for name in _SUMS},
     )
 
 
@@ -224,10 +267,10 @@ def _around(values: NDArray[np.float64], half: float) -> Interval:
     return Interval.around(float(values.mean()), arm)
 
 
-def _mean(sets: Sequence[SetResult], of: Callable[[SetResult], float | None]) -> float | None:
-    values = [of(each) for each in sets]
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if len(known) == len(values) else None
+def _mean(sets: Sequence[SetResult], name: str) -> Any:
+    """None: of some set it is not known."""
+    values = [getattr(each, name) for each in sets]
+    return None if None in values else float(np.mean(values))
 
 
 def columns(kind: type[CellResult | SetResult]) -> tuple[str, ...]:

@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from hashlib import sha256
 
 import attrs
+import numpy as np
 from attrs import define, field, frozen
 
 from deadbeat.catalog import Catalog
 from deadbeat.emit import task_set_id
 from deadbeat.executors.base import Executor, RunOutcome, RunRequest, RunSettings, Session
-from deadbeat.executors.metrics import job_columns
+from deadbeat.executors.metrics import Floats, job_columns
 from deadbeat.experiment.base import Kept, Lost, Phase, Todo, Watcher
 from deadbeat.experiment.programs import TaskSetExperiment, table_of
 from deadbeat.kinds.breakdown.spec import (
@@ -27,9 +28,11 @@ from deadbeat.kinds.breakdown.spec import (
     parameters,
     period_ppm,
     run_key,
+    set_of,
     set_seed,
     utilisation,
 )
+from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, RunError
 from deadbeat.model.jobs import JobTable
@@ -83,24 +86,20 @@ def walk(search: SearchSpec, passes: Callable[[int], bool | None]) -> Walk:
 
 @define
 class SearchResults:
-    """What the stored runs say; each is read once."""
+    """What the ``stored`` runs say; each is read once."""
 
     spec: BreakdownSpec
     store: CampaignStore
     _known: dict[RunKey, bool] = field(factory=dict)
-    _stored: set[RunKey] = field(init=False)
+    stored: set[RunKey] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._stored = self.store.committed()
+        self.stored = self.store.committed()
 
     def learn(self, run: RunKey, table: JobTable) -> None:
         """A run that was just stored."""
-        self._stored.add(run)
+        self.stored.add(run)
         self._known[run] = self._meets(table)
-
-    def has(self, run: RunKey) -> bool:
-        """Whether it is stored."""
-        return run in self._stored
 
     def walk(self, key: RunKey) -> Walk:
         """Of one task set."""
@@ -111,15 +110,29 @@ class SearchResults:
         at = self.walk(key)
         return run_key(self.spec, key, at.level) if at.ends else None
 
+    def sets(self) -> list[RunKey]:
+        """Those with a stored run."""
+        begun = set(map(set_of, self.stored))
+        return [key for key in keys(self.spec) if key in begun]
+
+    def round_trips_ps(self, key: RunKey) -> Floats:
+        """Between the first two cores: the median beside each stored run of a task set."""
+        probes = [self.store.table(run).probes for run in self.stored if set_of(run) == key]
+        trips = [
+            rows["value_ps"][(rows["kind"] == j.PROBE_ROUND_TRIP) & (rows["core_b"] == 1)]
+            for rows in probes
+        ]
+        return np.array([np.median(each) for each in trips if len(each)])
+
     def lacking(self, key: RunKey) -> int:
         """Runs that a task set still lacks."""
         at = self.walk(key)
         if at.ends:
-            return int(not self.has(run_key(self.spec, key, at.level)))
+            return int(run_key(self.spec, key, at.level) not in self.stored)
         return (at.high - at.low).bit_length() - 1
 
     def _passes(self, run: RunKey) -> bool | None:
-        if run not in self._stored:
+        if run not in self.stored:
             return None
         if run not in self._known:
             self._known[run] = self._meets(self.store.table(run))

@@ -247,6 +247,12 @@ def _keys(spec: BreakdownSpec) -> Iterator[RunKey]:
                 yield RunKey(Point(cores, share, ratio), replica)
 
 
+def shares(key: RunKey) -> bool:
+    """Whether tasks of the set may meet at an object, core beside core."""
+    point = key.point
+    return bool(point.cores > 1 and point.sync_share_milli and point.contended_ratio_milli)
+
+
 def cell_of(spec: BreakdownSpec, key: RunKey) -> SearchCell:
     """The cell of a task set."""
     point, variant = key.point, spec.variants[key.replica // spec.sets]
@@ -282,6 +288,11 @@ def run_key(spec: BreakdownSpec, key: RunKey, level: int) -> RunKey:
     harmonic mean: tasks per core over U) in thousandths."""
     factor = cell_of(spec, key).tasks_per_core / utilisation(spec.breakdown, level)
     return RunKey(attrs.evolve(key.point, deadline_factor_milli=round(1000 * factor)), key.replica)
+
+
+def set_of(run: RunKey) -> RunKey:
+    """The key of the task set of a run."""
+    return RunKey(attrs.evolve(run.point, deadline_factor_milli=0), run.replica)
 
 
 def built_utilisation(task_set: TaskSet) -> Fraction:

@@ -10,7 +10,7 @@ from deadbeat.kinds.channels.document import COLUMNS, answer, document, rows, su
 from deadbeat.kinds.channels.engine import ChannelEngine, HardwareChannels, SimulatedChannels
 from deadbeat.kinds.channels.machine import machine_of
 from deadbeat.kinds.channels.results import FOLDERS, summarise
-from deadbeat.kinds.channels.runner import OVERHEAD_S, InterfereExperiment
+from deadbeat.kinds.channels.runner import OVERHEAD_S, InterfereExperiment, price_seconds
 from deadbeat.kinds.channels.spec import QUICK, InterfereSpec, plan, resolved
 from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.specification import read
@@ -40,7 +40,7 @@ def begin(asked: Begin) -> Begun:
         spec,
         platform,
         planned,
-        seconds_each=spec.duration + OVERHEAD_S,
+        seconds_each=spec.duration + OVERHEAD_S + price_seconds(spec) / len(planned),
         details=f"{works} victims beside {works} aggressors",
     )
     retry = asked.retry_invalid

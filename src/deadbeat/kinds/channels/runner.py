@@ -15,8 +15,14 @@ from deadbeat.prices.stage import PriceStage
 
 #: What a run takes beside its own length: processes start and set their work up.
 OVERHEAD_S = 1.0
-#: Of a run, the part that prices get before the first; and the least, s.
+#: Prices get such a part of the time of all repeats, s at least; a round of large memory takes one.
 _PRICES, _PRICES_S = 0.2, 3.0
+
+
+def price_seconds(spec: InterfereSpec) -> float:
+    """What the prices of its works take; 0: none has one."""
+    seconds = max(_PRICES_S, _PRICES * spec.duration * spec.repeats)
+    return seconds * any(work.priced for work in spec.works)
 
 
 class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
@@ -40,23 +46,21 @@ class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
     @contextmanager
     def prepared(self, tell: Watcher) -> Iterator[None]:
         """Prices of the objects and the memory among the works, unless they are known."""
-        spec = self._spec
-        given = [(found, (work.size,)) for work in spec.works if (found := work.priced)]
-        if given and self.lacking:
-            cpus = spec.cpus or self._engine.cpus()
-            stage = PriceStage(
-                self._engine.pricer(cpus),
-                load_catalog(),
-                self.store,
-                pool="",
-                cores=len(cpus),
-                policy=spec.policy,
-                seed=spec.seed,
-                given=given,
-            )
-            if stage.stored() is None:
-                tell(Phase(name="prices"))
-                tell(Priced(table=stage.begin(max(_PRICES_S, _PRICES * spec.duration))))
+        spec, cpus = self._spec, self._spec.cpus or self._engine.cpus()
+        stage = PriceStage(
+            self._engine.pricer(cpus),
+            load_catalog(),
+            self.store,
+            pool="",
+            cores=len(cpus),
+            policy=spec.policy,
+            seed=spec.seed,
+            given=[(found, (work.size,)) for work in spec.works if (found := work.priced)],
+        )
+        seconds = price_seconds(spec)
+        if seconds and self.lacking and stage.stored() is None:
+            tell(Phase(name="prices"))
+            tell(Priced(table=stage.begin(seconds)))
         yield
 
     def measure(self, tell: Watcher) -> Generator[InterfereRun | Lost[InterfereKey]]:

@@ -141,7 +141,9 @@ def align(lineup: Lineup) -> Aligned:
         tables.append(evolve(observe(campaign), doubts=host_doubts(shift)))
     priced, lacking = with_prices(lineup, tables)
     found += lacking
-    found += [each for c in lineup.subjects[1:] for each in _other_states(baseline, c)]
+    for campaign in lineup.subjects[1:]:
+        points = (each.view.summary.points for each in (baseline, campaign))
+        found += other_states(*points, where=campaign.name)
     found += [each for subject in lineup.subjects for each in _doubtful(subject)]
     others = lineup.subjects[1:]
     named = {each.name: f"{each.name}: " if len(others) > 1 else "" for each in others}
@@ -247,12 +249,11 @@ def _told_host_state(other: CampaignSubject, shift: float) -> Iterator[Finding]:
         )
 
 
-def _other_states(baseline: CampaignSubject, other: CampaignSubject) -> Iterator[Finding]:
-    """Points at which the CPUs were far from each other for another share of the slots."""
-    sides = [
-        {_POINT(row): row["far_share"] for row in each.view.summary.points}
-        for each in (baseline, other)
-    ]
+def other_states(
+    one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, Any]], *, where: str
+) -> Iterator[Finding]:
+    """Points of two summaries whose CPUs were far from each other for another share of slots."""
+    sides = [{_POINT(row): row["far_share"] for row in points} for points in (one, two)]
     both = sides[0].keys() & sides[1].keys()
     apart = [
         point
@@ -267,7 +268,7 @@ def _other_states(baseline: CampaignSubject, other: CampaignSubject) -> Iterator
             message=f"the host was in another state at {len(apart)} of {len(both)} points: the"
             f" share of slots with far CPUs differs by more than {_FAR_TOLD:g}",
             cure="repeat both close together in time, or rely on the prices of each state",
-            where=other.name,
+            where=where,
         )
 
 

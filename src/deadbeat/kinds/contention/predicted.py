@@ -102,16 +102,15 @@ def predicted_words(summary: Summary) -> str:
     if not is_priced(summary) or not found.sets:
         return ""
     if not found.slowed:
-        return f"No set is slowed {SLOWED:g} times or more: nothing is to be predicted from prices."
-    return (
-        f"From prices, {found.close} of {counted(len(found.slowed), 'slowed set')} are predicted."
-    )
+        return f"No set is slowed {SLOWED:g} times or more."
+    return f"From prices, {found.close} of {len(found.slowed)} slowed sets are predicted."
 
 
 def likely_reason(summary: Summary, row: Row) -> str:
     """Why a set is not what its prices say."""
     table = price_table(summary)
-    own = [p for p in table.prices if p.object in str(row.get("shared_objects"))] if table else []
+    objects = {text.partition("=")[0] for text in str(row.get("shared_objects")).split()}
+    own = [p for p in table.prices if p.object in objects] if table else []
     if not own:
         return "no price of its objects"
     widths = [width for p in own if (width := p.half_width) is not None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -35,7 +34,6 @@ from deadbeat.model.load import (
     LoadSummary,
     LostTime,
 )
-from deadbeat.report.beside import with_beside
 from deadbeat.report.document import (
     Column,
     Document,
@@ -50,24 +48,14 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
-    csv_of,
     said,
 )
-from deadbeat.report.html import terms, write_result
+from deadbeat.report.html import terms
 from deadbeat.report.paper import Words
-from deadbeat.store.load import LoadStore
 
 
 def _plain(estimate: Estimate) -> str:
     return signless(estimate.value, 2)
-
-
-def _percent(estimate: Estimate) -> str:
-    return f"{ranged(estimate, 1, scale=100)} %"
-
-
-def _ms(ns: float) -> str:
-    return f"{ns / 1e6:.3f}"
 
 
 def _part(key: str, of: str, value: Callable[[Any], Any], *, heading: str = "") -> Column:
@@ -77,7 +65,7 @@ def _part(key: str, of: str, value: Callable[[Any], Any], *, heading: str = "") 
         part = getattr(cell, of)
         return value(part) if part else None
 
-    return Column(key=key, heading=heading, value=told, format=_ms)
+    return Column(key=key, heading=heading, value=told, format=lambda ns: f"{ns / 1e6:.3f}")
 
 
 def _response(name: str) -> Column:
@@ -104,7 +92,8 @@ COLUMNS = (
            interval=True),
     Column(key="moves_per_s", heading="moves/s", format=_plain, interval=True),
     Column(key="work_per_s", interval=True),
-    Column(key="work_lost", heading="work lost", format=_percent, interval=True,
+    Column(key="work_lost", heading="work lost", interval=True,
+           format=lambda e: f"{ranged(e, 1, scale=100)} %",
            terminal=lambda e: f"{signless(e.value * 100, 1)} %"),
     _part("response_mean_ns", "response", attrgetter("mean_ns")),
     *map(_response, QUANTILES_PPM),
@@ -169,7 +158,7 @@ def load_document(summary: LoadSummary) -> Document:
         source="the stored results of this load test",
         labels=labels(summary),
         noise=form,
-        answer=_short(summary),
+        answer=[headline(summary), *_main_cause(summary.causes)],
         picture=_remedied(summary),
         steps=_steps(summary),
         head=(
@@ -221,11 +210,6 @@ def _answer(summary: LoadSummary) -> tuple[Part, ...]:
         Lines([*causes, *untried], terminal=True, page=False),
         Lines([*beside, *summary.problems, *unfinished], terminal=True),
     )
-
-
-def _short(summary: LoadSummary) -> list[str]:
-    """How many deadlines are missed, and what did it."""
-    return [headline(summary), *_main_cause(summary.causes)]
 
 
 def _main_cause(causes: Sequence[Cause]) -> list[str]:
@@ -390,19 +374,6 @@ def summary_dict(summary: LoadSummary, **more: object) -> dict[str, object]:
         return histogram.to_json(value) if isinstance(value, Histogram) else value
 
     return {**attrs.asdict(summary, value_serializer=plain), **more}
-
-
-def write_load(store: LoadStore, summary: LoadSummary, *, figures: bool = True) -> Path:
-    """Everything derived; the page's path."""
-    document = with_beside(load_document(summary), store.path)
-    cells = csv_of(COLUMNS, summary.cells)
-    return write_result(
-        store,
-        document,
-        {"summary.json": summary_dict(summary), "summary.csv": cells},
-        words=paper_words(summary),
-        charts=document.charts if figures else (),
-    )
 
 
 def paper_words(summary: LoadSummary) -> Words:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from attrs import evolve
-
 from deadbeat.experiment.folders import RunFolders
-from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
-from deadbeat.kinds.interference.document import COLUMNS, load_document, summary_dict, write_load
+from deadbeat.kinds.base import Begin, Begun
+from deadbeat.kinds.interference.document import (
+    COLUMNS,
+    load_document,
+    paper_words,
+    summary_dict,
+)
 from deadbeat.kinds.interference.engine import LoadEngine
 from deadbeat.kinds.interference.hardware import HardwareLoad
 from deadbeat.kinds.interference.plan import plan, planned_keys, seconds_of
@@ -24,12 +27,11 @@ from deadbeat.kinds.interference.spec import (
 )
 from deadbeat.kinds.interference.summarise import figures_of, summary_of
 from deadbeat.kinds.interference.words import condition_words, headline
-from deadbeat.kinds.table import SoFar, opened
+from deadbeat.kinds.table import SoFar, TableKind, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadCell, LoadRun, LoadSummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
-from deadbeat.report.beside import with_beside
 from deadbeat.report.document import records
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.perfetto import moments_text
@@ -118,7 +120,7 @@ def _so_far(store: LoadStore, spec: LoadSpec) -> SoFar:
             found = figures_of(run, deadline_ns=spec.deadline or 0, period_ns=spec.period)
             longest = int(found.response_ns.max(initial=0))
             place = (run.key.normal, run.key.condition)
-            yield place, (found.failures, found.released, longest)
+            yield place, (found.count.failures, found.count.released, longest)
 
     return SoFar(
         store=store,
@@ -147,45 +149,19 @@ def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, object]:
     return summary_dict(summary, path=str(path), report=str(path / REPORT_FILE), failed=failed)
 
 
-def _show(path: Path) -> Shown:
-    store = LoadStore.open(path)
-    summary, state = summary_of(store), FOLDERS.state_of(path)
-    return evolve(
-        _answer(summary, store),
-        whole=True,
-        lines=(f"{state.state}: {state.done} of {state.planned} runs",),
-    )
-
-
-def _answer(summary: LoadSummary, store: LoadStore) -> Shown:
-    """What show and report have in common."""
-    return Shown(
-        kind="load",
-        state=FOLDERS.state_of(store.path).state,
-        headline=headline(summary),
-        plain=_plain(summary, store),
-        document=with_beside(load_document(summary), store.path),
-        page=store.path / REPORT_FILE,
-    )
-
-
-def _report(path: Path, figures: bool) -> Shown:
-    """Everything derived, and where it is."""
-    store = LoadStore.open(path)
+def _judged(summary: LoadSummary, store: LoadStore) -> dict[str, object]:
+    """What is said of a report. DeadbeatError where no run has a result."""
     failed = store.failed()
     if not store.committed():
         run, reason = min(((key.text, why) for key, why in failed.items()), default=("", ""))
         why = f", for example {run}: {reason}" if run else ""
-        raise DeadbeatError(f"{path}: no run has a result{why}", "repeat its command")
-    summary = summary_of(store)
-    write_load(store, summary, figures=figures)
-    return evolve(
-        _answer(summary, store),
-        empty=not counts(summary),
-        invalid=len(store.invalid()),
-        fails=fails(summary, failed=len(failed)),
-        cases=tuple(_cases(summary)),
-    )
+        raise DeadbeatError(f"{store.path}: no run has a result{why}", "repeat its command")
+    return {
+        "empty": not counts(summary),
+        "invalid": len(store.invalid()),
+        "fails": fails(summary, failed=len(failed)),
+        "cases": tuple(_cases(summary)),
+    }
 
 
 def _cases(summary: LoadSummary) -> Iterator[Verdicted]:
@@ -225,13 +201,6 @@ def fails(summary: LoadSummary, *, failed: int = 0) -> frozenset[str]:
     return frozenset(name for name, so in found.items() if so)
 
 
-def _open(path: Path) -> Stored[LoadStore, LoadSummary]:
-    store = LoadStore.open(path)
-    summary = summary_of(store)
-    rows = list(records(COLUMNS, summary.cells))
-    return Stored(show=_show, store=store, summary=summary, rows=rows)
-
-
 def _perfetto(path: Path, _count: int) -> str:
     """Of the longest round."""
     summary = summary_of(LoadStore.open(path))
@@ -242,14 +211,17 @@ def _perfetto(path: Path, _count: int) -> str:
     return moments_text([summary.worst], source=source)
 
 
-KIND = ExperimentKind(
+KIND = TableKind(
     name="load",
-    folder=LOAD_TEST,
-    state_of=FOLDERS.state_of,
-    show=_show,
-    report=_report,
-    perfetto=_perfetto,
-    open=_open,
-    keys=("condition", "normal"),
-    begin=begin,
-)
+    folders=FOLDERS,
+    summarise=summary_of,
+    answer=lambda found: [headline(found)],
+    document=lambda found, _platform: load_document(found),
+    plain=_plain,
+    rows=lambda found: list(records(COLUMNS, found.cells)),
+    columns=COLUMNS,
+    files=lambda found: {"summary.json": summary_dict(found)},
+    words=paper_words,
+    stand=lambda state: [f"{state.state}: {state.done} of {state.planned} runs"],
+    judged=_judged,
+).kind(begin, keys=("condition", "normal"), perfetto=_perfetto)

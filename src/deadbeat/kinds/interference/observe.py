@@ -198,10 +198,10 @@ def observe(test: LoadTest) -> Observations:
 
 def _rows(figures: LoadFigures, test: LoadTest, without: float | None) -> Iterator[Observation]:
     """Args: ``without``: work of the ordinary threads in the run without the real-time one."""
-    run, released, work = figures.run, figures.released, figures.work_per_s
+    run, released, work = figures.run, figures.count.released, figures.work_per_s
     ordered = np.sort(figures.response_ns)
     values = {
-        "deadline_miss_ratio": figures.failures / released if released else None,
+        "deadline_miss_ratio": figures.count.failures / released if released else None,
         **{name: _rank(ordered, percent) for name, percent in _RANKS.items()},
         "work_lost": 1 - work / without if work is not None and without else None,
     }

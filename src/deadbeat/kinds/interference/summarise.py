@@ -82,14 +82,6 @@ class LoadFigures:
         return self.run.key.repeat
 
     @property
-    def released(self) -> int:
-        return self.count.released
-
-    @property
-    def failures(self) -> int:
-        return self.count.failures
-
-    @property
     def response_ns(self) -> Integers:
         return self.run.rounds.response_ns[self.counted]
 
@@ -275,8 +267,8 @@ def _cell(groups: Groups, key: tuple[str, int], stored: int, alone_ns: int | Non
     cpu_s = sum(each.per_s(each.run.rounds.cpu_ns) * each.run.window_s for each in valid) / 1e9
     return evolve(
         bare,
-        released=sum(each.released for each in valid),
-        failures=sum(each.failures for each in valid),
+        released=sum(each.count.released for each in valid),
+        failures=sum(each.count.failures for each in valid),
         failures_per_s=rate_of([each.count for each in valid]),
         response=Histogram.of(np.concatenate([each.response_ns for each in valid]).tolist()),
         involuntary_per_s=rate("involuntary"),
@@ -292,11 +284,11 @@ def _lost(valid: Sequence[LoadFigures], alone_ns: int, seconds: float) -> LostTi
     """Of all runs together."""
     parts = [attrs.astuple(lost_of(one.run, alone_ns, counted=one.counted)) for one in valid]
     weights = [one.run.window_s / seconds for one in valid]
-    waiting, stopped, slower, uncharged = (
+    means = (
         sum(part * weight for part, weight in zip(column, weights, strict=True))
         for column in zip(*parts, strict=True)
     )
-    return LostTime(waiting=waiting, stopped=stopped, slower=slower, uncharged=uncharged)
+    return LostTime(**dict(zip(attrs.fields_dict(LostTime), means, strict=True)))
 
 
 def _work_lost(valid: Sequence[LoadFigures], references: Sequence[LoadFigures]) -> Estimate | None:

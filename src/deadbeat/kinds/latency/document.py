@@ -6,7 +6,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import attrgetter, itemgetter, methodcaller
 from typing import Any
 
 from attrs import asdict, evolve, frozen
@@ -16,6 +16,7 @@ from deadbeat.kinds.latency.charts import load_charts, machine_charts, pooled, t
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
 from deadbeat.kinds.latency.split import split_charts
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, lines_of, summarise_latency
+from deadbeat.kinds.latency.tail import few_digits
 from deadbeat.kinds.latency.words import kernel_text, labels_of, load_order, load_words
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import QUANTILES_PPM, LatencyKey, LatencyRun
@@ -109,17 +110,14 @@ def achieved_text(cell: CellSummary, *, ends: bool = True) -> str:
     return text if low == high else f"{text} ({low} to {high})"
 
 
-def _quantity(name: str) -> Any:
-    return said(
-        name, lambda line: line.figure(name), terminal=name in ("p50", "p99", "p99.9", "max")
-    )
-
-
 MATRIX_COLUMNS = (
     said("load", attrgetter("load"), words=True),
     said("engine", attrgetter("cell.engine"), words=True, spare=True),
     said("CPU", lambda line: "all" if line.row.cpu is None else str(line.row.cpu)),
-    *map(_quantity, ("max", "min", "mean", *QUANTILES_PPM)),
+    *(
+        said(name, methodcaller("figure", name), terminal=name in ("p50", "p99", "p99.9", "max"))
+        for name in ("max", "min", "mean", *QUANTILES_PPM)
+    ),
     said("max on", attrgetter("place"), terminal=False),
     said("wake-ups", attrgetter("shown.histogram.total"), spare=True),
     said("missed", attrgetter("missed"), spare=True),
@@ -219,9 +217,7 @@ def bound_text(tail: TailStatement) -> str | None:
 
 def _often(tail: TailStatement) -> str | None:
     rate = tail.episodes_per_hour
-    if rate is None:
-        return None
-    return f"{f'{rate:,.0f}' if rate >= 100 else f'{rate:.3g}'}, {tail.rate_condition}"
+    return None if rate is None else f"{few_digits(rate)}, {tail.rate_condition}"
 
 
 def _statement(heading: str, value: Callable[[Any], Any], **more: Any) -> Column:

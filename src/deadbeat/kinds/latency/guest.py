@@ -20,10 +20,10 @@ from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.host.recorded import FIRST_SNAPSHOT, LOG, SNAPSHOT, recorded_target
 from deadbeat.host.snapshot import take
-from deadbeat.kinds.latency.circumstances import circumstances, judge
+from deadbeat.kinds.latency.circumstances import circumstances
 from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES
-from deadbeat.kinds.latency.prober import WORST, cpu_latency, parsed, problems_of
-from deadbeat.kinds.latency.runner import request_of, without_engine
+from deadbeat.kinds.latency.prober import ProberEngine, measured_of, parsed, probe_options
+from deadbeat.kinds.latency.runner import judged_run, request_of
 from deadbeat.kinds.latency.spec import LatencySpec, keys
 from deadbeat.kinds.latency.stress import FILES as LOOK_FILES
 from deadbeat.kinds.latency.stress import PROCESS_FILES, Look, load_report, look_of, printed
@@ -93,16 +93,9 @@ def job_of(spec: LatencySpec, point: LoadPoint) -> Job:
     if commands:
         job = job.sleep(_SETTLE_NS)
     measured_ns = round(spec.seconds * 1e9)
-    probe = {
-        "--cpus": ",".join(map(str, spec.cpus or ())),
-        "--policy": spec.policy,
-        "--priority": str(spec.real_priority),
-        "--seconds-ns": str(measured_ns),
-        "--interval-ns": str(spec.interval),
-        "--dma-latency": str(int(spec.dma_latency == "hold")),
-        "--worst": str(WORST),
-        "--out": _RESULT,
-    }
+    request = request_of(spec, LatencyKey(point, ProberEngine.name, 0))
+    cpus = ",".join(map(str, request.cpus))
+    probe = {"--cpus": cpus, **probe_options(request), "--out": _RESULT}
     words = [word for pair in probe.items() for word in pair]
     return (
         job.read(_BEFORE, (*FIRST_SNAPSHOT, *_OF_LOADS))
@@ -155,21 +148,16 @@ def run_of(
     )
     in_memory = {name: rate for name, rate in did.least.items() if "written" not in name}
     did = attrs.evolve(did, died=_died(files, len(did.commands)), least=in_memory)
-    cpus = tuple(cpu_latency(cpu, plain["interval_ns"]) for cpu in plain["cpus"])
-    run = LatencyRun(
-        key=key,
+    return judged_run(
+        key,
+        request,
+        measured_of(plain),
+        did,
         started=started,
-        seconds=request.seconds,
-        interval_ns=request.interval_ns,
-        priority=request.priority,
-        policy=request.policy,
-        cpus=cpus,
-        load=without_engine(did, cpus, seconds=request.seconds),
         circumstances=circumstances(before, after, cpus=request.cpus),
         kind=guest.kind,
         engine_version=f"deadbeat {tool_version()} ({guest.program.name})",
     )
-    return attrs.evolve(run, problems=(*problems_of(plain), *judge(run, request)))
 
 
 def _load_look(files: Mapping[str, bytes], at: str, guest: Guest) -> Look:

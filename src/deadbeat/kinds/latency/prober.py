@@ -108,7 +108,7 @@ class ProberEngine:
             return self._kept(target, request)
         plain = self._run(target, request)
         with understood(target):
-            return _measured(plain)
+            return measured_of(plain)
 
     def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
         """Splits the path; see the protocol. What `measure` kept of its worst wake-up stays."""
@@ -144,13 +144,13 @@ class ProberEngine:
             tracer.start()
             if tracer.unavailable:
                 split = _untraced(request.cpus, tracer.unavailable)
-                return _measured(self._run(target, request), split=split)
+                return measured_of(self._run(target, request), split=split)
             keeper = _Keeper(tracer, machine)
             options = _marks(tracer) | {"--break-ns": str(request.break_ns)}
             plain = self._run(target, request, options, keeper.hear)
             text = tracer.saved()
         with understood(target):
-            return _measured(plain, split=keeper.told(plain, request, text), traced=True)
+            return measured_of(plain, split=keeper.told(plain, request, text), traced=True)
 
     def _program(self) -> Path:
         return verb_program(self.toolchain or Toolchain.find())
@@ -167,25 +167,25 @@ class ProberEngine:
             target=target, cpus=request.cpus, toolchain=self.toolchain, lock_wait=self.lock_wait
         )
         out = f"{target.folder}/wake-ups"
-        options = self._options(request, out) | dict(more or {})
+        own = {"--one-process": str(int(self.one_process)), "--until-eof": "1", "--out": out}
+        options = probe_options(request, self.worst) | own | dict(more or {})
         with machine.start_program(self._program(), "probe", options) as process:
             patience = request.seconds + self.lock_wait + PATIENCE_S
             with understood(target):
                 _listen(machine, process, patience, hear, priority=request.priority)
         return parsed(target.read_text(out) or "")
 
-    def _options(self, request: Request, out: str) -> dict[str, str]:
-        return {
-            "--policy": request.policy,
-            "--priority": str(request.priority if request.policy == "fifo" else 0),
-            "--seconds-ns": str(round(request.seconds * 1e9)),
-            "--interval-ns": str(request.interval_ns),
-            "--dma-latency": str(int(request.dma_latency == "hold")),
-            "--worst": str(self.worst),
-            "--one-process": str(int(self.one_process)),
-            "--until-eof": "1",
-            "--out": out,
-        }
+
+def probe_options(request: Request, worst: int = WORST) -> dict[str, str]:
+    """What the verb is told of a run wherever it runs."""
+    return {
+        "--policy": request.policy,
+        "--priority": str(request.priority if request.policy == "fifo" else 0),
+        "--seconds-ns": str(round(request.seconds * 1e9)),
+        "--interval-ns": str(request.interval_ns),
+        "--dma-latency": str(int(request.dma_latency == "hold")),
+        "--worst": str(worst),
+    }
 
 
 def _listen(
@@ -292,7 +292,7 @@ def parsed(text: str) -> Probed:
     return cast(Probed, plain)  # a key that is missing or wrong is told where it is read
 
 
-def _measured(
+def measured_of(
     plain: Probed, *, split: tuple[PathSplit, ...] = (), traced: bool = False
 ) -> Measured:
     return Measured(

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 import attrs
 from attrs import frozen
@@ -145,27 +146,44 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         seen = circumstances(before, take(target), between=between, cpus=request.cpus)
         if request.trace and not did.died:
             measured = engine.trace(target, request, measured)
-        run = LatencyRun(
-            key=key,
+        run = judged_run(
+            key,
+            request,
+            measured,
+            did,
             started=started,
-            seconds=request.seconds,
-            interval_ns=request.interval_ns,
-            priority=request.priority,
-            policy=request.policy,
-            cpus=measured.cpus,
-            load=without_engine(did, measured.cpus, seconds=request.seconds),
             circumstances=seen,
-            split=measured.split,
             kind="simulated" if engine.kind == "simulated" else target.kind,
             engine_version=self._version(engine),
         )
-        problems = (*measured.problems, *judge(run, request))
-        return attrs.evolve(run, problems=problems), bool(did.died)
+        return run, bool(did.died)
 
     def _version(self, engine: Engine) -> str:
         if engine.name not in self._versions:
             self._versions[engine.name] = engine.version(self._machine.target)
         return self._versions[engine.name]
+
+
+def judged_run(
+    key: LatencyKey, request: Request, measured: Measured, load: LoadReport, **circumstances: Any
+) -> LatencyRun:
+    """What was measured as it was asked for, beside ``load``, with all its problems.
+
+    Args:
+        circumstances: The other attributes of the run.
+    """
+    run = LatencyRun(
+        key=key,
+        seconds=request.seconds,
+        interval_ns=request.interval_ns,
+        priority=request.priority,
+        policy=request.policy,
+        cpus=measured.cpus,
+        split=measured.split,
+        load=without_engine(load, measured.cpus, seconds=request.seconds),
+        **circumstances,
+    )
+    return attrs.evolve(run, problems=(*measured.problems, *judge(run, request)))
 
 
 def without_engine(load: LoadReport, cpus: Sequence[CpuLatency], *, seconds: float) -> LoadReport:

@@ -180,7 +180,7 @@ def _text(tail: TailStatement) -> str:
             f"{more} more without a later one would make the bound ten times lower",
         ]
     if tail.episodes_per_hour is not None:
-        often = _few(tail.episodes_per_hour)
+        often = few_digits(tail.episodes_per_hour)
         told.append(f"later episodes come fewer than {often} times an hour {tail.rate_condition}")
     return "; ".join([*told, _runs_text(tail)])
 
@@ -194,7 +194,7 @@ def _runs_text(tail: TailStatement) -> str:
     return f"if runs differ, {bad} of such runs exceed it ({runs})"
 
 
-def _few(value: float) -> str:
+def few_digits(value: float) -> str:
     """Three digits, and whole above a hundred."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
@@ -212,9 +212,9 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
     together = (
         "late wake-ups counted one by one: the engine does not record when they came"
         if not known
-        else f"an episode as those of the latest wake-ups: {_few(size)} wake-ups"
+        else f"an episode as those of the latest wake-ups: {few_digits(size)} wake-ups"
         if assumed
-        else f"episodes of {_few(size)} wake-ups"
+        else f"episodes of {few_digits(size)} wake-ups"
     )
     runs = f"all runs {'differ no more than these' if between > 1 else 'are like these'}"
     alone = "" if known else "wake-ups are independent and "
@@ -253,8 +253,8 @@ def _between(parts: Sequence[Part], limit_ns: int, *, size: float) -> tuple[floa
         return 1.0, f"between {len(parts)} runs no more difference than by chance (p = {p:.2g})"
     high = max(1.0, scaled / chi_squared_low(freedom))
     return high, (
-        f"between runs their number differs {_few(scaled / freedom)} times as much as by chance, at"
-        f" most {_few(high)} times"
+        f"between runs their number differs {few_digits(scaled / freedom)} times as much as by"
+        f" chance, at most {few_digits(high)} times"
     )
 
 

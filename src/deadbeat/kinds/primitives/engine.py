@@ -211,12 +211,13 @@ def parsed(
         numbers: dict[str, Any] = {name: int(plain[name]) for name in _NUMBERS}
         warm_up = WarmUp(**plain["warm_up"]) if "warm_up" in plain else None
         facts = _facts(plain["runtime"]) if "runtime" in plain else None
+        locked = facts.memory.locked if facts and facts.memory else None
         return PrimitiveRun(
             key=key,
             started=started,
             threads=threads,
             warm_up=warm_up,
-            memory_locked=plain.get("memory_locked", _locked(facts)),
+            memory_locked=plain.get("memory_locked", locked),
             runtime=facts,
             problems=(*_unsteady(warm_up), *_without_a_turn(each, group)),
             **numbers,
@@ -243,10 +244,6 @@ def _facts(plain: Any) -> RuntimeFacts:
         "memory": MemoryFacts(**plain["memory"]) if "memory" in plain else None,
     }
     return RuntimeFacts(**{**plain, **made})
-
-
-def _locked(facts: RuntimeFacts | None) -> bool | None:
-    return facts.memory.locked if facts and facts.memory else None
 
 
 def _check(threads: list[ThreadRun], wanted: tuple[Wanted, ...]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 from attrs import evolve
 
 from deadbeat.executors.foreign import failure_of, guarded, put_runtime
-from deadbeat.kinds.primitives import external, jvm
+from deadbeat.kinds.primitives import jvm
 from deadbeat.kinds.primitives.cases import PrimitiveKey
 from deadbeat.kinds.primitives.engine import (
     HardwarePrimitives,
@@ -16,14 +17,21 @@ from deadbeat.kinds.primitives.engine import (
     wanted_of,
 )
 from deadbeat.kinds.primitives.results import PrimitiveRun
-from deadbeat.kinds.primitives.runtimes import EXTERNAL, external_name
+from deadbeat.kinds.primitives.runtimes import (
+    EXTERNAL,
+    External,
+    external_name,
+    known_to_external,
+)
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.pool import NATIVE, is_native
-from deadbeat.targets.base import Completed, is_here
+from deadbeat.targets.base import Completed, Target, is_here
 
 #: Beyond a run: a JVM starts, and warms up for 4 s at most.
 _PATIENCE_S = 30.0
+#: Of the format that external commands speak (docs/reference/primitives-format.md).
+_VERSION, _PROBE_S = 1, 60.0
 
 
 class ForeignPrimitives(HardwarePrimitives):
@@ -36,11 +44,11 @@ class ForeignPrimitives(HardwarePrimitives):
         if others and not is_here(self._target):
             raise UsageError(f"{others[0]} runs on this machine only", "leave --target away")
         for name in filter(None, map(external_name, wanted)):
-            external.of(spec, name)
+            _named(spec, name)
         return evolve(
             spec,
             runtimes=tuple(dict.fromkeys(self._in_full(word, spec) for word in wanted)),
-            external=tuple(external.probed(each, self._target) for each in spec.external),
+            external=tuple(_probed(each, self._target) for each in spec.external),
         )
 
     def _in_full(self, runtime: str, spec: PrimitivesSpec) -> str:
@@ -62,7 +70,7 @@ class ForeignPrimitives(HardwarePrimitives):
         options = options_of(spec, key, topology) | {"--policy": spec.policy, "--out": out}
         name = external_name(runtime)
         if name:
-            argv, fifo = external.of(spec, name).argv, 0
+            argv, fifo = _named(spec, name).argv, 0
         else:
             argv = jvm.command(key.case, len(wanted), self._target.folder)
             options |= jvm.options(runtime, spec)
@@ -95,3 +103,38 @@ def _refused(why: str, key: PrimitiveKey) -> TargetError | RunError:
         hint = "give CAP_SYS_NICE, or measure without it: --policy other marks every result"
         return TargetError(why, hint)
     return RunError(f"{key.case.runtime} gave up: {why}")
+
+
+def _named(spec: PrimitivesSpec, name: str) -> External:
+    """The one of that name.
+
+    Raises:
+        UsageError: There is none.
+    """
+    for each in spec.external:
+        if each.name == name:
+            return each
+    raise UsageError(f"nobody says what {EXTERNAL}:{name} is", f"give --external {name}=COMMAND")
+
+
+def _probed(external: External, target: Target) -> External:
+    """With what it does, as it lists itself.
+
+    Raises:
+        UsageError: It does not start, or its list is not understood.
+    """
+    who = f"{EXTERNAL}:{external.name}"
+    done = target.run((*external.argv, "--list"), timeout=_PROBE_S)
+    if done.returncode != 0:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        words = lines[-1] if lines else "it said nothing"
+        hint = f"try it: {external.command} --list"
+        raise UsageError(f"{who} ended with status {done.returncode}: {words[:200]}", hint)
+    try:
+        plain = json.loads(done.stdout)
+        if plain["version"] != _VERSION:
+            raise ValueError(f"version {plain['version']}, not {_VERSION}")
+        return evolve(external, does=known_to_external(plain["primitives"]))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        hint = "see docs/reference/primitives-format.md"
+        raise UsageError(f"{who}: what it lists is not understood: {error}", hint) from error

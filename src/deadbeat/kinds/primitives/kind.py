@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from attrs import evolve
 
@@ -150,10 +149,6 @@ def begin(asked: Begin) -> Begun:
     return Begun(experiment=experiment, so_far=_so_far(store), report=report)
 
 
-def _samples(path: Path, folder: Path) -> list[Path]:
-    return export(PrimitivesStore.open(path), folder)
-
-
 KIND = TableKind(
     name="primitives",
     folders=FOLDERS,
@@ -164,4 +159,8 @@ KIND = TableKind(
     rows=rows,
     files=files,
     columns=COLUMNS,
-).kind(begin, keys=("operation", "size", "placement", "runtime"), samples=_samples)
+).kind(
+    begin,
+    keys=("operation", "size", "placement", "runtime"),
+    samples=lambda path, folder: export(PrimitivesStore.open(path), folder),
+)

@@ -85,7 +85,7 @@ class _Test:
     Attributes:
         words: In the application's name something after a full stop begins with one of them.
         jvm, native: The primitive that repeats it, or one for each type of memory.
-        own: Arguments beside the common ones. ``optional``: those that may be left out.
+        own: Arguments beside the common ones.
     """
 
     words: tuple[str, ...]
@@ -93,7 +93,6 @@ class _Test:
     native: Mapping[str, str]
     placements: tuple[str, ...] = ("all",)
     own: Mapping[str, rules.Rule] = field(factory=dict)
-    optional: tuple[str, ...] = ()
 
     def called(self, app: str) -> bool:
         return any(f".{word}" in f".{app.lower()}" for word in self.words)
@@ -104,16 +103,15 @@ class _Test:
 
 
 _HEAP = "heap"
-_ALLOC: Mapping[str, rules.Rule] = {
-    "allocsize": _Size(),
-    "memtype": _Word(_MEMORIES),
-    "memsize": _Size(),
-}
-_COPY: Mapping[str, rules.Rule] = {
-    "allocsize": _Size(),
-    "memtype": _Word((_HEAP,)),
-    "memsize": _Size(),
-}
+#: Those that may be left out.
+_OPTIONAL = {"memtype", "memsize"}
+
+
+def _memory(*types: str, shares: bool = False) -> Mapping[str, rules.Rule]:
+    """Arguments of a test that allocates or copies."""
+    return {"allocsize": _Size(shares=shares), "memtype": _Word(types), "memsize": _Size()}
+
+
 #: In the order in which a name is looked up.
 TESTS = (
     _Test(
@@ -125,23 +123,20 @@ TESTS = (
             "vt": "alloc:budget",
             "immortal": "alloc_pool:own",
         },
-        own=_ALLOC,
-        optional=("memtype", "memsize"),
+        own=_memory(*_MEMORIES),
     ),
     _Test(
         words=("cache", "shared"),
         jvm={_HEAP: "copy_shared"},
         native={_HEAP: "copy_shared"},
         placements=("cache",),
-        own={**_COPY, "allocsize": _Size(shares=True)},
-        optional=("memtype", "memsize"),
+        own=_memory(_HEAP, shares=True),
     ),
     _Test(
         words=("mem.copy",),
         jvm={_HEAP: "copy"},
         native={_HEAP: "copy"},
-        own=_COPY,
-        optional=("memtype", "memsize"),
+        own=_memory(_HEAP),
     ),
     _Test(
         words=("event", "async"),
@@ -280,7 +275,7 @@ def _arguments(reader: _Reader, problems: list[Problem]) -> RtsjArguments | None
             values[name] = test.known[name].parse(given.value)
         except RefusedError as error:
             problems += [Problem(where, each.found, each.hint) for each in error.problems]
-    for name in test.known.keys() - reader.given.keys() - {*test.optional}:
+    for name in test.known.keys() - reader.given.keys() - _OPTIONAL:
         hint = f'add <arg name="{name}" value="..."/>'
         problems.append(Problem(f": {name}", "missing", hint))
     problems.sort(key=lambda each: each.path.startswith(": "))

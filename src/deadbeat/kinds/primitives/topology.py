@@ -195,7 +195,11 @@ def _each(cpus: Cpus) -> tuple[tuple[int, int], ...]:
 def _matched(layout: Layout, word: str) -> tuple[tuple[int, int], ...]:
     """A partner for each CPU that has one: of those before it, then of the last, the nearest."""
     cpus, found = layout.cpus, {}
-    core, cache = (_numbers(groups) for groups in (layout.topology.cores, layout.topology.caches))
+    # the number of each CPU's group; below 0: not a CPU
+    core, cache = (
+        {cpu: -1 - number for number, group in enumerate(groups) for cpu in group}
+        for groups in (layout.topology.cores, layout.topology.caches)
+    )
 
     def fits(one: int, two: int) -> bool:
         same_core = core.get(one, one) == core.get(two, two)
@@ -214,8 +218,3 @@ def _matched(layout: Layout, word: str) -> tuple[tuple[int, int], ...]:
             found[cpu] = other
             used |= {cpu, other}
     return tuple(found.items())
-
-
-def _numbers(groups: Sequence[Cpus]) -> dict[int, int]:
-    """Of each CPU's group; below 0: not a CPU."""
-    return {cpu: -1 - number for number, group in enumerate(groups) for cpu in group}

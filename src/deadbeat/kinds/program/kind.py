@@ -24,7 +24,6 @@ from deadbeat.kinds.program.results import (
     FOLDERS,
     ProgramRun,
     ProgramStore,
-    ProgramSummary,
     plan,
     summarise,
 )
@@ -106,10 +105,6 @@ def _here() -> Platform:
         return with_tuning(made, target)
 
 
-def _fails(found: ProgramSummary) -> frozenset[str]:
-    return frozenset({"misses"} if any(cell.misses for cell in found.cells) else ())
-
-
 KIND = TableKind(
     name="program",
     folders=FOLDERS,
@@ -119,6 +114,6 @@ KIND = TableKind(
     plain=summary_dict,
     rows=rows,
     columns=COLUMNS,
-    fails=_fails,
+    fails=lambda found: frozenset(["misses"] * any(cell.misses for cell in found.cells)),
     lines=(UNTRACED,),
 ).kind(begin)

@@ -6,7 +6,7 @@ import re
 
 from deadbeat.host.judgements import slow_clock
 from deadbeat.host.values import UnreadError
-from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown, verdict
+from deadbeat.settings.check import CheckVerdict, failed, passed, unknown, verdict
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading import cpu_flags, few
 from deadbeat.settings.reading_window import tasks
@@ -30,7 +30,6 @@ _VIRTUAL = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
 _SLOW = ("hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit", "tsc-early", "i8253")
 
 
-@check("clock.source")
 def source(facts: Facts) -> CheckVerdict:
     current = facts.text(_CURRENT)
     if current in _FAST:
@@ -49,7 +48,6 @@ def source(facts: Facts) -> CheckVerdict:
     )
 
 
-@check("clock.stable")
 def stable(facts: Facts) -> CheckVerdict:
     log = facts.get(DMESG)
     bad = re.search(
@@ -71,7 +69,6 @@ def stable(facts: Facts) -> CheckVerdict:
     return passed(current, "the log reports no doubt")
 
 
-@check("clock.user-space")
 def user_space(facts: Facts) -> CheckVerdict:
     if facts.argument("vdso") == "0":
         return failed("vdso=0")
@@ -79,7 +76,6 @@ def user_space(facts: Facts) -> CheckVerdict:
     return verdict(not slow_clock(current), current)
 
 
-@check("clock.event-device")
 def event_device(facts: Facts) -> CheckVerdict:
     found = sorted(set(facts.texts(_EVENTS).values()))
     bad = [name for name in found if re.fullmatch(r"hpet\d*|pit|dummy_timer|bc_hrtimer|", name)]
@@ -91,7 +87,6 @@ def event_device(facts: Facts) -> CheckVerdict:
     return passed(few(found))
 
 
-@check("clock.constant-rate")
 def constant_rate(facts: Facts) -> CheckVerdict:
     flags = cpu_flags(facts)
     if not flags:
@@ -116,7 +111,6 @@ def _chrony(facts: Facts) -> str:
     raise UnreadError(f"{_CHRONY[0]}: {facts.reading(_CHRONY[0]).reason}, and chronyd runs")
 
 
-@check("clock.time-stamping")
 def time_stamping(facts: Facts) -> CheckVerdict:
     daemons = _daemons(facts)
     if "chronyd" not in daemons:
@@ -128,7 +122,6 @@ def time_stamping(facts: Facts) -> CheckVerdict:
     return failed("hwtimestamp")
 
 
-@check("clock.steps")
 def steps(facts: Facts) -> CheckVerdict:
     daemons = _daemons(facts)
     free = sorted(daemons & {"ntpd", "systemd-timesyn", "systemd-timesyncd", "sntp"})

@@ -6,7 +6,7 @@ import re
 
 from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown, verdict
+from deadbeat.settings.check import CheckVerdict, failed, passed, unknown, verdict
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading import (
     argument_cpus,
@@ -49,7 +49,6 @@ def _uncovered(facts: Facts, cpus: set[int]) -> set[int]:
     return set(facts.rt_cpus) - cpus
 
 
-@check("cmdline.isolation")
 def isolation(facts: Facts) -> CheckVerdict:
     found = isolated(facts)
     housekeeping(facts)
@@ -63,7 +62,6 @@ def isolation(facts: Facts) -> CheckVerdict:
     )
 
 
-@check("cmdline.managed-irq")
 def managed_irq(facts: Facts) -> CheckVerdict:
     flagged = "managed_irq" in (facts.argument("isolcpus") or "").split(",")
     if flagged and not _uncovered(facts, argument_cpus(facts, "isolcpus")):
@@ -76,7 +74,6 @@ def managed_irq(facts: Facts) -> CheckVerdict:
     )
 
 
-@check("cmdline.nohz-full")
 def nohz_full(facts: Facts) -> CheckVerdict:
     found = tickless(facts)
     with_them, bare = found & set(facts.rt_cpus), _uncovered(facts, found)
@@ -97,7 +94,6 @@ def nohz_full(facts: Facts) -> CheckVerdict:
     return passed(cpus_text(found), "computing tasks would want it, periodic ones do not")
 
 
-@check("cmdline.rcu-nocbs")
 def rcu_nocbs(facts: Facts) -> CheckVerdict:
     found = offloaded(facts)
     bare = _uncovered(facts, found)
@@ -109,7 +105,6 @@ def rcu_nocbs(facts: Facts) -> CheckVerdict:
     )
 
 
-@check("cmdline.rcu-nocb-poll")
 def rcu_nocb_poll(facts: Facts) -> CheckVerdict:
     if not offloaded(facts):
         return passed("nothing is offloaded", "there is nothing to poll for")
@@ -118,7 +113,6 @@ def rcu_nocb_poll(facts: Facts) -> CheckVerdict:
     return failed("not polled")
 
 
-@check("cmdline.irqaffinity")
 def irqaffinity(facts: Facts) -> CheckVerdict:
     found = argument_cpus(facts, "irqaffinity")
     on = found & set(facts.rt_cpus)
@@ -131,7 +125,6 @@ def irqaffinity(facts: Facts) -> CheckVerdict:
     )
 
 
-@check("cmdline.skew-tick")
 def skew_tick(facts: Facts) -> CheckVerdict:
     if len(online(facts)) == 1:
         return passed("one CPU", "there are no other ticks")
@@ -140,7 +133,6 @@ def skew_tick(facts: Facts) -> CheckVerdict:
     return failed(_said(facts, "skew_tick") or "no skew_tick=")
 
 
-@check("cmdline.tsc")
 def tsc(facts: Facts) -> CheckVerdict:
     flags = cpu_flags(facts)
     if "tsc" not in flags:
@@ -149,13 +141,10 @@ def tsc(facts: Facts) -> CheckVerdict:
     if asked & {"reliable", "nowatchdog"}:
         return passed(_said(facts, "tsc"))
     steady = {"constant_tsc", "nonstop_tsc", "tsc_adjust"} <= flags
-    if steady and _sockets(facts) <= _trusted_sockets(release(facts)):
+    sockets = set(re.findall(r"^physical id\s*:\s*(\d+)", facts.text(CPUINFO), re.M))
+    if steady and len(sockets) <= _trusted_sockets(release(facts)):
         return passed("constant_tsc nonstop_tsc tsc_adjust", "this kernel does not check it")
     return failed(_said(facts, "tsc") or "no tsc=")
-
-
-def _sockets(facts: Facts) -> int:
-    return len(set(re.findall(r"^physical id\s*:\s*(\d+)", facts.text(CPUINFO), re.M)))
 
 
 def _trusted_sockets(kernel: tuple[int, int]) -> int:
@@ -163,7 +152,6 @@ def _trusted_sockets(kernel: tuple[int, int]) -> int:
     return -1 if kernel < (5, 16) else 2 if kernel < (6, 6) else 4
 
 
-@check("cmdline.watchdogs")
 def watchdogs(facts: Facts) -> CheckVerdict:
     if facts.argument("nowatchdog") is not None:
         return passed("nowatchdog")
@@ -179,7 +167,6 @@ def watchdogs(facts: Facts) -> CheckVerdict:
     return failed(f"lacks {', '.join(missing)}")
 
 
-@check("cmdline.max-cstate")
 def max_cstate(facts: Facts) -> CheckVerdict:
     driver = facts.text(_IDLE_DRIVER)
     if not re.fullmatch(r"[\w-]+", driver):
@@ -198,7 +185,6 @@ def max_cstate(facts: Facts) -> CheckVerdict:
     return failed(f"{driver}: {found}")
 
 
-@check("cmdline.idle-poll")
 def idle_poll(facts: Facts) -> CheckVerdict:
     if facts.argument("idle") != "poll":
         return passed(_said(facts, "idle") or "no idle=")
@@ -207,7 +193,6 @@ def idle_poll(facts: Facts) -> CheckVerdict:
     return failed("idle=poll", "heat, a lower turbo, and a slower SMT sibling")
 
 
-@check("cmdline.pstate")
 def pstate(facts: Facts) -> CheckVerdict:
     for path in _PSTATES:
         status = facts.get(path)
@@ -223,7 +208,6 @@ def pstate(facts: Facts) -> CheckVerdict:
     return passed(f"driver {', '.join(found)}")
 
 
-@check("cmdline.threadirqs")
 def threadirqs(facts: Facts) -> CheckVerdict:
     if realtime(facts):
         return passed("PREEMPT_RT", "all handlers are threads")
@@ -232,7 +216,6 @@ def threadirqs(facts: Facts) -> CheckVerdict:
     return failed("no threadirqs")
 
 
-@check("cmdline.kthread-cpus")
 def kthread_cpus(facts: Facts) -> CheckVerdict:
     known = "kthread_cpus" not in _not_known(facts)
     found = argument_cpus(facts, "kthread_cpus") if known else set()
@@ -251,17 +234,15 @@ def kthread_cpus(facts: Facts) -> CheckVerdict:
     )
 
 
-@check("cmdline.rcu-expedited")
 def rcu_expedited(facts: Facts) -> CheckVerdict:
     if realtime(facts):
         return passed("PREEMPT_RT", "it uses normal grace periods once booted")
     values = {path.rpartition("/")[2]: facts.integer(path) for path in _RCU_NORMAL}
     found = ", ".join(f"{name}={value}" for name, value in values.items())
     normal = [values["rcu_normal_after_boot"], values["rcu_normal"]]
-    return passed(found) if 1 in normal else failed(found)
+    return verdict(1 in normal, found)
 
 
-@check("cmdline.rcu-patience")
 def rcu_patience(facts: Facts) -> CheckVerdict:
     if not tickless(facts):
         return passed("no CPU without a tick", "it concerns nohz_full= alone")
@@ -269,7 +250,6 @@ def rcu_patience(facts: Facts) -> CheckVerdict:
     return verdict(value >= 1000, f"{value} ms")
 
 
-@check("cmdline.serial-console")
 def serial_console(facts: Facts) -> CheckVerdict:
     active = facts.get(_CONSOLE)
     names = facts.arguments("console") if active is None else active.split()
@@ -289,7 +269,6 @@ def _quiet(facts: Facts) -> str:
     return "quiet" if facts.argument("quiet") is not None else ""
 
 
-@check("cmdline.quiet")
 def quiet(facts: Facts) -> CheckVerdict:
     word = _quiet(facts)
     if word:
@@ -298,7 +277,6 @@ def quiet(facts: Facts) -> CheckVerdict:
     return failed(found)
 
 
-@check("cmdline.mitigations")
 def mitigations(facts: Facts) -> CheckVerdict:
     asked = _said(facts, "mitigations") or "default"
     states = {path.rpartition("/")[2]: t for path, t in facts.texts(_VULNERABILITIES).items()}
@@ -316,8 +294,7 @@ def _not_known(facts: Facts) -> str:
     return found[1] if found else ""
 
 
-@check("cmdline.unknown")
-def unknown_words(facts: Facts) -> CheckVerdict:
+def unknown_(facts: Facts) -> CheckVerdict:
     log, words = facts.text(DMESG), _not_known(facts)
     if words:
         return failed(few(words.split()))
@@ -328,7 +305,6 @@ def unknown_words(facts: Facts) -> CheckVerdict:
     return passed("none")
 
 
-@check("cmdline.lists-agree")
 def lists_agree(facts: Facts) -> CheckVerdict:
     names = ("isolcpus", "nohz_full", "rcu_nocbs")
     lists = {name: argument_cpus(facts, name) for name in names if facts.argument(name)}
@@ -339,8 +315,7 @@ def lists_agree(facts: Facts) -> CheckVerdict:
     return passed(found or "none is used")
 
 
-@check("cmdline.housekeeping")
-def keeps_house(facts: Facts) -> CheckVerdict:
+def housekeeping_(facts: Facts) -> CheckVerdict:
     away = isolated(facts) | tickless(facts)
     left = online(facts) - away
     if not left:

@@ -6,7 +6,7 @@ import re
 
 from deadbeat.host.proc import Interrupt
 from deadbeat.host.values import UnreadError, cpu_set, cpus_text, mask_cpus
-from deadbeat.settings.check import CheckVerdict, check, failed, none_of, passed, unknown, verdict
+from deadbeat.settings.check import CheckVerdict, failed, none_of, passed, unknown, verdict
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading import few, housekeeping, managed_by_name, read_only, shared
 from deadbeat.settings.reading_window import (
@@ -40,7 +40,6 @@ _IPIS_PER_S, _TICKS_PER_S = 10, 10
 _IRQ_THREAD_PRIORITY = 50
 
 
-@check("interrupts.on-rt-cpus")
 def on_rt_cpus(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     counted = [
@@ -54,16 +53,14 @@ def on_rt_cpus(facts: Facts) -> CheckVerdict:
     return passed(f"none on CPU {cpus_text(facts.rt_cpus)} in {seen.seconds:.1f} s")
 
 
-@check("interrupts.placement")
 def placement(facts: Facts) -> CheckVerdict:
     housekeeping(facts)
-    here = _directed_here(facts)
+    here = [name for _, name in _directed(facts)]
     if here:
         return failed(few(here), f"{len(here)} interrupts go to CPU {cpus_text(facts.rt_cpus)}")
     return passed(f"none to CPU {cpus_text(facts.rt_cpus)}")
 
 
-@check("interrupts.managed")
 def managed(facts: Facts) -> CheckVerdict:
     closed = read_only(facts)
     if closed is None:
@@ -75,7 +72,6 @@ def managed(facts: Facts) -> CheckVerdict:
     return passed(f"{len(fixed)} managed, none on CPU {cpus_text(facts.rt_cpus)}")
 
 
-@check("interrupts.balancing")
 def balancing(facts: Facts) -> CheckVerdict:
     if not any(task.name == "irqbalance" for task in tasks(facts)):
         return passed("it does not run")
@@ -93,7 +89,6 @@ def balancing(facts: Facts) -> CheckVerdict:
     return failed(f"it runs, banned: {cpus_text(banned)}")
 
 
-@check("interrupts.thread-priority")
 def thread_priority(facts: Facts) -> CheckVerdict:
     threads = [task for task in tasks(facts) if task.kernel and task.name.startswith("irq/")]
     raised = [task.words for task in threads if task.priority > _IRQ_THREAD_PRIORITY]
@@ -108,7 +103,6 @@ def thread_priority(facts: Facts) -> CheckVerdict:
     return passed(f"{len(threads)} interrupt threads at most at {top}")
 
 
-@check("interrupts.kernel-threads")
 def kernel_threads(facts: Facts) -> CheckVerdict:
     other = {*housekeeping(facts)}
     where = places(facts)
@@ -123,7 +117,6 @@ def kernel_threads(facts: Facts) -> CheckVerdict:
     return passed("every one is placed")
 
 
-@check("interrupts.softirqs")
 def softirqs(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     counted = [
@@ -137,7 +130,6 @@ def softirqs(facts: Facts) -> CheckVerdict:
     return passed(f"none on CPU {cpus_text(facts.rt_cpus)}")
 
 
-@check("interrupts.softirq-threads")
 def softirq_threads(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     tasks(facts)
@@ -151,7 +143,6 @@ def softirq_threads(facts: Facts) -> CheckVerdict:
     return none_of(running, "no tick of CPU time", why=f"within {seen.seconds:.1f} s")
 
 
-@check("interrupts.receive-steering")
 def receive_steering(facts: Facts) -> CheckVerdict:
     housekeeping(facts)
     queues = facts.texts(RECEIVE)
@@ -161,7 +152,6 @@ def receive_steering(facts: Facts) -> CheckVerdict:
     return passed(f"{len(queues)} queues, none to CPU {cpus_text(facts.rt_cpus)}")
 
 
-@check("interrupts.send-steering")
 def send_steering(facts: Facts) -> CheckVerdict:
     other = {*housekeeping(facts)}
     found = facts.matches(SEND)
@@ -174,7 +164,6 @@ def send_steering(facts: Facts) -> CheckVerdict:
     return none_of(both, f"{len(masks)} queues with a mask, none of both kinds")
 
 
-@check("interrupts.packet-threads")
 def packet_threads(facts: Facts) -> CheckVerdict:
     found = {path.split("/")[4]: text for path, text in facts.texts(THREADED).items()}
     devices = [name for name in found if name != "lo"]
@@ -184,7 +173,6 @@ def packet_threads(facts: Facts) -> CheckVerdict:
     return passed(few([f"{name} = {found[name]}" for name in devices]) or "no device but lo")
 
 
-@check("interrupts.network-queues")
 def network_queues(facts: Facts) -> CheckVerdict:
     room = len(housekeeping(facts))
     counts: dict[str, int] = {}
@@ -197,7 +185,6 @@ def network_queues(facts: Facts) -> CheckVerdict:
     return passed(few([f"{device}: {count}" for device, count in counts.items()]))
 
 
-@check("interrupts.disk-completion")
 def disk_completion(facts: Facts) -> CheckVerdict:
     real = {
         path.split("/")[3]: text
@@ -207,10 +194,9 @@ def disk_completion(facts: Facts) -> CheckVerdict:
     if not real:
         return passed("no disk")
     shown = few([f"{device} = {value}" for device, value in real.items()])
-    return verdict(not any(value != "2" for value in real.values()), shown)
+    return verdict(all(value == "2" for value in real.values()), shown)
 
 
-@check("interrupts.between-cpus")
 def between_cpus(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     counted = []
@@ -224,7 +210,6 @@ def between_cpus(facts: Facts) -> CheckVerdict:
     return passed(f"fewer on CPU {cpus_text(facts.rt_cpus)}")
 
 
-@check("interrupts.timer-tick")
 def timer_tick(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     rates = {
@@ -242,7 +227,6 @@ def timer_tick(facts: Facts) -> CheckVerdict:
     return passed(found, "" if facts.workload == "compute" else "recorded; it depends on the tasks")
 
 
-@check("interrupts.unhandled")
 def unhandled(facts: Facts) -> CheckVerdict:
     found, log = f"noirqdebug = {facts.text(UNHANDLED)}", facts.text(DMESG)
     off = list(dict.fromkeys(re.findall(r"Disabling IRQ #(\d+)", log)))
@@ -288,7 +272,3 @@ def _directed(facts: Facts) -> list[tuple[str, str]]:
         if row is not None and _is_device(number, row) and shared(facts, cpus):
             here.append((number, _device(number, row)))
     return here
-
-
-def _directed_here(facts: Facts) -> list[str]:
-    return [name for _, name in _directed(facts)]

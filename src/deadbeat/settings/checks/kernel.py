@@ -6,16 +6,7 @@ import re
 
 from deadbeat.host.kernel import kernel_release, preemption_model
 from deadbeat.host.values import Unknown, cpus_text, mask_cpus
-from deadbeat.settings.check import (
-    CheckVerdict,
-    built,
-    check,
-    failed,
-    having,
-    passed,
-    unknown,
-    verdict,
-)
+from deadbeat.settings.check import CheckVerdict, built, failed, having, passed, unknown, verdict
 from deadbeat.settings.facts import CONFIG, DMESG, Facts
 from deadbeat.settings.reading import ONLINE, groups_realtime, lacking, lockdown, meant, realtime
 
@@ -49,7 +40,6 @@ _DEBUG = (
 )
 
 
-@check("kernel.preempt-rt")
 def preempt_rt(facts: Facts) -> CheckVerdict:
     if realtime(facts):
         return passed("PREEMPT_RT", "/sys/kernel/realtime or /proc/version says so")
@@ -62,7 +52,6 @@ def preempt_rt(facts: Facts) -> CheckVerdict:
     )
 
 
-@check("kernel.preemption")
 def preemption(facts: Facts) -> CheckVerdict:
     model, basis = preemption_model(lambda path: _as_read(facts, path))
     if isinstance(model, Unknown) or "debugfs does not show" in basis:
@@ -90,23 +79,21 @@ def _as_read(facts: Facts, path: str) -> str | None:
     return facts.get(path) if path in facts.readings.files else None
 
 
-@check("kernel.high-res-timers")
 def high_res_timers(facts: Facts) -> CheckVerdict:
     found = re.search(r"resolution:\s*(\d+) nsecs", facts.get(_RESOLUTION) or "")
     if found is not None:
         words = f"resolution {found[1]} ns"
         late = "timers are served by the tick"
-        return passed(words) if int(found[1]) == 1 else failed(words, late)
+        return verdict(int(found[1]) == 1, words, why=late)
     if facts.argument("highres") in ("off", "0"):
         return failed("highres=off")
-    verdict = having(facts, "HIGH_RES_TIMERS", "timers are served by the tick")
-    if verdict.status != "pass":
-        return verdict
+    built_in = having(facts, "HIGH_RES_TIMERS", "timers are served by the tick")
+    if built_in.status != "pass":
+        return built_in
     why = facts.reading(_RESOLUTION).reason
-    return passed(verdict.found, f"as built; /proc/timer_list does not say ({why})")
+    return passed(built_in.found, f"as built; /proc/timer_list does not say ({why})")
 
 
-@check("kernel.default-governor")
 def default_governor(facts: Facts) -> CheckVerdict:
     others = [n for n in facts.config() if n.startswith("CPU_FREQ_DEFAULT_GOV_")]
     if facts.option("CPU_FREQ_DEFAULT_GOV_PERFORMANCE") == "y":
@@ -115,7 +102,6 @@ def default_governor(facts: Facts) -> CheckVerdict:
     return failed(found)
 
 
-@check("kernel.other-governors")
 def other_governors(facts: Facts) -> CheckVerdict:
     there = [name.lower() for name in _GOVERNORS if facts.option(f"CPU_FREQ_GOV_{name}") != "n"]
     if not there:
@@ -127,7 +113,6 @@ def other_governors(facts: Facts) -> CheckVerdict:
 _TICK_SOURCES = "cpu-isolation: computing wants NO_HZ_FULL; periodic loops a steady tick"
 
 
-@check("kernel.tick")
 def tick(facts: Facts) -> CheckVerdict:
     full = facts.option("NO_HZ_FULL") == "y"
     stops = full or facts.option("NO_HZ_IDLE") == "y"
@@ -145,7 +130,6 @@ def tick(facts: Facts) -> CheckVerdict:
     return failed(found, _TICK_SOURCES)
 
 
-@check("kernel.lockup-detector")
 def lockup_detector(facts: Facts) -> CheckVerdict:
     if facts.get(_WATCHDOG) is None and not built(facts, "LOCKUP_DETECTOR"):
         return passed("not set")
@@ -157,7 +141,6 @@ def lockup_detector(facts: Facts) -> CheckVerdict:
     return passed(f"on, CPUs {cpus_text(on)}", f"not on {meant(facts)}")
 
 
-@check("kernel.noise-tracers")
 def noise_tracers(facts: Facts) -> CheckVerdict:
     names = ("TIMERLAT_TRACER", "OSNOISE_TRACER", "HWLAT_TRACER")
     missing = [name for name in names if facts.option(name) == "n"]
@@ -166,7 +149,6 @@ def noise_tracers(facts: Facts) -> CheckVerdict:
     return passed("all are built in")
 
 
-@check("kernel.efi-runtime")
 def efi_runtime(facts: Facts) -> CheckVerdict:
     if facts.option("EFI") == "n" or lacking(facts, _EFI):
         return passed("no EFI", "this system was not booted by EFI")
@@ -184,7 +166,6 @@ def efi_runtime(facts: Facts) -> CheckVerdict:
     return passed(f"enabled, CPUs {cpus_text(on)}", f"not on {meant(facts)}")
 
 
-@check("kernel.drm")
 def drm(facts: Facts) -> CheckVerdict:
     if facts.option("DRM") == "n":
         return passed("not set")
@@ -194,7 +175,6 @@ def drm(facts: Facts) -> CheckVerdict:
     return failed(", ".join(cards))
 
 
-@check("kernel.slub-partial")
 def slub_partial(facts: Facts) -> CheckVerdict:
     if facts.option("SLUB_CPU_PARTIAL") == "n":
         return passed("not set")
@@ -205,7 +185,6 @@ def slub_partial(facts: Facts) -> CheckVerdict:
     return passed(f"0 in all {len(counts)} caches")
 
 
-@check("kernel.rt-group-sched")
 def rt_group_sched(facts: Facts) -> CheckVerdict:
     if facts.option("RT_GROUP_SCHED") == "n":
         return passed("not set")
@@ -214,14 +193,12 @@ def rt_group_sched(facts: Facts) -> CheckVerdict:
     return failed("CONFIG_RT_GROUP_SCHED=y")
 
 
-@check("kernel.rcu-boost")
 def rcu_boost(facts: Facts) -> CheckVerdict:
     if facts.option("PREEMPT_RCU") == "n":
         return passed("CONFIG_PREEMPT_RCU is not set", "readers are not preempted")
     return having(facts, "RCU_BOOST", "a reader below real-time priority can hold RCU up")
 
 
-@check("kernel.hz")
 def hz(facts: Facts) -> CheckVerdict:
     value = facts.option("HZ")
     if not value.isdigit():
@@ -231,7 +208,6 @@ def hz(facts: Facts) -> CheckVerdict:
     return failed(value, f"time-outs in ticks are rounded to {1000 // int(value)} ms")
 
 
-@check("kernel.release")
 def release(facts: Facts) -> CheckVerdict:
     text = facts.text("/proc/version")
     found = kernel_release(lambda path: text)

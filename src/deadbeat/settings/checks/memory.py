@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from deadbeat.host.proc import MEMINFO, TaskState, colon_fields, limit, status_field
 from deadbeat.host.values import Unknown, UnreadError, chosen
-from deadbeat.settings.check import (
-    CheckVerdict,
-    check,
-    failed,
-    judged,
-    none_of,
-    passed,
-    unknown,
-    verdict,
-)
+from deadbeat.settings.check import CheckVerdict, failed, judged, none_of, passed, unknown, verdict
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import ONLINE, absent, few
 from deadbeat.settings.reading_window import (
@@ -40,7 +31,6 @@ _CAP_IPC_LOCK = 14
 _DIRTY_MAX = 10
 
 
-@check("memory.swap")
 def swap(facts: Facts) -> CheckVerdict:
     devices = [line.split()[0] for line in facts.text("/proc/swaps").splitlines()[1:] if line]
     if not devices:
@@ -50,9 +40,8 @@ def swap(facts: Facts) -> CheckVerdict:
     return verdict(value <= 10, found, well="swap is there, and hardly used")
 
 
-@check("memory.khugepaged")
 def khugepaged(facts: Facts) -> CheckVerdict:
-    if _no_huge_pages(facts):
+    if absent(facts, f"{HUGE}/enabled") and facts.option("TRANSPARENT_HUGEPAGE") == "n":
         return passed("CONFIG_TRANSPARENT_HUGEPAGE is not set")
     if chosen(facts.text(f"{HUGE}/enabled")) == "never":
         return passed("enabled = never")
@@ -62,11 +51,6 @@ def khugepaged(facts: Facts) -> CheckVerdict:
     )  # fmt: skip
 
 
-def _no_huge_pages(facts: Facts) -> bool:
-    return absent(facts, f"{HUGE}/enabled") and facts.option("TRANSPARENT_HUGEPAGE") == "n"
-
-
-@check("memory.lock-limit")
 def lock_limit(facts: Facts) -> CheckVerdict:
     capabilities = status_field(facts.text, "CapEff")
     if capabilities and int(capabilities, 16) >> _CAP_IPC_LOCK & 1:
@@ -81,7 +65,6 @@ def lock_limit(facts: Facts) -> CheckVerdict:
     return failed(f"{soft // 1024} kB")
 
 
-@check("memory.dirty")
 def dirty(facts: Facts) -> CheckVerdict:
     size, ratio = facts.integer("/proc/sys/vm/dirty_bytes"), "/proc/sys/vm/dirty_ratio"
     if size:
@@ -92,7 +75,6 @@ def dirty(facts: Facts) -> CheckVerdict:
     )  # fmt: skip
 
 
-@check("memory.reserved-huge-pages")
 def reserved_huge_pages(facts: Facts) -> CheckVerdict:
     numbers = colon_fields(facts.text(MEMINFO))
     if not numbers.get("HugePages_Total", "").isdigit():
@@ -103,14 +85,12 @@ def reserved_huge_pages(facts: Facts) -> CheckVerdict:
     return passed(f"{total} pages, {free} free", "recorded")
 
 
-@check("memory.balloon")
 def balloon(facts: Facts) -> CheckVerdict:
     facts.text(ONLINE)  # /sys is there
     found = [path for pattern in BALLOONS for path in facts.readings.patterns[pattern]]
     return none_of(found, "none")
 
 
-@check("memory.page-reporting")
 def page_reporting(facts: Facts) -> CheckVerdict:
     facts.text(ONLINE)
     if not facts.matches(FEATURES):
@@ -122,14 +102,12 @@ def page_reporting(facts: Facts) -> CheckVerdict:
     return passed("not negotiated")
 
 
-@check("memory.hot-plug")
 def hot_plug(facts: Facts) -> CheckVerdict:
     facts.text(ONLINE)
     found = facts.readings.patterns[VIRTIO_MEM]
     return none_of(found, "none")
 
 
-@check("memory.access-monitor")
 def access_monitor(facts: Facts) -> CheckVerdict:
     running = [
         task.name for task in tasks(facts) if task.kernel and task.name.startswith("kdamond")
@@ -140,7 +118,6 @@ def access_monitor(facts: Facts) -> CheckVerdict:
     return passed("none runs")
 
 
-@check("memory.locked-tasks")
 def locked_tasks(facts: Facts) -> CheckVerdict:
     where = places(facts)
     found = [task for task in _some_realtime(facts) if task.tid in where]
@@ -148,7 +125,6 @@ def locked_tasks(facts: Facts) -> CheckVerdict:
     return none_of(loose, few([task.words for task in found]))
 
 
-@check("memory.faults")
 def faults(facts: Facts) -> CheckVerdict:
     before = window(facts).before.tasks
     grown = {

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from deadbeat.host.kernel import is_virtual
 from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
-from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown, verdict
+from deadbeat.settings.check import CheckVerdict, failed, passed, unknown, verdict
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import (
     ONLINE,
@@ -92,7 +92,6 @@ def _guest(facts: Facts) -> bool:
     return is_virtual(facts.get)[0] is True
 
 
-@check("power.governor")
 def governor(facts: Facts) -> CheckVerdict:
     if not facts.matches(_GOVERNORS):
         return unknown(_NO_DRIVER)
@@ -102,7 +101,6 @@ def governor(facts: Facts) -> CheckVerdict:
     return failed(_grouped(found))
 
 
-@check("power.fixed-frequency")
 def fixed_frequency(facts: Facts) -> CheckVerdict:
     if not facts.matches(_LOWEST):
         return unknown(_NO_DRIVER)
@@ -117,7 +115,6 @@ def fixed_frequency(facts: Facts) -> CheckVerdict:
     return passed(f"{min(highest.values()) // 1000} MHz")
 
 
-@check("power.turbo")
 def turbo(facts: Facts) -> CheckVerdict:
     switched = facts.get(_TURBO[0])
     off = facts.integer(_TURBO[1]) == 0 if switched is None else facts.integer(_TURBO[0]) == 1
@@ -126,7 +123,6 @@ def turbo(facts: Facts) -> CheckVerdict:
     return failed("on")
 
 
-@check("power.energy-preference")
 def energy_preference(facts: Facts) -> CheckVerdict:
     pattern = _PREFERENCES if facts.matches(_PREFERENCES) else _BIASES
     if not facts.matches(pattern):
@@ -135,7 +131,6 @@ def energy_preference(facts: Facts) -> CheckVerdict:
     return verdict(set(found.values()) <= {"performance", "0"}, _grouped(found))
 
 
-@check("power.idle-states")
 def idle_states(facts: Facts) -> CheckVerdict:
     if not facts.matches(_EXITS):
         driver = facts.text(_IDLE_DRIVER)
@@ -178,7 +173,6 @@ def _limit_us(facts: Facts, cpu: int) -> int:
     return min(limits)
 
 
-@check("power.dma-latency")
 def dma_latency(facts: Facts) -> CheckVerdict:
     held = _held_us(facts)
     if held is None:
@@ -198,7 +192,6 @@ def _held_us(facts: Facts) -> int | None:
     return int(words[0]) if words and words[0].isdigit() else None
 
 
-@check("power.resume-latency")
 def resume_latency(facts: Facts) -> CheckVerdict:
     values = {cpu: v for cpu, v in _by_cpu(facts, _RESUME).items() if cpu in facts.rt_cpus}
     if not values or not all(re.fullmatch(r"n/a|\d+", v) for v in values.values()):
@@ -218,7 +211,6 @@ def resume_latency(facts: Facts) -> CheckVerdict:
     )
 
 
-@check("power.smt")
 def smt(facts: Facts) -> CheckVerdict:
     if facts.get(_SMT[0]) is None:
         active = any(len(cpu_set(text)) > 1 for text in _by_cpu(facts, _SIBLINGS).values())
@@ -231,7 +223,6 @@ def smt(facts: Facts) -> CheckVerdict:
     return failed("active")
 
 
-@check("power.smt-siblings")
 def smt_siblings(facts: Facts) -> CheckVerdict:
     there, away = online(facts), isolated(facts)
     cores = {cpu: cpu_set(t) for cpu, t in _by_cpu(facts, _SIBLINGS).items()}
@@ -257,7 +248,6 @@ def smt_siblings(facts: Facts) -> CheckVerdict:
     return passed("none online")
 
 
-@check("power.shared-cache")
 def shared_cache(facts: Facts) -> CheckVerdict:
     levels, sharing = facts.texts(_LEVELS), facts.texts(_SHARING)
     others = online(facts) - set(facts.rt_cpus)
@@ -278,17 +268,15 @@ def shared_cache(facts: Facts) -> CheckVerdict:
     )
 
 
-@check("power.numa")
 def numa(facts: Facts) -> CheckVerdict:
     nodes = {path.split("/")[-2]: cpu_set(t) for path, t in facts.texts(_NODES).items()}
     used = sorted(node for node, cpus in nodes.items() if cpus & set(facts.rt_cpus))
     found = f"{meant(facts)} on {', '.join(used)} of {len(nodes)}"
     if not used:
         raise UnreadError(f"no node has {meant(facts)}")
-    return passed(found) if len(used) == 1 else failed(found)
+    return verdict(len(used) == 1, found)
 
 
-@check("power.cache-allocation")
 def cache_allocation(facts: Facts) -> CheckVerdict:
     known = facts.text(_FILESYSTEMS).split()
     if "proc" not in known:
@@ -301,7 +289,6 @@ def cache_allocation(facts: Facts) -> CheckVerdict:
     return failed("available, not used")
 
 
-@check("power.throttling")
 def throttling(facts: Facts) -> CheckVerdict:
     cooling = cooling_of_cpus(facts)
     slowed = [f"{name} = {state}" for name, state in cooling if state > 0]
@@ -322,7 +309,6 @@ def throttling(facts: Facts) -> CheckVerdict:
     return passed(f"0 in {len(counts)} counters")
 
 
-@check("power.temperature")
 def temperature(facts: Facts) -> CheckVerdict:
     zones = {p: int(t) for p, r in facts.matches(_ZONES).items() if _whole(t := r.text or "")}
     if not zones:
@@ -357,7 +343,6 @@ def _trips(facts: Facts, zone: str) -> list[int]:
     ]
 
 
-@check("power.all-online")
 def all_online(facts: Facts) -> CheckVerdict:
     away = set(facts.cpu_list(f"{_CPU}/present")) - online(facts)
     if not away:
@@ -367,7 +352,6 @@ def all_online(facts: Facts) -> CheckVerdict:
     return failed(f"offline: {cpus_text(away)}")
 
 
-@check("power.capacity")
 def capacity(facts: Facts) -> CheckVerdict:
     every = {cpu_of(path): str(value) for path, value in numbers(facts, _CAPACITIES).items()}
     found = {cpu: text for cpu, text in every.items() if cpu in facts.rt_cpus}
@@ -380,7 +364,6 @@ def capacity(facts: Facts) -> CheckVerdict:
     return passed(words, f"recorded{rest}")
 
 
-@check("power.processor")
 def processor(facts: Facts) -> CheckVerdict:
     text = facts.text(CPUINFO)
     fields = ("model name", "microcode", "CPU part", "uarch")
@@ -391,10 +374,9 @@ def processor(facts: Facts) -> CheckVerdict:
     if not any(rows.values()):
         return unknown("/proc/cpuinfo names no processor")
     found = ", ".join(f"{n} {' / '.join(v)}" for n, v in rows.items() if v)
-    return verdict(not any(len(values) > 1 for values in rows.values()), found, well="recorded")
+    return verdict(all(len(values) < 2 for values in rows.values()), found, well="recorded")
 
 
-@check("power.pcie-aspm")
 def pcie_aspm(facts: Facts) -> CheckVerdict:
     if facts.argument("pcie_aspm") == "off":
         return passed("pcie_aspm=off")

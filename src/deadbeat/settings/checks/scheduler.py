@@ -9,16 +9,7 @@ from deadbeat.host.kernel import VERSION
 from deadbeat.host.proc import DEADLINE, cpu_cgroup
 from deadbeat.host.realtime import ROOT_GROUP, controlling_group
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import (
-    CheckVerdict,
-    check,
-    failed,
-    judged,
-    passed,
-    shut,
-    unknown,
-    verdict,
-)
+from deadbeat.settings.check import CheckVerdict, failed, judged, passed, shut, unknown, verdict
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading import (
     ONLINE,
@@ -78,7 +69,6 @@ done; :""",
 _FAIR_DEFAULT = "the kernel's default is 50 ms of each second"
 
 
-@check("scheduler.rt-bandwidth")
 def rt_bandwidth(facts: Facts) -> CheckVerdict:
     runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
     found = f"{runtime} of {period} us"
@@ -111,7 +101,6 @@ def _limit_holds(facts: Facts) -> bool:
     )
 
 
-@check("scheduler.throttled")
 def throttled(facts: Facts) -> CheckVerdict:
     log = facts.text(DMESG)
     lines = re.findall(r"^.*RT throttling activated.*$", log, re.M)
@@ -122,7 +111,6 @@ def throttled(facts: Facts) -> CheckVerdict:
     return passed("not in the log since the boot")
 
 
-@check("scheduler.fair-server")
 def fair_server(facts: Facts) -> CheckVerdict:
     if release(facts) < (6, 12):
         return passed("none before Linux 6.12")
@@ -140,7 +128,6 @@ def fair_server(facts: Facts) -> CheckVerdict:
     return failed(told, severity="high" if facts.workload == "compute" else "medium")
 
 
-@check("scheduler.group-rt-runtime")
 def group_rt_runtime(facts: Facts) -> CheckVerdict:
     told = facts.text(GROUP)
     if not told.startswith(("none", "absent")):
@@ -172,7 +159,6 @@ def _of_version_2(facts: Facts, told: str) -> CheckVerdict:
     )  # fmt: skip
 
 
-@check("scheduler.timer-migration")
 def timer_migration(facts: Facts) -> CheckVerdict:
     why = "timers of other CPUs may expire on the real-time CPUs"
     well = ""
@@ -188,7 +174,6 @@ def timer_migration(facts: Facts) -> CheckVerdict:
     return judged(facts, path, lambda value: value == 0, why=why, well=well)
 
 
-@check("scheduler.deadline-admission")
 def deadline_admission(facts: Facts) -> CheckVerdict:
     runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
     if runtime == 0:
@@ -208,7 +193,6 @@ def deadline_admission(facts: Facts) -> CheckVerdict:
     return verdict(used <= room / 2, found, why=f"held by {few([task.name for task in held])}")
 
 
-@check("scheduler.deadline-partition")
 def deadline_partition(facts: Facts) -> CheckVerdict:
     if facts.integer(RUNTIME) < 0:
         return passed("admission is off (sched_rt_runtime_us = -1)", "no pinned task is refused")
@@ -225,7 +209,6 @@ def deadline_partition(facts: Facts) -> CheckVerdict:
     )
 
 
-@check("scheduler.rt-affinity")
 def rt_affinity(facts: Facts) -> CheckVerdict:
     other = housekeeping(facts)
     where = places(facts)
@@ -244,7 +227,6 @@ def rt_affinity(facts: Facts) -> CheckVerdict:
     return passed(names or "no real-time task of a user runs now")
 
 
-@check("scheduler.rt-runtime-share")
 def rt_runtime_share(facts: Facts) -> CheckVerdict:
     words = _features(facts)
     if words is None:
@@ -254,7 +236,6 @@ def rt_runtime_share(facts: Facts) -> CheckVerdict:
     return passed("NO_RT_RUNTIME_SHARE" if "NO_RT_RUNTIME_SHARE" in words else "not in this kernel")
 
 
-@check("scheduler.hrtick-deadline")
 def hrtick_deadline(facts: Facts) -> CheckVerdict:
     words = _features(facts)
     if words is None:

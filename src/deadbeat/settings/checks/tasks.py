@@ -7,7 +7,7 @@ import re
 from deadbeat.host.proc import DEADLINE, limit, status_field
 from deadbeat.host.realtime import permission
 from deadbeat.host.values import Unknown, cpus_text
-from deadbeat.settings.check import CheckVerdict, check, failed, none_of, passed, unknown, verdict
+from deadbeat.settings.check import CheckVerdict, failed, none_of, passed, unknown, verdict
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import few, housekeeping, shared
 from deadbeat.settings.reading_window import (
@@ -44,7 +44,6 @@ echo "timers $(count timer active)" """,
 }
 
 
-@check("tasks.competitors")
 def competitors(facts: Facts) -> CheckVerdict:
     where = places(facts)
     found = [t for t in realtime_tasks(facts) if t.priority >= PRIORITY or t.policy == DEADLINE]
@@ -56,13 +55,11 @@ def competitors(facts: Facts) -> CheckVerdict:
     return passed(few(lower) or "no real-time task of a user runs")
 
 
-@check("tasks.top-priority")
 def top_priority(facts: Facts) -> CheckVerdict:
     found = [task.words for task in realtime_tasks(facts) if task.priority == 99]
-    return failed(few(found)) if found else passed("none")
+    return none_of(found, "none")
 
 
-@check("tasks.processes")
 def processes(facts: Facts) -> CheckVerdict:
     own = {place.pid for place in places(facts).values()}
     kernel = sum(task.kernel for task in tasks(facts))
@@ -70,7 +67,6 @@ def processes(facts: Facts) -> CheckVerdict:
     return verdict(len(own) <= _PROCESSES, found, well="recorded")
 
 
-@check("tasks.services")
 def services(facts: Facts) -> CheckVerdict:
     counts = dict(re.findall(r"^(active|running) (\d+)$", facts.text(SERVICES), re.M))
     if {*counts} != {"active", "running"}:
@@ -79,7 +75,6 @@ def services(facts: Facts) -> CheckVerdict:
     return verdict(int(counts["running"]) <= _SERVICES, found, well="recorded")
 
 
-@check("tasks.periodic-jobs")
 def periodic_jobs(facts: Facts) -> CheckVerdict:
     running = [task.name for task in tasks(facts) if not task.kernel and task.name in _PERIODIC]
     services = facts.reading(SERVICES)
@@ -90,7 +85,6 @@ def periodic_jobs(facts: Facts) -> CheckVerdict:
     return none_of(told, "no cron, no timers")
 
 
-@check("tasks.boot-over")
 def boot_over(facts: Facts) -> CheckVerdict:
     up = window(facts).after.uptime_s
     state = re.search(r"^state (\w+)$", facts.get(SERVICES) or "", re.M)
@@ -100,7 +94,6 @@ def boot_over(facts: Facts) -> CheckVerdict:
     return passed(found)
 
 
-@check("tasks.realtime-permission")
 def realtime_permission(facts: Facts) -> CheckVerdict:
     facts.text(LIMITS), facts.text(STATUS)
     problem = permission(facts.get, PRIORITY)
@@ -109,7 +102,6 @@ def realtime_permission(facts: Facts) -> CheckVerdict:
     return passed("allowed")
 
 
-@check("tasks.time-limit")
 def time_limit(facts: Facts) -> CheckVerdict:
     soft = limit(facts.text, "Max realtime timeout")["soft"]
     if isinstance(soft, Unknown):
@@ -119,7 +111,6 @@ def time_limit(facts: Facts) -> CheckVerdict:
     return failed(f"{soft} us")
 
 
-@check("tasks.limits-file")
 def limits_file(facts: Facts) -> CheckVerdict:
     facts.text(LIMITS)  # a system is there
     files = {LIMIT_FILES[0]: facts.reading(LIMIT_FILES[0]), **facts.matches(LIMIT_FILES[1])}
@@ -137,7 +128,6 @@ def limits_file(facts: Facts) -> CheckVerdict:
     return failed("no line with rtprio")
 
 
-@check("tasks.capabilities")
 def capabilities(facts: Facts) -> CheckVerdict:
     text = status_field(facts.text, "CapEff")
     if text is None:
@@ -148,7 +138,6 @@ def capabilities(facts: Facts) -> CheckVerdict:
     return passed("all three")
 
 
-@check("tasks.first-process")
 def first_process(facts: Facts) -> CheckVerdict:
     housekeeping(facts)
     place = places(facts).get(1)
@@ -158,7 +147,6 @@ def first_process(facts: Facts) -> CheckVerdict:
     return verdict(not shared(facts, place.cpus), found)
 
 
-@check("tasks.ordinary")
 def ordinary(facts: Facts) -> CheckVerdict:
     housekeeping(facts)
     where = places(facts)
@@ -173,7 +161,6 @@ def ordinary(facts: Facts) -> CheckVerdict:
     return none_of(loose, "none", why=f"they may run on CPU {cpus_text(facts.rt_cpus)}")
 
 
-@check("tasks.containers")
 def containers(facts: Facts) -> CheckVerdict:
     window(facts)
     inside = [path for path in IN_CONTAINER if facts.get(path) is not None]
@@ -184,7 +171,6 @@ def containers(facts: Facts) -> CheckVerdict:
     return passed("none")
 
 
-@check("tasks.system-call-filter")
 def system_call_filter(facts: Facts) -> CheckVerdict:
     found = status_field(facts.text, "Seccomp")
     if found is None:

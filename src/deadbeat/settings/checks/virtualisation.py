@@ -8,7 +8,7 @@ from itertools import pairwise
 from deadbeat.host.kernel import is_virtual
 from deadbeat.host.proc import CPUINFO, STAT, colon_fields
 from deadbeat.host.values import Unknown, UnreadError
-from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown, verdict
+from deadbeat.settings.check import CheckVerdict, failed, passed, unknown, verdict
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading import LOCKDOWN, few, lockdown
 from deadbeat.settings.reading_window import gaps, window
@@ -62,7 +62,6 @@ done
 }
 
 
-@check("virtualisation.hypervisor")
 def hypervisor(facts: Facts) -> CheckVerdict:
     found, basis = is_virtual(facts.get)
     if isinstance(found, Unknown):
@@ -70,7 +69,6 @@ def hypervisor(facts: Facts) -> CheckVerdict:
     return verdict(not found, basis)
 
 
-@check("virtualisation.steal")
 def steal(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     after = seen.after.ticks
@@ -85,8 +83,7 @@ def steal(facts: Facts) -> CheckVerdict:
     return passed(f"none; {share:.2g} % since the boot")
 
 
-@check("virtualisation.gaps")
-def host_gaps(facts: Facts) -> CheckVerdict:
+def gaps_(facts: Facts) -> CheckVerdict:
     watched, found = gaps(facts)
     from_below = [gap for gap in found if gap.host_ms >= _STALL_MS]
     if not from_below:
@@ -98,7 +95,6 @@ def host_gaps(facts: Facts) -> CheckVerdict:
     return failed(told, f"{why}; every {min(apart)} ms: a quota of the host" if regular else why)
 
 
-@check("virtualisation.quota")
 def quota(facts: Facts) -> CheckVerdict:
     rows = re.findall(r"^(\S+) (\S+) (\d+)$", facts.text(QUOTA), re.M)
     held = [(file, value, period) for file, value, period in rows if value not in ("max", "-1")]
@@ -109,7 +105,6 @@ def quota(facts: Facts) -> CheckVerdict:
     return passed("no limit" if rows else "no group of this process can have one")
 
 
-@check("virtualisation.guest-polling")
 def guest_polling(facts: Facts) -> CheckVerdict:
     found, basis = is_virtual(facts.get)
     if isinstance(found, Unknown):
@@ -123,7 +118,6 @@ def guest_polling(facts: Facts) -> CheckVerdict:
     return verdict(value != 0, told)
 
 
-@check("virtualisation.host-polling")
 def host_polling(facts: Facts) -> CheckVerdict:
     facts.text("/sys/devices/system/cpu/online")
     if facts.get(HOST_POLL) is None and "denied" not in facts.reading(HOST_POLL).reason:
@@ -134,7 +128,6 @@ def host_polling(facts: Facts) -> CheckVerdict:
     return passed(f"halt_poll_ns = {value}", "recorded")
 
 
-@check("virtualisation.clock")
 def clock(facts: Facts) -> CheckVerdict:
     now, offered = facts.text(CLOCK), facts.text(CLOCKS).split()
     if now in ("kvm-clock", "hyperv_clocksource_tsc_page", "xen") and "tsc" in offered:
@@ -142,7 +135,6 @@ def clock(facts: Facts) -> CheckVerdict:
     return passed(now)
 
 
-@check("virtualisation.smi")
 def smi(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     if seen.before.smi is None or seen.after.smi is None:
@@ -157,7 +149,6 @@ def smi(facts: Facts) -> CheckVerdict:
     return passed(f"none in {seen.seconds:.1f} s, {found}")
 
 
-@check("virtualisation.latency-tracer")
 def latency_tracer(facts: Facts) -> CheckVerdict:
     text = facts.get(TRACERS)
     if text is None and facts.option("HWLAT_TRACER") == "n" == facts.option("OSNOISE_TRACER"):
@@ -168,7 +159,6 @@ def latency_tracer(facts: Facts) -> CheckVerdict:
     return failed(text or "none")
 
 
-@check("virtualisation.firmware")
 def firmware(facts: Facts) -> CheckVerdict:
     found, basis = is_virtual(facts.get)
     if found is True:
@@ -185,8 +175,7 @@ def firmware(facts: Facts) -> CheckVerdict:
     return unknown(f"Linux cannot read it back (firmware {version}); check: {CHECKLIST}", version)
 
 
-@check("virtualisation.lockdown")
-def locked_down(facts: Facts) -> CheckVerdict:
+def lockdown_(facts: Facts) -> CheckVerdict:
     mode = lockdown(facts)
     if mode is None:
         if facts.option("SECURITY_LOCKDOWN_LSM") != "n":
@@ -197,7 +186,6 @@ def locked_down(facts: Facts) -> CheckVerdict:
     return failed(mode)
 
 
-@check("virtualisation.stalls")
 def stalls(facts: Facts) -> CheckVerdict:
     lines = [line.strip() for line in facts.text(DMESG).splitlines() if re.search(_STALLS, line)]
     if lines:

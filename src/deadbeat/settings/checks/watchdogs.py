@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, verdict, without
+from deadbeat.settings.check import CheckVerdict, failed, judged, none_of, passed, verdict, without
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading import absent, cpu_of, few, is_x86, lacking, meant, numbers
+from deadbeat.settings.reading import absent, cpu_of, is_x86, lacking, meant, numbers
 from deadbeat.settings.reading_window import tasks
 
 _KERNEL = "/proc/sys/kernel"
@@ -46,7 +46,6 @@ _TRACING = ("kprobe", "tracepoint", "raw_tracepoint", "raw_tracepoint_writable",
             "tracing", "lsm")  # fmt: skip
 
 
-@check("watchdogs.soft-lockup")
 def soft_lockup(facts: Facts) -> CheckVerdict:
     if lacking(facts, _SOFT[0]):
         return passed("not built")
@@ -61,7 +60,6 @@ def soft_lockup(facts: Facts) -> CheckVerdict:
     return passed(f"on, CPUs {cpus_text(on)}")
 
 
-@check("watchdogs.rcu-stall")
 def rcu_stall(facts: Facts) -> CheckVerdict:
     panic, suppressed, timeout = (facts.integer(path) for path in _STALLS)
     found = f"time-out {timeout} s, panic {panic}"
@@ -81,7 +79,6 @@ def rcu_stall(facts: Facts) -> CheckVerdict:
     return passed(found)
 
 
-@check("watchdogs.tracing")
 def tracing(facts: Facts) -> CheckVerdict:
     tracer = facts.get(_TRACERS[0]) or facts.get(_TRACERS[1])
     if not tracer:
@@ -92,7 +89,7 @@ def tracing(facts: Facts) -> CheckVerdict:
     for path, text in _of_instances(facts):
         told = _tracer(text) if path.endswith("tracer") else text.split()
         on += [f"{each} in {path.split('/')[-2]}" for each in told]
-    return failed(few(on)) if on else passed("nop, no event")
+    return none_of(on, "nop, no event")
 
 
 def _tracer(name: str) -> list[str]:
@@ -107,7 +104,6 @@ def _of_instances(facts: Facts) -> Iterator[tuple[str, str]]:
             yield path, reading.text
 
 
-@check("watchdogs.bpf")
 def bpf(facts: Facts) -> CheckVerdict:
     kinds = re.findall(r"^\d+: (\w+)", facts.text(_PROGRAMS), re.M)
     found = [kind for kind in kinds if kind in _TRACING]
@@ -118,13 +114,11 @@ def bpf(facts: Facts) -> CheckVerdict:
     return failed(words)
 
 
-@check("watchdogs.profilers")
 def profilers(facts: Facts) -> CheckVerdict:
     found = sorted({t.name for t in tasks(facts) if t.name in _PROFILERS and not t.kernel})
-    return failed(few(found)) if found else passed("none")
+    return none_of(found, "none")
 
 
-@check("watchdogs.machine-check")
 def machine_check(facts: Facts) -> CheckVerdict:
     if not facts.matches(_INTERVALS) and not is_x86(facts):
         return passed("not applicable", "only x86 polls for machine checks", severity="info")
@@ -143,7 +137,6 @@ def machine_check(facts: Facts) -> CheckVerdict:
     return passed("not polled")
 
 
-@check("watchdogs.edac")
 def edac(facts: Facts) -> CheckVerdict:
     if lacking(facts, _EDAC_POLL):
         return passed("no EDAC driver")
@@ -153,7 +146,6 @@ def edac(facts: Facts) -> CheckVerdict:
     return failed(f"every {value} ms")
 
 
-@check("watchdogs.scrubbing")
 def scrubbing(facts: Facts) -> CheckVerdict:
     fastest = max(numbers(facts, _SCRUBBING).values())
     if fastest:
@@ -161,7 +153,6 @@ def scrubbing(facts: Facts) -> CheckVerdict:
     return passed("0")
 
 
-@check("watchdogs.console-level")
 def console_level(facts: Facts) -> CheckVerdict:
     first = (facts.text(_PRINTK).split() or [""])[0]
     if not first.isdigit():
@@ -169,7 +160,6 @@ def console_level(facts: Facts) -> CheckVerdict:
     return verdict(int(first) <= 4, first)
 
 
-@check("watchdogs.audit")
 def audit(facts: Facts) -> CheckVerdict:
     if facts.argument("audit") in ("0", "off"):
         return passed("audit=0")
@@ -180,7 +170,6 @@ def audit(facts: Facts) -> CheckVerdict:
     return passed("auditd does not run")
 
 
-@check("watchdogs.journal")
 def journal(facts: Facts) -> CheckVerdict:
     if not any(task.name.startswith("systemd-journal") for task in tasks(facts)):
         return passed("systemd-journald does not run")
@@ -194,7 +183,6 @@ def journal(facts: Facts) -> CheckVerdict:
     return failed(", ".join(bad)) if bad else passed("bounded")
 
 
-@check("watchdogs.psi")
 def psi(facts: Facts) -> CheckVerdict:
     if not lacking(facts, _PRESSURE):
         asked = facts.argument("psi")
@@ -209,7 +197,6 @@ def psi(facts: Facts) -> CheckVerdict:
     raise UnreadError(f"{_PRESSURE} is not there, though PSI is built in")
 
 
-@check("watchdogs.schedstats")
 def schedstats(facts: Facts) -> CheckVerdict:
     if lacking(facts, _SCHEDSTATS) and facts.option("SCHEDSTATS") == "n":
         return passed("CONFIG_SCHEDSTATS is not set")
@@ -218,7 +205,6 @@ def schedstats(facts: Facts) -> CheckVerdict:
     return failed(facts.text(_SCHEDSTATS))
 
 
-@check("watchdogs.latencytop")
 def latencytop(facts: Facts) -> CheckVerdict:
     path = "/proc/sys/kernel/latencytop"
     if facts.get(path) is not None:
