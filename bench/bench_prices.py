@@ -15,7 +15,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
-from math import exp, inf, log
+from math import exp, log
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -160,12 +160,11 @@ def by_state(windows: Sequence[Window]) -> tuple[PairStates, dict[str, list[Wind
 
 
 def price(windows: Sequence[Window], least: int) -> Price | None:
-    """Alone the mean of the two cores; None: too few windows."""
+    """Means over windows, as deadbeat's; alone of the two cores. None: too few windows."""
 
     def each(who: int) -> tuple[float, int]:
-        own = [w for w in windows if w.who == who]
-        count = sum(w.operations for w in own)
-        return (sum(w.ns for w in own) / count if count else inf), len(own)
+        own = [w.ns / w.operations for w in windows if w.who == who]
+        return (mean(own) if own else 0.0), len(own)
 
     (both, slots), *alone = map(each, (-1, 0, 1))
     if slots < least or min(count for _, count in alone) < least / 2:

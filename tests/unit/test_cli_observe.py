@@ -15,7 +15,7 @@ from deadbeat.cli.main import main
 #: A 16-core machine on which contention grows with the cores as the fake executor's formula says.
 MANY = (
     *("profile", "--quick", "--no-figures", "--executor", "fake:cores=16", "--name", "many"),
-    *("--cores", "1,4,8,16", "--sets", "2", "--duration", "0.1"),
+    *("--cores", "1,4,8,16", "--sets", "2", "--duration", "0.1", "--mix", "random"),
 )
 #: The least that two kernels can be compared with.
 LEAST = (*MANY, "--cores", "1,8", "--sync-share", "0,1", "--contended-ratio", "0,1")
@@ -87,6 +87,14 @@ def test_a_many_core_campaign_is_judged(capsys: pytest.CaptureFixture[str]) -> N
     # what could be judged is an answer
     mixed = answer(capsys, "1", "9", "--from", "many")
     assert [each["verdict"] for each in mixed] == ["confirmed", "needs a stress campaign"]
+
+
+def test_a_balanced_map_is_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main((*LEAST, "--mix", "balanced")) == 0
+    found = answer(capsys, "1", "2", "--from", "many", status=2)
+    assert {each["verdict"] for each in found} == {"not judged: another mix"}
+    because = "many draws every object as often: deadbeat profile --mix random"
+    assert {each["because"] for each in found} == {because}
 
 
 def test_each_given_campaign_gets_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,8 +20,8 @@ def figures(run: LoadRun, period_ns: int | None = None, deadline_ns: int = DEADL
 
 def test_a_round_over_the_deadline_is_a_failure_and_one_at_it_is_not() -> None:
     run = run_of(back_to_back([10 * MS, 15 * MS, 15 * MS + 1, 10 * MS]))
-    assert figures(run).failures == 1
-    assert figures(run).released == 4
+    assert figures(run).count.failures == 1
+    assert figures(run).count.released == 4
     assert figures(run).count.per_s == 1.0
 
 
@@ -29,8 +29,8 @@ def test_only_rounds_released_inside_the_window_count() -> None:
     lengths = [20 * MS] * 10
     run = run_of(back_to_back(lengths), window_ns=(20 * MS, 100 * MS))
     # released at 0, 20, ..., 180 ms: four of them in [20, 100)
-    assert figures(run).released == 4
-    assert figures(run).failures == 4
+    assert figures(run).count.released == 4
+    assert figures(run).count.failures == 4
 
 
 def test_a_skipped_release_missed_its_deadline() -> None:
@@ -42,7 +42,7 @@ def test_a_skipped_release_missed_its_deadline() -> None:
     ]
     run = run_of(Rounds.of_rows(rows), window_ns=(0, 100 * MS))
     found = figures(run, period_ns=20 * MS, deadline_ns=20 * MS)
-    assert (found.released, found.failures) == (5, 3)
+    assert (found.count.released, found.count.failures) == (5, 3)
 
 
 def test_a_deadline_beyond_the_window_does_not_count() -> None:
@@ -52,7 +52,7 @@ def test_a_deadline_beyond_the_window_does_not_count() -> None:
     ]
     run = run_of(Rounds.of_rows(rows), window_ns=(0, 100 * MS))
     found = figures(run, period_ns=20 * MS, deadline_ns=20 * MS)
-    assert (found.released, found.failures) == (1, 0)
+    assert (found.count.released, found.count.failures) == (1, 0)
 
 
 def test_failures_in_a_row_are_one_occasion() -> None:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.model.systems import TimedTask
-from deadbeat.prediction.engine import alone, slowdown_of
+from deadbeat.prediction.engine import slowdown_of
 from deadbeat.prices.rates import PairMatrix, PairSlowdown, Rates, RatesByRivals, SizedWork
-from deadbeat.prices.replay import UNKNOWN, ReplayTask, replay
+from deadbeat.prices.replay import UNKNOWN, Overheads, ReplayTask, alone, replay
 from deadbeat.prices.sets import copied, scaled
 from deadbeat.sched.simulator import simulate_jobs
 from deadbeat.stats.intervals import Interval
@@ -77,6 +77,27 @@ def test_a_job_that_is_preempted_keeps_its_span_but_not_the_core() -> None:
     first, second = replay([low, high], alone, horizon_ns=1000)
     assert (first.spans_ns, first.own_ns) == (pytest.approx(140.0), pytest.approx(100.0))
     assert second.spans_ns == pytest.approx(40.0)
+
+
+def test_each_start_pays_a_wake_up_and_each_job_that_waited_a_switch() -> None:
+    """0 to 10 wake-up; low runs 20 of 100 until 30; wake-up; high 40 to 80; switch; low from 85."""
+    low, high = task(0, (0, 100.0)), task(0, (1, 40.0), priority=2, offset_ns=30)
+    overheads = Overheads(wake_up_ns=10, switch_ns=5)
+    first, second = replay([low, high], alone, horizon_ns=1000, overheads=overheads)
+    assert (first.spans_ns, first.own_ns) == (pytest.approx(155.0), pytest.approx(100.0))
+    assert second.spans_ns == pytest.approx(40.0)
+    # released together the low one waits: 10 + 40, then 5
+    low, high = (attrs.evolve(each, offset_ns=0) for each in (low, high))
+    first, second = replay([low, high], alone, horizon_ns=1000, overheads=overheads)
+    assert first.spans_ns == pytest.approx(100.0)
+
+
+def test_nobody_is_slowed_by_a_core_that_wakes_up() -> None:
+    # The victim has 100 - 30 ns left where the rival begins, which holds it up for 60 ns.
+    victim, rival = task(0, (0, 100.0)), task(1, (1, 60.0), offset_ns=20)
+    overheads = Overheads(wake_up_ns=10)
+    first, _ = replay([victim, rival], pairwise, horizon_ns=1000, overheads=overheads)
+    assert first.spans_ns == pytest.approx(100 + 60 * 2 / 3)
 
 
 def test_a_job_that_lasts_past_its_period_costs_the_next_one() -> None:

@@ -38,9 +38,7 @@ def with_prices(
     lineup: Lineup, tables: Sequence[Observations]
 ) -> tuple[tuple[Observations, ...], list[Finding]]:
     """``tables`` with the prices that were seen often enough, and what is not compared."""
-    stored = [load_prices(Path(each.path)) for each in lineup.every]
-    known = iter(shared_slots([each for each in stored if each is not None]))
-    slots: list[Slots] = [{} if each is None else next(known) for each in stored]
+    slots = shared_slots([load_prices(Path(each.path)) for each in lineup.every])
     often = [{key for key, own in each.items() if len(own) >= LEAST_SLOTS} for each in slots]
     often[0].intersection_update(*filter(None, often[len(lineup.subjects) :]))
     made = [

@@ -390,11 +390,11 @@ class _Blocks:
         return evolve(made, visited_low_ns=ends.low, visited_high_ns=ends.high)
 
 
-def shared_slots(every: Sequence[StoredPrices]) -> list[dict[tuple[str, str], Rows]]:
+def shared_slots(every: Sequence[StoredPrices | None]) -> list[dict[tuple[str, str], Rows]]:
     """Of each of several results what `_SlotPool.shared` says, where results of the same CPUs tell
     their states apart by the round trips of all of them."""
-    pools = [_SlotPool(each.batches) for each in every]
-    hosts = [(each.platform.fingerprint, each.platform.cpus) for each in every]
+    pools = [_SlotPool(each.batches if each else ()) for each in every]
+    hosts = [each and (each.platform.fingerprint, each.platform.cpus) for each in every]
     trips: dict[object, list[float]] = {}
     for host, pool in zip(hosts, pools, strict=True):
         for pair in pool.pairs:

@@ -21,9 +21,9 @@ def ask(campaign: str, *, cores: int, quick: bool) -> dict[str, object]:
 
 def _grid(cores: int, quick: bool) -> dict[str, object]:
     """The paper's row alone, and its mix."""
-    fitting = [count for count in GRID_CORES if count <= cores]
-    preset = "quick" if quick else "default"
-    return {"preset": preset, "cores": fitting, "loaded": None, "grid": {"mix": "random"}}
+    grid = {"mix": "random", "replicas": 6 if quick else 10}
+    asked = {"preset": "quick" if quick else "default", "loaded": None, "grid": grid}
+    return {**asked, "cores": [count for count in GRID_CORES if count <= cores]}
 
 
 def _shielding(cores: int, quick: bool) -> dict[str, object]:

@@ -18,6 +18,7 @@ from deadbeat.kinds.breakdown.results import (
     summarise,
 )
 from deadbeat.kinds.breakdown.spec import SearchCell
+from deadbeat.model.words import time_text
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Panel, curve
 from deadbeat.report.document import (
     Document,
@@ -27,6 +28,7 @@ from deadbeat.report.document import (
     Section,
     Sentence,
     Table,
+    counted,
     flatten,
     machine_facts,
     said,
@@ -48,6 +50,11 @@ def _estimate(found: CellResult) -> str:
     return f"{mark}{percent(found.breakdown)} [{100 * found.low:.0f}, {100 * found.high:.0f}]"
 
 
+def _prediction(found: CellResult) -> str:
+    ends = f"[{100 * found.predicted_low:.0f}, {100 * found.predicted_high:.0f}]"
+    return f"{percent(found.predicted)} {ends}"
+
+
 def sentence(found: Breakdown) -> str:
     """The answer."""
     if not found.cells:
@@ -57,37 +64,27 @@ def sentence(found: Breakdown) -> str:
     start = "Simulated: on" if "SIMULATED" in found.labels else "On"
     words = (
         f"{start} {_cores(worst.cell)}{_sharing(worst.cell)}, task sets ({_variant(worst.cell)})"
-        f" meet their deadlines up to {_estimate(worst)} utilisation of a core, where the lab"
-        f" predicts {_predictions(worst)}"
+        f" meet their deadlines up to {_estimate(worst)} utilisation of a core, where"
+        f" {_prediction(worst)} is predicted"
     )
     if best.cell != worst.cell:
         where = f"{_cores(best.cell)}{_sharing(best.cell)}"
         if _variant(best.cell) != _variant(worst.cell):
             where += f" ({_variant(best.cell)})"
-        words += f"; on {where} up to {_estimate(best)}, where it predicts {_predictions(best)}"
-    parted = [each for each in found.cells if each.parted]
-    if not parted:
-        return words + ". Prediction from calibrated costs and measurement are not shown to differ."
-    everywhere = len(parted) == len(found.cells)
-    where = "; ".join(_place(found, each.cell) for each in parted)
-    places = "everywhere" if everywhere else f"at {where}"
-    return words + f". Prediction from calibrated costs and measurement differ {places}."
+        words += f"; on {where} up to {_estimate(best)}, where {_prediction(best)} is"
+    return f"{words}. {_agreement(found)}"
 
 
-def short_answer(found: Breakdown) -> list[str]:
-    """Where the least utilisation is met, and whether the lab foresees it."""
-    if not found.cells:
-        return [sentence(found)]
-    worst = min(found.cells, key=lambda each: each.breakdown)
-    made = [
-        f"Deadlines are met up to {_estimate(worst)} utilisation of a core on"
-        f" {_cores(worst.cell)}{_sharing(worst.cell)}; from calibrated costs the lab predicts"
-        f" {percent(worst.predicted)}."
-    ]
-    parted = sum(bool(each.parted) for each in found.cells)
-    if parted:
-        made.append(f"Prediction and measurement differ at {parted} of {len(found.cells)} points.")
-    return made
+def _agreement(found: Breakdown) -> str:
+    """How far the predictions hold."""
+    cells, sets = len(found.cells), len(found.sets)
+    agree, within = (sum(getattr(c, name) for c in found.cells) for name in ("agrees", "within"))
+    words = (
+        f"Predicted and measured intervals overlap at {agree} of {counted(cells, 'point')};"
+        f" {within} of {counted(sets, 'set')} break down where 95 of 100 searches would find it"
+    )
+    parted = [_place(found, each.cell) for each in found.cells if each.parted]
+    return words + (f"; set by set the two differ at {'; '.join(parted)}." if parted else ".")
 
 
 def _by_cell(found: Breakdown) -> Table:
@@ -112,13 +109,6 @@ def _steps(found: Breakdown) -> list[tuple[str, str]]:
         ("deadbeat profile --causes", "find out what slows the tasks down"),
         ("deadbeat breakdown --sets 30", "more task sets: narrower intervals"),
     ]
-
-
-def _predictions(found: CellResult) -> str:
-    words = f"{percent(found.predicted)} from calibrated costs"
-    if found.predicted_inflated is None:
-        return words
-    return words + f" and {percent(found.predicted_inflated)} from inflated ones"
 
 
 def criterion(found: Breakdown) -> str:
@@ -156,9 +146,9 @@ def cells_table(found: Breakdown) -> Table:
             said("where", lambda each: _place(found, each.cell)),
             said("sets", attrgetter("sets")),
             said("breakdown U", _estimate),
-            said("predicted U", attrgetter("predicted"), format=percent),
-            said("predicted, C inflated", attrgetter("predicted_inflated"), format=percent),
-            said("C inflated by", attrgetter("inflation"), format="{:.2f}".format),
+            said("predicted U", _prediction),
+            said("calm host", attrgetter("predicted_calm"), format=percent),
+            said("C alone", attrgetter("proved"), format=percent),
             said(
                 "misses alone",
                 attrgetter("missed_alone_share"),
@@ -167,8 +157,9 @@ def cells_table(found: Breakdown) -> Table:
         ),
         rows=found.cells,
         terminal=True,
-        hint="In brackets: 95 % intervals over task sets, with the resolution of a set. The same in"
-        " full: summary.csv; every task set: sets.csv.",
+        hint="In brackets: 95 % intervals, of what is measured over task sets, of what is predicted"
+        " over searches of these sets; both with the resolution of a set. The same in full:"
+        " summary.csv; every task set: sets.csv.",
     )
 
 
@@ -180,6 +171,13 @@ def doubts(found: Breakdown) -> list[str]:
     lacking = sum(each.lacking for each in found.cells)
     if lacking:
         texts.append(f"Task sets without a result: {lacking}.")
+    if not found.priced:
+        texts.append("No prices of sharing were measured: predictions hold without contention.")
+    if found.cells and not found.pace:
+        texts.append(
+            "All task sets share objects: the machine's overheads and the pace of its host are not"
+            " known, and in no prediction (--contended-ratio 0,1 measures them)."
+        )
     noisy = [each for each in found.cells if each.missed_alone_share > found.miss_share]
     if noisy:
         where = "; ".join(_place(found, each.cell) for each in noisy)
@@ -236,8 +234,9 @@ def _chart(found: Breakdown, axis: str, other: str) -> Chart:
         title=f"Breakdown utilisation over {_NAMES[axis]}",
         caption=(
             f"{criterion(found).capitalize()}. Lines with marks are measured, bands are 95 %"
-            " intervals over task sets with the resolution; lines without marks are"
-            " predicted by the schedulability lab for the same sets."
+            " intervals over task sets with the resolution; lines without marks are predicted for"
+            " the same sets: by prices of sharing, overheads and the pace of the host, and by"
+            " response-time analysis from C alone."
         ),
         panels=panels,
     )
@@ -254,14 +253,21 @@ def _curves(cells: Sequence[CellResult], axis: str, other: str) -> Iterator[Curv
         name = f"{_NAMES[other]} = {value:g}"
         measured = (CurvePoint(x, each.breakdown, each.low, each.high) for x, each in own)
         yield curve(name, measured, look=look, scale=100)
-        over_m = other == "cores"
-        predictions = [("predicted_inflated", f"{name}: predicted, C inflated")]
-        if over_m or value == values[0]:  # the same C at every alpha
-            predictions.append(("predicted", f"{name}: predicted" if over_m else "predicted"))
+        predictions = [("predicted", f"{name}: predicted"), ("proved", f"{name}: C alone")]
         for shift, (column, label) in enumerate(predictions, 1):
             known = ((x, getattr(each, column)) for x, each in own)
             points = (CurvePoint(x, y) for x, y in known if y is not None)
             yield curve(label, points, look=look + shift * len(values), kind="plain", scale=100)
+
+
+def _machine(found: Breakdown) -> list[tuple[str, str]]:
+    """What the machine itself adds; ticks and whatever else the host takes are in the pace."""
+    pace = " and ".join(f"{each:.2f}" for each in found.pace)
+    return [
+        ("Wake-up, median", time_text(found.wake_up_ns)),
+        ("Switch to a job that waited, median", time_text(found.switch_ns)),
+        ("C and overheads last so many times as long: median slot, 95 % of slots", pace or "–"),
+    ]
 
 
 def breakdown_document(found: Breakdown) -> Document:
@@ -278,7 +284,7 @@ def breakdown_document(found: Breakdown) -> Document:
         source="the stored runs of this search",
         labels=found.labels,
         head=[*machine_facts(found.platform), ("Runs", f"{found.done} of {found.planned}")],
-        answer=short_answer(found),
+        answer=[sentence(found)],
         picture=_by_cell(found),
         steps=_steps(found),
         data_files="summary.csv",
@@ -286,6 +292,7 @@ def breakdown_document(found: Breakdown) -> Document:
             Section("answer", "Up to which utilisation deadlines are met", answer, "Answer"),
             Section("figures", "Figures", (Figures(drawn),)),
             Section("table", "Table", (cells_table(found),)),
+            Section("machine", "What the machine itself takes", (FactList(_machine(found)),)),
             Section("parameters", "Parameters", (FactList([*flatten(found.spec)]),)),
             Section("glossary", "How to read this", (FactList(terms("breakdown"), terms=True),)),
         ),

@@ -1,7 +1,7 @@
 """What is predicted of a task set: up to which utilisation it meets its deadlines.
 
 `miss_curve` replays it with the prices of sharing and the machine's overheads, and applies the
-criterion of the runs; a `Prediction` is what the bisection makes of it on a host whose pace varies.
+criterion of the runs; `Model.predict` says what a bisection makes of it beside the host's pace.
 ``proved`` is exact response-time analysis (Joseph and Pandya 1986; Audsley et al. 1993), core by
 core: no job misses, whatever the releases; of C alone. All are over the scaling of T = D.
 """
@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from attrs import frozen
 
-from deadbeat.executors.metrics import Floats, JobColumns
+from deadbeat.executors.metrics import Floats
 from deadbeat.executors.tables import RunTiming
 from deadbeat.kinds.breakdown.host import Host
 from deadbeat.kinds.breakdown.spec import (
@@ -97,22 +97,6 @@ def miss_curve(
 
 
 @frozen(kw_only=True)
-class Prediction:
-    """Breakdown utilisation of a set; see `SetResult`.
-
-    Attributes:
-        stalled: Share of runs that its host alone fails at the lowest utilisation tried.
-    """
-
-    calm: float
-    mean: float
-    deviation: float
-    low: float
-    high: float
-    stalled: float
-
-
-@frozen(kw_only=True)
 class Model:
     """What sets are predicted with.
 
@@ -130,18 +114,18 @@ class Model:
     def rates(self) -> dict[str, RatesByRivals]:
         return rates_of(self.prices)
 
-    def predict(self, key: RunKey, trips_ps: Floats) -> Prediction:
-        """``trips_ps``: round trips between the first two cores beside runs of the set."""
+    def predict(self, key: RunKey, trips_ps: Floats) -> dict[str, float]:
+        """Columns of a `SetResult`.
+
+        Args:
+            trips_ps: Round trips between the first two cores beside runs of the set.
+        """
         met = self._states(trips_ps) if self.rates and shares(key) else {"": 1.0}
         curves = [(share, self._curve(key, name)) for name, share in met.items()]
         weights, runs = self._runs_like(key)
         limits = [(weights * share, curve.limits(runs, self.search)) for share, curve in curves]
-        least = float(utilisation(self.search, 1))
-        return Prediction(
-            calm=sum(share * curve.breakdown for share, curve in curves),
-            stalled=sum(float(share[each < least].sum()) for share, each in limits),
-            **_outlook(self.search, limits),
-        )
+        calm = sum(share * curve.breakdown for share, curve in curves)
+        return {"predicted_calm": calm, **_outlook(self.search, limits)}
 
     def _runs_like(self, key: RunKey) -> tuple[Floats, list[Floats]]:
         """Weights and paces of the runs of other sets. A slow host stretches each work in its own
@@ -162,16 +146,15 @@ class Model:
     @cached_property
     def _mixes(self) -> dict[RunKey, dict[str, float]]:
         """Share of each fragment in the utilisation of each set."""
-        return {key: self._mix(task_set) for key, task_set in self.task_sets.items()}
-
-    def _mix(self, task_set: TaskSet) -> dict[str, float]:
-        found: dict[str, float] = defaultdict(float)
-        works = works_of(task_set, self.calibration)
-        for task, own in zip(task_set.tasks, works, strict=True):
-            for work, ns in own:
-                found[work.fragment] += ns / task.period_ns
-        whole = sum(found.values())
-        return defaultdict(float, {name: part / whole for name, part in found.items()})
+        found: dict[RunKey, dict[str, float]] = {}
+        for key, task_set in self.task_sets.items():
+            mix = found[key] = defaultdict(float)
+            whole = sum(task.cost_ps / task.period_ns for task in task_set.tasks) / 1000
+            works = works_of(task_set, self.calibration)
+            for task, own in zip(task_set.tasks, works, strict=True):
+                for work, ns in own:
+                    mix[work.fragment] += ns / task.period_ns / whole
+        return found
 
     def _states(self, trips_ps: Floats) -> dict[str, float]:
         """How often each priced state was met; of none the usual one."""
@@ -202,15 +185,19 @@ def _outlook(search: SearchSpec, limits: Sequence[tuple[Floats, Floats]]) -> dic
         for (low, high), chance in chances.items():
             middle = (low + high) // 2
             used = float(utilisation(search, middle))
-            meets = sum(float(share[each >= used].sum()) for share, each in limits)
+            meets = min(1.0, sum(float(share[each >= used].sum()) for share, each in limits))
             found[low, middle], found[middle, high] = chance * (1 - meets), chance * meets
         chances = found
     at = np.array([float(utilisation(search, sum(ends) // 2)) for ends in chances])
     share = np.array([*chances.values()])
     mean = float(share @ at)
     low, high = at[np.searchsorted(np.cumsum(share), [0.025, 0.975])]
-    deviation = float(share @ (at - mean) ** 2) ** 0.5
-    return {"mean": mean, "deviation": deviation, "low": float(low), "high": float(high)}
+    return {
+        "predicted": mean,
+        "predicted_low": float(low),
+        "predicted_high": float(high),
+        "predicted_deviation": float(share @ (at - mean) ** 2) ** 0.5,
+    }
 
 
 def proved(task_set: TaskSet, search: SearchSpec) -> float | None:
@@ -244,36 +231,3 @@ def _bisect(search: SearchSpec, meets: Callable[[Fraction], bool], halvings: int
         middle = (low + high) / 2
         low, high = (middle, high) if meets(middle) else (low, middle)
     return float((low + high) / 2)
-
-
-def own_time_ns(columns: JobColumns, core: Sequence[int]) -> Floats:
-    """Time each finished job had its core, NaN of others: of several jobs that have begun on a
-    core, the one that began last has it.
-
-    Args:
-        core: Of each task.
-    """
-    own = columns.span_ns.copy()
-    where = np.array(core)[columns.task]
-    order = np.lexsort((columns.start_ns, where))
-    begun: list[int] = []
-    for index in order[columns.finished[order]]:
-        start, finish = columns.start_ns[index], columns.finish_ns[index]
-        while begun and (where[begun[-1]] != where[index] or columns.finish_ns[begun[-1]] <= start):
-            begun.pop()
-        if begun:
-            own[begun[-1]] -= min(finish, columns.finish_ns[begun[-1]]) - start
-        begun.append(int(index))
-    return own
-
-
-def inflation(columns: JobColumns, task_set: TaskSet) -> float | None:
-    """Mean over tasks of the mean time a job had its core while all ran, over C by calibration;
-    None: of some task no job counts."""
-    own = own_time_ns(columns, [task.core for task in task_set.tasks])
-    used = columns.counted & ~columns.solo & columns.finished
-    of_task = [own[used & (columns.task == index)] for index in range(len(task_set.tasks))]
-    if not all(map(len, of_task)):
-        return None
-    pairs = zip(of_task, task_set.tasks, strict=True)
-    return float(np.mean([times.mean() * 1000 / task.cost_ps for times, task in pairs]))

@@ -12,8 +12,8 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import job_columns
-from deadbeat.kinds.breakdown.host import host_of
-from deadbeat.kinds.breakdown.predict import Model, inflation, proved
+from deadbeat.kinds.breakdown.host import Host, host_of, most_urgent
+from deadbeat.kinds.breakdown.predict import Model, proved
 from deadbeat.kinds.breakdown.search import SearchResults, lacking, misses, planned
 from deadbeat.kinds.breakdown.spec import (
     BreakdownSpec,
@@ -23,6 +23,7 @@ from deadbeat.kinds.breakdown.spec import (
     keys,
     utilisation,
 )
+from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.prices.stage import prices_in
 from deadbeat.stats.binomial import Z95
@@ -31,8 +32,7 @@ from deadbeat.store.campaign import CampaignStore
 
 #: Columns of a cell that are means over its sets, and sums.
 _MEANS = (
-    *("breakdown", "predicted", "predicted_calm", "predicted_inflated"),
-    *("proved", "inflation", "stalled"),
+    *("breakdown", "predicted", "predicted_calm", "predicted_inflated", "proved", "inflation"),
 )
 _SUMS = ("jobs", "missed", "jobs_alone", "missed_alone")
 
@@ -54,9 +54,8 @@ class SetResult:
         predicted_inflated: ``proved`` over ``inflation``.
         proved: By response-time analysis from calibrated C, without any miss; None: equal
             priorities.
-        inflation: Mean over tasks of the mean time a job had its core over C, in the last run;
-            None: of some task no job counts.
-        stalled: Share of runs that the host alone would fail at the lowest utilisation tried.
+        inflation: Mean over the most urgent tasks of their cores of the mean time a job took over
+            C, in the last run; None: of some of them no job counts.
         jobs, missed: Of the last run, all tasks together. jobs_alone, missed_alone: each alone.
     """
 
@@ -72,7 +71,6 @@ class SetResult:
     predicted_inflated: float | None
     proved: float | None
     inflation: float | None
-    stalled: float
     jobs: int
     missed: int
     jobs_alone: int
@@ -92,6 +90,8 @@ class CellResult:
             if the prediction is right; with the resolution.
         agrees: Whether the two intervals overlap. within: Sets that were measured within what 95
             of 100 searches would find, and the resolution.
+        difference_low, difference_high: 95 % interval of measured minus predicted, set by set
+            (Student's), with the resolution.
         parted: ``below`` or ``above`` where the sets' own predictions lie outside of what was
             measured, by Student's interval of the differences and the resolution; else "".
     """
@@ -111,9 +111,10 @@ class CellResult:
     predicted_inflated: float | None
     proved: float | None
     inflation: float | None
-    stalled: float
     agrees: bool
     within: int
+    difference_low: float
+    difference_high: float
     parted: str
     jobs: int
     missed: int
@@ -135,7 +136,9 @@ class Breakdown:
         platform: Name and processor of the machine, its kernel.
         planned, done: Runs.
         miss_share: The criterion; ``resolution`` of a set.
-        priced: Whether prices of sharing were measured. host: See `Host.plain`.
+        priced: Whether prices of sharing were measured.
+        wake_up_ns, switch_ns: Overheads. pace: Median and 95 % quantile of the pace of the host in
+            slots of sets that share nothing; empty: there are none.
     """
 
     name: str
@@ -146,7 +149,9 @@ class Breakdown:
     miss_share: float
     resolution: float
     priced: bool
-    host: dict[str, float | int]
+    wake_up_ns: float
+    switch_ns: float
+    pace: tuple[float, ...]
     cells: tuple[CellResult, ...]
     sets: tuple[SetResult, ...]
     spec: dict[str, Any]
@@ -166,7 +171,7 @@ def summarise(store: CampaignStore) -> Breakdown:
         model = Model(
             search=spec.breakdown,
             calibration=calibration,
-            task_sets={key: store.programs.task_set(key) for key in results.sets()},
+            task_sets={key: store.programs.task_set(key) for key in keys(spec) if results.stored},
             prices=prices,
             host=host,
         )
@@ -185,7 +190,9 @@ def summarise(store: CampaignStore) -> Breakdown:
         miss_share=float(spec.breakdown.miss_share),
         resolution=float(spec.breakdown.resolution),
         priced=prices is not None,
-        host=host.plain(),
+        wake_up_ns=host.overheads.wake_up_ns,
+        switch_ns=host.overheads.switch_ns,
+        pace=_paces(host),
         cells=tuple(_cells(spec, sets)),
         sets=tuple(sets),
         spec=store.spec,
@@ -198,8 +205,7 @@ def _set_result(results: SearchResults, model: Model, key: RunKey) -> SetResult 
     if last is None or last not in results.stored:
         return None
     task_set, table = model.task_sets[key], results.store.table(last)
-    found = model.predict(key, results.round_trips_ps(key))
-    grown, known = inflation(job_columns(table), task_set), proved(task_set, spec.breakdown)
+    grown, known = _inflation(table), proved(task_set, spec.breakdown)
     top = 2 ** (spec.breakdown.steps + 1)
     (missed, jobs), (missed_alone, jobs_alone) = misses(table), misses(table, solo=True)
     return SetResult(
@@ -207,20 +213,30 @@ def _set_result(results: SearchResults, model: Model, key: RunKey) -> SetResult 
         cell=cell_of(spec, key),
         breakdown=float(utilisation(spec.breakdown, at.level)),
         end="low" if at.low == 0 else "high" if at.high == top else "",
-        predicted=found.mean,
-        predicted_low=found.low,
-        predicted_high=found.high,
-        predicted_deviation=found.deviation,
-        predicted_calm=found.calm,
+        **model.predict(key, results.round_trips_ps(key)),
         predicted_inflated=known / grown if known and grown else None,
         proved=known,
         inflation=grown,
-        stalled=found.stalled,
         jobs=jobs,
         missed=missed,
         jobs_alone=jobs_alone,
         missed_alone=missed_alone,
     )
+
+
+def _paces(host: Host) -> tuple[float, ...]:
+    runs = [run for each in host.paces.values() for run in each]
+    return tuple(map(float, np.quantile(np.concatenate(runs), [0.5, 0.95]))) if runs else ()
+
+
+def _inflation(table: JobTable) -> float | None:
+    columns, cost = job_columns(table), table.tasks["wcet_ns"]
+    used = columns.counted & ~columns.solo & columns.finished
+    spans = [
+        columns.span_ns[used & (columns.task == task)] / cost[task]
+        for task in np.flatnonzero(most_urgent(table.tasks))
+    ]
+    return float(np.mean([each.mean() for each in spans])) if all(map(len, spans)) else None
 
 
 def _cells(spec: BreakdownSpec, sets: Sequence[SetResult]) -> list[CellResult]:
@@ -255,6 +271,8 @@ def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult
             each.predicted_low - half <= each.breakdown <= each.predicted_high + half
             for each in sets
         ),
+        difference_low=behind,
+        difference_high=ahead,
         parted="below" if ahead < 0 else "above" if behind > 0 else "",
         **{name: _mean(sets, name) for name in _MEANS},
         **{name: sum(getattr(each, name) for each in sets) for name in _SUMS},

@@ -110,11 +110,6 @@ class SearchResults:
         at = self.walk(key)
         return run_key(self.spec, key, at.level) if at.ends else None
 
-    def sets(self) -> list[RunKey]:
-        """Those with a stored run."""
-        begun = set(map(set_of, self.stored))
-        return [key for key in keys(self.spec) if key in begun]
-
     def round_trips_ps(self, key: RunKey) -> Floats:
         """Between the first two cores: the median beside each stored run of a task set."""
         probes = [self.store.table(run).probes for run in self.stored if set_of(run) == key]

@@ -201,12 +201,8 @@ def _or_none(value: int | Unknown) -> int | None:
 # ---------- whether a run is what it says it is ----------
 
 
-def problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> tuple[Finding, ...]:
+def problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> Iterator[Finding]:
     """Everything wrong with a run, and its labels."""
-    return tuple(_problems(ask, seen, machine))
-
-
-def _problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> Iterator[Finding]:
     if ask.real_time:
         yield from _placed(ask, seen)
     if ask.key.normal and not any(seen.normal_units) and not _starved(ask):

@@ -211,11 +211,8 @@ class LoadSpec:
         """What a round takes undisturbed, as far as that is known without a machine."""
         return self.additions or self.round or AUTO_ROUND_NS
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> Iterator[Problem]:
         """What is wrong between values that are each right."""
-        return list(self._problems())
-
-    def _problems(self) -> Iterator[Problem]:
         round_ns, period_ns, deadline_ns = self.round_ns, self.period, self.deadline
         periodic = self.form == "periodic"
         if period_ns is not None and not periodic:

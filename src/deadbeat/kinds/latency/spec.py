@@ -145,10 +145,7 @@ class LatencySpec:
         rules.Choice(tuple(PRESETS)), "NAME", "default or quick.  [default]", default="default"
     )
     seed: int = keyed(
-        rules.Whole(0, 2**63 - 1),
-        "--seed N",
-        "Seed of everything that is random.  [1]",
-        default=1,
+        rules.Whole(0, 2**63 - 1), "--seed N", "Seed of everything that is random.", default=1
     )
     loads: tuple[LoadPoint, ...] = keyed(
         LoadsRule(),
@@ -257,27 +254,22 @@ class LatencySpec:
         """What is asked for: 0 under policy ``other``."""
         return self.priority if self.policy == "fifo" else 0
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> Iterator[Problem]:
         """What is wrong between fields that are each right."""
         if self.imported:
-            return []
-        found = []
+            return
         periods = int(self.seconds * 1e9) // self.interval
         if periods < _PERIODS_MIN:
             text = f"{self.duration:g} s hold {periods} periods of {duration_text(self.interval)}"
-            found.append(Problem("duration", text, f"at least {_PERIODS_MIN}: measure longer"))
+            yield Problem("duration", text, f"at least {_PERIODS_MIN}: measure longer")
         runs = len(self.loads) * self.blocks * len(self.engines or ("one",))
         if runs > _RUNS_MAX:
             text = f"{runs} runs are more than {_RUNS_MAX}"
-            found.append(Problem("repeats", text, "fewer repeats or loads, or shorter"))
+            yield Problem("repeats", text, "fewer repeats or loads, or shorter")
         if self.blocks > 9999:
             text = f"{self.repeats} repeats of {self.segments} runs each are more than 9999"
-            found.append(Problem("repeats", text, "fewer repeats, or shorter"))
-        return [*found, *self._of_cyclictest()]
-
-    def _of_cyclictest(self) -> Iterator[Problem]:
-        """What cyclictest cannot do."""
-        if "cyclictest" in (self.engines or ()):
+            yield Problem("repeats", text, "fewer repeats, or shorter")
+        if "cyclictest" in (self.engines or ()):  # what it cannot do
             hint = "round it, or --engine prober"
             if self.duration != int(self.duration):
                 text = f"cyclictest measures whole seconds, not {self.duration:g}"

@@ -149,6 +149,3 @@ def _quiet() -> Generator[None]:
         yield
     finally:
         logger.setLevel(before)
-
-
-__all__ = ["Cluster", "ForeignWorkerError", "chunk_there", "fingerprint"]

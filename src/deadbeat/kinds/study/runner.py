@@ -39,11 +39,6 @@ class Computer(Protocol):
         ...
 
 
-def local_workers() -> int:
-    """CPUs that this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
 class Threads:
     """Computes on threads of this process: the core releases the interpreter's lock.
 
@@ -52,7 +47,7 @@ class Threads:
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        self._workers = workers or local_workers()
+        self._workers = workers or len(os.sched_getaffinity(0))
 
     def chunks(self, spec: StudySpec, numbers: Sequence[int]) -> Generator[tuple[int, Rows]]:
         stop = threading.Event()

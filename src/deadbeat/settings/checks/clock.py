@@ -130,6 +130,6 @@ def steps(facts: Facts) -> CheckVerdict:
     if "chronyd" not in daemons:
         return passed("no daemon", "nothing adjusts the clock")
     found = re.search(r"^\s*makestep\s+\S+\s+(-?\d+)", _chrony(facts), re.M)
-    if found and int(found[1]) < 0:
-        return failed(found[0].strip())
-    return passed(found[0].strip() if found else "chronyd without makestep")
+    if not found:
+        return passed("chronyd without makestep")
+    return verdict(int(found[1]) >= 0, found[0].strip())

@@ -96,9 +96,7 @@ def governor(facts: Facts) -> CheckVerdict:
     if not facts.matches(_GOVERNORS):
         return unknown(_NO_DRIVER)
     found = _by_cpu(facts, _GOVERNORS)
-    if set(found.values()) == {"performance"}:
-        return passed("performance")
-    return failed(_grouped(found))
+    return verdict(set(found.values()) == {"performance"}, _grouped(found))
 
 
 def fixed_frequency(facts: Facts) -> CheckVerdict:
@@ -118,9 +116,7 @@ def fixed_frequency(facts: Facts) -> CheckVerdict:
 def turbo(facts: Facts) -> CheckVerdict:
     switched = facts.get(_TURBO[0])
     off = facts.integer(_TURBO[1]) == 0 if switched is None else facts.integer(_TURBO[0]) == 1
-    if off:
-        return passed("off")
-    return failed("on")
+    return verdict(off, "off" if off else "on")
 
 
 def energy_preference(facts: Facts) -> CheckVerdict:

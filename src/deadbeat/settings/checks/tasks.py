@@ -89,9 +89,8 @@ def boot_over(facts: Facts) -> CheckVerdict:
     up = window(facts).after.uptime_s
     state = re.search(r"^state (\w+)$", facts.get(SERVICES) or "", re.M)
     found = f"up for {up:.0f} s{f', {state[1]}' if state else ''}"
-    if up < _BOOT_S or (state and state[1] in ("initializing", "starting")):
-        return failed(found)
-    return passed(found)
+    begins = state and state[1] in ("initializing", "starting")
+    return verdict(up >= _BOOT_S and not begins, found)
 
 
 def realtime_permission(facts: Facts) -> CheckVerdict:
@@ -166,9 +165,7 @@ def containers(facts: Facts) -> CheckVerdict:
     inside = [path for path in IN_CONTAINER if facts.get(path) is not None]
     names = {task.name for task in window(facts).after.tasks.values()}
     running = [name for name in _RUNTIMES if name in names]
-    if inside or running:
-        return failed(few([*inside, *running]))
-    return passed("none")
+    return none_of([*inside, *running], "none")
 
 
 def system_call_filter(facts: Facts) -> CheckVerdict:

@@ -123,9 +123,7 @@ def host_polling(facts: Facts) -> CheckVerdict:
     if facts.get(HOST_POLL) is None and "denied" not in facts.reading(HOST_POLL).reason:
         return passed("this kernel is no host")
     value = facts.integer(HOST_POLL)
-    if value == 0:
-        return failed("halt_poll_ns = 0")
-    return passed(f"halt_poll_ns = {value}", "recorded")
+    return verdict(value, f"halt_poll_ns = {value}", well="recorded")
 
 
 def clock(facts: Facts) -> CheckVerdict:
@@ -154,9 +152,7 @@ def latency_tracer(facts: Facts) -> CheckVerdict:
     if text is None and facts.option("HWLAT_TRACER") == "n" == facts.option("OSNOISE_TRACER"):
         return failed("not built")
     names = [name for name in ("hwlat", "osnoise") if name in facts.text(TRACERS).split()]
-    if names:
-        return passed(", ".join(names))
-    return failed(text or "none")
+    return verdict(names, ", ".join(names) or text or "none")
 
 
 def firmware(facts: Facts) -> CheckVerdict:
@@ -181,9 +177,7 @@ def lockdown_(facts: Facts) -> CheckVerdict:
         if facts.option("SECURITY_LOCKDOWN_LSM") != "n":
             raise UnreadError(f"{LOCKDOWN}: {facts.reading(LOCKDOWN).reason}, and no log")
         return passed("CONFIG_SECURITY_LOCKDOWN_LSM is not set")
-    if mode == "none":
-        return passed("none")
-    return failed(mode)
+    return verdict(mode == "none", mode)
 
 
 def stalls(facts: Facts) -> CheckVerdict:

@@ -33,7 +33,6 @@ _SCRUBBING = "/sys/devices/system/edac/mc/mc[0-9]*/sdram_scrub_rate"
 _PRINTK = f"{_KERNEL}/printk"
 _JOURNAL = ("/etc/systemd/journald.conf", "/etc/systemd/journald.conf.d/*.conf")
 _PRESSURE = "/proc/pressure/cpu"
-_SCHEDSTATS = f"{_KERNEL}/sched_schedstats"
 
 COMMANDS = {"bpf-programs": "bpftool prog show"}
 #: Programs that sample or trace others while they run.
@@ -74,9 +73,7 @@ def rcu_stall(facts: Facts) -> CheckVerdict:
         return passed(found, "before Linux 5.19 expedited stalls have the same time-out")
     expedited = facts.integer(_EXPEDITED)
     found = f"{found}, expedited {expedited} ms"
-    if 0 < expedited < 1000:
-        return failed(found)
-    return passed(found)
+    return verdict(expedited <= 0 or expedited >= 1000, found)
 
 
 def tracing(facts: Facts) -> CheckVerdict:
@@ -195,14 +192,6 @@ def psi(facts: Facts) -> CheckVerdict:
     if facts.option("PSI_DEFAULT_DISABLED") == "y":
         return passed("CONFIG_PSI_DEFAULT_DISABLED=y")
     raise UnreadError(f"{_PRESSURE} is not there, though PSI is built in")
-
-
-def schedstats(facts: Facts) -> CheckVerdict:
-    if lacking(facts, _SCHEDSTATS) and facts.option("SCHEDSTATS") == "n":
-        return passed("CONFIG_SCHEDSTATS is not set")
-    if facts.integer(_SCHEDSTATS) == 0:
-        return passed("0")
-    return failed(facts.text(_SCHEDSTATS))
 
 
 def latencytop(facts: Facts) -> CheckVerdict:
