@@ -33,8 +33,8 @@
 #define ENTRIES_MAX 16
 #define PRIORITY 50
 #define LEAD_NS 100000
-#define WINDOW_NS 5000000
-#define REST_NS 800000 /* real-time threads must leave some time to others */
+#define WINDOW_NS 4000000
+#define REST_NS 500000 /* real-time threads must leave some time to others */
 #define TRIPS 64
 #define BATCHES 5
 #define LOST_NS INT64_C(2000000000)

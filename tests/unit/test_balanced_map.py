@@ -110,8 +110,8 @@ def test_a_saturated_object_is_left_out_and_has_a_lower_bound() -> None:
     sets += [row("mutex", 20.0, share=0.8, bound=30.0), row("mutex", 20.0, share=0.6, bound=30.0)]
     classes = by_class(sets)
     mutex = classes["mutex"]
-    assert (mutex["saturated"], mutex["slowdown"]) == (True, None)
-    assert (mutex["unfinished_share"], mutex["at_least"]) == (pytest.approx(0.7), pytest.approx(30))
+    assert (mutex.saturated, mutex.slowdown) == (True, None)
+    assert (mutex.unfinished_share, mutex.at_least) == (pytest.approx(0.7), pytest.approx(30))
     assert point_slowdown(sets, classes)["slowdown_mean"] == pytest.approx(math.sqrt(1.2 * 1.5))
     assert class_words(mutex) == "saturated (70 % unfinished, at least 30 times)"
 

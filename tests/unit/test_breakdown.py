@@ -151,10 +151,9 @@ def test_a_simulated_machine_breaks_down_where_it_is_predicted(tmp_path: Path) -
 def test_contention_that_is_simulated_is_predicted_from_prices(tmp_path: Path) -> None:
     """The executor replays its own prices, the prediction those that it measured: one model."""
     spec = tiny(
-        grid={"replicas": 3, "contended_ratio": [1]},
-        run={"seconds": 0.4, "core_counts": [2]},
-        breakdown={"steps": 6},
+        grid={"replicas": 2, "contended_ratio": [1]}, run={"seconds": 0.2}, breakdown={"steps": 5}
     )
+    spec = attrs.evolve(spec, cores=(2,))
     result = found(tmp_path, spec, SimExecutor(contention=1.0))
     assert result.pace == ()
     assert "All task sets share objects" in doubts(result)[0]

@@ -256,7 +256,6 @@ def test_breakdown_utilisations_are_predicted_too(runs: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("sets", "sets"), "not an interference matrix"),
         (("matrix", "matrix"), "has no task sets"),
         (("nothing", "sets"), "nothing"),
         (("matrix", "nothing"), "nothing"),

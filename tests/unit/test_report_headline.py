@@ -9,7 +9,7 @@ from helpers.demo_summary import demo_summary, with_factors
 
 from deadbeat.kinds.contention.facts import grid_of, loaded_rows, noise_floor
 from deadbeat.kinds.contention.headline import headline
-from deadbeat.model.results import SUMMARY_COLUMNS, Summary
+from deadbeat.model.results import SUMMARY_COLUMNS, ClassFigures, PointFigures, Summary
 from deadbeat.report.document import percent
 
 
@@ -65,21 +65,21 @@ def test_without_solo_jobs_nothing_is_said_of_the_host():
     assert line(summary, "At D").endswith("how many the machine causes by itself is unknown.")
 
 
-def told(slowdown: float | None, saturated: bool = False, share: float = 0.0) -> dict[str, Any]:
+def told(slowdown: float | None, saturated: bool = False, share: float = 0.0) -> ClassFigures:
     """What a class of a balanced map says."""
-    return {
-        "sets": 2, "slowdown": slowdown, "low": None, "high": None, "at_least": 9.0,
-        "saturated": saturated, "unfinished_share": share,
-    }  # fmt: skip
+    return ClassFigures(sets=2, slowdown=slowdown, saturated=saturated, unfinished_share=share)
 
 
-def balanced(slowdown: float | None, **classes: dict[str, Any]) -> Summary:
-    point = {
-        "cores": 2, "sync_share": 1.0, "contended_ratio": 1.0, "tasks_per_core": 1,
-        "slowdown": slowdown, "low": None, "high": None,
-        "saturated": [name for name, each in classes.items() if each["saturated"]],
-        "by_class": classes,
-    }  # fmt: skip
+def balanced(slowdown: float | None, **classes: ClassFigures) -> Summary:
+    point = PointFigures(
+        cores=2,
+        sync_share=1.0,
+        contended_ratio=1.0,
+        tasks_per_core=1,
+        slowdown=slowdown,
+        saturated=tuple(name for name, each in classes.items() if each.saturated),
+        by_class=classes,
+    )
     return evolve(campaign(row(2, 1.0, 1.0)), points=(point,))
 
 

@@ -25,7 +25,7 @@ from deadbeat.experiment.base import (
     Experiment,
     Outcome,
     Phase,
-    Priced,
+    PricesKnown,
     RunDone,
     RunFailed,
     Started,
@@ -314,7 +314,7 @@ class Watch:
         match event:
             case Phase(name=name, share=share):
                 self._draw(f"{self.label}: {name}", share, "", tell=share == 0)
-            case Priced(table=table):
+            case PricesKnown(table=table):
                 for line in (dearest_words(table), *plain_lines(price_list(table))):
                     self.note(line)
             case (

@@ -35,6 +35,7 @@ from deadbeat.executors.base import (
     SelftestResult,
     untold,
 )
+from deadbeat.executors.replayed import replayed_jobs
 from deadbeat.executors.tables import (
     RunTiming,
     counted_until_ns,
@@ -59,8 +60,6 @@ from deadbeat.model.systems import TimedTask
 from deadbeat.model.tasks import Entry, Kind, TaskSet
 from deadbeat.model.traces import RunTrace
 from deadbeat.prices.rates import NOTHING, RatesByRivals, priced_matrices
-from deadbeat.prices.replay import replay_releases
-from deadbeat.prices.sets import prepared
 from deadbeat.prices.table import PriceBatch, Slot, StoredPrices, price_table
 from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.sched.simulator import policies, simulate_jobs
@@ -488,7 +487,7 @@ class SimExecutor(FakeExecutor):
         rates = self.rates(task_set) if self.contention else None
         for slot in slots:
             if rates is not None and int(slot["kind"]) == j.SLOT_TOGETHER:
-                part = _replayed_jobs(task_set, timings, slot, rates)
+                part = replayed_jobs(task_set, timings, slot, rates)
             else:
                 part = _slot_jobs(task_set, timings, slot, settings, self.policy)
             due_ns = part["release_ns"] + [timings[task].deadline_ns for task in part["task"]]
@@ -497,40 +496,6 @@ class SimExecutor(FakeExecutor):
             part["flags"][counted] |= np.uint32(j.JOB_COUNTED)
             parts.append(part)
         return np.concatenate(parts)
-
-
-def _replayed_jobs(
-    task_set: TaskSet, timings: Sequence[RunTiming], slot: Any, rates: RatesByRivals
-) -> NDArray[Any]:
-    """Jobs released in one slot, in no order; a release that finds its predecessor unfinished is
-    skipped."""
-    entries = example_entries(example_fragments())
-    calibration = example_calibration(entries, cores=task_set.cores)
-    tasks, _ = prepared(task_set, calibration, rates.matrices[0])
-    begin_ns = int(slot["begin_ns"])
-    releases = [
-        (release - begin_ns, index)
-        for index, timing in enumerate(timings)
-        for release in releases_in(timing, slot)
-    ]
-    longest = max(timing.period_ns for timing in timings)
-    horizon = int(slot["end_ns"]) - begin_ns + 100 * longest
-    done = {
-        (task, release): (start, finish)
-        for task, release, start, finish in replay_releases(
-            tasks, rates, releases, horizon_ns=horizon
-        )
-    }
-    rows = np.zeros(len(releases), dtype=j.JOB_DTYPE)
-    for row, (release, index) in zip(rows, releases, strict=True):
-        row["task"], row["slot"], row["release_ns"] = index, slot["slot"], release + begin_ns
-        row["start_ns"] = row["finish_ns"] = j.NEVER
-        row["flags"] = j.JOB_SKIPPED
-        if (index, release) in done:
-            start, finish = done[index, release]
-            row["start_ns"], row["finish_ns"] = round(start) + begin_ns, round(finish) + begin_ns
-            row["flags"] = j.JOB_STARTED | j.JOB_FINISHED
-    return rows
 
 
 def _slot_jobs(

@@ -31,7 +31,7 @@ class Phase:
 
 
 @frozen(kw_only=True)
-class Priced:
+class PricesKnown:
     """What sharing costs is known, before the runs began."""
 
     table: PriceTable
@@ -78,7 +78,7 @@ class RunFailed:
 
 
 #: What is told to whoever watches; nothing is told while a run is in progress.
-Event = Phase | Priced | Started | RunDone | RunFailed
+Event = Phase | PricesKnown | Started | RunDone | RunFailed
 Watcher = Callable[[Event], None]
 
 K = TypeVar("K")

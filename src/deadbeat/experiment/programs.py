@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import Costing, Executor, RunOutcome, RunRequest, Session
-from deadbeat.experiment.base import Experiment, Phase, Priced, Watcher
+from deadbeat.experiment.base import Experiment, Phase, PricesKnown, Watcher
 from deadbeat.experiment.tasksets import TaskSetSpec
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, RunError
@@ -103,7 +103,7 @@ class TaskSetExperiment(Experiment[RunKey, M]):
         if self.prices is None or self.prices.stored() is not None:
             return
         tell(Phase(name="prices"))
-        tell(Priced(table=self.prices.begin(self._asked.calibration.prices)))
+        tell(PricesKnown(table=self.prices.begin(self._asked.calibration.prices)))
 
     def _known(self) -> Calibration | None:
         """The folder's own calibration, else the one given."""

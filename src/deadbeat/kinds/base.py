@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
@@ -28,7 +28,6 @@ from deadbeat.store.place import FolderKind, FolderState, Place
 
 if TYPE_CHECKING:
     from deadbeat.executors.made import MachineOptions
-    from deadbeat.targets.base import Target
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -195,12 +195,56 @@ class JobHistogram(TypedDict, total=False):
 
 
 @frozen(kw_only=True)
+class ClassFigures:
+    """What the sets of one object say at a point of a balanced map.
+
+    Attributes:
+        slowdown: Geometric mean over its ``sets``; None: not known, or saturated. ``low``,
+            ``high``: 95 %.
+        unfinished_share: Jobs that did not finish before their next release.
+        at_least: Of a saturated one: lower bound of the slowdown.
+    """
+
+    sets: int
+    slowdown: float | None = None
+    low: float | None = None
+    high: float | None = None
+    unfinished_share: float | None = None
+    saturated: bool = False
+    at_least: float | None = None
+
+
+@frozen(kw_only=True)
+class PointFigures:
+    """A point of a balanced map; ``slowdown``, ``low`` and ``high`` are those of its row.
+
+    Attributes:
+        saturated: The objects that are.
+        far_share: Share of its slots in which its CPUs were far apart, ``together`` and ``alone``;
+            None: not known.
+    """
+
+    cores: int
+    sync_share: float
+    contended_ratio: float
+    deadline_factor: float | None = None
+    tasks_per_core: int | None = None
+    task_sets: int = 0
+    slowdown: float | None = None
+    low: float | None = None
+    high: float | None = None
+    saturated: tuple[str, ...] = ()
+    by_class: dict[str, ClassFigures] = field(factory=dict)
+    far_share: dict[str, float | None] = field(factory=dict)
+
+
+@frozen(kw_only=True)
 class Summary:
     """A campaign in numbers.
 
     Attributes:
         mode: ``profile`` (a grid, Mode 1) or ``stress`` (random task sets, Mode 2).
-        points: Of a balanced mix, a dict per point: what its classes of objects say.
+        points: Of a balanced mix: what the objects say at each point.
         rows: One dict per point with the keys of SUMMARY_COLUMNS, or per group with those of
             STRESS_COLUMNS; a quantity that was not measured is None.
         sets: One dict per task set (run): its key and its own figures.
@@ -216,7 +260,7 @@ class Summary:
     mode: str = "profile"
     rows: tuple[dict[str, Any], ...]
     sets: tuple[dict[str, Any], ...]
-    points: tuple[dict[str, Any], ...] = ()
+    points: tuple[PointFigures, ...] = ()
     distributions: tuple[JobHistogram, ...] = ()
     findings: tuple[Finding, ...] = ()
     noise_floor: dict[str, Any] = field(factory=dict)

@@ -118,19 +118,25 @@ def stratified_interval(groups: Sequence[Floats]) -> tuple[float, Interval | Non
     """Mean over groups of their means, each group weighing the same, and its 95 % interval.
 
     The variance is that of the groups' means; the degrees of freedom are Satterthwaite's (F. E.
-    Satterthwaite, Biometrics Bulletin 2(6), 1946). A group of one value has the spread that the
-    others have on average. None where no group has two.
+    Satterthwaite, Biometrics Bulletin 2(6), 1946). Groups get values for what they scatter by, so
+    those that have few are those that looked narrow: each scatters at least as it does with one
+    more value of the spread that the groups have on average (without, 95 % cover 91 to 93: tests/
+    unit/test_prices_coverage.py). None where no group has two values.
     """
     mean = float(np.mean([values.mean() for values in groups]))
-    spreads = [float(values.var(ddof=1)) for values in groups if len(values) > 1]
-    if not spreads:
+    spreads = [float(values.var(ddof=1)) if len(values) > 1 else 0.0 for values in groups]
+    weights = [len(values) - 1 for values in groups]
+    if not any(weights):
         return mean, None
-    usual = float(np.average(spreads, weights=[len(v) - 1 for v in groups if len(v) > 1]))
-    parts = [(float(v.var(ddof=1)) if len(v) > 1 else usual) / len(v) for v in groups]
+    usual = float(np.average(spreads, weights=weights))
+    parts = [
+        max(own, (weight * own + usual) / (weight + 1)) / (weight + 1)
+        for own, weight in zip(spreads, weights, strict=True)
+    ]
     whole = sum(parts)
     if whole == 0:
         return mean, Interval(mean, mean)
-    below = sum(part**2 / max(1, len(v) - 1) for part, v in zip(parts, groups, strict=True))
+    below = sum(part**2 / max(1, weight) for part, weight in zip(parts, weights, strict=True))
     degrees = max(1.0, whole**2 / below)
     half = float(special.stdtrit(degrees, 0.975)) * math.sqrt(whole) / len(groups)
     return mean, Interval.around(mean, half)

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 from deadbeat.catalog import load_catalog
-from deadbeat.experiment.base import FolderExperiment, Lost, Phase, Priced, Watcher
+from deadbeat.experiment.base import FolderExperiment, Lost, Phase, PricesKnown, Watcher
 from deadbeat.kinds.channels.engine import ChannelEngine
 from deadbeat.kinds.channels.results import InterfereRun, InterfereStore
 from deadbeat.kinds.channels.spec import InterfereKey, InterfereSpec
@@ -60,7 +60,7 @@ class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
         seconds = price_seconds(spec)
         if seconds and self.lacking and stage.stored() is None:
             tell(Phase(name="prices"))
-            tell(Priced(table=stage.begin(seconds)))
+            tell(PricesKnown(table=stage.begin(seconds)))
         yield
 
     def measure(self, tell: Watcher) -> Generator[InterfereRun | Lost[InterfereKey]]:

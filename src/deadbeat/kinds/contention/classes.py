@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from deadbeat.kinds.contention.point import Row, Rows, ends, known, mean_of
+from deadbeat.model.results import ClassFigures, PointFigures
 from deadbeat.report.document import percent
-from deadbeat.stats.intervals import Floats, stratified_interval
+from deadbeat.stats.intervals import Floats, Interval, stratified_interval
 
-Row = dict[str, Any]
-Rows = Sequence[Mapping[str, Any]]
 #: From this share of jobs on that did not finish before their next release a class is saturated.
 SATURATED = 0.05
 
@@ -21,93 +20,78 @@ def is_saturated(unfinished_share: float | None) -> bool:
     return unfinished_share is not None and unfinished_share >= SATURATED
 
 
-def by_class(sets: Rows) -> dict[str, Row]:
-    """Class -> its slowdown over its sets (geometric mean, 95 %), the share of its jobs that did
-    not finish before their next release, and whether it is saturated: then ``at_least``."""
+def by_class(sets: Rows) -> dict[str, ClassFigures]:
+    """What the sets of each class say, by name."""
     names = sorted({row["class"] for row in sets if row["class"]})
     return {name: _class([row for row in sets if row["class"] == name]) for name in names}
 
 
-def _class(sets: Rows) -> Row:
+def _class(sets: Rows) -> ClassFigures:
     released = sum(row["released"] for row in sets)
     late = sum(row["unfinished_share"] * row["released"] for row in sets if row["released"])
     share = late / released if released else None
-    row: Row = {"sets": len(sets), "unfinished_share": share, "saturated": is_saturated(share)}
-    values = logs_of(sets)
-    if row["saturated"]:
-        bounds = [row["slowdown_bound"] for row in sets if row["slowdown_bound"] is not None]
-        least = float(np.exp(np.mean(np.log(bounds)))) if bounds else None
-        return row | {"slowdown": None, "low": None, "high": None, "at_least": least}
-    interval = stratified_interval([values])[1] if len(values) else None
-    return row | {
-        "slowdown": math.exp(values.mean()) if len(values) else None,
-        "low": math.exp(interval.low) if interval else None,
-        "high": math.exp(interval.high) if interval else None,
-        "at_least": None,
-    }
+    if is_saturated(share):
+        bounds = known(sets, "slowdown_bound")
+        return ClassFigures(
+            sets=len(sets),
+            unfinished_share=share,
+            saturated=True,
+            at_least=math.exp(np.log(bounds).mean()) if len(bounds) else None,
+        )
+    mean, interval = _geometric([_logs(sets)])
+    low, high = interval or (None, None)
+    return ClassFigures(sets=len(sets), slowdown=mean, low=low, high=high, unfinished_share=share)
 
 
-def class_words(row: Mapping[str, Any]) -> str:
+def class_words(found: ClassFigures) -> str:
     """``2.17 (1.90 to 2.48)``, ``saturated (84 % unfinished, at least 12 times)``."""
-    if row["saturated"]:
-        least = row["at_least"]
-        bound = "" if least is None else f", at least {least:.3g} times"
-        return f"saturated ({percent(row['unfinished_share'])} unfinished{bound})"
-    if row["slowdown"] is None:
+    if found.saturated:
+        bound = "" if found.at_least is None else f", at least {found.at_least:.3g} times"
+        return f"saturated ({percent(found.unfinished_share or 0.0)} unfinished{bound})"
+    if found.slowdown is None:
         return "undecided"
-    ends = "" if row["low"] is None else f" ({row['low']:.2f} to {row['high']:.2f})"
-    return f"{row['slowdown']:.2f}{ends}"
+    narrow = found.low is not None and found.high is not None
+    return f"{found.slowdown:.2f}" + (f" ({found.low:.2f} to {found.high:.2f})" if narrow else "")
 
 
-def logs_of(sets: Iterable[Mapping[str, Any]]) -> Floats:
-    """Logarithms of the slowdowns that are known."""
-    known = [row["slowdown_mean"] for row in sets if row["slowdown_mean"]]
-    return np.log(np.array(known, np.float64))
+def _logs(sets: Rows) -> Floats:
+    values = known(sets, "slowdown_mean")
+    return np.log(values[values > 0])
 
 
-def point_slowdown(sets: Rows, classes: Mapping[str, Row]) -> Row:
-    """Columns of the point: the geometric mean over the classes that are not saturated, each
-    weighing the same; none where half of them are."""
-    saturated = [name for name, each in classes.items() if each["saturated"]]
-    groups = [
-        logs
-        for name in classes
-        if name not in saturated and len(logs := logs_of(r for r in sets if r["class"] == name))
-    ]
-    row: Row = dict.fromkeys(("slowdown_mean", "slowdown_ci_low", "slowdown_ci_high"))
-    row["slowdown_ci_basis"] = None
-    if not groups or 2 * len(saturated) >= len(classes):
-        return row
-    mean, interval = stratified_interval(groups)
-    row["slowdown_mean"] = math.exp(mean)
-    if interval is not None:
-        ends = {
-            "slowdown_ci_low": math.exp(interval.low),
-            "slowdown_ci_high": math.exp(interval.high),
-        }
-        row |= ends | {"slowdown_ci_basis": "classes"}
-    return row
+def _geometric(groups: Iterable[Floats]) -> tuple[float | None, Interval | None]:
+    """Geometric mean over groups, each weighing the same, and its 95 % interval."""
+    filled = [values for values in groups if len(values)]
+    if not filled:
+        return None, None
+    mean, interval = stratified_interval(filled)
+    return math.exp(mean), interval and Interval(*map(math.exp, interval))
 
 
-def point_facts(where: Mapping[str, Any], row: Mapping[str, Any], sets: Rows) -> Row:
-    """A point of ``results.points``."""
+def point_slowdown(sets: Rows, classes: Mapping[str, ClassFigures]) -> Row:
+    """Columns of the point: the geometric mean over the classes that are not saturated; none where
+    half of them are."""
+    kept = [name for name, each in classes.items() if not each.saturated]
+    mean, interval = None, None
+    if 2 * len(kept) > len(classes):
+        mean, interval = _geometric(_logs([r for r in sets if r["class"] == n]) for n in kept)
+    row = {"slowdown_mean": mean, **ends("slowdown_ci", interval)}
+    return row | {"slowdown_ci_basis": "classes" if interval else None}
+
+
+def point_figures(where: Row, row: Row, sets: Rows) -> PointFigures:
+    """A point of ``results.points``; ``where``: its axes."""
     classes = by_class(sets)
-    states = {
-        side: _mean(row_[column] for row_ in sets)
-        for side, column in (("together", "far_share"), ("alone", "far_share_alone"))
-    }
-    return {
+    return PointFigures(
         **where,
-        "task_sets": len(sets),
-        "slowdown": row["slowdown_mean"],
-        "low": row["slowdown_ci_low"],
-        "high": row["slowdown_ci_high"],
-        "saturated": [name for name, each in classes.items() if each["saturated"]],
-        "by_class": classes,
-        "far_share": states,
-    }
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+        task_sets=len(sets),
+        slowdown=row["slowdown_mean"],
+        low=row["slowdown_ci_low"],
+        high=row["slowdown_ci_high"],
+        saturated=tuple(name for name, each in classes.items() if each.saturated),
+        by_class=classes,
+        far_share={
+            "together": mean_of(known(sets, "far_share")),
+            "alone": mean_of(known(sets, "far_share_alone")),
+        },
+    )

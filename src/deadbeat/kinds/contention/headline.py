@@ -73,34 +73,30 @@ def headline(summary: Summary) -> Headline:
 
 def _shared_words(summary: Summary) -> str:
     """Where most time is spent on shared objects: the point, its ends, and what is saturated."""
-    grid = [p for p in summary.points if p["by_class"] and p["tasks_per_core"] == _usual(summary)]
+    usual = min(point.tasks_per_core or 1 for point in summary.points)
+    grid = [p for p in summary.points if p.by_class and p.tasks_per_core == usual]
     if not grid:
         return "No point shares objects between cores."
-    worst = max(grid, key=lambda p: (p["cores"], p["sync_share"], p["contended_ratio"]))
-    share = worst["sync_share"] * worst["contended_ratio"]
+    worst = max(grid, key=lambda p: (p.cores, p.sync_share, p.contended_ratio))
+    share = worst.sync_share * worst.contended_ratio
     start = f"With {'all' if share == 1 else percent(share) + ' of the'} time spent on objects"
-    start += f" shared by {worst['cores']} cores"
-    classes = worst["by_class"]
+    start += f" shared by {worst.cores} cores"
     left = [
-        f"{name}: saturated, {percent(classes[name]['unfinished_share'])} of its jobs unfinished"
-        for name in worst["saturated"]
+        f"{name}: saturated, {percent(worst.by_class[name].unfinished_share or 0)} of its jobs"
+        " unfinished"
+        for name in worst.saturated
     ]
-    if worst["slowdown"] is None:
-        why = f"{len(left)} of {len(classes)} objects are saturated" if left else "undecided"
+    if worst.slowdown is None:
+        why = f"{len(left)} of {len(worst.by_class)} objects are saturated" if left else "undecided"
         return f"{start}, there is no mean slowdown: {why}."
     ends = ""
-    if worst["low"] is not None and worst["high"] is not None:
-        ends = f" ({worst['low']:.2f} to {worst['high']:.2f})"
-    known = sorted((c["slowdown"], name) for name, c in classes.items() if c["slowdown"])
-    (low, cheap), (high, dear) = known[0], known[-1]
-    words = f"{start}, sets take {worst['slowdown']:.2f} times as long{ends}:"
+    if worst.low is not None and worst.high is not None:
+        ends = f" ({worst.low:.2f} to {worst.high:.2f})"
+    ordered = sorted((c.slowdown, name) for name, c in worst.by_class.items() if c.slowdown)
+    (low, cheap), (high, dear) = ordered[0], ordered[-1]
+    words = f"{start}, sets take {worst.slowdown:.2f} times as long{ends}:"
     words += f" {cheap} {low:.2f}, {dear} {high:.2f}"
     return f"{words}; left out: {'; '.join(left)}." if left else f"{words}."
-
-
-def _usual(summary: Summary) -> int:
-    """Tasks a core of the grid."""
-    return min(int(p["tasks_per_core"] or 1) for p in summary.points)
 
 
 def place(row: Row) -> str:

@@ -59,7 +59,7 @@ def plain(summary: Summary, path: Path) -> dict[str, object]:
         "noise_floor": summary.noise_floor,
         "precision": summary.meta.get("precision"),
         "prices": price_rows(price_table(summary)),
-        "points": list(summary.points),
+        "points": [attrs.asdict(point) for point in summary.points],
         "rows": list(summary.rows),
         "report": str(report) if report.is_file() else None,
     }

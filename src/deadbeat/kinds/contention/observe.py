@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,7 +32,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.measures import MEASURES
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
-from deadbeat.model.results import RunKey
+from deadbeat.model.results import PointFigures, RunKey
 from deadbeat.prices.compared import price_metric, with_prices
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
@@ -74,7 +74,7 @@ _COLUMNS = {"slowdown": "slowdown_mean", "delay_ratio": "delay_ratio_mean"}
 _SHIFT_TOLD = 0.005
 #: The same of shares of slots in which the CPUs were far from each other.
 _FAR_TOLD = 0.1
-_POINT = itemgetter("cores", "sync_share", "contended_ratio", "deadline_factor", "tasks_per_core")
+_POINT = attrgetter("cores", "sync_share", "contended_ratio", "deadline_factor", "tasks_per_core")
 
 
 @frozen(kw_only=True)
@@ -250,10 +250,10 @@ def _told_host_state(other: CampaignSubject, shift: float) -> Iterator[Finding]:
 
 
 def other_states(
-    one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, Any]], *, where: str
+    one: Sequence[PointFigures], two: Sequence[PointFigures], *, where: str
 ) -> Iterator[Finding]:
     """Points of two summaries whose CPUs were far from each other for another share of slots."""
-    sides = [{_POINT(row): row["far_share"] for row in points} for points in (one, two)]
+    sides = [{_POINT(point): point.far_share for point in points} for points in (one, two)]
     both = sides[0].keys() & sides[1].keys()
     apart = [
         point

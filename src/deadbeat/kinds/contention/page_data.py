@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import attrs
+
 from deadbeat.kinds.contention import facts, grids
 from deadbeat.kinds.contention.classes import class_words
-from deadbeat.model.results import SUMMARY_COLUMNS, JobHistogram, Summary
+from deadbeat.model.results import SUMMARY_COLUMNS, ClassFigures, JobHistogram, Summary
 from deadbeat.report.charts import MEASURED
 from deadbeat.report.html import plain
 
@@ -39,7 +41,7 @@ def page_data(summary: Summary) -> dict[str, object]:
     loaded = facts.loaded_rows(summary)
     summary = facts.grid_of(summary)
     floor = facts.noise_floor(summary)
-    classes = {grids.point_key(point): point["by_class"] for point in summary.points}
+    classes = {grids.point_key(attrs.asdict(p)): p.by_class for p in summary.points}
     cores = grids.cores_of(summary)
     shares = grids.axis_of(summary, "sync_share")
     ratios = grids.axis_of(summary, "contended_ratio")
@@ -65,7 +67,7 @@ def _rows(rows: Iterable[Mapping[str, object]]) -> list[list[Any]]:
     return [[plain(row.get(column)) for column in SUMMARY_COLUMNS] for row in rows]
 
 
-def _said(row: Mapping[str, object], classes: Mapping[str, Mapping[str, Any]]) -> str:
+def _said(row: Mapping[str, object], classes: Mapping[str, Mapping[str, ClassFigures]]) -> str:
     """Every metric of a point in words, and the slowdown of each object."""
     if grids.state_of(row, grids.METRICS[0]) not in MEASURED:
         return "undecided, no run"

@@ -25,7 +25,7 @@ _WORST = 12
 
 
 @frozen(kw_only=True)
-class Check:
+class PredictionCheck:
     """How well prices explain a campaign.
 
     Attributes:
@@ -73,7 +73,7 @@ def _is_close(row: Row) -> bool:
     return abs(off(row)) <= _room(row)
 
 
-def check(summary: Summary) -> Check:
+def check(summary: Summary) -> PredictionCheck:
     """Over the sets of several cores that share objects."""
     sharing = [
         row
@@ -93,7 +93,7 @@ def check(summary: Summary) -> Check:
         and number(row["slowdown_predicted"]) is not None
     )
     slowed = tuple(row for row in sets if row["slowdown_mean"] >= SLOWED)
-    return Check(sets=sets, slowed=slowed, told=told, judged=len(judged))
+    return PredictionCheck(sets=sets, slowed=slowed, told=told, judged=len(judged))
 
 
 def predicted_words(summary: Summary) -> str:

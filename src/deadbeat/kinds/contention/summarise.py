@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import Bools, JobColumns, job_columns, of_tasks
 from deadbeat.kinds.contention.causes import part_figures
-from deadbeat.kinds.contention.classes import by_class, point_facts, point_slowdown
+from deadbeat.kinds.contention.classes import by_class, point_figures, point_slowdown
 from deadbeat.kinds.contention.counters import EventStates, counter_figures
 from deadbeat.kinds.contention.evidence import CampaignEvidence, where_it_ran
 from deadbeat.kinds.contention.figures import RunFigures, run_figures
@@ -34,7 +35,15 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import JobHistogram, Point, PrecisionRecord, RunKey, Summary, point_text
+from deadbeat.model.results import (
+    JobHistogram,
+    Point,
+    PointFigures,
+    PrecisionRecord,
+    RunKey,
+    Summary,
+    point_text,
+)
 from deadbeat.model.tasks import TaskSet
 from deadbeat.prices.stage import prices_in
 from deadbeat.prices.states import CHANGED, FAR
@@ -132,9 +141,9 @@ class _Parts:
     )
 
     @property
-    def points(self) -> list[dict[str, Any]]:
+    def points(self) -> list[PointFigures]:
         """Of a balanced map."""
-        return [point_facts(where, row, sets) for where, row, sets in self.of_points]
+        return [point_figures(where, row, sets) for where, row, sets in self.of_points]
 
     @classmethod
     def of(cls, cells: Iterable[_Cell], reader: RunReader, attempts: Attempts) -> _Parts:
@@ -515,36 +524,22 @@ def _meta(
     }
 
 
-def _price_facts(
-    table: PriceTable | None, points: Sequence[Mapping[str, Any]]
-) -> dict[str, Any] | None:
+def _price_facts(table: PriceTable | None, points: Sequence[PointFigures]) -> object:
     """The prices as plain values, each with whether sets of its object are saturated where all is
     contended on the most cores."""
     if table is None:
         return None
-    worst = max(
-        (p for p in points if p["by_class"] and p["contended_ratio"]),
-        key=lambda p: (
-            p["cores"],
-            p["sync_share"],
-            p["contended_ratio"],
-            p["deadline_factor"] or 0,
-        ),
-        default=None,
-    )
-    classes = {} if worst is None else worst["by_class"]
-    prices = [
-        evolve(
-            price,
-            saturated=classes[price.object]["saturated"],
-            unfinished_share=classes[price.object]["unfinished_share"],
-        )
-        if price.object in classes
-        else price
+    place = attrgetter("cores", "sync_share", "contended_ratio")
+    fewest = min((each.tasks_per_core or 1 for each in points), default=1)
+    sharing = [each for each in points if each.by_class and each.tasks_per_core == fewest]
+    classes = max(sharing, key=place).by_class if sharing else {}
+    prices = tuple(
+        price
+        if (own := classes.get(price.object)) is None
+        else evolve(price, saturated=own.saturated, unfinished_share=own.unfinished_share)
         for price in table.prices
-    ]
-    plain: dict[str, Any] = to_plain(evolve(table, prices=tuple(prices), states={}))
-    return plain
+    )
+    return to_plain(evolve(table, prices=prices, states={}))
 
 
 def _calibration_facts(calibration: Calibration) -> dict[str, object]:
