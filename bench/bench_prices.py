@@ -46,8 +46,8 @@ OBJECTS = {
 }
 OURS, THEIRS = "deadbeat", "outside"
 SIDES = (OURS, THEIRS)
-#: Fewer windows of a state are no price; of a turn, no value.
-LEAST, LEAST_OF_TURN = 8, 4
+#: Fewer windows of a state are no price, and of a turn no value; fewer turns are no comparison.
+LEAST, LEAST_OF_TURN, LEAST_TURNS = 8, 4, 3
 WITHIN = 0.15
 SOURCE = Path(__file__).with_name("prices_outside.c")
 
@@ -173,7 +173,7 @@ def price(windows: Sequence[Window], least: int) -> Price | None:
 
 
 def compare(name: str, state: str, windows: Sequence[Window]) -> bool | None:
-    """Report one object in one state: whether it is within; None: too few windows."""
+    """Report one object in one state: whether it is within; None: seen too little."""
     sides = {side: [w for w in windows if w.side == side] for side in SIDES}
     whole = {side: price(own, LEAST) for side, own in sides.items()}
     pairs = [
@@ -185,7 +185,7 @@ def compare(name: str, state: str, windows: Sequence[Window]) -> bool | None:
             ]
         )
     ]
-    if not all(whole.values()) or not pairs:
+    if not all(whole.values()) or len(pairs) < LEAST_TURNS:
         return None
     found = {
         figure: [[getattr(each, figure) for each in side] for side in zip(*pairs, strict=True)]

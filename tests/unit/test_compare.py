@@ -447,7 +447,7 @@ def test_a_metric_that_is_undecided_fails_where_a_proof_is_asked_for(
     assert "--fail-on: again against a is undecided in miss ratio\n" in err
     (comparison,) = answer_of(out)["comparisons"]
     assert comparison["verdict"] == "equal"
-    assert comparison["rests_on"] == ["slowdown", "delay_ratio"]
+    assert comparison["rests_on"] == ["slowdown", "delay_ratio", "price"]
     assert comparison["undecided"] == ["deadline_miss_ratio"]
     assert comparison["metrics"][2]["verdict"] == "undecided"
     asked = ("--metric", "slowdown", "--metric", "delay_ratio")

@@ -19,6 +19,7 @@ from deadbeat.kinds.contention.observe import other_states
 from deadbeat.model.comparison import ComparisonResult, Lineup, MetricComparison
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform
+from deadbeat.model.results import PointFigures
 from deadbeat.prices.stored import PRICES_FILE, save_prices
 from deadbeat.prices.table import PriceBatch, Slot, StoredPrices
 from deadbeat.prices.works import PriceWork
@@ -94,7 +95,7 @@ def test_a_hand_over_that_takes_twice_as_long_is_worse_where_it_is(runs: Path) -
     assert inherit.low <= 1.0 <= inherit.high
     assert (pipe.group, pipe.verdict, pipe.effect) == ("pipe:8 beside 1, steady", "equal", 0.0)
     assert found.verdict == "worse"
-    assert "price of sharing worse" in found.comparisons[0].reason
+    assert "price worse" in found.comparisons[0].reason
     assert found.comparisons[0].metrics[0].verdict == "equal"  # the matrices are alike
     assert states_told(found) == []
 
@@ -167,9 +168,9 @@ def test_the_command_shows_each_price(runs: Path, capsys: pytest.CaptureFixture[
     assert ns_text(cell["other"]) in page
 
 
-def point(together: float | None, alone: float | None, cores: int = 2) -> dict[str, Any]:
-    where = dict.fromkeys(("sync_share", "contended_ratio", "deadline_factor", "tasks_per_core"), 1)
-    return {**where, "cores": cores, "far_share": {"together": together, "alone": alone}}
+def point(together: float | None, alone: float | None, cores: int = 2) -> PointFigures:
+    shares = {"together": together, "alone": alone}
+    return PointFigures(cores=cores, sync_share=1.0, contended_ratio=1.0, far_share=shares)
 
 
 def test_points_that_met_other_states_are_counted() -> None:

@@ -1,9 +1,10 @@
 """Truth: prices and slowdowns injected into 1,000 campaigns with the noise of a virtual machine.
 
-Seen on it (prices of preset quick, AMD, two virtual CPUs): the ratio of a slot scatters by 4 to 15 %,
-of an inherited mutex by 40 to 80 %, to the right; what a core takes alone by 3 to 15 %, most of it
-together with what it takes shared; round trips of 92 and 452 ns by 6 %, far for seconds. Logarithms
-of slowdowns of one object's sets scatter by 1 to 12 %, up to 37 % where nearly all is contended.
+Seen on it (prices of preset quick, AMD, two virtual CPUs): the ratio of a slot scatters by 4 to
+15 %, of an inherited mutex by 40 to 80 %, to the right; what a core takes alone by 3 to 15 %, most
+of it together with what it takes shared; round trips of 92 and 452 ns by 6 %, far for seconds.
+Logarithms of slowdowns of sets of one object scatter by 1 to 12 %, of an inherited mutex by 20 to
+37 %.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from deadbeat.model.results import Point, RunKey
 from deadbeat.prices.states import FAR
 from deadbeat.prices.table import PriceBatch, Slot, StoredPrices, price_table
 from deadbeat.prices.works import PriceWork
+from deadbeat.stats.intervals import stratified_interval
 
 Floats = NDArray[np.float64]
 CAMPAIGNS = 1_000
@@ -111,8 +113,7 @@ def drawn(campaigns: int, scatter: Floats, seed: int) -> Floats:
 
 
 def allocated(logs: Floats) -> NDArray[np.int64]:
-    """Sets that each object of each campaign gets: `Allocation`, all campaigns at once, where no
-    point becomes known."""
+    """Sets that each object of each campaign gets: `Allocation`, all campaigns at once."""
     campaigns, objects, most = logs.shape
     out = [*POINT].index(SATURATED)
     sets = np.full((campaigns, objects), ASKED.sets_min)
@@ -122,6 +123,7 @@ def allocated(logs: Floats) -> NDArray[np.int64]:
         usual = own.mean(axis=1, keepdims=True)
         doubt = ((sets - 1) * own + usual) / sets / (sets * (sets + 1))
         doubt[:, out] = 0.0
+        doubt[known(logs, sets)] = 0.0
         chosen = (doubt > 0) & (doubt >= np.median(doubt, axis=1, keepdims=True))
         for place in range(objects):
             more = chosen[:, place] & (left > 0)
@@ -130,9 +132,19 @@ def allocated(logs: Floats) -> NDArray[np.int64]:
     return sets
 
 
+def known(logs: Floats, sets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Campaigns whose point has an interval as narrow as asked."""
+    found = np.zeros(len(logs), np.bool_)
+    for at, (own, counts) in enumerate(zip(logs, sets.tolist(), strict=True)):
+        groups = [v[:n] for v, n, key in zip(own, counts, POINT, strict=True) if key != SATURATED]
+        interval = stratified_interval(groups)[1]
+        found[at] = interval is not None and interval.high - interval.low <= 2 * ASKED.target
+    return found
+
+
 def variances(logs: Floats, sets: NDArray[np.int64]) -> Floats:
-    known = np.where(np.arange(logs.shape[2]) < sets[..., None], logs, np.nan)
-    return np.asarray(np.nanvar(known, axis=2, ddof=1))
+    run = np.where(np.arange(logs.shape[2]) < sets[..., None], logs, np.nan)
+    return np.asarray(np.nanvar(run, axis=2, ddof=1))
 
 
 def rows_of(logs: Floats, sets: NDArray[np.int64]) -> list[dict[str, object]]:
@@ -153,7 +165,6 @@ def rows_of(logs: Floats, sets: NDArray[np.int64]) -> list[dict[str, object]]:
 SCATTERS = {
     "seen": [scatter for _, scatter in POINT.values()],
     "alike": [0.05] * len(POINT),
-    "one": [0.02] * (len(POINT) - 1) + [0.3],
     "wide": [0.03, 0.06, 0.12, 0.24, 0.3, 0.1, 0.2, 0.05, 0.1, 0.15],
 }
 
@@ -161,8 +172,8 @@ SCATTERS = {
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", SCATTERS)
 def test_intervals_of_a_balanced_point_cover(name: str) -> None:
-    """With Satterthwaite's alone 91 % (alike) to 93 % do: sets go where values scatter, so that
-    what has few of them is what looked narrow."""
+    """With Satterthwaite's degrees alone 91 % (alike) to 93 % do: sets go where values scatter, so
+    that what has few of them is what looked narrow."""
     logs = drawn(CAMPAIGNS, np.array(SCATTERS[name]), seed=7)
     true = math.exp(np.mean([log for key, (log, _) in POINT.items() if key != SATURATED]))
     point, classes = [], []
@@ -172,11 +183,10 @@ def test_intervals_of_a_balanced_point_cover(name: str) -> None:
         row = point_slowdown(rows, each)
         point.append(row["slowdown_ci_low"] <= true <= row["slowdown_ci_high"])
         classes += [
-            found["low"] <= math.exp(POINT[key][0]) <= found["high"]
+            found.low <= math.exp(POINT[key][0]) <= found.high
             for key, found in each.items()
-            if not found["saturated"]
+            if found.low is not None and found.high is not None
         ]
-    print(name, np.mean(point), np.mean(classes))
     assert np.mean(point) == COVERED
     assert np.mean(classes) == COVERED
 

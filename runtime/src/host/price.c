@@ -25,9 +25,11 @@
 #define ENTRIES_MAX 512
 #define MEMBERS_MAX 64
 #define ROWS_MAX 400000
+#define ROW_NS (WINDOW_NS + REST_NS) /* at least */
 #define ALONE_SAMPLE 4
 #define WINDOW_NS (4 * DB_MILLISECOND)
-#define LEAD_IN_NS (100 * INT64_C(1000))
+/* An inherited mutex takes a while until it is handed over at every operation. */
+#define LEAD_IN_NS DB_MILLISECOND
 /* A core that does not come is not waited for any longer; the slot says so. */
 #define ARRIVAL_NS (20 * DB_MILLISECOND)
 /* Real-time threads must leave some time to others. */
@@ -77,7 +79,7 @@ struct pricing {
     alignas(DB_CACHE_LINE) uint32_t expected;
     const struct options *options;
     struct entry entries[ENTRIES_MAX];
-    uint32_t entry_count;
+    uint32_t entry_count, rows_max;
     struct core cores[DB_MAX_CORES];
     struct db_resource *resources; /* [core][entry] */
     int64_t bound_ns, began_ns;
@@ -158,11 +160,15 @@ static void work(struct performer *p, struct core *mine)
 {
     struct pricing *all = p->all;
     uint32_t i = mine->entry, stretch = all->entries[i].stretch, expected = all->expected;
-    int64_t from = port_now_ns(), begin;
+    int64_t from = port_now_ns(), begin = from;
     atomic_fetch_add(&all->arrived, 1);
     do {
+        int64_t before = begin;
         perform(p, i, stretch);
         begin = port_now_ns();
+        /* what others make longer is looked at as often */
+        if (begin - before > 2 * STRETCH_NS && stretch > 1)
+            stretch = (stretch + 1) / 2;
     } while (
         begin < from + LEAD_IN_NS ||
         (atomic_load_explicit(&all->arrived, memory_order_relaxed) < expected && begin < from + ARRIVAL_NS));
@@ -445,7 +451,7 @@ static bool run_rounds(struct pricing *all, struct price_row *rows, uint64_t *co
         most += 1 + (all->entries[i].members < ALONE_SAMPLE ? all->entries[i].members : ALONE_SAMPLE);
     for (*rounds = 0; *rounds < 1 || port_now_ns() - start + spent / 2 < o->seconds_ns; ++*rounds) {
         int64_t began = port_now_ns();
-        if (*count + most > ROWS_MAX)
+        if (*count + most > all->rows_max)
             break;
         if (!run_round(all, (struct price_row){.round = *rounds}, rows, count, &random))
             return false;
@@ -527,11 +533,16 @@ int measure_prices(const struct options *o)
     uint64_t count = 0;
     uint32_t rounds = 0;
     struct pricing *all = port_map(sizeof *all, 1);
-    struct price_row *rows = malloc((size_t)ROWS_MAX * sizeof *rows);
-    if (!all || !rows)
+    if (!all)
         return refuse("there is not enough memory");
     all->options = o;
     const char *why = read_entries(all);
+    /* no more than fit the time and a round: forked cores lock all memory */
+    uint64_t wanted = (uint64_t)(o->seconds_ns / ROW_NS) + all->entry_count * (ALONE_SAMPLE + 1u);
+    all->rows_max = wanted < ROWS_MAX ? (uint32_t)wanted : ROWS_MAX;
+    struct price_row *rows = malloc(all->rows_max * sizeof *rows);
+    if (!why && !rows)
+        why = "there is not enough memory";
     if (!why && (!o->out || o->seconds_ns == 0))
         why = "--out and --seconds-ns are needed";
     if (why)

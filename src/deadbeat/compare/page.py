@@ -187,9 +187,14 @@ _SINGLE = (
 
 
 def _glance(result: ComparisonResult) -> Table:
-    """What the first screen has of every metric."""
+    """What the first screen has of every metric; of several results those with a vote."""
     several = len(result.comparisons) > 1
-    rows = [(each.other, metric) for each in result.comparisons for metric in each.metrics]
+    rows = [
+        (each.other, metric)
+        for each in result.comparisons
+        for metric in each.metrics
+        if metric.vote or not several
+    ]
     single = all(len(metric.cells) == 1 for _, metric in rows)
     columns = (
         *([said("result", itemgetter(0), words=True)] if several else []),

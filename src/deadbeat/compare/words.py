@@ -117,12 +117,14 @@ def _empty(metric: MetricComparison) -> int:
 
 
 def _decided(metric: MetricComparison, verdict: str) -> str:
-    """What of ``metric`` is ``verdict``; "" if nothing."""
+    """What of ``metric`` is ``verdict``; "" if nothing. Of one with cells of its own, such as
+    prices of objects, the cells rather than their mean."""
     cells = sum(cell.verdict == verdict for cell in metric.cells)
     if cells == len(metric.cells) == 1 and metric.verdict == verdict and metric.effect is not None:
         return f"{metric.metric.words} {verdict}: {effect_text(metric.metric, metric.effect)}"
     parts = []
-    if metric.verdict == verdict and metric.effect is not None:
+    counts = metric.metric.apart and cells
+    if metric.verdict == verdict and metric.effect is not None and not counts:
         parts.append(f"{effect_text(metric.metric, metric.effect)} over all cells")
     if cells:
         parts.append(f"{cells} of {len(metric.cells)} cells")

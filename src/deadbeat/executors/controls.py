@@ -170,6 +170,14 @@ def observe(table: JobTable) -> Observed | None:
     )
 
 
+def pace(seen: Observed, calibration: Calibration) -> float:
+    """By how much computation beside the jobs of core 0 was slower than the calm machine, 1 or
+    more."""
+    if seen.witness_ps is None or not calibration.yardstick_ps:
+        return 1.0
+    return max(1.0, seen.witness_ps * _WITNESSES / calibration.yardstick_ps[0])
+
+
 @frozen
 class ControlRow:
     """What is done to see something whose answer is known.
@@ -232,7 +240,7 @@ class Bench:
         self, executor: HardwareExecutor, catalog: Catalog, calibration: Calibration
     ) -> None:
         self._executor = executor
-        self._calibration = calibration
+        self.calibration = calibration
         self._synthesiser = Synthesiser(catalog, calibration)
         self.cores = len(executor.cpus)
         self._settings = attrs.evolve(
@@ -286,14 +294,6 @@ class Bench:
                 outcome.file.unlink(missing_ok=True)
         return observed
 
-    def pace(self, seen: Observed) -> float:
-        """By how much computation beside the jobs of core 0 was slower than the calm machine, 1 or
-        more."""
-        calm = self._calibration.yardstick_ps
-        if seen.witness_ps is None or not calm:
-            return 1.0
-        return max(1.0, seen.witness_ps * _WITNESSES / calm[0])
-
 
 _NEAR_ONE = (1 - TOLERANCE, 1 + TOLERANCE)
 FLAT = ControlRow(
@@ -334,12 +334,15 @@ SEEN = ControlRow(
     "what that overlap does to the tasks",
     cores=2,
 )
-#: C is what the work takes on the calm machine; BANDCOMMENT
+#: C is what the work takes on the calm machine, and a slower host makes spans longer: they are
+#: divided by the pace of their run. Judgement: beside seven busy processes on a virtual machine
+#: they were 1.30 to 1.46 C, and over a witness of known length 0.94 to 1.05; over the witness as it
+#: is (in some runs it is a third shorter, by the clock's smallest step) 0.82 to 0.90.
 COSTS = tuple(
     ControlRow(
         f"cost-holds-at-{share}",
         "negative",
-        (0.9, 1.15),
+        (0.85, 1.15),
         "span over C",
         f"measured span over calibrated cost and pace, sync share {share}, one core",
     )
@@ -419,7 +422,7 @@ def _all_controls(bench: Bench, replicas: int) -> Iterator[ControlResult]:
         for row in COSTS:
             share = row.name.removeprefix("cost-holds-at-")
             seen = _of_sets(bench, replicas, cores=1, share=share, first=100)
-            yield row.judge([one.span_ratio / bench.pace(one) for one in seen])
+            yield row.judge([one.span_ratio / pace(one, bench.calibration) for one in seen])
     except SynthesisError as error:
         yield attrs.evolve(FLAT, name="controls").undecided(str(error))
 
@@ -441,7 +444,7 @@ def hold_slopes(costs: NDArray[np.float64]) -> list[float]:
     return [float(np.polyfit(alone, shared, 1)[0]) for alone, shared in each]
 
 
-def _price_controls(
+def price_controls(
     executor: HardwareExecutor, policy: str, seconds: float
 ) -> Iterator[ControlResult]:
     if len(executor.cpus) < HOLD.cores:
@@ -449,7 +452,7 @@ def _price_controls(
         return
     cores = 0, len(executor.cpus) - 1
     copies = (PriceWork(object=n, size=size, cores=cores, shared=False) for n, size in _COPIES)
-    asked = Pricing(works=tuple(copies), seconds=0.7 * seconds, policy=policy)
+    asked = Pricing(works=tuple(copies), seconds=seconds / 2, policy=policy)
     seen = call_costs(executor.price(asked))
     yield COPIES.judge([float((one[..., 1] / one[..., 0]).mean()) for one in seen])
     if policy == "other":
@@ -461,7 +464,7 @@ def _price_controls(
         (Path(folder) / "sy" / "held_queue.c").write_text(_QUEUE)
         machine = copy(executor)
         machine._pools = Path(folder)
-        seen = call_costs(machine.price(Pricing(works=holds, seconds=0.3 * seconds)))
+        seen = call_costs(machine.price(Pricing(works=holds, seconds=seconds / 2)))
     yield HOLD.judge(hold_slopes(seen))
 
 
@@ -486,7 +489,7 @@ def selftest(
     replicas = max(LEAST_SETS, int(seconds / 3 / (8 * (RUN_SECONDS + RUN_OVERHEAD))))
     checks = (
         *_all_controls(Bench(executor, catalog, known), replicas),
-        *_price_controls(executor, known.policy, seconds / 8),
+        *price_controls(executor, known.policy, seconds / 6),
     )
     progress(1.0)
     return SelftestResult(

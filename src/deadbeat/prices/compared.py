@@ -26,7 +26,6 @@ def price_metric(sharper: str) -> Metric:
     return Metric(
         name="price",
         title="Price of sharing",
-        text="price of sharing",
         unit="ns",
         shown="ns",
         minimum=0.05,

@@ -119,8 +119,8 @@ def stratified_interval(groups: Sequence[Floats]) -> tuple[float, Interval | Non
 
     The variance is that of the groups' means; the degrees of freedom are Satterthwaite's (F. E.
     Satterthwaite, Biometrics Bulletin 2(6), 1946). Groups get values for what they scatter by, so
-    those that have few are those that looked narrow: each scatters at least as it does with one
-    more value of the spread that the groups have on average (without, 95 % cover 91 to 93: tests/
+    those that have few are those that looked narrow: each scatters at least as it does with two
+    more values of the spread that the groups have on average (without, 95 % cover 91 to 93: tests/
     unit/test_prices_coverage.py). None where no group has two values.
     """
     mean = float(np.mean([values.mean() for values in groups]))
@@ -130,7 +130,7 @@ def stratified_interval(groups: Sequence[Floats]) -> tuple[float, Interval | Non
         return mean, None
     usual = float(np.average(spreads, weights=weights))
     parts = [
-        max(own, (weight * own + usual) / (weight + 1)) / (weight + 1)
+        max(own, (weight * own + 2 * usual) / (weight + 2)) / (weight + 1)
         for own, weight in zip(spreads, weights, strict=True)
     ]
     whole = sum(parts)

@@ -73,8 +73,8 @@ def write_summary(store: CampaignStore, summary: Summary) -> None:
     with store.lock():
         atomic_write(store.path / "sets.csv", csv_text(set_columns, sets))
         write_json(store.path / "sets.json", {"sets": sets})
-        findings = to_plain(summary.findings)
-        body = {**plain, "columns": columns, "findings": findings}
+        typed = {name: to_plain(plain[name]) for name in ("findings", "points")}
+        body = {**plain, **typed, "columns": columns}
         write_json(store.path / "summary.json", body)
         if "causes" in summary.meta:
             names = ("causes", "causes_unavailable", "causes_notes")

@@ -38,18 +38,17 @@ _SUMS = ("jobs", "missed", "jobs_alone", "missed_alone")
 
 
 @frozen(kw_only=True)
-class SetResult:
-    """One task set. Utilisations are those of its fullest core, by calibrated C.
+class _Result:
+    """What sets and cells have in common. Utilisations are those of the fullest core, by calibrated
+    C; of a cell means over its sets with a result, and jobs of all of them.
 
     Attributes:
-        run: Name of its last run, at ``breakdown``.
         breakdown: Half-way between the highest at which a run met its deadlines and the lowest, one
             resolution above, at which one did not.
-        end: ``low`` or ``high`` where no run, or every run, met its deadlines: the truth may lie
-            beyond; else "".
         predicted: Mean of what searches on this host would find, from prices of sharing, the
-            overheads of the machine and the pace of its host beside other sets; predicted_low,
-            predicted_high: 95 of 100; predicted_deviation: theirs.
+            overheads of the machine and the pace of its host beside other sets.
+        predicted_low, predicted_high: What 95 of 100 searches find, if that is right; of a cell
+            their mean over these sets, with the resolution.
         predicted_calm: On a host at the pace of the calibration.
         predicted_inflated: ``proved`` over ``inflation``.
         proved: By response-time analysis from calibrated C, without any miss; None: equal
@@ -60,13 +59,10 @@ class SetResult:
     """
 
     cell: SearchCell
-    run: str
     breakdown: float
-    end: str
     predicted: float
     predicted_low: float
     predicted_high: float
-    predicted_deviation: float
     predicted_calm: float
     predicted_inflated: float | None
     proved: float | None
@@ -78,48 +74,48 @@ class SetResult:
 
 
 @frozen(kw_only=True)
-class CellResult:
-    """The sets of one cell: means over those with a result, jobs of all of them.
+class SetResult(_Result):
+    """One task set.
+
+    Attributes:
+        run: Name of its last run, at ``breakdown``.
+        end: ``low`` or ``high`` where no run, or every run, met its deadlines: the truth may lie
+            beyond; else "".
+        predicted_deviation: Standard deviation of what searches find.
+    """
+
+    run: str
+    end: str
+    predicted_deviation: float
+
+
+@frozen(kw_only=True)
+class CellResult(_Result):
+    """The sets of one cell.
 
     Attributes:
         lacking: Sets without a result.
         low, high: 95 % interval of ``breakdown``, with the resolution, within 0 and the highest
             utilisation that was considered.
         at_low, at_high: Sets that end there.
-        predicted_low, predicted_high: Holds what is measured of these sets in 95 of 100 searches,
-            if the prediction is right; with the resolution.
-        agrees: Whether the two intervals overlap. within: Sets that were measured within what 95
-            of 100 searches would find, and the resolution.
+        agrees: Whether that and the predicted one overlap. within: Sets that were measured within
+            what 95 of 100 searches find, and the resolution.
         difference_low, difference_high: 95 % interval of measured minus predicted, set by set
             (Student's), with the resolution.
-        parted: ``below`` or ``above`` where the sets' own predictions lie outside of what was
-            measured, by Student's interval of the differences and the resolution; else "".
+        parted: ``below`` or ``above`` where that leaves out zero; else "".
     """
 
-    cell: SearchCell
     sets: int
     lacking: int
-    breakdown: float
     low: float
     high: float
     at_low: int
     at_high: int
-    predicted: float
-    predicted_low: float
-    predicted_high: float
-    predicted_calm: float
-    predicted_inflated: float | None
-    proved: float | None
-    inflation: float | None
     agrees: bool
     within: int
     difference_low: float
     difference_high: float
     parted: str
-    jobs: int
-    missed: int
-    jobs_alone: int
-    missed_alone: int
 
     @property
     def missed_alone_share(self) -> float:

@@ -113,11 +113,9 @@ class SearchResults:
     def round_trips_ps(self, key: RunKey) -> Floats:
         """Between the first two cores: the median beside each stored run of a task set."""
         probes = [self.store.table(run).probes for run in self.stored if set_of(run) == key]
-        trips = [
-            rows["value_ps"][(rows["kind"] == j.PROBE_ROUND_TRIP) & (rows["core_b"] == 1)]
-            for rows in probes
-        ]
-        return np.array([np.median(each) for each in trips if len(each)])
+        chosen = [(p["kind"] == j.PROBE_ROUND_TRIP) & (p["core_b"] == 1) for p in probes]
+        each = zip(probes, chosen, strict=True)
+        return np.array([np.median(p["value_ps"][rows]) for p, rows in each if rows.any()])
 
     def lacking(self, key: RunKey) -> int:
         """Runs that a task set still lacks."""

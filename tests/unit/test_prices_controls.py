@@ -1,0 +1,99 @@
+"""Truth: slots, paces and intervals worked out by hand."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import pytest
+from helpers.runs import RunTask, job_table, ran
+from helpers.runs import Slot as Window
+
+from deadbeat.executors.controls import (
+    COPIES,
+    COSTS,
+    HOLD,
+    ControlRow,
+    Observed,
+    call_costs,
+    hold_slopes,
+    observe,
+    pace,
+)
+from deadbeat.model.examples import example_calibration
+from deadbeat.model.jobs import PROBE_DTYPE, PROBE_WITNESS
+from deadbeat.prices.queueing import repairman
+from deadbeat.prices.table import PriceBatch, Slot
+from deadbeat.prices.works import PriceWork
+
+
+def slots_of(round_: int, work: int, hold_ns: int, *, handed_ns: int = 50) -> list[Slot]:
+    """One core holds for as long as asked, the other for a fifth more; together in turns."""
+    own, other = 10 * hold_ns, 12 * hold_ns
+    cycle = 10 * (hold_ns + 1.2 * hold_ns + 2 * handed_ns)
+    return [
+        (round_, work, 0, 1, own, 10, 0, 0, 60_000, 60_000),
+        (round_, work, 1, 1, other, 10, 0, 0, 60_000, 60_000),
+        (round_, work, -1, 2, round(cycle), 10, round(cycle), 10, 60_000, 60_000),
+    ]
+
+
+def batch_of(*slots: Slot) -> PriceBatch:
+    works = tuple(PriceWork(object="queue", size=size, cores=(0, 1)) for size in range(3))
+    return PriceBatch(works=works, errors=("",) * 3, slots=slots)
+
+
+def test_the_slope_of_a_queue_is_its_number_of_cores_whatever_a_hand_over_takes() -> None:
+    slots = [
+        slot
+        for round_, handed_ns in enumerate((50, 400))
+        for work, hold_ns in enumerate((2_000, 9_000, 20_000))
+        for slot in slots_of(round_, work, hold_ns, handed_ns=handed_ns)
+    ]
+    costs = call_costs(batch_of(*slots[::-1]))
+    assert costs.shape == (2, 3, 2, 2)
+    assert costs[1, 0].tolist() == [[2_000.0, 5_200.0], [2_400.0, 5_200.0]]
+    assert hold_slopes(costs) == pytest.approx([2.0, 2.0])
+    assert repairman(2, 1.0) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("row", "around", "spread", "passed"),
+    [
+        (COPIES, 1.0, 0.005, True),
+        (COPIES, 1.03, 0.005, False),
+        (COPIES, 1.0, 0.02, None),  # a hundredth is asked, the interval is wider
+        (HOLD, 2.0, 0.05, True),
+        (HOLD, 1.0, 0.05, False),
+        (COSTS[0], 1.0, 0.05, True),
+        (COSTS[0], 1.3, 0.05, False),
+        (COSTS[0], 0.75, 0.05, False),
+    ],
+)
+def test_controls_of_prices_and_costs_are_judged_by_their_bands(
+    row: ControlRow, around: float, spread: float, passed: bool | None
+) -> None:
+    """Five values around a mean: Student's half width is 2.776 x spread / sqrt(5)."""
+    values = [around + spread * step for step in (-1, -1, 0, 1, 1)]
+    assert row.judge(values).passed is passed
+
+
+def test_the_pace_of_a_run_is_its_witness_over_the_calm_one() -> None:
+    """A yardstick of 10 us is eight witnesses of 1.25 us."""
+    calm = attrs.evolve(example_calibration({}), yardstick_ps=(10_000_000, 20_000_000))
+    seen = Observed(slowdown=1.0, span_ratio=1.3, overlap=0.0, witness_ps=1_625_000.0)
+    assert pace(seen, calm) == pytest.approx(1.3)
+    assert pace(attrs.evolve(seen, witness_ps=1_000_000.0), calm) == 1.0, "1 or more"
+    assert pace(attrs.evolve(seen, witness_ps=None), calm) == 1.0
+    assert pace(seen, attrs.evolve(calm, yardstick_ps=())) == 1.0
+
+
+def test_the_witness_is_the_median_of_the_computation_beside_the_jobs() -> None:
+    jobs = [ran(0, 0, 100), ran(1_000, 1_000, 1_100, slot=1)]
+    probes = np.zeros(4, PROBE_DTYPE)
+    probes["kind"] = [PROBE_WITNESS, PROBE_WITNESS, PROBE_WITNESS, PROBE_WITNESS + 1]
+    probes["value_ps"] = [1_000, 9_000, 2_000, 70_000]
+    table = job_table([RunTask(core=0)], [jobs], slots=(Window(), Window(solo=0, start=1_000)))
+    alone = observe(table)
+    beside = observe(attrs.evolve(table, probes=probes))
+    assert alone is not None and beside is not None
+    assert (alone.witness_ps, beside.witness_ps) == (None, 2_000.0)

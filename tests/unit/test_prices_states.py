@@ -1,0 +1,107 @@
+"""Truth: round trips drawn from groups that are known beforehand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from deadbeat.prices.states import CHANGED, FAR, NEAR, STEADY, PairStates, pair_states
+
+Floats = NDArray[np.float64]
+NEAR_PS, FAR_PS = 92_000.0, 452_000.0
+
+
+def group(centre_ps: float, count: int, spread: float = 0.06) -> Floats:
+    """Round trips of one state, as an even grid of a log-normal's quantiles would have them."""
+    grid = np.linspace(-2, 2, count) if count > 1 else np.zeros(count)
+    return np.asarray(centre_ps * np.exp(spread * grid))
+
+
+def both(near: int, far: int, spread: float = 0.06) -> Floats:
+    return np.concatenate([group(NEAR_PS, near, spread), group(FAR_PS, far, spread)])
+
+
+def test_one_group_is_steady() -> None:
+    found = pair_states(group(NEAR_PS, 201))
+    assert found.limit_ps is None
+    assert found.trips_ps == {STEADY: pytest.approx(NEAR_PS)}
+
+
+def test_two_groups_are_near_and_far() -> None:
+    found = pair_states(both(181, 21))
+    assert found.trips_ps == {NEAR: pytest.approx(NEAR_PS), FAR: pytest.approx(FAR_PS)}
+    # half way, by their ratio
+    assert found.limit_ps == pytest.approx((NEAR_PS * FAR_PS) ** 0.5)
+    assert pair_states(both(181, 21)[::-1]) == found, "in any order"
+
+
+@pytest.mark.parametrize(
+    "trips",
+    [
+        pytest.param(group(NEAR_PS, 300, 0.5), id="wide"),
+        pytest.param(np.linspace(50e3, 500e3, 300), id="even"),
+        pytest.param(100e3 * (1 - 0.3 * np.log1p(-np.arange(300) / 300)), id="a tail above"),
+        pytest.param(np.concatenate([group(1e5, 100), group(1.5e5, 100)]), id="too alike"),
+    ],
+)
+def test_noise_is_one_state(trips: Floats) -> None:
+    assert list(pair_states(trips).trips_ps) == [STEADY]
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.06, 0.12])
+def test_noise_within_two_states_leaves_them_two(spread: float) -> None:
+    found = pair_states(both(150, 50, spread))
+    assert (found.of(both(150, 50, spread)) == [NEAR] * 150 + [FAR] * 50).all()
+
+
+def test_some_values_on_the_way_leave_two_states() -> None:
+    between = np.linspace(1.3 * NEAR_PS, 0.8 * FAR_PS, 10)
+    assert list(pair_states([*both(150, 50), *between]).trips_ps) == [NEAR, FAR]
+
+
+def test_many_values_on_the_way_are_one_wide_state() -> None:
+    between = np.geomspace(1.2 * NEAR_PS, 0.9 * FAR_PS, 100)
+    assert list(pair_states([*both(150, 50), *between]).trips_ps) == [STEADY]
+
+
+def test_four_values_are_enough_for_two_states_and_three_are_not() -> None:
+    assert list(pair_states([100.0, 100.0, 450.0, 450.0]).trips_ps) == [NEAR, FAR]
+    assert list(pair_states([100.0, 102.0, 98.0, 101.0]).trips_ps) == [STEADY]
+    assert pair_states([100.0, 450.0, 100.0]).trips_ps == {STEADY: 100.0}
+
+
+def test_a_state_that_is_rarely_seen_is_one() -> None:
+    found = pair_states(both(198, 2))
+    assert found.trips_ps[FAR] == pytest.approx(FAR_PS, rel=0.01)
+    assert (found.of(both(198, 2)) == FAR).sum() == 2
+
+
+def test_what_was_not_measured_says_nothing() -> None:
+    assert pair_states([0.0, 0.0]) == PairStates(limit_ps=None, trips_ps={})
+    assert pair_states([]) == PairStates(limit_ps=None, trips_ps={})
+    assert pair_states([0.0, *group(NEAR_PS, 9)]).trips_ps == {STEADY: pytest.approx(NEAR_PS)}
+    assert pair_states(group(NEAR_PS, 9)).of(np.array([0.0, 1.0])).tolist() == ["", STEADY]
+
+
+#: Before and after a slot, and what the slot is.
+BETWEEN = [
+    (NEAR_PS, NEAR_PS, NEAR),
+    (FAR_PS, FAR_PS, FAR),
+    (NEAR_PS, FAR_PS, CHANGED),
+    (FAR_PS, NEAR_PS, CHANGED),
+    (0.0, FAR_PS, FAR),
+    (NEAR_PS, 0.0, NEAR),
+    (0.0, 0.0, CHANGED),
+]
+
+
+def test_a_slot_between_two_states_has_changed() -> None:
+    before, after, expected = zip(*BETWEEN, strict=True)
+    states = pair_states(both(50, 50))
+    assert states.between(np.array(before), np.array(after)).tolist() == [*expected]
+
+
+def test_in_a_steady_pair_no_slot_changes() -> None:
+    states = pair_states(group(NEAR_PS, 50))
+    assert states.between(np.array([9e4, 0.0]), np.array([5e5, 0.0])).tolist() == [STEADY, CHANGED]
