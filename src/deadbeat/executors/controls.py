@@ -70,7 +70,7 @@ _HOLDS = (1_100, 3_000, 5_000, 7_000, 9_500)
 _QUEUE = """
 #include "deadbeat/sy/common.h"
 
-struct queue {
+struct queue { /* its memory is zero at first */
     alignas(DB_CACHE_LINE) _Atomic uint32_t next;
     alignas(DB_CACHE_LINE) _Atomic uint32_t turn;
 };
@@ -79,14 +79,6 @@ static size_t bytes(uint32_t participants, uint32_t size)
 {
     (void)size;
     return db_accounts_bytes(participants) + sizeof(struct queue);
-}
-
-static int create(struct db_resource *resource)
-{
-    struct queue *queue = db_object(resource);
-    atomic_init(&queue->next, 0);
-    atomic_init(&queue->turn, 0);
-    return 0;
 }
 
 static void run(struct db_context *context)
@@ -107,7 +99,6 @@ extern const struct db_fragment db_fragment_held_queue;
 const struct db_fragment db_fragment_held_queue = {
     .name = "held_queue", .kind = DB_SY, .context_bytes = db_sy_context_bytes,
     .setup = db_sy_setup, .run = run, .check = db_sy_check_hold, .shared_bytes = bytes,
-    .create = create,
 };
 """
 
