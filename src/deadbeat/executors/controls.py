@@ -326,9 +326,8 @@ SEEN = ControlRow(
     cores=2,
 )
 #: C is what the work takes on the calm machine, and a slower host makes spans longer: they are
-#: divided by the pace of their run. Judgement: beside seven busy processes on a virtual machine
-#: they were 1.30 to 1.46 C, and over a witness of known length 0.94 to 1.05; over the witness as it
-#: is (in some runs it is a third shorter, by the clock's smallest step) 0.82 to 0.90.
+#: divided by the pace of their run. Judgement: beside three to nine busy processes on a virtual
+#: machine they were 1.06 to 1.46 C, over their pace 0.88 to 1.05.
 COSTS = tuple(
     ControlRow(
         f"cost-holds-at-{share}",
