@@ -285,8 +285,8 @@ COMMANDS = {
     over cores, rho, alpha, tasks per core and priority rule.
 
     Every task set is one program. Its periods and deadlines are shrunk between runs, by bisection,
-    until it begins to miss. The answer compares this with what schedulability analysis predicts
-    for the same task sets, from their calibrated C and from what their jobs really took.
+    until it begins to miss. The answer compares this with what is predicted for the same task
+    sets, from what they cost alone, the prices of sharing and the cost of a start (decision 0158).
 
     Searches live in RUNS/NAME; the same command continues one that was interrupted, or lost a run.
     """,
