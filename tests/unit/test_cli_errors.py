@@ -216,7 +216,7 @@ def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_campaign_larger_than_the_disk(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--preset", "default", "--sets", "2000", "--duration", "300")
+    arguments = ("--preset", "default", "--sets", "1000", "--duration", "300")
     assert main(("profile", "--simulated", "--name", "huge", *arguments)) == 3
     err = capsys.readouterr().err
     assert "may need " in err and "TB, only " in err

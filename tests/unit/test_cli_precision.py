@@ -12,6 +12,7 @@ from deadbeat.cli.main import main
 FEW = (
     *("--quick", "--simulated", "--no-figures", "--duration", "0.1"),
     *("--sync-share", "1", "--contended-ratio", "0,0.5,1", "--cores", "2", "--name", "p"),
+    *("--mix", "random"),
 )
 ASKED = ("--precision", "0.02", "--sets-min", "6", "--sets-max", "12")
 

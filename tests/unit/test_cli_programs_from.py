@@ -167,6 +167,7 @@ def test_a_campaign_that_stopped_when_it_was_known_is_run_as_far_as_it_was_built
         *("profile", "--quick", "--simulated", "--no-figures", "--name", "known"),
         *("--precision", "0.05", "--sets-min", "5", "--sets-max", "20", "--cores", "2"),
         *("--sync-share", "1", "--contended-ratio", "0,1", "--duration", "0.1"),
+        *("--mix", "random"),
     )
     assert main((*known, "--executor", "fake:interrupt-after=3")) == 130
     capsys.readouterr()

@@ -160,7 +160,7 @@ def test_a_file_of_the_other_mode_names_the_right_verb(capsys: pytest.CaptureFix
 def test_a_profile_at_several_deadline_factors_has_a_row_for_each() -> None:
     options = ("--quick", "--simulated", "--no-figures", "--name", "p", "--sets", "1")
     grid = ("--sync-share", "1", "--contended-ratio", "1", "--duration", "0.1")
-    quick = ("--deadline-factor", "2,5,10")
+    quick = ("--mix", "random", "--deadline-factor", "2,5,10")
     assert main(("profile", *options, *grid, *quick)) == 0
     found = rows(Path("runs/p/summary.csv"))
     assert [(row["cores"], row["deadline_factor"]) for row in found] == [

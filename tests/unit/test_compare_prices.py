@@ -13,6 +13,7 @@ from helpers.answers import answer_of
 
 import deadbeat
 from deadbeat.cli.main import main
+from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
 from deadbeat.kinds.channels.observe import COMPARABLE, read_channels
 from deadbeat.kinds.contention.observe import other_states
@@ -124,6 +125,7 @@ def test_states_are_compared_with_the_same_state_of_the_other(runs: Path) -> Non
         "the host was in another state: 2 of 4 prices were not seen 8 times on both sides"
         " (futex:8 beside 1, near; pipe:8 beside 1, near), and are not compared"
     ]
+    assert comparison_document(found).below == [f"warning: {states_told(found)[0]}"]
 
 
 def test_what_was_seen_seven_times_is_not_compared(runs: Path) -> None:

@@ -153,6 +153,11 @@ def comparison_document(
         noise=_NOISE,
         answer=[f"{verdict_line(each)}." for each in result.comparisons],
         picture=_glance(result),
+        below=[
+            f"{each.severity}: {each.message}"
+            for each in result.findings
+            if each.id == "host-state-differs"
+        ],
         steps=_steps(result),
         details="the same command with --all",
         sections=(

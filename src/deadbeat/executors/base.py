@@ -19,12 +19,12 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import TaskSet
 from deadbeat.model.traces import RunTrace
-from deadbeat.prices.table import PriceBatch
-from deadbeat.prices.works import Pricing
 
 if TYPE_CHECKING:
     from deadbeat.catalog import Catalog
     from deadbeat.model.jobs import JobTable
+    from deadbeat.prices.table import PriceBatch
+    from deadbeat.prices.works import Pricing
 
 #: Periods as they are.
 UNSCALED_PPM = 1_000_000

@@ -327,7 +327,7 @@ SEEN = ControlRow(
 )
 #: C is what the work takes on the calm machine, and a slower host makes spans longer: they are
 #: divided by the pace of their run. Judgement: beside three to nine busy processes on a virtual
-#: machine they were 1.06 to 1.46 C, over their pace 0.88 to 1.05.
+#: machine they were 1.06 to 1.46 C, over their pace 0.83 to 1.05.
 COSTS = tuple(
     ControlRow(
         f"cost-holds-at-{share}",
