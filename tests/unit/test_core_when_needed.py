@@ -62,7 +62,7 @@ def test_it_is_there_before_what_needs_it_measures(tmp_path, monkeypatch, capsys
 
     monkeypatch.setattr(_measure, "core", lacks)
     runs = tmp_path / "runs"
-    assert main(["profile", "--quick", "--simulated", "--runs", str(runs)]) == 3
+    assert main(["breakdown", "--quick", "--simulated", "--runs", str(runs)]) == 3
     assert "it is not built" in capsys.readouterr().err
     assert not list(runs.rglob("*.jobs*"))
 

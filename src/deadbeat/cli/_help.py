@@ -28,7 +28,7 @@ OPTIONS = {
         " tasks-per-core utilisation deadline-factor critical-cores sets count form"
         " tests works sizes shares"
         " runtimes allocators placements threads handlers aggressors"
-        " | step fill-utilisation per-task groups"
+        " | mix step fill-utilisation per-task groups"
     ),
     "Task sets": (
         "wcet-min wcet-max programs-from utilisations deadlines offsets"
@@ -43,8 +43,8 @@ OPTIONS = {
         " | precision-metric sets-min sets-max sets-mean miss-share search-from search-to steps"
     ),
     "Machine": (
-        "target cpus rt-cpus | cross layout dma-latency calibration calibration-seconds cost-basis"
-        " slot-periods warmup-jobs overrun"
+        "target cpus rt-cpus | cross layout dma-latency calibration calibration-seconds price-seconds"
+        " cost-basis slot-periods warmup-jobs overrun"
     ),
     "Scheduling": (
         "policy priority scheduler test ties partition order admission unplaced balance"
