@@ -58,7 +58,7 @@ class GridSpec:
     replicas: int = keyed(
         rules.Whole(1, 10_000),
         "--sets N",
-        "Task sets at each point; in a balanced mix of each object that is shared.  [10]",
+        "Task sets at each point; if balanced, of each object.  [10]",
     )
 
     @property
