@@ -91,7 +91,7 @@ class PrecisionSpec:
     target: float = keyed(
         rules.Number("0.001", "1"),
         "--precision X",
-        "Draw sets until intervals are this narrow.  [profile: 0.02]",
+        "Draw sets until this narrow.  [profile: 0.02]",
     )
     metric: str = keyed(
         rules.Choice(METRICS),
