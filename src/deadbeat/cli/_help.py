@@ -43,8 +43,8 @@ OPTIONS = {
         " | precision-metric sets-min sets-max sets-mean miss-share search-from search-to steps"
     ),
     "Machine": (
-        "target cpus rt-cpus | cross layout dma-latency calibration calibration-seconds price-seconds"
-        " cost-basis slot-periods warmup-jobs overrun"
+        "target cpus rt-cpus | cross layout dma-latency calibration calibration-seconds"
+        " price-seconds cost-basis slot-periods warmup-jobs overrun"
     ),
     "Scheduling": (
         "policy priority scheduler test ties partition order admission unplaced balance"
