@@ -20,7 +20,6 @@ pytestmark = pytest.mark.xdist_group("quality")
 EXCEPTIONS = {
     ("write", "src/deadbeat/targets/marks.py"): "shared memory of a running program, no result",
     ("write", "src/deadbeat/executors/hardware.py"): "a list for the runtime to read, no result",
-    ("write", "src/deadbeat/executors/controls.py"): "a fragment to build and drop, no result",
     ("write", "src/deadbeat/targets/fake.py"): "get() copies a file of the target to this host",
     ("write", "src/deadbeat/targets/ssh.py"): "get() copies a file of the target to this host",
 }

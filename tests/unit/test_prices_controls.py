@@ -1,26 +1,17 @@
-"""Truth: slots, paces and intervals worked out by hand."""
+"""Truth: slots, prices and intervals worked out by hand."""
 
 from __future__ import annotations
 
-import attrs
-import numpy as np
 import pytest
-from helpers.runs import RunTask, job_table, ran
-from helpers.runs import Slot as Window
 
 from deadbeat.executors.controls import (
     COPIES,
     COSTS,
     HOLD,
     ControlRow,
-    Observed,
     call_costs,
     hold_slopes,
-    observe,
-    pace,
 )
-from deadbeat.model.examples import example_calibration
-from deadbeat.model.jobs import PROBE_DTYPE, PROBE_WITNESS
 from deadbeat.prices.queueing import repairman
 from deadbeat.prices.table import PriceBatch, Slot
 from deadbeat.prices.works import PriceWork
@@ -75,25 +66,3 @@ def test_controls_of_prices_and_costs_are_judged_by_their_bands(
     """Five values around a mean: Student's half width is 2.776 x spread / sqrt(5)."""
     values = [around + spread * step for step in (-1, -1, 0, 1, 1)]
     assert row.judge(values).passed is passed
-
-
-def test_the_pace_of_a_run_is_its_witness_over_the_calm_one() -> None:
-    """A yardstick of 10 us is eight witnesses of 1.25 us."""
-    calm = attrs.evolve(example_calibration({}), yardstick_ps=(10_000_000, 20_000_000))
-    seen = Observed(slowdown=1.0, span_ratio=1.3, overlap=0.0, witness_ps=1_625_000.0)
-    assert pace(seen, calm) == pytest.approx(1.3)
-    assert pace(attrs.evolve(seen, witness_ps=1_000_000.0), calm) == 1.0, "1 or more"
-    assert pace(attrs.evolve(seen, witness_ps=None), calm) == 1.0
-    assert pace(seen, attrs.evolve(calm, yardstick_ps=())) == 1.0
-
-
-def test_the_witness_is_the_median_of_the_computation_beside_the_jobs() -> None:
-    jobs = [ran(0, 0, 100), ran(1_000, 1_000, 1_100, slot=1)]
-    probes = np.zeros(4, PROBE_DTYPE)
-    probes["kind"] = [PROBE_WITNESS, PROBE_WITNESS, PROBE_WITNESS, PROBE_WITNESS + 1]
-    probes["value_ps"] = [1_000, 9_000, 2_000, 70_000]
-    table = job_table([RunTask(core=0)], [jobs], slots=(Window(), Window(solo=0, start=1_000)))
-    alone = observe(table)
-    beside = observe(attrs.evolve(table, probes=probes))
-    assert alone is not None and beside is not None
-    assert (alone.witness_ps, beside.witness_ps) == (None, 2_000.0)

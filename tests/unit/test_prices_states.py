@@ -77,6 +77,11 @@ def test_a_state_that_is_rarely_seen_is_one() -> None:
     assert (found.of(both(198, 2)) == FAR).sum() == 2
 
 
+def test_an_outlier_is_no_state() -> None:
+    assert list(pair_states(both(199, 1)).trips_ps) == [STEADY]
+    assert list(pair_states(both(1, 199)).trips_ps) == [STEADY]
+
+
 def test_what_was_not_measured_says_nothing() -> None:
     assert pair_states([0.0, 0.0]) == PairStates(limit_ps=None, trips_ps={})
     assert pair_states([]) == PairStates(limit_ps=None, trips_ps={})

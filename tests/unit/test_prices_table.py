@@ -59,9 +59,10 @@ TWO_ROUNDS = (
 def test_a_price_is_cores_times_window_over_all_operations() -> None:
     table = price_table(stored(*TWO_ROUNDS))
     (price,) = table.prices
-    assert price.alone_ns == pytest.approx(100 / 8)
+    # alone both make 2 calls in 80 x 120 x 2 / (80 + 120) ns: harmonic, as together
+    assert price.alone_ns == pytest.approx(96 / 8)
     assert price.shared_ns == pytest.approx(450 / 8)
-    assert price.ratio == pytest.approx(4.5)
+    assert price.ratio == pytest.approx(450 / 96)
     assert price.victim_ns == pytest.approx(400 / 8)
     assert price.aggressor_ns == pytest.approx((400 + 4_000 / 6) / 2 / 8)
     # each core's own operation: 400 and 533.3 ns
@@ -78,7 +79,7 @@ def test_fewer_than_eight_slots_have_no_interval() -> None:
 
 
 def eight_rounds() -> list[Slot]:
-    """Shared 400 and 500 ns a call in turn, alone always 100."""
+    """Shared 400 and 500 ns a call in turn, alone always 80 and 120."""
     slots = []
     for round_ in range(8):
         calls = (10, 10) if round_ % 2 else (10, 6)
@@ -94,8 +95,37 @@ def test_eight_slots_have_students_interval_of_their_mean() -> None:
     assert price.shared_ns == pytest.approx(450 / 8)
     assert math.log(price.shared_ns / price.low_ns) == pytest.approx(half)
     assert math.log((price.high_ns or 0) / price.shared_ns) == pytest.approx(half)
-    assert price.ratio_low == pytest.approx(4.5 * math.exp(-half)), "alone does not scatter"
+    assert price.ratio_low == pytest.approx(450 / 96 * math.exp(-half)), "alone does not scatter"
     assert price.reason == ""
+
+
+def test_blocks_of_one_round_are_one_draw() -> None:
+    """A work that is listed twice has two slots a round, and they are alike."""
+    twice = [(number, work, *rest) for number, _, *rest in eight_rounds() for work in (0, 1)]
+    (once,) = price_table(stored(*eight_rounds())).prices
+    (price,) = price_table(stored(*twice, works=(MUTEX, MUTEX))).prices
+    assert price.slots == 16
+    assert (price.low_ns, price.ratio_low) == pytest.approx((once.low_ns, once.ratio_low))
+
+
+def test_copies_of_an_object_on_cores_that_differ_cost_what_they_cost_alone() -> None:
+    slots = [alone(0, 0, 80), alone(0, 1, 160), together(0, 50, 25)]
+    (price,) = price_table(stored(*slots)).prices
+    assert (price.ratio, price.core_ratio) == pytest.approx((1.0, 1.0))
+
+
+def test_cores_that_take_turns_in_being_alone_are_all_counted() -> None:
+    """On more than four cores four are alone in a round."""
+    many = PriceWork(object="mutex", size=1, cores=tuple(range(6)))
+    slots = [
+        slot
+        for number, sampled in enumerate(((0, 1, 2, 3), (2, 3, 4, 5)))
+        for slot in (*(alone(number, who, 100) for who in sampled), together(number, 10, 50))
+    ]
+    made = stored(*slots, works=(many,))
+    made = evolve(made, platform=evolve(made.platform, cpus=tuple(range(6))))
+    (price,) = price_table(made).prices
+    assert (price.alone_ns, price.others) == (pytest.approx(100), 5)
 
 
 def test_a_visit_costs_what_it_costs_above_its_own_work() -> None:

@@ -3,7 +3,6 @@
 
 #define YARDSTICK_LOOPS 11
 #define YARDSTICK_TIMES 8000 /* the length that a loop's time is given for */
-#define WITNESS_TIMES (YARDSTICK_TIMES / 8)
 #define CLOCK_READS 1000
 #define FASTEST_OF 20
 /* A reading is off by up to a step of the clock: an Arm system counter has 18 to 1,000 ns. */
@@ -17,7 +16,7 @@
 static int yardstick_times = YARDSTICK_TIMES;
 /* What YARDSTICK_TIMES take when nobody disturbs them. */
 static int64_t fastest_ns = 10000;
-static int witness_times = WITNESS_TIMES;
+static int witness_times = YARDSTICK_TIMES / 8;
 
 /* Four independent chains keep the multiplier busy: throughput-bound, no memory, about 10 to 40 us. */
 static inline uint64_t multiply(uint64_t x, int times)
@@ -84,7 +83,7 @@ int64_t witness_ns(void)
     uint64_t x = multiply((uint64_t)start, witness_times);
     int64_t took = port_now_ns() - start;
     db_keep(&x);
-    return took * WITNESS_TIMES / witness_times;
+    return took;
 }
 
 static void insert(int64_t *sorted, int count, int64_t value)

@@ -73,7 +73,7 @@ uint64_t yardstick_ps(int loops);
 /* Makes loop and witness as long as the clock's resolution needs them; called before a process forks.
  * Without it they are as long as on a clock of nanoseconds. A loop's time is given for its usual length. */
 void probes_fit_clock(void);
-/* A short computation, once, in ns, with the clock read it takes; given for an eighth of a yardstick. */
+/* A short computation, once, in ns, with the clock read it takes: compared within one run only. */
 int64_t witness_ns(void);
 /* Computes what takes so long when nobody disturbs it. */
 void compute_for(int64_t ns);

@@ -92,7 +92,7 @@ class HardwareExecutor:
         self._toolchain = toolchain or toolchain_of(self._target)
         self._cpus = tuple(cpus) if cpus else usable_on(self._target)
         self._lock_wait = lock_wait
-        self._pools = pools
+        self.pools = pools
         self._lock_memory = lock_memory
         self._sent: dict[str, Path] = {}
         self._lacking: dict[tuple[object, ...], dict[str, str]] = {}
@@ -236,7 +236,7 @@ class HardwareExecutor:
     def build(self, requests: Sequence[RunRequest]) -> tuple[str, Path]:
         """C source and program of a batch."""
         source = self.source_of(requests)
-        return source, link_program(self._toolchain, source, fragments_root=self._pools)
+        return source, link_program(self._toolchain, source, fragments_root=self.pools)
 
     @staticmethod
     def source_of(requests: Sequence[RunRequest]) -> str:
@@ -305,7 +305,7 @@ class HardwareExecutor:
         Raises:
             TargetError: It reports an error, or fails.
         """
-        program = verb_program(self._toolchain, fragments_root=self._pools, extra=extra)
+        program = verb_program(self._toolchain, fragments_root=self.pools, extra=extra)
         folder = self.folder
         with self.start_program(program, verb, {"--policy": policy, **options}) as process:
             while (line := process.read_line(timeout + self._lock_wait)) is not None:

@@ -75,6 +75,8 @@ def _limit(logs: Floats) -> float | None:
     width = other - one
     middle = (logs > one + 0.35 * width) & (logs < other - 0.35 * width)
     few = min(len(below), len(above))
+    if few < 2:  # an outlier is no state
+        return None
     if width < max(math.log(_RATIO), _APART * scatter) or middle.sum() > _BETWEEN * few:
         return None
     return math.exp((one + other) / 2)

@@ -2,9 +2,9 @@
 
 A slot counts the calls of all cores over one window. What an operation takes is cores x window over
 the operations of all of them, on average over the slots of a state: what it takes at some time, not
-weighted by how much is done then. Alone it is the mean of the same cores, each alone in the same
-round. Nothing is left out for being slow. The unit of an interval is the slot, one a round, whose
-processes and objects are new.
+weighted by how much is done then. Alone it is the same of the same cores, each alone in the same
+round. Nothing is left out for being slow. The unit of an interval is the round, whose processes and
+objects are new.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ Slot = tuple[int, ...]
 #: Columns of a slot: (round, place in works, who, cores that were there, ns and calls of the first
 #: core, ns and calls of the others, round trip before and after in ps). who: -1 all, else alone.
 ROUND, WORK, WHO, THERE, FIRST_NS, FIRST, OTHERS_NS, OTHERS, BEFORE, AFTER = range(10)
+_WORKS_MAX = 512  # of the runtime (runtime/src/host/price.c)
 #: Fewer slots of a state have a price without an interval.
 LEAST_SLOTS = 8
 
@@ -212,8 +213,7 @@ class _SlotPool:
         first = 0
         for batch in batches:
             slots = np.array(batch.slots, np.float64).reshape(-1, 10)
-            # a work that is listed twice has two blocks in a round
-            slots[:, ROUND] = first + slots[:, ROUND] * len(batch.works) + slots[:, WORK]
+            slots[:, ROUND] += first
             for place, (work, error) in enumerate(zip(batch.works, batch.errors, strict=True)):
                 if error:
                     self.errors[work.object] = error
@@ -307,11 +307,17 @@ def _states(rows: Rows, states: PairStates) -> NDArray[np.str_]:
     return states.between(rows[:, BEFORE], rows[:, AFTER])
 
 
+def _block(rows: Rows) -> Rows:
+    """A number for each block, in order: a work that is listed twice has two in a round."""
+    return np.asarray(rows[:, ROUND] + rows[:, WORK] / _WORKS_MAX)
+
+
 def _alone_ns(rows: Rows) -> float:
-    """Of a call: the mean of the cores, each alone."""
+    """Of a call: by the calls that the cores do in the same time, each alone."""
     alone = rows[rows[:, WHO] >= 0]
     each = alone[:, FIRST_NS] / alone[:, FIRST]
-    return float(np.mean([each[alone[:, WHO] == who].mean() for who in np.unique(alone[:, WHO])]))
+    cores = [each[alone[:, WHO] == who].mean() for who in np.unique(alone[:, WHO])]
+    return float(len(cores) / np.sum(1 / np.array(cores)))
 
 
 @frozen(eq=False)
@@ -329,12 +335,12 @@ class _Blocks:
     def of(cls, rows: Rows, state: str, states: PairStates) -> _Blocks:
         together = rows[rows[:, WHO] < 0]
         together = together[_states(together, states) == state]
-        together = together[np.argsort(together[:, ROUND])]
-        own = rows[(rows[:, WHO] >= 0) & np.isin(rows[:, ROUND], together[:, ROUND])]
+        together = together[np.argsort(_block(together))]
+        own = rows[(rows[:, WHO] >= 0) & np.isin(_block(rows), _block(together))]
         alone = []
         for who in np.unique(own[:, WHO]):
             sums, mine = np.full((len(together), 2), np.nan), own[own[:, WHO] == who]
-            place = np.searchsorted(together[:, ROUND], mine[:, ROUND])
+            place = np.searchsorted(_block(together), _block(mine))
             sums[place] = mine[:, [FIRST_NS, FIRST]]
             alone.append(sums)
         return cls(together, alone)
@@ -345,31 +351,46 @@ class _Blocks:
         ns = self.together[:, FIRST_NS] + self.together[:, OTHERS_NS]
         return np.asarray(ns / (self.together[:, FIRST] + self.together[:, OTHERS]))
 
+    @property
+    def alone_ns(self) -> Rows:
+        """What a call takes each core alone, in each block; NaN: it was not alone there."""
+        return np.array([own[:, 0] / own[:, 1] for own in self.alone])
+
     def _means(self) -> tuple[float, float, Rows, Rows]:
         """A call together and alone, ns, and what each block adds to their relative errors."""
         each = self.calls_ns
-        alone = np.mean([own[:, 0] / own[:, 1] for own in self.alone], axis=0)
+        alone = 1 / np.nanmean(1 / self.alone_ns, axis=0)
         shared, usual = float(each.mean()), float(np.nanmean(alone))
         return shared, usual, each / shared - 1, np.nan_to_num(alone / usual - 1)
+
+    def _half_width(self, off: Rows) -> float:
+        """Student's, of the mean of what each block adds: those of a round are one draw (K.-Y.
+        Liang, S. L. Zeger: Longitudinal data analysis, Biometrika 73, 1986)."""
+        _, place = np.unique(self.together[:, ROUND], return_inverse=True)
+        sums = np.bincount(place, off - off.mean())
+        rounds = len(sums)  # two at least: `LEAST_SLOTS` is above `WEIGHT_MAX`
+        error = math.sqrt(rounds / (rounds - 1) * float((sums**2).sum())) / len(off)
+        return t_quantile(0.975, rounds - 1) * error
 
     def price(self, base: Price, operations: int) -> Price:
         shared, alone, off, alone_off = self._means()
         count = len(self.together)
         victim = (self.together[:, FIRST_NS] / self.together[:, FIRST]).mean()
         others = (self.together[:, OTHERS_NS] / self.together[:, OTHERS]).mean()
+        usual = float(np.nanmean(self.alone_ns))
         made = evolve(
             base,
             alone_ns=alone / operations,
             shared_ns=shared / operations,
             ratio=shared / alone,
-            core_ratio=float(victim + base.others * others) / (base.others + 1) / alone,
+            core_ratio=float(victim + base.others * others) / (base.others + 1) / usual,
             victim_ns=float(victim) / operations,
             aggressor_ns=float(others) / operations,
             slots=count,
         )
         if count < LEAST_SLOTS:
             return evolve(made, reason=f"seen {count} times: no interval")
-        own, both = _half_width(off), _half_width(off - alone_off)
+        own, both = self._half_width(off), self._half_width(off - alone_off)
         return evolve(
             made,
             low_ns=shared / operations * math.exp(-own),
@@ -385,7 +406,7 @@ class _Blocks:
         made = evolve(price, visited_extra_ns=shared - alone)
         if len(self.together) < LEAST_SLOTS:
             return made
-        half = _half_width(shared * off - alone * alone_off)
+        half = self._half_width(shared * off - alone * alone_off)
         ends = Interval.around(shared - alone, half)
         return evolve(made, visited_low_ns=ends.low, visited_high_ns=ends.high)
 
@@ -404,12 +425,6 @@ def shared_slots(every: Sequence[StoredPrices | None]) -> list[dict[tuple[str, s
         pool.shared({pair: states[host, pair] for pair in pool.pairs})
         for host, pool in zip(hosts, pools, strict=True)
     ]
-
-
-def _half_width(off: Rows) -> float:
-    """Student's, of the mean of what each block adds."""
-    count = len(off)
-    return t_quantile(0.975, count - 1) * float(off.std(ddof=1)) / math.sqrt(count)
 
 
 def widths(table: PriceTable) -> dict[str, float]:

@@ -2,9 +2,9 @@
 
 The releases are those of the slot's timetable, costs are calibrated, prices those of the price
 stage: nothing comes from the jobs of the set. A host that is slower than when it was calibrated
-makes all jobs longer, so that they meet more often: the witness of the run, pure computation
-beside its jobs, says by how much. What the replay leaves out is what is found: wake-ups, the
-kernel, caches that preemption empties, more than two cores at one object.
+makes all jobs longer, so that they meet more often: the sets of the campaign that share nothing say
+by how much. What the replay leaves out is what is found: wake-ups, the kernel, caches that
+preemption empties, more than two cores at one object.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.executors.metrics import JobColumns, quantiles
-from deadbeat.kinds.contention.rounds_kept import Witness
+from deadbeat.executors.metrics import JobColumns, job_columns, quantiles
+from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import TaskSet
-from deadbeat.prices.rates import NOTHING, RatesByRivals, priced_matrices
+from deadbeat.prices.rates import NOTHING, RatesByRivals
 from deadbeat.prices.replay import ReplayTask, replay_releases
-from deadbeat.prices.sets import paced, prepared
+from deadbeat.prices.sets import paced, prepared, rates_of
+from deadbeat.prices.stage import prices_in
 from deadbeat.prices.states import CHANGED, PairStates
 from deadbeat.prices.table import PriceTable
+from deadbeat.store.campaign import CampaignStore
 
 Floats = NDArray[np.float64]
-#: A yardstick of a calibration is so many witnesses (runtime/src/core/probe.c).
-_WITNESSES = 8
 
 
 @frozen(kw_only=True)
@@ -66,23 +66,25 @@ class Priced:
     Attributes:
         rates: State -> how cores slow one another; of "": nobody does.
         states: How the round trips of cores 0 and 1 are told apart; None: not known.
+        pace: How many times as long as calibrated jobs alone took.
     """
 
     calibration: Calibration
     rates: Mapping[str, RatesByRivals]
     states: PairStates | None = None
+    pace: float = 1.0
 
     @classmethod
-    def of(cls, calibration: Calibration, table: PriceTable | None) -> Priced:
-        if table is None or not table.prices:
-            return cls(calibration=calibration, rates={})
+    def of(cls, store: CampaignStore, calibration: Calibration) -> Priced:
+        """With the prices of a campaign, and its pace."""
+        table = prices_in(store) or PriceTable()
         pair = next((p.cpus[:2] for p in table.prices if len(p.cpus) == 2), ())
-        names = dict.fromkeys(p.state for p in table.prices)
-        found = {name: priced_matrices(table.of(state=name)) for name in names}
+        rates = rates_of(table)
         return cls(
             calibration=calibration,
-            rates={name: RatesByRivals(each) for name, each in found.items() if each},
+            rates=rates,
             states=table.states.get(pair),
+            pace=_pace_in(store) if rates else 1.0,
         )
 
     def usual(self, shares: Mapping[str, float]) -> str:
@@ -109,12 +111,16 @@ def slot_states(table: JobTable, states: PairStates | None) -> NDArray[np.str_]:
     return states.between(trips[:-1], trips[1:])
 
 
-def pace_of(table: JobTable, calibration: Calibration) -> float:
-    """By how much computation beside the jobs alone was slower than the calm machine, 1 or more."""
-    witness, calm = Witness.of(table).alone_ps, calibration.yardstick_ps
-    if witness is None or not calm:
-        return 1.0
-    return max(1.0, witness * _WITNESSES / float(np.mean(calm)))
+def _pace_in(store: CampaignStore) -> float:
+    """The median over the sets that share nothing of span alone over C; 1 where there is none."""
+    found = []
+    for key in store.committed():
+        point = key.point
+        if point.cores == 1 or not (point.sync_share and point.contended_ratio):
+            table, _ = without_overlapped(store.table(key))
+            found += (job_columns(table).solo_median_ns / table.tasks["wcet_ns"]).tolist()
+    known = [ratio for ratio in found if ratio > 0]
+    return float(np.median(known)) if known else 1.0
 
 
 def why_not(table: JobTable) -> str:
@@ -131,7 +137,7 @@ def predicted_jobs(
     """Start and finish of every job of a together slot by the replay, in the order of ``columns``;
     infinite for those that do not finish in it, NaN for what was not replayed."""
     start, finish = np.full((2, len(columns.task)), np.nan)
-    states, pace = priced.slot_states(table), pace_of(table, priced.calibration)
+    states = priced.slot_states(table)
     shares = {name: float((states == name).mean()) for name in priced.rates}
     usual, known = priced.usual(shares), dict[str, tuple[tuple[ReplayTask, ...], Any]]()
     for where, slot in _slots(columns):
@@ -139,7 +145,7 @@ def predicted_jobs(
         if state not in known:
             rates = priced.rates.get(state) or RatesByRivals((NOTHING,))
             tasks, _ = prepared(task_set, priced.calibration, rates.matrices[0])
-            known[state] = paced(tasks, pace), rates
+            known[state] = paced(tasks, priced.pace), rates
         tasks, rates = known[state]
         begin = int(columns.release_ns[where].min())
         releases = (columns.release_ns[where] - begin).tolist()
@@ -218,8 +224,7 @@ def prediction_figures(
         together &= chosen[columns.task]
     if not together.any():
         return {}
-    pace = pace_of(table, priced.calibration)
-    cost = np.array([pace * task.cost_ps / 1000 for task in task_set.tasks])
+    cost = np.array([task.cost_ps / 1000 for task in task_set.tasks])
     response = finish - columns.release_ns
     span = np.where(np.isfinite(finish), finish, np.nan) - start
     done = together & np.isfinite(finish)
@@ -229,11 +234,11 @@ def prediction_figures(
         for name in ("period", "deadline")
     )
     own = [done & (columns.task == index) for index in range(len(cost))]
-    ratios = [span[jobs].mean() / cost[index] for index, jobs in enumerate(own) if jobs.any()]
+    taken = [span[jobs].mean() / cost[index] for index, jobs in enumerate(own) if jobs.any()]
     return {
-        "slowdown_predicted": float(np.mean(ratios)) if ratios else None,
+        "slowdown_predicted": float(np.mean(taken)) / priced.pace if taken else None,
         "unfinished_predicted": float((~(response <= period))[together].mean()),
-        "response_ratio_predicted": float((response[both] / cost[columns.task[both]]).mean() * pace)
+        "response_ratio_predicted": float((response[both] / cost[columns.task[both]]).mean())
         if both.any()
         else None,
         "deadline_misses_predicted": int((response > deadline)[together].sum()),

@@ -302,7 +302,7 @@ class RunReader:
         self._columns = COLUMNS[attempts.mode][1]
         self.worst = Worst()
         self.prices = prices_in(store)
-        self._priced = None if calibration is None else Priced.of(calibration, self.prices)
+        self._priced = None if calibration is None else Priced.of(store, calibration)
         self.solo_cost_ratios: dict[RunKey, Floats] = {}
         self.overloaded: list[RunKey] = []
         self.long_slots: list[RunKey] = []

@@ -31,7 +31,6 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import TaskSet
-from deadbeat.prices.stage import prices_in
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.summary import read_summary
 
@@ -145,7 +144,7 @@ class CampaignView(OpenedResult):
         calibration = self._calibration
         if calibration is None:
             raise DataError(f"{self.path} has no calibration", "restore it from a backup")
-        priced = Priced.of(calibration, prices_in(self.store))
+        priced = Priced.of(self.store, calibration)
         return predict_tasks(table, job_columns(table), self.task_set(key), priced)
 
     def all_jobs(self) -> Columns:
