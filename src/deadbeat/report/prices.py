@@ -10,10 +10,10 @@ from deadbeat.report.charts import Chart, CurvePoint, Panel, aside, curve
 from deadbeat.report.document import Column, Figures, Part, Sentence, Table, percent
 
 _HOW = (
-    "ns per operation of one core: alone (the mean of the cores, each alone), and while all are at"
+    "ns per operation of one core: alone (the cores, each alone), and while all are at"
     " the same object without a pause. Now and then: what one operation costs above that where each"
     " core does 0.5 µs of its own work after it. A budget takes that one, and the state in which"
-    " it is dearest. Intervals: 95 %, over slots of new processes."
+    " it is dearest. Intervals: 95 %, over rounds of new processes."
 )
 
 
