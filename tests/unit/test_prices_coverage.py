@@ -10,6 +10,7 @@ Logarithms of slowdowns of sets of one object scatter by 1 to 12 %, of an inheri
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -48,12 +49,18 @@ def states(random: np.random.Generator, slots: int) -> NDArray[np.bool_]:
     return far
 
 
-def stored(random: np.random.Generator, rounds: int) -> StoredPrices:
-    far = states(random, rounds * len(OBJECTS)).reshape(rounds, -1)
+def batch(random: np.random.Generator, rounds: int, times: int) -> PriceBatch:
+    """``times``: that the inherited mutex is listed, whose slots of a round are a little alike."""
+    works = (*WORKS, *[WORKS[1]] * (times - 1))
+    far = states(random, rounds * len(works)).reshape(rounds, -1)
     trips = np.where(far, TRIPS_PS[1], TRIPS_PS[0]) * np.exp(0.06 * random.normal(size=far.shape))
     slots: list[Slot] = []
-    for place, ((alone, *shared), both, own, rest) in enumerate(OBJECTS.values()):
+    alike = random.normal(size=rounds)
+    for place, work in enumerate(works):
+        (alone, *shared), both, own, rest = OBJECTS[work.object]
         noise = random.normal(size=(4, rounds))
+        if times > 1:
+            noise[1] = 0.9 * noise[1] + math.sqrt(1 - 0.81) * alike
         common = 1 + both * noise[0]
         skewed = np.exp(own * noise[1] - own**2 / 2)
         together = np.choose(far[:, place], shared) * common * skewed
@@ -63,16 +70,22 @@ def stored(random: np.random.Generator, rounds: int) -> StoredPrices:
                 calls = round(WINDOW_NS / ns[number])
                 others = (WINDOW_NS, calls) if who < 0 else (0, 0)
                 slots.append((number, place, who, 1, WINDOW_NS, calls, *others, trip, trip))
-    batch = PriceBatch(works=WORKS, errors=("",) * len(WORKS), slots=tuple(slots))
-    return StoredPrices(platform=example_platform(2), policy="fifo", batches=(batch,))
+    return PriceBatch(works=works, errors=("",) * len(works), slots=tuple(slots))
+
+
+def stored(batches: Sequence[PriceBatch]) -> StoredPrices:
+    return StoredPrices(platform=example_platform(2), policy="fifo", batches=tuple(batches))
 
 
 @pytest.mark.statistical
-def test_intervals_of_prices_cover() -> None:
+@pytest.mark.parametrize("batches", [[(24, 1)], [(12, 1), *[(1, 12)] * 7]])
+def test_intervals_of_prices_cover(batches: list[tuple[int, int]]) -> None:
+    """All in rounds alike; and as a map is measured, what scatters more often in later rounds."""
     random = np.random.default_rng(1)
     inside: dict[str, list[tuple[bool, bool]]] = {}
     for _ in range(CAMPAIGNS):
-        for price in price_table(stored(random, 24)).prices:
+        made = stored([batch(random, *each) for each in batches])
+        for price in price_table(made).prices:
             if price.low_ns is None or price.ratio_low is None:
                 continue
             alone, near, far = OBJECTS[price.object][0]

@@ -249,3 +249,9 @@ def test_what_every_core_has_for_itself_costs_the_same_beside_others() -> None:
     batch = SimExecutor(contention=1.0).price(Pricing(works=(work,), seconds=4.0))
     costs = call_costs(batch)
     assert costs[..., 1] == pytest.approx(costs[..., 0], rel=1e-6)
+
+
+def test_slots_of_one_round_have_no_interval() -> None:
+    slots = [slot for n in range(8) for slot in (alone(0, 0, 80, n), together(0, 10, 10, work=n))]
+    (price,) = price_table(stored(*slots, works=(MUTEX,) * 8)).prices
+    assert (price.slots, price.low_ns, price.reason) == (8, None, "seen in one round: no interval")

@@ -33,6 +33,79 @@ void name_thread(const char *what, uint32_t number)
     port_name_thread(name);
 }
 
+int refuse_verb(const char *verb, const char *why)
+{
+    printf("error %s %s\n", verb, why);
+    fflush(stdout);
+    return 1;
+}
+
+_Noreturn void agent_process(const struct options *o, struct rendezvous *meeting, uint32_t core,
+                             int64_t bound_ns, void (*prepare)(void *), void *(*work)(void *), void *argument)
+{
+    uint64_t thread;
+    if (!place_agent(o, o->cpus[core], &meeting->failure, bound_ns)) {
+        say_done(meeting);
+        port_exit(1);
+    }
+    if (prepare)
+        prepare(argument);
+    int error = port_start_thread(work, argument, o->policy, AGENT_PRIORITY, o->cpus[core], &thread);
+    if (error) {
+        fail_errno(&meeting->failure, "a thread could not be started", error);
+        say_done(meeting);
+        port_exit(1);
+    }
+    port_join_thread(thread);
+    port_exit(0);
+}
+
+/* --- objects ---------------------------------------------------------------------------------------- */
+
+static size_t object_bytes(const struct db_fragment *fragment, uint32_t users, uint32_t size)
+{
+    size_t bytes = fragment->shared_bytes ? fragment->shared_bytes(users, size) : 0;
+    return round_up(bytes + DB_CACHE_LINE, 4096);
+}
+
+int object_make(struct db_resource *r, const struct db_fragment *fragment, uint32_t users, uint32_t size,
+                const struct options *o)
+{
+    void *memory = port_map(object_bytes(fragment, users, size), 1);
+    *r = (struct db_resource){.participants = users, .cores = users, .max_size = size};
+    int error = memory ? resource_create(r, fragment, memory, o->policy, o->owner_pid) : ENOMEM;
+    if (error && memory)
+        port_unmap(memory, object_bytes(fragment, users, size));
+    if (error)
+        r->shared = NULL;
+    return error;
+}
+
+void object_end(struct db_resource *r, const struct db_fragment *fragment, struct failure *failure)
+{
+    char why[120] = "";
+    if (!r->shared)
+        return;
+    if (failure && !has_failed(failure) && fragment->check_resource &&
+        fragment->check_resource(r, why, sizeof why))
+        fail_with(failure, fragment->name, why);
+    if (fragment->destroy)
+        fragment->destroy(r);
+    port_unmap(r->shared, object_bytes(fragment, r->participants, r->max_size));
+    r->shared = NULL;
+}
+
+void shuffle(void *items, uint32_t count, size_t bytes, uint64_t *random)
+{
+    char *at = items, kept[64];
+    for (uint32_t i = count; i > 1; i--) {
+        char *last = at + (i - 1) * bytes, *other = at + db_random(random) % i * bytes;
+        memcpy(kept, last, bytes);
+        memcpy(last, other, bytes);
+        memcpy(other, kept, bytes);
+    }
+}
+
 /* --- result file ------------------------------------------------------------------------------------ */
 
 static int put_to_file(struct sink *sink, const void *data, size_t bytes)

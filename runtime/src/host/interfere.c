@@ -27,7 +27,6 @@
 /* Real-time threads must leave some time to others. */
 #define REST_NS (SLOT_NS / 8)
 #define MARGIN_NS (30000 * DB_MILLISECOND)
-#define PRIORITY 70
 /* Aggressors that are none. */
 #define ALONE (-1)
 #define ASLEEP (-2)
@@ -215,16 +214,16 @@ static void *performer_main(void *argument)
     return NULL;
 }
 
-/* Before the thread starts, which inherits what a primitive sets for its threads. */
-static void make_repeated(struct performer *p)
+static void make_repeated(void *argument)
 {
+    struct performer *p = argument;
     const struct options *o = p->all->options;
     for (uint32_t i = 0; i < p->all->work_count; i++) {
         struct work *work = &p->all->works[i];
         const char *why = NULL;
         if (work->fragment || work->why[0])
             continue;
-        p->repeated[i] = repeated_new(&work->kind, o->policy, PRIORITY, o->cpus[p->core], &why);
+        p->repeated[i] = repeated_new(&work->kind, o->policy, AGENT_PRIORITY, o->cpus[p->core], &why);
         if (why)
             refuse_work(work, why);
     }
@@ -232,25 +231,15 @@ static void make_repeated(struct performer *p)
 
 static _Noreturn void core_process(struct channels *all, uint32_t core)
 {
-    const struct options *o = all->options;
-    uint64_t thread;
     struct performer *p = port_map(sizeof *p, 0);
-    bool ok = p && place_agent(o, o->cpus[core], &all->meeting.failure, all->bound_ns);
-    if (ok) {
-        p->all = all;
-        p->core = core;
-        make_repeated(p);
-        int error = port_start_thread(performer_main, p, o->policy, PRIORITY, o->cpus[core], &thread);
-        if (error)
-            fail_errno(&all->meeting.failure, "a thread could not be started", error);
-        ok = error == 0;
-    }
-    if (!ok) {
+    if (!p) {
+        fail_errno(&all->meeting.failure, "a core's process", ENOMEM);
         say_done(&all->meeting);
         port_exit(1);
     }
-    port_join_thread(thread);
-    port_exit(0);
+    p->all = all;
+    p->core = core;
+    agent_process(all->options, &all->meeting, core, all->bound_ns, make_repeated, performer_main, p);
 }
 
 /* --- the coordinator ------------------------------------------------------------------------------------ */
@@ -291,17 +280,6 @@ static uint32_t slots_alone(const struct channels *all)
     while (alone * (alone + 1) < all->work_count + 1) /* rounds the root */
         alone++;
     return alone;
-}
-
-static void shuffle(void *rows, uint32_t count, size_t bytes, uint64_t *random)
-{
-    char *at = rows, kept[64];
-    for (uint32_t i = count; i > 1; i--) {
-        char *last = at + (i - 1) * bytes, *other = at + db_random(random) % i * bytes;
-        memcpy(kept, last, bytes);
-        memcpy(last, other, bytes);
-        memcpy(other, kept, bytes);
-    }
 }
 
 /* All slots of a victim follow one another, in random order: what changes more slowly meets all alike. */
@@ -419,19 +397,10 @@ static const char *read_works(struct channels *all, const char *path)
 static void make_object(struct channels *all, uint32_t core, uint32_t i)
 {
     struct work *work = &all->works[i];
-    const struct db_fragment *fragment = work->fragment;
-    uint32_t users = work->shared ? all->options->cpu_count : 1;
-    struct db_resource *r = &all->resources[core * all->work_count + i];
-    size_t bytes = fragment->shared_bytes ? fragment->shared_bytes(users, work->size) : 0;
-    void *memory = port_map(bytes + DB_CACHE_LINE, 1);
-    r->participants = r->cores = users;
-    r->max_size = work->size;
-    int error =
-        memory ? resource_create(r, fragment, memory, all->options->policy, all->options->owner_pid) : ENOMEM;
-    if (error) {
+    int error = object_make(&all->resources[core * all->work_count + i], work->fragment,
+                            work->shared ? all->options->cpu_count : 1, work->size, all->options);
+    if (error)
         refuse_work(work, strerror(error));
-        r->shared = NULL;
-    }
 }
 
 static void for_each_object(struct channels *all, void (*act)(struct channels *, uint32_t, uint32_t))
@@ -443,19 +412,11 @@ static void for_each_object(struct channels *all, void (*act)(struct channels *,
                 act(all, c, i);
 }
 
-/* Guarded work is counted: an object that is not whole has let two in at once. */
 static void end_object(struct channels *all, uint32_t core, uint32_t i)
 {
-    char why[120] = "";
-    struct db_resource *r = &all->resources[core * all->work_count + i];
-    const struct db_fragment *fragment = all->works[i].fragment;
-    if (!r->shared)
-        return;
-    if (!all->works[i].why[0] && !has_failed(&all->meeting.failure) && fragment->check_resource &&
-        fragment->check_resource(r, why, sizeof why))
-        fail_with(&all->meeting.failure, fragment->name, why);
-    if (fragment->destroy)
-        fragment->destroy(r);
+    const struct work *work = &all->works[i];
+    object_end(&all->resources[core * all->work_count + i], work->fragment,
+               work->why[0] ? NULL : &all->meeting.failure);
 }
 
 /* --- the result
@@ -483,13 +444,6 @@ static int put_rows(const struct channels *all, const struct slot_row *rows, uin
     return part_close(&part);
 }
 
-static int refuse(const char *why)
-{
-    printf("error interfere %s\n", why);
-    fflush(stdout);
-    return 1;
-}
-
 int measure_interference(const struct options *o)
 {
     uint64_t count = 0;
@@ -500,12 +454,12 @@ int measure_interference(const struct options *o)
     if (!why && (!o->out || o->seconds_ns == 0))
         why = "--out and --seconds-ns are needed";
     if (why)
-        return refuse(why);
+        return refuse_verb("interfere", why);
     all->options = o;
     all->bound_ns = 2 * o->seconds_ns + MARGIN_NS;
     all->resources = port_map((size_t)o->cpu_count * all->work_count * sizeof *all->resources, 1);
     if (!all->resources)
-        return refuse("there is not enough memory");
+        return refuse_verb("interfere", "there is not enough memory");
     guard_allow(all->bound_ns);
     for_each_object(all, make_object);
     bool ok = run_channels(all, rows, &count, &rounds);
@@ -514,9 +468,9 @@ int measure_interference(const struct options *o)
     int error = ok ? put_rows(all, rows, count) : 0;
     free(rows);
     if (!ok || error)
-        return refuse(error                               ? strerror(error)
-                      : has_failed(&all->meeting.failure) ? all->meeting.failure.reason
-                                                          : "a core's process died");
+        return refuse_verb("interfere", error                               ? strerror(error)
+                                        : has_failed(&all->meeting.failure) ? all->meeting.failure.reason
+                                                                            : "a core's process died");
     printf("done 0 %u\n", rounds);
     fflush(stdout);
     return 0;

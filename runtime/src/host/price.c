@@ -35,7 +35,6 @@
 /* Real-time threads must leave some time to others. */
 #define REST_NS (WINDOW_NS / 8)
 #define MARGIN_NS (30000 * DB_MILLISECOND)
-#define PRIORITY 70
 /* The clock is read after so much work. */
 #define STRETCH_NS (20 * INT64_C(1000))
 /* Own work after a visit: 400 to 600 ns, so that two cores do not fall into step. */
@@ -241,25 +240,16 @@ static void *performer_main(void *argument)
 
 static _Noreturn void core_process(struct pricing *all, uint32_t core)
 {
-    const struct options *o = all->options;
-    uint64_t thread;
     struct performer *p = port_map(sizeof *p, 0);
-    bool ok = p && place_agent(o, o->cpus[core], &all->meeting.failure, all->bound_ns);
-    if (ok) {
-        p->all = all;
-        p->core = core;
-        p->random = db_seed_state(o->seed + core);
-        int error = port_start_thread(performer_main, p, o->policy, PRIORITY, o->cpus[core], &thread);
-        if (error)
-            fail_errno(&all->meeting.failure, "a thread could not be started", error);
-        ok = error == 0;
-    }
-    if (!ok) {
+    if (!p) {
+        fail_errno(&all->meeting.failure, "a core's process", ENOMEM);
         say_done(&all->meeting);
         port_exit(1);
     }
-    port_join_thread(thread);
-    port_exit(0);
+    p->all = all;
+    p->core = core;
+    p->random = db_seed_state(all->options->seed + core);
+    agent_process(all->options, &all->meeting, core, all->bound_ns, NULL, performer_main, p);
 }
 
 /* --- the coordinator ------------------------------------------------------------------------------------ */
@@ -307,16 +297,6 @@ static bool run_slot(struct pricing *all, struct price_row *row)
     return ok;
 }
 
-static void shuffle(int16_t *values, uint32_t count, uint64_t *random)
-{
-    for (uint32_t i = count; i > 1; i--) {
-        uint32_t place = (uint32_t)(db_random(random) % i);
-        int16_t last = values[i - 1];
-        values[i - 1] = values[place];
-        values[place] = last;
-    }
-}
-
 static bool run_entry(struct pricing *all, uint32_t i, struct price_row row, struct price_row *rows,
                       uint64_t *count, uint64_t *random)
 {
@@ -325,11 +305,11 @@ static bool run_entry(struct pricing *all, uint32_t i, struct price_row row, str
     uint32_t slots = entry->members;
     for (uint32_t m = 0; m < entry->members; m++)
         who[m] = (int16_t)m;
-    shuffle(who, slots, random);
+    shuffle(who, slots, sizeof *who, random);
     slots = slots < ALONE_SAMPLE ? slots : ALONE_SAMPLE;
     if (entry->members > 1)
         who[slots++] = -1;
-    shuffle(who, slots, random);
+    shuffle(who, slots, sizeof *who, random);
     uint64_t trip_ps;
     bool ok = round_trip(all, entry, &trip_ps);
     for (uint32_t s = 0; ok && s < slots; s++) {
@@ -352,7 +332,7 @@ static bool run_slots(struct pricing *all, struct price_row row, struct price_ro
     bool ok = true;
     for (uint32_t i = 0; i < all->entry_count; i++)
         order[i] = (int16_t)i;
-    shuffle(order, all->entry_count, random);
+    shuffle(order, all->entry_count, sizeof *order, random);
     for (uint32_t i = 0; ok && i < all->entry_count; i++)
         if (!all->entries[order[i]].why[0])
             ok = run_entry(all, (uint32_t)order[i], row, rows, count, random);
@@ -361,46 +341,20 @@ static bool run_slots(struct pricing *all, struct price_row row, struct price_ro
 
 /* --- objects -------------------------------------------------------------------------------------------- */
 
-static size_t object_bytes(const struct entry *entry)
-{
-    const struct db_fragment *fragment = entry->fragment;
-    size_t bytes =
-        fragment->shared_bytes ? fragment->shared_bytes(entry->shared ? entry->members : 1, entry->size) : 0;
-    return round_up(bytes + DB_CACHE_LINE, 4096);
-}
-
 static void make_object(struct pricing *all, uint32_t core, uint32_t i)
 {
     struct entry *entry = &all->entries[i];
-    struct db_resource *r = &all->resources[core * all->entry_count + i];
-    void *memory = port_map(object_bytes(entry), 1);
-    memset(r, 0, sizeof *r);
-    r->participants = r->cores = entry->shared ? entry->members : 1;
-    r->max_size = entry->size;
-    int error =
-        memory ? resource_create(r, entry->fragment, memory, all->options->policy, all->options->owner_pid)
-               : ENOMEM;
-    if (error) {
+    int error = object_make(&all->resources[core * all->entry_count + i], entry->fragment,
+                            entry->shared ? entry->members : 1, entry->size, all->options);
+    if (error)
         refuse_entry(entry, strerror(error));
-        r->shared = NULL;
-    }
 }
 
-/* Guarded work is counted: an object that is not whole has let two in at once. */
 static void end_object(struct pricing *all, uint32_t core, uint32_t i)
 {
-    char why[120] = "";
-    struct entry *entry = &all->entries[i];
-    struct db_resource *r = &all->resources[core * all->entry_count + i];
-    if (!r->shared)
-        return;
-    if (!entry->why[0] && !has_failed(&all->meeting.failure) && entry->fragment->check_resource &&
-        entry->fragment->check_resource(r, why, sizeof why))
-        fail_with(&all->meeting.failure, entry->name, why);
-    if (entry->fragment->destroy)
-        entry->fragment->destroy(r);
-    port_unmap(r->shared, object_bytes(entry));
-    r->shared = NULL;
+    const struct entry *entry = &all->entries[i];
+    object_end(&all->resources[core * all->entry_count + i], entry->fragment,
+               entry->why[0] ? NULL : &all->meeting.failure);
 }
 
 static void for_each_object(struct pricing *all, void (*act)(struct pricing *, uint32_t, uint32_t))
@@ -521,20 +475,13 @@ static int put_rows(const struct pricing *all, const struct price_row *rows, uin
     return part_close(&part);
 }
 
-static int refuse(const char *why)
-{
-    printf("error price %s\n", why);
-    fflush(stdout);
-    return 1;
-}
-
 int measure_prices(const struct options *o)
 {
     uint64_t count = 0;
     uint32_t rounds = 0;
     struct pricing *all = port_map(sizeof *all, 1);
     if (!all)
-        return refuse("there is not enough memory");
+        return refuse_verb("price", "there is not enough memory");
     all->options = o;
     const char *why = read_entries(all);
     /* no more than fit the time and a round: forked cores lock all memory */
@@ -546,20 +493,20 @@ int measure_prices(const struct options *o)
     if (!why && (!o->out || o->seconds_ns == 0))
         why = "--out and --seconds-ns are needed";
     if (why)
-        return refuse(why);
+        return refuse_verb("price", why);
     all->bound_ns = 2 * o->seconds_ns + MARGIN_NS;
     all->resources = port_map((size_t)o->cpu_count * all->entry_count * sizeof *all->resources, 1);
     if (!all->resources)
-        return refuse("there is not enough memory");
+        return refuse_verb("price", "there is not enough memory");
     guard_allow(all->bound_ns);
     probes_fit_clock();
     bool ok = run_rounds(all, rows, &count, &rounds);
     int error = ok ? put_rows(all, rows, count) : 0;
     free(rows);
     if (!ok || error)
-        return refuse(error                               ? strerror(error)
-                      : has_failed(&all->meeting.failure) ? all->meeting.failure.reason
-                                                          : "a core's process died");
+        return refuse_verb("price", error                               ? strerror(error)
+                                    : has_failed(&all->meeting.failure) ? all->meeting.failure.reason
+                                                                        : "a core's process died");
     printf("done 0 %u\n", rounds);
     fflush(stdout);
     return 0;

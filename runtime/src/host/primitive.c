@@ -510,23 +510,16 @@ static const char *run_stages(struct sampled *all)
     return why || !error ? why : strerror(error);
 }
 
-static int refuse(const char *why)
-{
-    printf("error primitive %s\n", why);
-    fflush(stdout);
-    return 1;
-}
-
 int measure_primitive(const struct options *o)
 {
     static struct sampled all;
     int error = o->lock_memory ? port_lock_memory() : 0;
     const char *why = error ? strerror(error) : prepare(&all, o);
     if (why)
-        return refuse(why);
+        return refuse_verb("primitive", why);
     guard_allow(all.stages * (o->seconds_ns + STAGE_NS) + MARGIN_NS);
     if ((why = run_stages(&all)))
-        return refuse(why);
+        return refuse_verb("primitive", why);
     printf("done 0 %lld\n", (long long)all.measured_ns);
     fflush(stdout);
     return 0;

@@ -110,8 +110,28 @@ void name_thread(const char *what, uint32_t number);
 /* In a core's process: binds it, limits it, locks it; false after writing the failure. */
 bool place_agent(const struct options *options, int cpu, struct failure *failure, int64_t bound_ns);
 
+#define AGENT_PRIORITY 70
+/* In a forked process of a core: runs `work` in a thread on it and ends, after it or without it. `prepare` is
+ * called before the thread starts, which inherits what it sets; NULL: nothing. */
+_Noreturn void agent_process(const struct options *options, struct rendezvous *meeting, uint32_t core,
+                             int64_t bound_ns, void (*prepare)(void *), void *(*work)(void *),
+                             void *argument);
+
+/* --- objects of the verbs that repeat fragments ------------------------------------------------- */
+
+/* Maps and creates one; 0, or why there is none: then `shared` is NULL. */
+int object_make(struct db_resource *resource, const struct db_fragment *fragment, uint32_t users,
+                uint32_t size, const struct options *options);
+/* Guarded work is counted: an object that is not whole has let two in at once, which is a failure
+ * unless `failure` is NULL. Unmaps it. */
+void object_end(struct db_resource *resource, const struct db_fragment *fragment, struct failure *failure);
+/* Into random order: `count` items of `bytes` each, 64 at most. */
+void shuffle(void *items, uint32_t count, size_t bytes, uint64_t *random);
+
 /* --- the verbs of the program ------------------------------------------------------------------ */
 
+/* Says why there is no result; the exit status. */
+int refuse_verb(const char *verb, const char *why);
 int serve_sets(const struct options *options);
 int calibrate(const struct options *options);
 int measure_noise(const struct options *options);

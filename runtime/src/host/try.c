@@ -17,15 +17,9 @@ struct attempt {
 static int attempt_object(const struct db_fragment *fragment, uint32_t size, uint32_t participants,
                           const struct options *o)
 {
-    struct db_resource resource = {.participants = participants, .cores = participants, .max_size = size};
-    size_t bytes = fragment->shared_bytes ? fragment->shared_bytes(participants, size) : 0;
-    bytes = round_up(bytes + DB_CACHE_LINE, 4096);
-    void *shared = port_map(bytes, 1);
-    int error = shared ? resource_create(&resource, fragment, shared, o->policy, o->owner_pid) : ENOMEM;
-    if (!error && fragment->destroy)
-        fragment->destroy(&resource);
-    if (shared)
-        port_unmap(shared, bytes);
+    struct db_resource resource;
+    int error = object_make(&resource, fragment, participants, size, o);
+    object_end(&resource, fragment, NULL);
     return error;
 }
 

@@ -69,17 +69,17 @@ def _rows(slots: Slots, keys: Sequence[tuple[str, str]]) -> Iterator[Observation
 def _not_compared(
     one: Slots, two: Slots, both: set[tuple[str, str]], where: str
 ) -> Iterator[Finding]:
-    """States of what both priced that one of them did not see, or not often enough."""
-    works = {work for work, _ in one} & {work for work, _ in two}
-    met = {key for key in {*one, *two} if key[0] in works}
+    """Objects and states that one of them did not see, or not often enough."""
+    met = {*one, *two} if one and two else set()
     names = [", ".join(key) for key in sorted(met - both)]
     if names:
         some = "; ".join(names[:_NAMED]) + "; ..." * (len(names) > _NAMED)
         yield Finding(
             id="host-state-differs",
             severity="warning",
-            message=f"the host was in another state: {len(names)} of {len(met)} prices were not"
-            f" seen {LEAST_SLOTS} times on both sides ({some}), and are not compared",
+            message=f"the host was in another state, or had other objects: {len(names)} of"
+            f" {len(met)} prices were not seen {LEAST_SLOTS} times on both sides ({some}), and are"
+            " not compared",
             cure="repeat both, until they have met the same states",
             where=where,
         )

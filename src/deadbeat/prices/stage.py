@@ -16,6 +16,7 @@ from deadbeat.prices.stored import earlier_prices, load_prices, save_prices
 from deadbeat.prices.table import PriceBatch, PriceTable, StoredPrices, price_table, widths
 from deadbeat.prices.works import (
     WEIGHT_MAX,
+    WORKS_MAX,
     PriceWork,
     Pricing,
     groups_of,
@@ -26,7 +27,7 @@ from deadbeat.prices.works import (
 from deadbeat.store.folder import OwnedFolder
 
 #: Relative half width of a ratio from which on an object gets no more slots than others.
-TARGET = 0.03
+TARGET = 0.045
 
 
 class Pricer(Protocol):
@@ -83,15 +84,9 @@ class PriceStage:
         if known is None:
             return
         first, later = self._works
-        wide = widths(price_table(known))
         visits = len(known.batches) % 2 == 0
-        works = [
-            work
-            for work in (*first, *later)
-            if visits or not work.visit
-            for _ in range(1 if work.visit else _weight(wide.get(work.object, TARGET)))
-        ]
-        self._measure(works, seconds)
+        works = [work for work in (*first, *later) if visits or not work.visit]
+        self._measure(weighted(works, widths(price_table(known))), seconds)
 
     def _measure(self, works: list[PriceWork], seconds: float) -> None:
         known = self.stored()
@@ -116,8 +111,17 @@ class PriceStage:
         return (each.name for each in priced_fragments(self.catalog, self.pool, layout=self.layout))
 
 
-def _weight(width: float) -> int:
-    return max(1, min(WEIGHT_MAX, round(width / TARGET)))
+def weighted(works: Sequence[PriceWork], wide: Mapping[str, float]) -> list[PriceWork]:
+    """Calls of objects with a wide interval several times, as long as a batch has room."""
+
+    def times(work: PriceWork, most: int) -> int:
+        width = 0.0 if work.visit else wide.get(work.object, TARGET)
+        return max(1, min(most, round(width / TARGET)))
+
+    most = WEIGHT_MAX
+    while most > 1 and sum(times(work, most) for work in works) > WORKS_MAX:
+        most -= 1
+    return [work for work in works for _ in range(times(work, most))]
 
 
 def prices_in(store: OwnedFolder) -> PriceTable | None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from deadbeat.model.platform import Platform
 from deadbeat.prices.states import CHANGED, PairStates, pair_states
-from deadbeat.prices.works import PriceWork
+from deadbeat.prices.works import WORKS_MAX, PriceWork
 from deadbeat.stats.intervals import Interval, t_quantile
 
 Rows = NDArray[np.float64]
@@ -28,7 +28,6 @@ Slot = tuple[int, ...]
 #: Columns of a slot: (round, place in works, who, cores that were there, ns and calls of the first
 #: core, ns and calls of the others, round trip before and after in ps). who: -1 all, else alone.
 ROUND, WORK, WHO, THERE, FIRST_NS, FIRST, OTHERS_NS, OTHERS, BEFORE, AFTER = range(10)
-_WORKS_MAX = 512  # of the runtime (runtime/src/host/price.c)
 #: Fewer slots of a state have a price without an interval.
 LEAST_SLOTS = 8
 
@@ -309,7 +308,7 @@ def _states(rows: Rows, states: PairStates) -> NDArray[np.str_]:
 
 def _block(rows: Rows) -> Rows:
     """A number for each block, in order: a work that is listed twice has two in a round."""
-    return np.asarray(rows[:, ROUND] + rows[:, WORK] / _WORKS_MAX)
+    return np.asarray(rows[:, ROUND] + rows[:, WORK] / WORKS_MAX)
 
 
 def _alone_ns(rows: Rows) -> float:
@@ -356,6 +355,10 @@ class _Blocks:
         """What a call takes each core alone, in each block; NaN: it was not alone there."""
         return np.array([own[:, 0] / own[:, 1] for own in self.alone])
 
+    @property
+    def _rounds(self) -> int:
+        return len(np.unique(self.together[:, ROUND]))
+
     def _means(self) -> tuple[float, float, Rows, Rows]:
         """A call together and alone, ns, and what each block adds to their relative errors."""
         each = self.calls_ns
@@ -365,12 +368,15 @@ class _Blocks:
 
     def _half_width(self, off: Rows) -> float:
         """Student's, of the mean of what each block adds: those of a round are one draw (K.-Y.
-        Liang, S. L. Zeger: Longitudinal data analysis, Biometrika 73, 1986)."""
-        _, place = np.unique(self.together[:, ROUND], return_inverse=True)
+        Liang, S. L. Zeger: Longitudinal data analysis, Biometrika 73, 1986), and rounds with few
+        of them say little (A. V. Carter et al., Review of Economics and Statistics 99, 2017)."""
+        _, place, blocks = np.unique(
+            self.together[:, ROUND], return_inverse=True, return_counts=True
+        )
         sums = np.bincount(place, off - off.mean())
-        rounds = len(sums)  # two at least: `LEAST_SLOTS` is above `WEIGHT_MAX`
-        error = math.sqrt(rounds / (rounds - 1) * float((sums**2).sum())) / len(off)
-        return t_quantile(0.975, rounds - 1) * error
+        rounds = float((blocks**2).sum() ** 2 / (blocks**4).sum())  # as many that are alike
+        error = math.sqrt(len(sums) / (len(sums) - 1) * float((sums**2).sum())) / len(off)
+        return t_quantile(0.975, max(1.0, rounds - 1)) * error
 
     def price(self, base: Price, operations: int) -> Price:
         shared, alone, off, alone_off = self._means()
@@ -390,6 +396,8 @@ class _Blocks:
         )
         if count < LEAST_SLOTS:
             return evolve(made, reason=f"seen {count} times: no interval")
+        if self._rounds < 2:
+            return evolve(made, reason="seen in one round: no interval")
         own, both = self._half_width(off), self._half_width(off - alone_off)
         return evolve(
             made,
@@ -404,7 +412,7 @@ class _Blocks:
             return price
         shared, alone, off, alone_off = self._means()
         made = evolve(price, visited_extra_ns=shared - alone)
-        if len(self.together) < LEAST_SLOTS:
+        if len(self.together) < LEAST_SLOTS or self._rounds < 2:
             return made
         half = self._half_width(shared * off - alone * alone_off)
         ends = Interval.around(shared - alone, half)
@@ -428,10 +436,11 @@ def shared_slots(every: Sequence[StoredPrices | None]) -> list[dict[tuple[str, s
 
 
 def widths(table: PriceTable) -> dict[str, float]:
-    """Object -> the widest relative half width of its ratio; of one without any: 1."""
-    found: dict[str, float] = {}
-    for price in table.prices:
-        if price.seconds_old is None and price.ratio is not None:
-            width = price.half_width
-            found[price.object] = max(found.get(price.object, 0.0), 1.0 if width is None else width)
-    return found
+    """Object -> the widest relative half width of its ratio; of one without any: 1. A state that is
+    rarely seen says nothing: more slots would not meet it more often."""
+    seen = [p for p in table.prices if p.seconds_old is None and p.ratio is not None]
+    found = {
+        name: [p.half_width for p in seen if p.object == name and p.half_width is not None]
+        for name in dict.fromkeys(p.object for p in seen)
+    }
+    return {name: max(own, default=1.0) for name, own in found.items()}

@@ -11,7 +11,9 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Fragment, Kind
 
 #: Calls of an object whose price has a wide scatter are repeated in a round, at most so often.
-WEIGHT_MAX = 4
+WEIGHT_MAX = 10
+#: Works of a batch, of the runtime (runtime/src/host/price.c).
+WORKS_MAX = 512
 #: Size of a visit where a size counts operations: one operation, then own work.
 _ONE = 1
 

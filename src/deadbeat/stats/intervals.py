@@ -82,7 +82,7 @@ def arm_factor(sets: int, tail: float) -> float:
     return math.sqrt(sets / (sets - 1)) * t_quantile(1 - tail, sets - 1) / z
 
 
-def t_quantile(probability: float, degrees: int) -> float:
+def t_quantile(probability: float, degrees: float) -> float:
     """Quantile of Student's t for ``probability``."""
     return float(special.stdtrit(degrees, probability))
 

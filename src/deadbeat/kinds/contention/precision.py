@@ -290,7 +290,8 @@ class Allocation:
         sharing = {place: each for place, each in self._strata.items() if place[1]}
         known = [each.values for each in sharing.values() if len(each.logs) > 1]
         usual = float(np.mean([values.var(ddof=1) for values in known])) if known else 1.0
-        tight = {point for point, _ in sharing if self._width(point) <= self._spec.target}
+        points = {point for point, _ in sharing}
+        tight = {point for point in points if self._width(point) <= self._spec.target}
         doubts = {
             place: 0.0 if place[0] in tight else each.doubt(usual)
             for place, each in sharing.items()
