@@ -72,6 +72,12 @@ class PriceStage:
     def stored(self) -> StoredPrices | None:
         return load_prices(self.store.path)
 
+    @property
+    def batches(self) -> int:
+        """Those that are kept."""
+        known = self.stored()
+        return 0 if known is None else len(known.batches)
+
     def begin(self, seconds: float) -> PriceTable:
         """Everything at its first size, unless it is known."""
         if self.stored() is None:

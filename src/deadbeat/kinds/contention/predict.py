@@ -9,18 +9,20 @@ preemption empties, more than two cores at one object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import JobColumns, job_columns, quantiles
+from deadbeat.kinds.contention.plan import shares_objects
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import Point
 from deadbeat.model.tasks import TaskSet
 from deadbeat.prices.rates import NOTHING, RatesByRivals
 from deadbeat.prices.replay import ReplayTask, replay_releases
@@ -76,16 +78,14 @@ class Priced:
 
     @classmethod
     def of(cls, store: CampaignStore, calibration: Calibration) -> Priced:
-        """With the prices of a campaign, and its pace."""
+        """With the prices of a campaign."""
         table = prices_in(store) or PriceTable()
         pair = next((p.cpus[:2] for p in table.prices if len(p.cpus) == 2), ())
-        rates = rates_of(table)
-        return cls(
-            calibration=calibration,
-            rates=rates,
-            states=table.states.get(pair),
-            pace=_pace_in(store) if rates else 1.0,
-        )
+        return cls(calibration=calibration, rates=rates_of(table), states=table.states.get(pair))
+
+    def at_pace(self, pace: float) -> Priced:
+        """The same where jobs take so many times as long; without prices nothing can be slowed."""
+        return evolve(self, pace=pace) if self.rates else self
 
     def usual(self, shares: Mapping[str, float]) -> str:
         """The state that stands for a slot whose own is not known."""
@@ -111,16 +111,25 @@ def slot_states(table: JobTable, states: PairStates | None) -> NDArray[np.str_]:
     return states.between(trips[:-1], trips[1:])
 
 
-def _pace_in(store: CampaignStore) -> float:
-    """The median over the sets that share nothing of span alone over C; 1 where there is none."""
-    found = []
-    for key in store.committed():
-        point = key.point
-        if point.cores == 1 or not (point.sync_share and point.contended_ratio):
-            table, _ = without_overlapped(store.table(key))
-            found += (job_columns(table).solo_median_ns / table.tasks["wcet_ns"]).tolist()
-    known = [ratio for ratio in found if ratio > 0]
-    return float(np.median(known)) if known else 1.0
+def is_plain(point: Point) -> bool:
+    """Whether cores share nothing at it."""
+    return not shares_objects(point.cores, point.sync_share_milli, point.contended_ratio_milli)
+
+
+def pace_of(ratios: Iterable[Floats]) -> float:
+    """The median of span alone over C of the tasks of sets that share nothing; 1 without any."""
+    known = np.concatenate([np.empty(0), *ratios])
+    known = known[known > 0]
+    return float(np.median(known)) if len(known) else 1.0
+
+
+def pace_in(store: CampaignStore) -> float:
+    """Of all sets of a campaign that share nothing."""
+    tables = (store.table(key) for key in sorted(store.committed()) if is_plain(key.point))
+    return pace_of(
+        job_columns(without_overlapped(table)[0]).solo_median_ns / table.tasks["wcet_ns"]
+        for table in tables
+    )
 
 
 def why_not(table: JobTable) -> str:

@@ -122,6 +122,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         self._committed = self._store.committed()
         # what failed keeps its record until it is committed, or fails again
         failed = {} if self._retry else self._store.failed()
+        self._runs = len(self._committed) + len(failed)
         self._lacking = {k for k in self._keys if k not in self._committed and k not in failed}
         total = min(len(self._keys), design.most_runs(self._spec))
         done = sum(key in self._committed for key in self._keys)
@@ -163,7 +164,8 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
     def _price_again(self, session: Session) -> None:
         """Prices while the map is measured: the host's states of the whole time meet them."""
         self._runs += 1
-        if self.prices is not None and self._runs % _PRICED_EVERY == 0:
+        times, rest = divmod(self._runs, _PRICED_EVERY)
+        if self.prices is not None and not rest and self.prices.batches <= times:
             session.rest()
             self.prices.more(self._spec.calibration.prices / _PARTS)
 

@@ -23,10 +23,10 @@ from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.kinds.contention.late import WORST, Worst, late_facts
 from deadbeat.kinds.contention.object_charts import shared_objects
 from deadbeat.kinds.contention.overlap import contended_plan, overlap_share
-from deadbeat.kinds.contention.plan import class_unit, group_of, group_text, shares_objects
+from deadbeat.kinds.contention.plan import class_unit, group_of, group_text
 from deadbeat.kinds.contention.point import Pooled, noise_floor, point_row, pool_plain
 from deadbeat.kinds.contention.precision import precision_columns, precision_findings
-from deadbeat.kinds.contention.predict import Priced, prediction_figures
+from deadbeat.kinds.contention.predict import Priced, is_plain, pace_of, prediction_figures
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec, read_spec
 from deadbeat.kinds.contention.stress import Group, groups
@@ -147,28 +147,39 @@ class _Parts:
 
     @classmethod
     def of(cls, cells: Iterable[_Cell], reader: RunReader, attempts: Attempts) -> _Parts:
-        parts, (columns, _) = cls(), COLUMNS[attempts.mode]
-        for cell in cells:
-            sets, pooled = [], Pooled()
-            counts = {name: np.zeros(len(EDGES) - 1, np.int64) for name in DISTRIBUTED}
-            for key in cell.keys:
-                figures, set_row = reader.read(key, group=cell.group)
-                sets.append(set_row)
-                if cell.point:
-                    pooled.add(figures)
-                for name in DISTRIBUTED:
-                    counts[name] += bin_counts(getattr(figures, name))
-            found = point_row(cell.point, sets, pooled) if cell.point else group_row(sets)
-            if cell.classes:
-                found |= point_slowdown(sets, by_class(sets))
-            row = {**found, **cell.where} | precision_columns(attempts.precision, cell.name, sets)
-            row = {column: row[column] for column in columns}
-            parts.rows.append(row)
-            if cell.balanced:
-                parts.of_points.append((dict(cell.where), row, sets))
-            parts.sets.extend(sets)
-            parts.distributions.extend(_distributions(cell.where, counts))
+        parts, every = cls(), list(cells)
+        # what shares nothing says at which pace the others are predicted
+        first = sorted(every, key=lambda cell: cell.point is None or not is_plain(cell.point))
+        made = {cell.name: cls._of(cell, reader, attempts) for cell in first}
+        for own in (made[cell.name] for cell in every):
+            parts.rows.extend(own.rows)
+            parts.sets.extend(own.sets)
+            parts.distributions.extend(own.distributions)
+            parts.of_points.extend(own.of_points)
         return parts
+
+    @classmethod
+    def _of(cls, cell: _Cell, reader: RunReader, attempts: Attempts) -> _Parts:
+        sets, pooled = [], Pooled()
+        counts = {name: np.zeros(len(EDGES) - 1, np.int64) for name in DISTRIBUTED}
+        for key in cell.keys:
+            figures, set_row = reader.read(key, group=cell.group)
+            sets.append(set_row)
+            if cell.point:
+                pooled.add(figures)
+            for name in DISTRIBUTED:
+                counts[name] += bin_counts(getattr(figures, name))
+        found = point_row(cell.point, sets, pooled) if cell.point else group_row(sets)
+        if cell.classes:
+            found |= point_slowdown(sets, by_class(sets))
+        row = {**found, **cell.where} | precision_columns(attempts.precision, cell.name, sets)
+        row = {column: row[column] for column in COLUMNS[attempts.mode][0]}
+        return cls(
+            rows=[row],
+            sets=sets,
+            distributions=list(_distributions(cell.where, counts)),
+            of_points=[(dict(cell.where), row, sets)] if cell.balanced else [],
+        )
 
 
 def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
@@ -200,8 +211,8 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
         sets=parts.sets,
         failed=attempts.failed,
         solo_cost_ratios=reader.solo_cost_ratios,
-        overloaded=tuple(reader.overloaded),
-        long_slots=tuple(reader.long_slots),
+        overloaded=sorted(reader.overloaded),
+        long_slots=sorted(reader.long_slots),
         noise=noise,
         origin=origin,
         mode=attempts.mode,
@@ -243,8 +254,7 @@ def _points(reader: RunReader, attempts: Attempts) -> Iterator[_Cell]:
             keys=keys,
             point=point,
             balanced=reader.balanced,
-            classes=reader.balanced
-            and shares_objects(point.cores, point.sync_share_milli, point.contended_ratio_milli),
+            classes=reader.balanced and not is_plain(point),
         )
 
 
@@ -303,6 +313,7 @@ class RunReader:
         self.worst = Worst()
         self.prices = prices_in(store)
         self._priced = None if calibration is None else Priced.of(store, calibration)
+        self._paced = False
         self.solo_cost_ratios: dict[RunKey, Floats] = {}
         self.overloaded: list[RunKey] = []
         self.long_slots: list[RunKey] = []
@@ -412,6 +423,10 @@ class RunReader:
         has_sync = task_set.sync_share_real > 0
         predicted: dict[str, float | int | None] = {}
         if self._priced is not None:
+            if not is_plain(key.point) and not self._paced:
+                self._paced, known = True, self.solo_cost_ratios.items()
+                pace = pace_of(ratios for plain, ratios in known if is_plain(plain.point))
+                self._priced = self._priced.at_pace(pace)
             with suppress(KeyError):  # a calibration that lacks an entry says nothing of it
                 predicted = prediction_figures(
                     table, everyone, task_set, self._priced, chosen=chosen

@@ -16,7 +16,14 @@ from deadbeat.experiment.columns import Columns, pandas
 from deadbeat.kinds.base import OpenedResult, Shown, TableRow
 from deadbeat.kinds.contention.evidence import where_it_ran
 from deadbeat.kinds.contention.plan import group_of
-from deadbeat.kinds.contention.predict import Priced, TaskPrediction, predict_tasks, why_not
+from deadbeat.kinds.contention.predict import (
+    Priced,
+    TaskPrediction,
+    is_plain,
+    pace_in,
+    predict_tasks,
+    why_not,
+)
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.summarise import (
     Attempts,
@@ -144,7 +151,8 @@ class CampaignView(OpenedResult):
         calibration = self._calibration
         if calibration is None:
             raise DataError(f"{self.path} has no calibration", "restore it from a backup")
-        priced = Priced.of(self.store, calibration)
+        pace = 1.0 if is_plain(_key(key).point) else pace_in(self.store)
+        priced = Priced.of(self.store, calibration).at_pace(pace)
         return predict_tasks(table, job_columns(table), self.task_set(key), priced)
 
     def all_jobs(self) -> Columns:
