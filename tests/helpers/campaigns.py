@@ -140,6 +140,9 @@ class CrashingSession:
     def program(self) -> None:
         return None
 
+    def rest(self) -> None:
+        self.inner.rest()
+
     def __enter__(self) -> CrashingSession:
         return self
 

@@ -66,7 +66,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         self._precision = precision_of(spec, ())
         self._committed: set[RunKey] = set()
         self._lacking: set[RunKey] = set()
-        self._runs = 0
+        self._attempted: set[RunKey] = set()
 
     @contextmanager
     def prepared(self, tell: Watcher) -> Iterator[None]:
@@ -122,7 +122,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         self._committed = self._store.committed()
         # what failed keeps its record until it is committed, or fails again
         failed = {} if self._retry else self._store.failed()
-        self._runs = len(self._committed) + len(failed)
+        self._attempted = {*self._committed, *failed}
         self._lacking = {k for k in self._keys if k not in self._committed and k not in failed}
         total = min(len(self._keys), design.most_runs(self._spec))
         done = sum(key in self._committed for key in self._keys)
@@ -158,13 +158,13 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
                         opened = self._open(stack, name, batch)
                     session, supplied = opened
                     self._lacking.discard(key)
+                    self._attempted.add(key)
                     self._price_again(session)
                     yield session.run(key), supplied.set_ids[key]
 
     def _price_again(self, session: Session) -> None:
         """Prices while the map is measured: the host's states of the whole time meet them."""
-        self._runs += 1
-        times, rest = divmod(self._runs, _PRICED_EVERY)
+        times, rest = divmod(len(self._attempted), _PRICED_EVERY)
         if self.prices is not None and not rest and self.prices.batches <= times:
             session.rest()
             self.prices.more(self._spec.calibration.prices / _PARTS)
