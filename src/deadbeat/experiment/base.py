@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from attrs import field, frozen
 
 from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.run import StoredRun
 from deadbeat.store.folder import OwnedFolder
-from deadbeat.store.runfolder import Key, RunFolder, StoredRun
+from deadbeat.store.runfolder import Key, RunFolder
 
 if TYPE_CHECKING:
     from deadbeat.prices.table import PriceTable
