@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attrs import field, frozen
 
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DataError, DeadbeatError, RunError
 from deadbeat.model.run import StoredRun
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.runfolder import Key, RunFolder
@@ -211,7 +211,6 @@ class FolderExperiment(Experiment[RK, RR]):
 
     Args:
         planned: Every run, in order.
-        retry_failed: Whether runs that failed before are measured again.
         retry_invalid: Whether stored runs that are invalid are measured again, and replaced.
 
     Raises:
@@ -223,14 +222,11 @@ class FolderExperiment(Experiment[RK, RR]):
         store: RunFolder[RK, RR],
         planned: Sequence[RK],
         *,
-        retry_failed: bool = True,
         retry_invalid: bool = False,
     ) -> None:
         self._folder = store
         self.planned = tuple(planned)
-        self.lacking = store.lacking(
-            self.planned, retry_failed=retry_failed, retry_invalid=retry_invalid
-        )
+        self.lacking = store.lacking(self.planned, retry_invalid=retry_invalid)
 
     @property
     def store(self) -> OwnedFolder:
@@ -239,6 +235,22 @@ class FolderExperiment(Experiment[RK, RR]):
     def todo(self) -> Todo:
         total, left = len(self.planned), len(self.lacking)
         return Todo(total=total, done=total - left, left=left)
+
+    def measure(self, tell: Watcher) -> Generator[RR | Lost[RK]]:
+        """One run after the other; those that give no result do not end the others."""
+        for key in self.lacking:
+            try:
+                yield self.one(key)
+            except (DataError, RunError) as error:
+                yield Lost(key, error)
+
+    def one(self, key: RK) -> RR:
+        """Measures a run, where `measure` is not the kind's own.
+
+        Raises:
+            DataError, RunError: It has no result.
+        """
+        raise NotImplementedError
 
     def kept(self) -> str:
         return f"{len(self._folder.committed())} of {len(self.planned)} {self.unit}"

@@ -265,16 +265,13 @@ class RunFolder(OwnedFolder, Generic[K, R]):
                 found.add(key)
         return found
 
-    def lacking(
-        self, planned: Iterable[K], *, retry_failed: bool = True, retry_invalid: bool = False
-    ) -> tuple[K, ...]:
+    def lacking(self, planned: Iterable[K], *, retry_invalid: bool = False) -> tuple[K, ...]:
         """Those of ``planned`` that are to be measured, in order.
 
         Raises:
             DataError: A run that would be replaced is damaged.
         """
         known = self.committed() - (self.invalid() if retry_invalid else set())
-        known |= set() if retry_failed else set(self.failed())
         return tuple(key for key in planned if key not in known)
 
     def failed(self) -> dict[K, str]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from deadbeat.catalog import load_catalog
-from deadbeat.experiment.base import FolderExperiment, Lost, Phase, PricesKnown, Watcher
+from deadbeat.experiment.base import FolderExperiment, Phase, PricesKnown, Watcher
 from deadbeat.kinds.channels.engine import ChannelEngine
 from deadbeat.kinds.channels.results import InterfereRun, InterfereStore
 from deadbeat.kinds.channels.spec import InterfereKey, InterfereSpec
-from deadbeat.model.errors import DataError, RunError
 from deadbeat.prices.stage import PriceStage
 
 #: What a run takes beside its own length: processes start and set their work up.
@@ -63,9 +62,5 @@ class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
             tell(PricesKnown(table=stage.begin(seconds)))
         yield
 
-    def measure(self, tell: Watcher) -> Generator[InterfereRun | Lost[InterfereKey]]:
-        for key in self.lacking:
-            try:
-                yield self._engine.run(self._spec, key)
-            except (DataError, RunError) as error:
-                yield Lost(key, error)
+    def one(self, key: InterfereKey) -> InterfereRun:
+        return self._engine.run(self._spec, key)

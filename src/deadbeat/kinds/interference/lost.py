@@ -140,7 +140,6 @@ class SceneMachine:
 
     Attributes:
         kernel: Major and minor number; (0, 0): not known.
-        group_sched: Whether RT_GROUP_SCHED is built in; None: not known.
         fair_server: Share that each CPU keeps for ordinary threads, where it can be read.
         siblings: CPU -> number of CPUs of its core; empty: not known.
         scaling: Whether frequencies change (there is a cpufreq driver); None: not known.
@@ -148,7 +147,6 @@ class SceneMachine:
     """
 
     kernel: tuple[int, int] = (0, 0)
-    group_sched: bool | None = None
     fair_server: float | None = None
     siblings: Mapping[str, int] = field(factory=dict)
     scaling: bool | None = None

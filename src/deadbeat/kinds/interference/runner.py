@@ -6,12 +6,12 @@ What else ran beside a run, and what the host took, are labels: the run counts
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from attrs import field, fields, frozen
 
-from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
+from deadbeat.experiment.base import FolderExperiment
 from deadbeat.host.judgements import stolen
 from deadbeat.host.kernel import RT_PERIOD, RT_RUNTIME
 from deadbeat.host.proc import STAT, task_of
@@ -27,7 +27,7 @@ from deadbeat.kinds.interference.remedies import (
     together,
 )
 from deadbeat.kinds.interference.spec import LoadSpec
-from deadbeat.model.errors import DataError, RunError, TargetError
+from deadbeat.model.errors import TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import ALL, LoadKey, LoadMachine, LoadRun, Seen
 from deadbeat.model.tuning import Setting
@@ -100,17 +100,10 @@ class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
     def seconds(self, runs: int) -> float:
         return seconds_of(self._spec, runs)
 
-    def measure(self, tell: Watcher) -> Generator[LoadRun | Lost[LoadKey]]:
-        for key in self.lacking:
-            try:
-                yield self._one(key)
-            except (RunError, DataError) as error:
-                yield Lost(key, error)
-
     def lose(self, key: LoadKey, reason: str) -> None:
         """Nothing is kept of it."""
 
-    def _one(self, key: LoadKey) -> LoadRun:
+    def one(self, key: LoadKey) -> LoadRun:
         engine, change = self._engine, self._changes.get(key.condition, RemedyChange())
         ask = LoadRequest(spec=self._spec, key=key, change=change, unit_ps=self._unit_ps)
         settings = change.settings

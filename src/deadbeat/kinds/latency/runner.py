@@ -76,10 +76,9 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         store: LatencyStore,
         machine: MatrixMachine,
         *,
-        retry_failed: bool = True,
         retry_invalid: bool = False,
     ) -> None:
-        super().__init__(store, keys(spec), retry_failed=retry_failed, retry_invalid=retry_invalid)
+        super().__init__(store, keys(spec), retry_invalid=retry_invalid)
         self._spec = spec
         self._machine = machine
         self._versions: dict[str, str] = {}

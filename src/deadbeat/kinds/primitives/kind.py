@@ -136,7 +136,14 @@ def begin(asked: Begin) -> Begun:
     for line in _refused(cases(spec, topology)[1]):
         asked.say(line)
     each_s = mean_seconds(spec, planned)
-    store = begun_store(FOLDERS, asked, spec, engine.describe(), planned, seconds_each=each_s)
+    store = begun_store(
+        FOLDERS,
+        asked,
+        spec,
+        engine.describe(),
+        planned,
+        seconds=lambda left: None if asked.simulated else left * each_s,
+    )
     experiment = PrimitivesExperiment(spec, engine, store, planned, retry=asked.retry_invalid)
     folder = asked.given.get("datadir")
 

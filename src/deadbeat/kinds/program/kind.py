@@ -54,9 +54,15 @@ def begin(asked: Begin) -> Begun:
         spec = evolve(spec, name=_named(spec.command))
     platform = example_platform() if asked.simulated else _here()
     runs = plan(spec)
-    details = "" if spec.duration else "each until the program ends"
+    each_s = None if asked.simulated else spec.duration
     store = begun_store(
-        FOLDERS, asked, spec, platform, runs, seconds_each=spec.duration, details=details
+        FOLDERS,
+        asked,
+        spec,
+        platform,
+        runs,
+        seconds=lambda left: None if each_s is None else left * each_s,
+        details="" if spec.duration else "each until the program ends",
     )
     retry = asked.retry_invalid
     experiment = ProgramExperiment(spec, store, runs, simulated=asked.simulated, retry=retry)
