@@ -37,15 +37,17 @@ class Vocabulary:
         mixed: What sets simulated beside measured; "": nothing does.
     """
 
-    units: str
+    units: str = "runs"
     results: str
     one: str
-    once_more: str
+    once_more: str = (
+        "repeat the baseline's command where it ran, under another --name, and name it with --aa"
+    )
     find_lost: str
     lost: str
-    more: str
+    more: str = "runs (--repeats)"
     rare: str
-    finish: str
+    finish: str = "repeat the commands that began them: they measure what is missing"
     mixed: str = ""
 
     def of(self, metric: Metric) -> Vocabulary:

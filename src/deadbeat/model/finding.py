@@ -91,6 +91,20 @@ def explained(finding: str) -> Explanation | None:
     return explanations().get(finding)
 
 
+def not_counted(id: str, name: str, invalid: int, stored: int) -> tuple[Finding, ...]:
+    """Runs of one side that do not count."""
+    if not invalid:
+        return ()
+    found = Finding(
+        id=id,
+        severity="warning",
+        message=f"{invalid} of {stored} runs of {name} do not count",
+        cure=f"deadbeat show {name} says why",
+        where=name,
+    )
+    return (found,)
+
+
 def other_work_beside(name: str, text: str) -> tuple[Finding, ...]:
     """What else ran beside the runs of one side, in words; the runs count."""
     if not text:

@@ -32,16 +32,11 @@ from deadbeat.store.serial import to_plain
 
 METRICS = (Metric(name="slowdown", title="Slowdown", minimum=0.05), price_metric("--duration"))
 WORDS = Vocabulary(
-    units="runs",
     results="matrices",
     one="matrix",
-    once_more="repeat the baseline's command where it ran, under another --name, and name it with"
-    " --aa",
     find_lost="see which runs are invalid, and why (deadbeat show)",
     lost="of the slots were lost",
-    more="runs (--repeats)",
     rare="more --repeats would show more",
-    finish="repeat the commands that began them: they measure what is missing",
 )
 
 

@@ -27,7 +27,7 @@ from deadbeat.model.comparison import (
     Subject,
     Vocabulary,
 )
-from deadbeat.model.finding import Finding, other_work_beside
+from deadbeat.model.finding import Finding, not_counted, other_work_beside
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun, LoadSummary
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.words import LABELLED
@@ -50,17 +50,12 @@ METRICS = (
            log=False),
 )  # fmt: skip
 WORDS = Vocabulary(
-    units="runs",
     results="load tests",
     one="load test",
-    once_more="repeat the baseline's command where it ran, under another --name, and name it with"
-    " --aa",
     find_lost="see which runs are invalid, and why (deadbeat show); a release that is skipped has"
     " no response time, it shows in the misses",
     lost="of the releases were skipped",
-    more="runs (--repeats)",
     rare="more --repeats, or longer runs (--duration), would show more",
-    finish="repeat the commands that began them: they measure what is missing",
 )
 #: A round's work that differs by more is another round.
 _ROUNDS_DIFFER = 0.02
@@ -240,14 +235,7 @@ def _remedies(tests: Sequence[LoadTest]) -> Iterator[RemedyEffects]:
 
 def _findings(test: LoadTest) -> Iterator[Finding]:
     invalid = sum(not run.valid for run in test.every)
-    if invalid:
-        yield Finding(
-            id="load-invalid-runs",
-            severity="warning",
-            message=f"{invalid} of {len(test.every)} runs of {test.name} do not count",
-            cure=f"deadbeat show {test.name} says why",
-            where=test.name,
-        )
+    yield from not_counted("load-invalid-runs", test.name, invalid, len(test.every))
     yield from other_work_beside(test.name, beside_load(test.every))
 
 

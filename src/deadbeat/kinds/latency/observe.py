@@ -18,7 +18,7 @@ from deadbeat.experiment.beside import beside_latency
 from deadbeat.kinds.latency.spec import keys, read_spec
 from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding, other_work_beside
+from deadbeat.model.finding import Finding, not_counted, other_work_beside
 from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of, pool
 from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyRun
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
@@ -50,17 +50,12 @@ METRICS = (
     ),
 )
 WORDS = Vocabulary(
-    units="runs",
     results="matrices",
     one="matrix",
-    once_more="repeat the baseline's command where it ran, under another --name, and name it with"
-    " --aa",
     find_lost="see which runs are invalid or missed periods, and why (deadbeat show); the prober"
     " corrects for missed periods",
     lost="of the periods had no wake-up",
-    more="runs (--repeats)",
     rare="more --repeats, or longer runs, would show more",
-    finish="repeat the commands that began them: they measure what is missing",
 )
 LAB_WORDS = evolve(
     WORDS, more="runs (--seeds)", rare="more --seeds, or longer runs, would show more"
@@ -249,16 +244,9 @@ def differing_loads(every: Sequence[Matrix]) -> Iterator[Finding]:
 
 
 def _findings(matrix: Matrix) -> Iterator[Finding]:
-    if matrix.counted < matrix.stored:
-        yield Finding(
-            id="latency-invalid-runs",
-            severity="warning",
-            message=f"{matrix.stored - matrix.counted} of {matrix.stored} runs of {matrix.name} do"
-            " not count",
-            cure=f"deadbeat show {matrix.name} says why",
-            where=matrix.name,
-        )
-    yield from other_work_beside(matrix.name, beside_latency(matrix.runs))
+    name, stored = matrix.name, matrix.stored
+    yield from not_counted("latency-invalid-runs", name, stored - matrix.counted, stored)
+    yield from other_work_beside(name, beside_latency(matrix.runs))
 
 
 def _overlays(subjects: Sequence[Matrix], _levels: int | None) -> list[Any]:
