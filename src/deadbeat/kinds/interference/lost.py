@@ -141,14 +141,14 @@ class SceneMachine:
     Attributes:
         kernel: Major and minor number; (0, 0): not known.
         fair_server: Share that each CPU keeps for ordinary threads, where it can be read.
-        siblings: CPU -> number of CPUs of its core; empty: not known.
+        siblings: CPU -> number of CPUs of its core; 0: not known.
         scaling: Whether frequencies change (there is a cpufreq driver); None: not known.
         virtual: Whether it is a virtual machine; None: not known.
     """
 
     kernel: tuple[int, int] = (0, 0)
     fair_server: float | None = None
-    siblings: Mapping[str, int] = field(factory=dict)
+    siblings: Mapping[int, int] = field(factory=dict)
     scaling: bool | None = None
     virtual: bool | None = None
 
