@@ -133,7 +133,7 @@ def begin(asked: Begin) -> Begun:
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh)
     if not place.resumed:
         NapStore.create(place.path, plain_of(spec), platform)
-    experiment = NapExperiment(NapStore.open(place.path), plan(spec))
+    experiment = NapExperiment(store=NapStore.open(place.path), planned=plan(spec))
     todo = experiment.todo()
     asked.announce(place, total=todo.total, left=todo.left, seconds=experiment.seconds(todo.left))
     return Begun(experiment=experiment)

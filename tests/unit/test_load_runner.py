@@ -84,7 +84,7 @@ def begin(path: Path, engine: SimulatedLoad, spec: LoadSpec = SPEC) -> LoadStore
 def go(engine: SimulatedLoad, store: LoadStore) -> dict[LoadKey, str]:
     told: list[Event] = []
     changes = look(SPEC, engine).changes
-    outcome = carry_out(LoadExperiment(SPEC, engine, store, changes), on_event=told.append)
+    outcome = carry_out(LoadExperiment(SPEC, engine, changes, store=store), on_event=told.append)
     done = [each.done for each in told if isinstance(each, Started | RunDone)]
     assert done == list(range(done[0], done[-1] + 1))
     return dict(outcome.failed)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from deadbeat.model.errors import DataError, DeadbeatError, RunError
 from deadbeat.model.run import StoredRun
@@ -206,27 +206,25 @@ class Experiment(ABC, Generic[K, R]):
         return found
 
 
+@define(eq=False, slots=False, kw_only=True)
 class FolderExperiment(Experiment[RK, RR]):
     """An experiment with a file for each run, in a `RunFolder`.
 
-    Args:
-        planned: Every run, in order.
+    Attributes:
+        planned: Every run, in order. ``lacking``: those to be measured.
         retry_invalid: Whether stored runs that are invalid are measured again, and replaced.
 
     Raises:
         DataError: A run that is to be replaced is damaged.
     """
 
-    def __init__(
-        self,
-        store: RunFolder[RK, RR],
-        planned: Sequence[RK],
-        *,
-        retry_invalid: bool = False,
-    ) -> None:
-        self._folder = store
-        self.planned = tuple(planned)
-        self.lacking = store.lacking(self.planned, retry_invalid=retry_invalid)
+    _folder: RunFolder[RK, RR] = field(alias="store")
+    planned: Sequence[RK]
+    retry_invalid: bool = False
+    lacking: tuple[RK, ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.lacking = self._folder.lacking(self.planned, retry_invalid=self.retry_invalid)
 
     @property
     def store(self) -> OwnedFolder:

@@ -36,7 +36,11 @@ def begin(asked: Begin) -> Begun:
         details=f"{works} victims beside {works} aggressors",
     )
     retry = asked.retry_invalid
-    return Begun(experiment=InterfereExperiment(spec, engine, store, planned, retry=retry))
+    return Begun(
+        experiment=InterfereExperiment(
+            spec, engine, store=store, planned=planned, retry_invalid=retry
+        )
+    )
 
 
 KIND = TableKind(

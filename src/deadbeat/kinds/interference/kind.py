@@ -86,7 +86,7 @@ def begin(asked: Begin) -> Begun:
     )
     retry = asked.retry_invalid
     return Begun(
-        experiment=LoadExperiment(spec, engine, store, possible.changes, retry_invalid=retry),
+        experiment=LoadExperiment(spec, engine, possible.changes, store=store, retry_invalid=retry),
         beside=spec.beside,
         so_far=_so_far(store, spec),
     )

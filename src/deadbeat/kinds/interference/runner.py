@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from attrs import field, fields, frozen
+from attrs import define, field, fields, frozen
 
 from deadbeat.experiment.base import FolderExperiment
 from deadbeat.host.judgements import stolen
@@ -80,22 +80,20 @@ def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
     return possible
 
 
+@define(eq=False, slots=False)
 class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
     """What ``store`` lacks of a load test. A run that failed is simply measured again by the same
     command."""
 
-    def __init__(
-        self,
-        spec: LoadSpec,
-        engine: LoadEngine,
-        store: LoadStore,
-        changes: Mapping[str, RemedyChange],
-        *,
-        retry_invalid: bool = False,
-    ) -> None:
-        super().__init__(store, plan(spec, changes), retry_invalid=retry_invalid)
-        self._spec, self._engine, self._unit_ps = spec, engine, store.unit_ps
-        self._changes = {**changes, ALL: together(list(changes.values()))}
+    _folder: LoadStore = field(alias="store", kw_only=True)
+    _spec: LoadSpec
+    _engine: LoadEngine
+    _changes: Mapping[str, RemedyChange]
+    planned: Sequence[LoadKey] = field(init=False)
+
+    @planned.default
+    def _plan(self) -> Sequence[LoadKey]:
+        return plan(self._spec, self._changes)
 
     def seconds(self, runs: int) -> float:
         return seconds_of(self._spec, runs)
@@ -104,8 +102,10 @@ class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
         """Nothing is kept of it."""
 
     def one(self, key: LoadKey) -> LoadRun:
-        engine, change = self._engine, self._changes.get(key.condition, RemedyChange())
-        ask = LoadRequest(spec=self._spec, key=key, change=change, unit_ps=self._unit_ps)
+        engine, unit_ps = self._engine, self._folder.unit_ps
+        every = {**self._changes, ALL: together(list(self._changes.values()))}
+        change = every.get(key.condition, RemedyChange())
+        ask = LoadRequest(spec=self._spec, key=key, change=change, unit_ps=unit_ps)
         settings = change.settings
         with engine.holding(settings, reason=f"{REASON}, {key.text}") as held:
             beside = Beside(engine, ask.cpus)

@@ -92,7 +92,8 @@ def begin(asked: Begin) -> Begun:
         ready=ready,
         made=partial(_examine, asked, target, spec),
     )
-    experiment = MatrixExperiment(spec, store, machine, retry_invalid=asked.retry_invalid)
+    retry = asked.retry_invalid
+    experiment = MatrixExperiment(spec, machine, store=store, retry_invalid=retry)
     return Begun(experiment=experiment, beside=spec.beside, so_far=so_far(store))
 
 
@@ -170,8 +171,6 @@ def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
     platform = platform_from_environment(
         environment,
         cpus=usable,
-        toolchain="",
-        flags="",
         kind=target.kind,
         name=name_of(environment, target),
     )
@@ -214,7 +213,7 @@ def _imported(asked: Begin) -> MatrixExperiment:
         store.keep(run)
     asked.say(f"{len(runs)} results are in {path}")
     nothing = MatrixMachine(target=FakeTarget(), engines={}, loads=MadeUpLoads(()))
-    return MatrixExperiment(spec, store, nothing)  # which lacks no run
+    return MatrixExperiment(spec, nothing, store=store)  # which lacks no run
 
 
 def _spec(

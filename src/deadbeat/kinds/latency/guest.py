@@ -6,7 +6,7 @@ handed over; nothing of the host is in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +14,7 @@ from threading import Event
 from typing import Self, TypeVar
 
 import attrs
+from attrs import define, field
 
 from deadbeat.executors.lab import ignored_words, look
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
@@ -34,7 +35,6 @@ from deadbeat.model.latency import LatencyKey, LatencyRun, LoadPoint
 from deadbeat.model.platform import LOADED_BY, Platform
 from deadbeat.settings.hardening import states_of
 from deadbeat.store.files import tool_version
-from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.readings import Reading
 
 R = TypeVar("R")
@@ -77,8 +77,6 @@ def platform_of(guest: Guest, *, name: str, stop: Event | None = None) -> Platfo
     return platform_from_environment(
         environment,
         cpus=tuple(range(guest.cpus)),
-        toolchain="",
-        flags="",
         kind=guest.kind,
         name=name,
     )
@@ -207,25 +205,20 @@ class Boots:
         self._pool.shutdown(cancel_futures=True)
 
 
+@define(eq=False, slots=False)
 class GuestExperiment(FolderExperiment[LatencyKey, LatencyRun]):
     """What ``store`` lacks of a matrix of ``spec`` (resolved) on ``guest``."""
 
     unit = "boots"
+    _spec: LatencySpec
+    _guest: Guest
+    _boots: Boots
+    planned: Sequence[LatencyKey] = field(init=False)
+    _begun: list[tuple[LatencyKey, Future[LatencyRun]]] = field(factory=list, init=False)
 
-    def __init__(
-        self,
-        spec: LatencySpec,
-        store: LatencyStore,
-        guest: Guest,
-        boots: Boots,
-        *,
-        retry_invalid: bool = False,
-    ) -> None:
-        super().__init__(store, keys(spec), retry_invalid=retry_invalid)
-        self._spec = spec
-        self._guest = guest
-        self._boots = boots
-        self._begun: list[tuple[LatencyKey, Future[LatencyRun]]] = []
+    @planned.default
+    def _plan(self) -> Sequence[LatencyKey]:
+        return keys(self._spec)
 
     def begin(self) -> None:
         """Asks for its boots, behind those that others have asked for."""

@@ -144,7 +144,10 @@ def begin(asked: Begin) -> Begun:
         planned,
         seconds=lambda left: None if asked.simulated else left * each_s,
     )
-    experiment = PrimitivesExperiment(spec, engine, store, planned, retry=asked.retry_invalid)
+    retry = asked.retry_invalid
+    experiment = PrimitivesExperiment(
+        spec, engine, store=store, planned=planned, retry_invalid=retry
+    )
     folder = asked.given.get("datadir")
 
     def report(figures: bool) -> Shown:

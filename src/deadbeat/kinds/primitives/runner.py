@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import evolve
+from attrs import define, evolve
 
 from deadbeat.experiment.base import FolderExperiment
 from deadbeat.kinds.primitives.cases import PrimitiveKey, part_of
 from deadbeat.kinds.primitives.engine import PrimitiveEngine
-from deadbeat.kinds.primitives.results import PrimitiveRun, PrimitivesStore
+from deadbeat.kinds.primitives.results import PrimitiveRun
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.finding import Finding
 from deadbeat.model.words import count_of
@@ -37,24 +37,15 @@ def _few_samples(spec: PrimitivesSpec, run: PrimitiveRun) -> tuple[Finding, ...]
     return (Finding(id="few-samples", severity="warning", message=text),)
 
 
+@define(eq=False, slots=False)
 class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
     """One process after the other, in the order of the plan."""
 
-    def __init__(
-        self,
-        spec: PrimitivesSpec,
-        engine: PrimitiveEngine,
-        store: PrimitivesStore,
-        planned: Sequence[PrimitiveKey],
-        *,
-        retry: bool = False,
-    ) -> None:
-        super().__init__(store, planned, retry_invalid=retry)
-        self._spec, self._engine = spec, engine
-        self._each_s = mean_seconds(spec, planned)
+    _spec: PrimitivesSpec
+    _engine: PrimitiveEngine
 
     def seconds(self, runs: int) -> float:
-        return runs * self._each_s
+        return runs * mean_seconds(self._spec, self.planned)
 
     def one(self, key: PrimitiveKey) -> PrimitiveRun:
         part = part_of(self._spec, key.case, self._engine.topology())

@@ -65,7 +65,9 @@ def begin(asked: Begin) -> Begun:
         details="" if spec.duration else "each until the program ends",
     )
     retry = asked.retry_invalid
-    experiment = ProgramExperiment(spec, store, runs, simulated=asked.simulated, retry=retry)
+    experiment = ProgramExperiment(
+        spec, asked.simulated, store=store, planned=runs, retry_invalid=retry
+    )
     return Begun(experiment=experiment, so_far=_so_far(store))
 
 
@@ -105,9 +107,7 @@ def _here() -> Platform:
         environment = environment_of(target, now=datetime.now(UTC), more={})
         online = environment["cpus_online"]
         cpus = online if isinstance(online, list) else []
-        made = platform_from_environment(
-            environment, cpus=cpus, toolchain="", flags="", kind=target.kind, name=target.name
-        )
+        made = platform_from_environment(environment, cpus=cpus, kind=target.kind, name=target.name)
         return with_tuning(made, target)
 
 
