@@ -60,9 +60,7 @@ def begin(asked: Begin) -> Begun:
     """Makes the folder of a load test, or finds the one to continue."""
     wanted = _specified(asked)
     target = opened(asked)
-    engine: LoadEngine = (
-        HardwareLoad(target=target, cross=asked.cross) if target else SimulatedLoad()
-    )
+    engine: LoadEngine = HardwareLoad(target, cross=asked.cross) if target else SimulatedLoad()
     spec = resolve(wanted, engine.cpus())
     possible = look(spec, engine)
     words = {name: change.words for name, change in possible.changes.items()}
@@ -174,11 +172,9 @@ def counts(summary: LoadSummary) -> list[LoadCell]:
 def fails(summary: LoadSummary, *, failed: int = 0) -> frozenset[str]:
     """What is so: ``misses``, a deadline was missed without a remedy; ``invalid``, a run is invalid
     or one of ``failed`` without a result."""
-    found = {
-        "misses": any(cell.failures for cell in counts(summary)),
-        "invalid": failed > 0 or any(cell.invalid for cell in summary.cells),
-    }
-    return frozenset(name for name, so in found.items() if so)
+    misses = ["misses"] * any(cell.failures for cell in counts(summary))
+    invalid = failed > 0 or any(cell.invalid for cell in summary.cells)
+    return frozenset([*misses, *["invalid"] * invalid])
 
 
 def _perfetto(path: Path, _count: int) -> str:
