@@ -259,18 +259,6 @@ class Contender:
     def own_share(self) -> float:
         return self.own / max(sum(self.after), 1)
 
-    @property
-    def p50_ns(self) -> int | None:
-        return self.times.quantile(500_000)
-
-    @property
-    def p99_ns(self) -> int | None:
-        return self.times.quantile(990_000)
-
-    @property
-    def max_ns(self) -> int | None:
-        return self.times.max_ns
-
 
 @frozen(kw_only=True)
 class PrimitiveCell:
