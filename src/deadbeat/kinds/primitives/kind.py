@@ -51,16 +51,14 @@ def _not_used(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
 
 def _refuse_changes(asked: Begin, preset: str) -> None:
     """Raises UsageError where what a preset says is asked for, too."""
+    drop = "leave out the one or the other"
     problems = [
-        renamed(Problem(key, f"cannot change the preset {preset}", _DROP), asked.names)
+        renamed(Problem(key, f"cannot change the preset {preset}", drop), asked.names)
         for key in {**asked.written, **asked.typed}
         if key in PRESET_KEYS
     ]
     if problems:
         raise usage(problems)
-
-
-_DROP = "leave out the one or the other"
 
 
 def _wanted(asked: Begin) -> PrimitivesSpec:
