@@ -16,6 +16,7 @@ from attrs import field, frozen
 
 from deadbeat.experiment.beside import beside_load
 from deadbeat.kinds.interference.charts import overlay_charts
+from deadbeat.kinds.interference.estimates import ranked
 from deadbeat.kinds.interference.plan import block_of, planned_keys
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec
 from deadbeat.kinds.interference.summarise import LoadFigures, figures_of, summary_of
@@ -197,7 +198,7 @@ def _rows(figures: LoadFigures, test: LoadTest, without: float | None) -> Iterat
     ordered = np.sort(figures.response_ns)
     values = {
         "deadline_miss_ratio": figures.count.failures / released if released else None,
-        **{name: _rank(ordered, percent) for name, percent in _RANKS.items()},
+        **{name: ranked(ordered, p) if len(ordered) else None for name, p in _RANKS.items()},
         "work_lost": 1 - work / without if work is not None and without else None,
     }
     for metric in METRICS:
@@ -210,11 +211,6 @@ def _rows(figures: LoadFigures, test: LoadTest, without: float | None) -> Iterat
             censored=(released - len(ordered)) / released if released else 0.0,
             at=datetime.fromisoformat(run.started).timestamp() if run.started else None,
         )
-
-
-def _rank(ordered: np.ndarray[Any, np.dtype[np.int64]], percent: int) -> float | None:
-    """Quantile by nearest rank."""
-    return float(ordered[-(-len(ordered) * percent // 100) - 1]) if len(ordered) else None
 
 
 def _cell(normal: int) -> Cell:

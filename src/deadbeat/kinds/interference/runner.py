@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from attrs import define, field, fields, frozen
+from attrs import Factory, define, field, fields, frozen
 
 from deadbeat.experiment.base import FolderExperiment
 from deadbeat.host.judgements import stolen
 from deadbeat.host.kernel import RT_PERIOD, RT_RUNTIME
 from deadbeat.host.proc import STAT, task_of
 from deadbeat.host.snapshot import FREQUENCY, Snapshot, diff, given, parse
-from deadbeat.host.values import Unknown
+from deadbeat.host.values import Unknown, or_none
 from deadbeat.kinds.interference.engine import REASON, LoadEngine, LoadRequest
 from deadbeat.kinds.interference.plan import plan, seconds_of
 from deadbeat.kinds.interference.remedies import (
@@ -89,11 +89,9 @@ class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
     _spec: LoadSpec
     _engine: LoadEngine
     _changes: Mapping[str, RemedyChange]
-    planned: Sequence[LoadKey] = field(init=False)
-
-    @planned.default
-    def _plan(self) -> Sequence[LoadKey]:
-        return plan(self._spec, self._changes)
+    planned: Sequence[LoadKey] = field(
+        init=False, default=Factory(lambda self: plan(self._spec, self._changes), takes_self=True)
+    )
 
     def seconds(self, runs: int) -> float:
         return seconds_of(self._spec, runs)
@@ -144,9 +142,9 @@ class Beside:
         before, (after, own_after) = self._before, self._read()
         frequencies = [given(each.frequency_khz) for each in (before, after)]
         found: LoadMachine = {
-            "rt_runtime_before_us": _or_none(before.rt_runtime_us),
-            "rt_runtime_us": _or_none(after.rt_runtime_us),
-            "rt_period_us": _or_none(after.rt_period_us),
+            "rt_runtime_before_us": or_none(before.rt_runtime_us),
+            "rt_runtime_us": or_none(after.rt_runtime_us),
+            "rt_period_us": or_none(after.rt_period_us),
             "frequency_khz": {
                 str(cpu): [each.get(cpu) for each in frequencies] for cpu in self._cpus
             },
@@ -154,7 +152,7 @@ class Beside:
         if isinstance(after.frequency_khz, Unknown):
             found["frequency_khz"] = None
             found["frequency_unknown"] = after.frequency_khz.reason
-        ready = _or_none(before.running)  # the one that reads this is one of them
+        ready = or_none(before.running)  # the one that reads this is one of them
         found["others_ready"] = None if ready is None else max(ready - 1, 0)
         known = self._own_before is not None and own_after is not None
         own = (own_after or 0) - (self._own_before or 0) if known else None
@@ -185,10 +183,6 @@ class Beside:
             if own is not None:
                 spent["foreign_cpus"] = max(busy - own, 0) * len(cpus) / total
         return spent
-
-
-def _or_none(value: int | Unknown) -> int | None:
-    return None if isinstance(value, Unknown) else value
 
 
 # ---------- whether a run is what it says it is ----------
