@@ -285,7 +285,7 @@ class Comparable(Generic[S]):
     metrics: tuple[Metric, ...]
     read: Callable[[Path], S]
     align: Callable[[Lineup], Aligned]
-    overlays: Callable[[Sequence[S], int | None], list[Any]]
+    overlays: Callable[[Sequence[S], int | None], list[Any]] = lambda subjects, levels: []
     lab_words: Vocabulary | None = None
     per_cpu: bool = False
     cells_alike: bool = False

@@ -96,10 +96,10 @@ def told_worst(
         text: The trace; it may lack the wake-up, which then has no cause.
         due_ns, latency_ns: As the thread told it, CLOCK_MONOTONIC.
     """
-    for wake in wake_ups(text, [thread.thread])[thread.thread]:
-        if wake.due_ns == due_ns:
-            return _worst(text, thread, wake, machine)
-    return _worst(text, thread, WakeUp(due_ns=due_ns, latency_ns=latency_ns), machine)
+    known = (wake for wake in wake_ups(text, [thread.thread])[thread.thread])
+    lacking = WakeUp(due_ns=due_ns, latency_ns=latency_ns)
+    wake = next((wake for wake in known if wake.due_ns == due_ns), lacking)
+    return _worst(text, thread, wake, machine)
 
 
 def wake_ups(text: str, threads: Iterable[int]) -> dict[int, list[WakeUp]]:

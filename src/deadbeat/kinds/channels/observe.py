@@ -6,10 +6,9 @@ a run share their processes and how memory lies. Places of one repeat are a bloc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from attrs import field, frozen
 
@@ -115,10 +114,6 @@ def _name(cell: Slowdown) -> str:
     return f"{cell.victim.text} beside {cell.aggressor.text}{where}"
 
 
-def _overlays(subjects: Sequence[ChannelMatrix], _levels: int | None) -> list[Any]:
-    return []
-
-
 COMPARABLE = Comparable(
     of="interfere",
     file=EXPERIMENT_FILE,
@@ -127,5 +122,4 @@ COMPARABLE = Comparable(
     metrics=METRICS,
     read=read_channels,
     align=align,
-    overlays=_overlays,
 )

@@ -14,7 +14,7 @@ from threading import Event
 from typing import Self, TypeVar
 
 import attrs
-from attrs import define, field
+from attrs import Factory, define, field
 
 from deadbeat.executors.lab import ignored_words, look
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
@@ -213,12 +213,10 @@ class GuestExperiment(FolderExperiment[LatencyKey, LatencyRun]):
     _spec: LatencySpec
     _guest: Guest
     _boots: Boots
-    planned: Sequence[LatencyKey] = field(init=False)
+    planned: Sequence[LatencyKey] = field(
+        init=False, default=Factory(lambda self: keys(self._spec), takes_self=True)
+    )
     _begun: list[tuple[LatencyKey, Future[LatencyRun]]] = field(factory=list, init=False)
-
-    @planned.default
-    def _plan(self) -> Sequence[LatencyKey]:
-        return keys(self._spec)
 
     def begin(self) -> None:
         """Asks for its boots, behind those that others have asked for."""

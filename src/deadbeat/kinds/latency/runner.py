@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import attrs
-from attrs import define, field, frozen
+from attrs import Factory, define, field, frozen
 
 from deadbeat.experiment.base import FolderExperiment, Lost, Outcome, Watcher
 from deadbeat.host.snapshot import Snapshot, take
@@ -72,12 +72,10 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
 
     _spec: LatencySpec
     _machine: MatrixMachine
-    planned: Sequence[LatencyKey] = field(init=False)
+    planned: Sequence[LatencyKey] = field(
+        init=False, default=Factory(lambda self: keys(self._spec), takes_self=True)
+    )
     _versions: dict[str, str] = field(factory=dict, init=False)
-
-    @planned.default
-    def _plan(self) -> Sequence[LatencyKey]:
-        return keys(self._spec)
 
     def seconds(self, runs: int) -> float:
         return estimate(self._spec, runs=runs).seconds
