@@ -6,12 +6,11 @@ handed over; nothing of the host is in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from threading import Event
-from typing import Self, TypeVar
 
 import attrs
 from attrs import Factory, define, field
@@ -37,7 +36,6 @@ from deadbeat.settings.hardening import states_of
 from deadbeat.store.files import tool_version
 from deadbeat.targets.readings import Reading
 
-R = TypeVar("R")
 #: Detail of a platform: words for its command line of which its kernel made nothing.
 IGNORED = "ignored_words"
 #: Boots at a time: each keeps one CPU of the host busy, and none hears of the other.
@@ -186,23 +184,17 @@ def _died(files: Mapping[str, bytes], count: int) -> str:
     return ""
 
 
-class Boots:
+class Boots(ThreadPoolExecutor):
     """Boots some machines at a time, of however many matrices; at its end those under way are
     ended."""
 
     def __init__(self) -> None:
+        super().__init__(WORKERS)
         self.stop = Event()
-        self._pool = ThreadPoolExecutor(WORKERS)
-
-    def submit(self, run: Callable[[], R]) -> Future[R]:
-        return self._pool.submit(run)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.stop.set()
-        self._pool.shutdown(cancel_futures=True)
+        self.shutdown(cancel_futures=True)
 
 
 @define(eq=False, slots=False)
