@@ -58,7 +58,9 @@ def other_remedies(changes: Collection[str], store: LoadStore) -> Iterator[str]:
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a load test, or finds the one to continue."""
-    wanted = _specified(asked)
+    layer = {**asked.written, **asked.typed}
+    named = layer.pop("preset", None)
+    wanted = specify(layer if named is None else preset(named, layer), asked.names)
     target = opened(asked)
     engine: LoadEngine = HardwareLoad(target, cross=asked.cross) if target else SimulatedLoad()
     spec = resolve(wanted, engine.cpus())
@@ -113,12 +115,6 @@ def _so_far(store: LoadStore, spec: LoadSpec) -> SoFar:
         },
         name=lambda place: f"{place[0]} {condition_words(place[1])}",
     )
-
-
-def _specified(asked: Begin) -> LoadSpec:
-    layer = {**asked.written, **asked.typed}
-    named = layer.pop("preset", None)
-    return specify(layer if named is None else preset(named, layer), asked.names)
 
 
 def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, object]:

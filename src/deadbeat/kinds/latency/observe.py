@@ -76,11 +76,6 @@ class Matrix(Subject):
         """Every CPU that was measured."""
         return tuple(sorted({cpu.cpu for run in self.runs for cpu in run.cpus}))
 
-    @property
-    def is_corrected(self) -> bool:
-        """Whether every run that counts knows its latencies with missed periods put in."""
-        return all(cpu.corrected is not None for r in self.runs if r.valid for cpu in r.cpus)
-
 
 def read_matrix(path: Path) -> Matrix:
     """The matrix in ``path``."""
@@ -121,7 +116,8 @@ def matrix_of(runs: Sequence[LatencyRun], **facts: object) -> Matrix:
 def align(lineup: Lineup) -> Aligned:
     """Latencies corrected for missed periods where all sides know them; else raw ones."""
     every: tuple[Matrix, ...] = lineup.every
-    corrected = all(matrix.is_corrected for matrix in every)
+    counted = (run for matrix in every for run in matrix.runs if run.valid)
+    corrected = all(cpu.corrected is not None for run in counted for cpu in run.cpus)
     how = {"per_cpu": lineup.per_cpu, "corrected": corrected}
     tables = tuple(observe(matrix, **how) for matrix in every)
     _require_common_cells(tables)
