@@ -23,9 +23,8 @@ from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform
-from deadbeat.model.finding import Finding
-from deadbeat.model.latency import Replaced
 from deadbeat.model.rules import duration_text
+from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import keyed, plain_of, read
 from deadbeat.report.document import Column, Document, Section, Sentence, Table
 from deadbeat.report.html import page
@@ -79,29 +78,19 @@ class NapKey:
 
 
 @frozen(kw_only=True)
-class NapRun:
+class NapRun(StoredRun):
     """What one run showed."""
 
     key: NapKey
-    started: str
     late_ns: int
-    problems: tuple[Finding, ...] = ()
-    replaced: tuple[Replaced, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        return not self.problems
 
 
 class NapStore(RunFolder[NapKey, NapRun]):
     """The folder of an experiment."""
 
     KIND, NOUN = "naps", "nap experiment"
-    RUN = NapRun
-    CONVERTER = run_converter(NapKey, NapKey.parse)
-
-    def parse_key(self, text: str) -> NapKey:
-        return NapKey.parse(text)
+    KEY, RUN = NapKey, NapRun
+    CONVERTER = run_converter(NapKey)
 
 
 class NapExperiment(FolderExperiment[NapKey, NapRun]):
@@ -144,7 +133,7 @@ def begin(asked: Begin) -> Begun:
     place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh)
     if not place.resumed:
         NapStore.create(place.path, plain_of(spec), platform)
-    experiment = NapExperiment(NapStore.open(place.path), plan(spec))
+    experiment = NapExperiment(store=NapStore.open(place.path), planned=plan(spec))
     todo = experiment.todo()
     asked.announce(place, total=todo.total, left=todo.left, seconds=experiment.seconds(todo.left))
     return Begun(experiment=experiment)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve, field, frozen
 
-from deadbeat.kinds.latency.loads import MadeUpLoad, RunningLoad
+from deadbeat.kinds.latency.loads import MadeUpLoads, RunningLoad
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import LoadPoint, LoadReport
 from deadbeat.targets.base import Target
@@ -46,7 +46,7 @@ class ScriptedLoad:
 
     def end(self) -> LoadReport:
         self.loads.judged.remove(self.point)
-        report = MadeUpLoad(self.loads.cpus, self.point).end()
+        report = MadeUpLoads(self.loads.cpus, self.point).end()
         return evolve(report, died=self.loads.died.get(self.point.text, ""))
 
     def stop(self) -> None:

@@ -44,7 +44,7 @@ def ask(**more: object) -> LoadRequest:
 
 
 def seen(asked: LoadRequest) -> Seen:
-    engine = HardwareLoad(lock_wait=LOCK_WAIT)
+    engine = HardwareLoad(LocalTarget(), lock_wait=LOCK_WAIT)
     try:
         return engine.run(asked)
     finally:
@@ -97,7 +97,7 @@ def test_without_permission_an_ordinary_policy_does() -> None:
 
 
 def test_one_unit_costs_what_a_thousand_additions_can() -> None:
-    engine = HardwareLoad(lock_wait=LOCK_WAIT)
+    engine = HardwareLoad(LocalTarget(), lock_wait=LOCK_WAIT)
     try:
         assert 50_000 < engine.unit_ps(CPUS, policy="other", priority=99) < 50_000_000
     finally:
@@ -114,7 +114,7 @@ def test_settings_hold_for_a_block_and_belong_to_whoever_lives(
     monkeypatch.setenv("DEADBEAT_STATE", str(tmp_path / "journal"))
     before = STAT_INTERVAL.read_text()
     setting = Setting(str(STAT_INTERVAL), str(int(before) + 3))
-    engine = HardwareLoad(lock_wait=LOCK_WAIT)
+    engine = HardwareLoad(LocalTarget(), lock_wait=LOCK_WAIT)
     try:
         with engine.holding([setting], reason=f"{REASON}, test") as held:
             assert held == {str(STAT_INTERVAL): setting.value}
@@ -128,7 +128,7 @@ def test_settings_hold_for_a_block_and_belong_to_whoever_lives(
 
 
 def test_a_result_without_a_place_is_one_line() -> None:
-    engine = HardwareLoad(lock_wait=LOCK_WAIT)
+    engine = HardwareLoad(LocalTarget(), lock_wait=LOCK_WAIT)
     engine.close()
     with pytest.raises(TargetError):
         engine.run(ask(seconds=0.1))

@@ -138,7 +138,7 @@ def test_seeds_are_the_repeats_and_a_second_call_measures_nothing(tmp_path):
     for booted in (2, 0):
         with Boots() as boots:
             told: list[object] = []
-            carry_out(GuestExperiment(spec, store, guest, boots), on_event=told.append)
+            carry_out(GuestExperiment(spec, guest, boots, store=store), on_event=told.append)
         assert len(told) == 1 + booted
     worst = [run.cpus[0].worst[0].latency_ns for run in store.runs()]
     assert worst == [4005, 4006]

@@ -20,7 +20,7 @@ def begun(folder: Path, name: str, boots: Boots) -> GuestExperiment:
     path = folder / name
     if not path.exists():
         LatencyStore.create(path, spec_dict(spec), platform, lab=guest.facts)
-    return GuestExperiment(spec, LatencyStore.open(path), guest, boots)
+    return GuestExperiment(spec, guest, boots, store=LatencyStore.open(path))
 
 
 def test_boots_of_all_matrices_are_counted_together(tmp_path, capsys):

@@ -251,7 +251,7 @@ def test_ticks_account_for_ten_milliseconds_each_on_the_threads_own_cpu() -> Non
 def test_slower_rounds_are_smt_where_the_remedy_helps_beyond_pin() -> None:
     slow, pinned = crowd(wait_ns=0, slower=1.3), crowd(wait_ns=0, slower=1.29, condition="pin")
     idle = crowd(wait_ns=0, condition="smt")
-    shared = SceneMachine(kernel=(6, 1), siblings={"0": 2, "1": 2})
+    shared = SceneMachine(kernel=(6, 1), siblings={0: 2, 1: 2})
     (cause,) = causes(slow, shared)
     assert (cause.name, cause.certainty) == ("unknown", "unknown")
     assert "an SMT sibling" in cause.evidence
@@ -268,7 +268,7 @@ def test_smt_and_the_frequency_share_what_they_take_back() -> None:
     slow, pinned = crowd(wait_ns=0, slower=1.3), crowd(wait_ns=0, slower=1.3, condition="pin")
     idle = crowd(wait_ns=0, slower=1.2, condition="smt")
     fast = crowd(wait_ns=0, slower=1.1, condition="governor")
-    machine = SceneMachine(kernel=(6, 1), siblings={"0": 2}, scaling=True)
+    machine = SceneMachine(kernel=(6, 1), siblings={0: 2}, scaling=True)
     found = causes([*slow, *pinned, *idle, *fast], machine)
     assert {cause.name for cause in found} >= {"smt", "frequency"}
     assert all(cause.certainty == "shown" for cause in found if cause.name != "unknown")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -14,7 +15,7 @@ from attrs import evolve
 from deadbeat.experiment.base import Event, RunDone, Started
 from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.interference.engine import LoadRequest
-from deadbeat.kinds.interference.kind import FOLDERS, choose
+from deadbeat.kinds.interference.kind import FOLDERS, other_remedies
 from deadbeat.kinds.interference.plan import plan, planned_keys
 from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
@@ -26,6 +27,7 @@ from deadbeat.model.specification import plain_of
 from deadbeat.model.tuning import JournalEntry, Setting, Stand
 from deadbeat.settings.tune import refuse_unsettled, tuned
 from deadbeat.store.load import LoadStore
+from deadbeat.store.place import Place
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Readings
 
@@ -82,7 +84,7 @@ def begin(path: Path, engine: SimulatedLoad, spec: LoadSpec = SPEC) -> LoadStore
 def go(engine: SimulatedLoad, store: LoadStore) -> dict[LoadKey, str]:
     told: list[Event] = []
     changes = look(SPEC, engine).changes
-    outcome = carry_out(LoadExperiment(SPEC, engine, store, changes), on_event=told.append)
+    outcome = carry_out(LoadExperiment(SPEC, engine, changes, store=store), on_event=told.append)
     done = [each.done for each in told if isinstance(each, Started | RunDone)]
     assert done == list(range(done[0], done[-1] + 1))
     return dict(outcome.failed)
@@ -183,6 +185,13 @@ def test_a_machine_that_was_tuned_meanwhile_is_said_to_be(tmp_path: Path) -> Non
         choose(tmp_path, SPEC, attrs.evolve(plain, kernel="9.9"), words)
     with pytest.raises(UsageError, match="frequency policy"):
         choose(tmp_path, SPEC, attrs.evolve(plain, fingerprint="x"), words)
+
+
+def choose(
+    runs: Path, spec: LoadSpec, platform: Platform, words: dict[str, str], *, fresh: bool = False
+) -> Place:
+    differs = partial(other_remedies, words)
+    return FOLDERS.choose(runs, spec, platform, differs=differs, fresh=fresh)
 
 
 class Meddled(SimulatedLoad):

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from deadbeat.kinds.interference.engine import LoadRequest
-from deadbeat.kinds.interference.plan import PlannedCell, cells, plan, seconds_of
+from deadbeat.kinds.interference.plan import cells, plan, seconds_of
 from deadbeat.kinds.interference.remedies import RemedyChange
 from deadbeat.kinds.interference.spec import (
     LoadSpec,
@@ -122,10 +122,10 @@ TWO = {"pin": RemedyChange(pin=1, words="a"), "smt": RemedyChange(pin=1, words="
 
 def test_single_remedies_are_measured_at_the_most_threads_and_all_of_them_everywhere() -> None:
     found = cells(SPEC, TWO)
-    assert [cell.normal for cell in found if cell.condition == "plain"] == [0, 2, 4]
-    assert [cell.normal for cell in found if cell.condition == "all"] == [0, 2, 4]
-    assert [cell.normal for cell in found if cell.condition == "reference"] == [2, 4]
-    assert {PlannedCell(4, "pin"), PlannedCell(4, "smt")} <= set(found)
+    assert [normal for normal, condition in found if condition == "plain"] == [0, 2, 4]
+    assert [normal for normal, condition in found if condition == "all"] == [0, 2, 4]
+    assert [normal for normal, condition in found if condition == "reference"] == [2, 4]
+    assert {(4, "pin"), (4, "smt")} <= set(found)
     assert len(found) == len(set(found)) == 10
 
 
@@ -138,8 +138,8 @@ def test_the_traced_run_is_one_more_and_the_last() -> None:
 
 def test_a_single_possible_remedy_is_not_measured_twice_under_two_names() -> None:
     found = cells(SPEC, {"pin": TWO["pin"]})
-    assert [cell.normal for cell in found if cell.condition == "pin"] == [0, 2, 4]
-    assert "all" not in {cell.condition for cell in found}
+    assert [normal for normal, condition in found if condition == "pin"] == [0, 2, 4]
+    assert "all" not in {condition for _, condition in found}
 
 
 def test_every_block_visits_every_cell_in_an_order_of_its_own() -> None:

@@ -171,7 +171,8 @@ def test_a_run_whose_time_was_over_is_told(tmp_path: Path) -> None:
     PrimitivesStore.create(tmp_path / "r", plain_of(spec), ENGINE.describe())
     store = PrimitivesStore.open(tmp_path / "r")
     planned = plan(spec, ENGINE.topology())
-    (run,) = PrimitivesExperiment(spec, ENGINE, store, planned).measure(lambda *_: None)
+    experiment = PrimitivesExperiment(spec, ENGINE, store=store, planned=planned)
+    (run,) = experiment.measure(lambda *_: None)
     assert isinstance(run, PrimitiveRun)
     (found,) = run.problems
     assert found.id == "few-samples"

@@ -63,7 +63,7 @@ def matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LatencyStore:
     for key in store.committed():
         store.run_path(key).unlink()
     spec = read_latency(store.spec)
-    assert measured(MatrixExperiment(spec, store, loads(died=True))).invalid == 2
+    assert measured(MatrixExperiment(spec, loads(died=True), store=store)).invalid == 2
     assert main(["report", "m", "--no-figures", "--runs", str(tmp_path)]) == 0
     capsys.readouterr()
     return store
@@ -111,7 +111,7 @@ def test_a_run_that_is_invalid_again_is_counted_once(matrix: LatencyStore) -> No
     spec = read_latency(matrix.spec)
     for times in (1, 2):
         machine = loads(died=True)
-        measured(MatrixExperiment(spec, matrix, machine, retry_invalid=True))
+        measured(MatrixExperiment(spec, machine, store=matrix, retry_invalid=True))
         assert len(matrix.load(HALF).replaced) == times
     kept = sorted(path.name for path in (matrix.path / "set-aside").iterdir())
     assert kept == [f"cpu-050.simulated.000{n}.{m}.json" for n in range(2) for m in (1, 2)]
@@ -142,7 +142,8 @@ def test_a_damaged_run_is_named_before_anything_is_measured_again(matrix: Latenc
     path = matrix.run_path(HALF)
     path.write_text(path.read_text().replace('"interval_ns"', '"interval"'))
     with pytest.raises(DataError, match="is damaged"):
-        MatrixExperiment(read_latency(matrix.spec), matrix, loads(died=False), retry_invalid=True)
+        spec, machine = read_latency(matrix.spec), loads(died=False)
+        MatrixExperiment(spec, machine, store=matrix, retry_invalid=True)
 
 
 def test_a_run_without_the_record_is_read_as_one_that_was_not_repeated(tmp_path: Path) -> None:
@@ -188,7 +189,7 @@ def load_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LoadStore:
         changes={name: change.words for name, change in possible.changes.items()},
         impossible={},
     )
-    measured(LoadExperiment(spec, engine, store, possible.changes))
+    measured(LoadExperiment(spec, engine, possible.changes, store=store))
     assert main(["report", "load", "--no-figures", "--runs", str(tmp_path)]) == 0
     capsys.readouterr()
     return store

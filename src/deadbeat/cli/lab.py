@@ -169,7 +169,7 @@ class Asked:
         if not place.resumed:
             LatencyStore.create(place.path, spec_dict(spec), platform, lab=facts)
         store = LatencyStore.open(place.path)
-        return GuestExperiment(spec, store, side.guest, boots, retry_invalid=self.retry)
+        return GuestExperiment(spec, side.guest, boots, store=store, retry_invalid=self.retry)
 
 
 def run(

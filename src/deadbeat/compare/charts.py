@@ -22,7 +22,6 @@ from deadbeat.report.charts import (
     SHOWN,
     UNDECIDED,
     Chart,
-    Curve,
     CurvePoint,
     Heat,
     HeatCell,
@@ -70,20 +69,14 @@ def _overall(result: ComparisonResult) -> Chart:
     panels = []
     for metric in result.comparisons[0].metrics if result.comparisons else ():
         every = _of(result, metric.metric)
-        items = [
-            (n, each, f"{each.verdict}: {interval_text(each)}") for n, each in enumerate(every)
-        ]
         # Each comparison has a gate of its own where there is no A/A repeat.
         widest = max((each.gate for each in every if each.gate is not None), default=None)
         panels.append(
-            Panel(
-                title=metric.metric.title,
-                x_label=f"against {result.comparisons[0].baseline}",
-                y_label=effect_axis(metric.metric),
-                categories=tuple(c.other for c in result.comparisons),
-                curves=_curves(items),
-                marks=_marks(evolve(metric, gate=widest)),
-                empty="no effect is known",
+            _effects_panel(
+                (metric.metric.title, f"against {result.comparisons[0].baseline}"),
+                evolve(metric, gate=widest),
+                [comparison.other for comparison in result.comparisons],
+                [(each, f"{each.verdict}: {interval_text(each)}") for each in every],
             )
         )
     return Chart(
@@ -96,19 +89,36 @@ def _overall(result: ComparisonResult) -> Chart:
     )
 
 
-def _curves(
-    items: Iterable[tuple[int, MetricComparison | CellComparison, str]],
-) -> tuple[Curve, ...]:
-    """Points with bars, in per cent; a look for each verdict, so that a shape says it too."""
+def _effects_panel(
+    words: tuple[str, str],
+    metric: MetricComparison,
+    names: Iterable[str],
+    items: Iterable[tuple[MetricComparison | CellComparison, str]],
+) -> Panel:
+    """Points with bars, in per cent; a look for each verdict, so that a shape says it too.
+
+    Args:
+        words: Title of the panel and of its axis.
+        metric: Whose limits are marked.
+        names, items: Of the effects; with an effect what the pointer shows.
+    """
     points: dict[str, list[CurvePoint]] = {verdict: [] for verdict in VERDICTS}
-    for place, item, text in items:
+    for place, (item, text) in enumerate(items):
         if item.effect is not None:
             point = CurvePoint(place, item.effect, item.low, item.high, text=text)
             points[item.verdict].append(point)
-    return tuple(
-        curve(verdict, own, look=_LOOKS[verdict], kind="errors", scale=100)
-        for verdict, own in points.items()
-        if own
+    return Panel(
+        title=words[0],
+        x_label=words[1],
+        y_label=effect_axis(metric.metric),
+        categories=tuple(names),
+        curves=tuple(
+            curve(verdict, own, look=_LOOKS[verdict], kind="errors", scale=100)
+            for verdict, own in points.items()
+            if own
+        ),
+        marks=_marks(metric),
+        empty="no effect is known",
     )
 
 
@@ -151,9 +161,10 @@ def _cell_charts(
         words = [sides] if count > 1 else []
         words += [f"D/C = {factor:g}"] if len(every) > 1 else []
         stressed = any(cell.group for cell in cells)
-        panels = (
-            _group_panels(metric, cells, axis) if stressed else _heat_panels(metric, cells, span)
-        )
+        panels = _heat_panels(metric, cells, span)
+        if stressed:
+            items = [(cell, _cell_hover(cell)) for cell in cells]
+            panels = (_effects_panel(axis, metric, [cell.group for cell in cells], items),)
         suffix = f"-{index + 1}" if count > 1 else ""
         suffix += f"-d{round(factor * 1000):06d}" if len(every) > 1 else ""
         charts.append(
@@ -186,23 +197,6 @@ _HEAT_CAPTION = (
     " which allows for their number (Holm), have a colour; grey = is equal, hatched ? is undecided,"
     " n.m. has no pair."
 )
-
-
-def _group_panels(
-    metric: MetricComparison, cells: Sequence[CellComparison], axis: tuple[str, str]
-) -> tuple[Panel, ...]:
-    items = ((place, cell, _cell_hover(cell)) for place, cell in enumerate(cells))
-    return (
-        Panel(
-            title=axis[0],
-            x_label=axis[1],
-            y_label=effect_axis(metric.metric),
-            categories=tuple(cell.group for cell in cells),
-            curves=_curves(items),
-            marks=_marks(metric),
-            empty="no effect is known",
-        ),
-    )
 
 
 def _heat_panels(

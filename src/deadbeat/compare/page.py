@@ -158,7 +158,7 @@ def comparison_document(
             for each in result.findings
             if each.id == "host-state-differs"
         ],
-        steps=_steps(result),
+        steps=[(line, "") for line in _needs(result)],
         details="the same command with --all",
         sections=(
             Section("verdict", "Verdict", _verdict(result)),
@@ -212,11 +212,11 @@ def _glance(result: ComparisonResult) -> Table:
     return Table(name="metrics-glance", columns=columns, rows=rows, plain=True)
 
 
-def _steps(result: ComparisonResult) -> list[tuple[str, str]]:
+def _needs(result: ComparisonResult) -> list[str]:
     """What would decide what is undecided."""
     several = len(result.comparisons) > 1
     return [
-        (f"{each.other}: {line}" if several else line, "")
+        f"{each.other}: {line}" if several else line
         for each in result.comparisons
         for line in each.needs
     ]
@@ -247,12 +247,7 @@ def _each(result: ComparisonResult, parts: Callable[[int, Comparison], list[Part
 
 
 def _verdict(result: ComparisonResult) -> list[Part]:
-    several = len(result.comparisons) > 1
-    needs = [
-        f"{each.other}: {line}" if several else line
-        for each in result.comparisons
-        for line in each.needs
-    ]
+    needs = _needs(result)
     decide = Subsection("What would decide it", [Lines(needs, terminal=True)])
     return [
         *_each(result, lambda number, each: [metrics_table(each, number)]),

@@ -216,17 +216,15 @@ def plot_document(preset: PlotPreset, asked: Question, drawn: DrawnPlot) -> Docu
                 "tables",
                 "Figures and systems",
                 [
-                    Subsection(each.title, [_part(each, number)])
+                    Subsection(
+                        each.title, [_table(each, number) if each.rows else Sentence(each.empty)]
+                    )
                     for number, each in enumerate(drawn.tables, 1)
                 ],
             ),
             Section("reading", "How to read this", [FactList(terms("latency"), terms=True)]),
         ),
     )
-
-
-def _part(table: SidesTable, number: int) -> Part:
-    return _table(table, number) if table.rows else Sentence(table.empty)
 
 
 def _table(table: SidesTable, number: int) -> Table:

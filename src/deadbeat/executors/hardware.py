@@ -45,7 +45,7 @@ from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import gathered, understood
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DeadbeatError, RunError, TargetError, UsageError
-from deadbeat.model.platform import Platform
+from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.tasks import Entry
 from deadbeat.prices.table import PriceBatch
 from deadbeat.prices.works import Pricing
@@ -395,14 +395,8 @@ class HardwareExecutor:
         return core_kinds(self.environment(), self._cpus)
 
     def _scrub_bytes(self) -> int:
-        topology = self.environment().get("topology")
-        sizes = [
-            cache["size_bytes"]
-            for cpu in (topology if isinstance(topology, dict) else {}).values()
-            if isinstance(cpu, dict) and isinstance(cpu.get("caches"), list)
-            for cache in cpu["caches"]
-            if isinstance(cache.get("size_bytes"), int)
-        ]
+        places = places_of(self.environment().get("topology")).values()
+        sizes = [cache.size_bytes for place in places for cache in place.caches if cache.size_bytes]
         return SCRUB_FACTOR * max(sizes) if sizes else SCRUB_FALLBACK_BYTES
 
     def close(self) -> None:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DataError, DeadbeatError, RunError
+from deadbeat.model.run import StoredRun
 from deadbeat.store.folder import OwnedFolder
-from deadbeat.store.runfolder import Key, RunFolder, StoredRun
+from deadbeat.store.runfolder import Key, RunFolder
 
 if TYPE_CHECKING:
     from deadbeat.prices.table import PriceTable
@@ -205,31 +206,25 @@ class Experiment(ABC, Generic[K, R]):
         return found
 
 
+@define(eq=False, slots=False, kw_only=True)
 class FolderExperiment(Experiment[RK, RR]):
     """An experiment with a file for each run, in a `RunFolder`.
 
-    Args:
-        planned: Every run, in order.
-        retry_failed: Whether runs that failed before are measured again.
+    Attributes:
+        planned: Every run, in order. ``lacking``: those to be measured.
         retry_invalid: Whether stored runs that are invalid are measured again, and replaced.
 
     Raises:
         DataError: A run that is to be replaced is damaged.
     """
 
-    def __init__(
-        self,
-        store: RunFolder[RK, RR],
-        planned: Sequence[RK],
-        *,
-        retry_failed: bool = True,
-        retry_invalid: bool = False,
-    ) -> None:
-        self._folder = store
-        self.planned = tuple(planned)
-        self.lacking = store.lacking(
-            self.planned, retry_failed=retry_failed, retry_invalid=retry_invalid
-        )
+    _folder: RunFolder[RK, RR] = field(alias="store")
+    planned: Sequence[RK]
+    retry_invalid: bool = False
+    lacking: tuple[RK, ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.lacking = self._folder.lacking(self.planned, retry_invalid=self.retry_invalid)
 
     @property
     def store(self) -> OwnedFolder:
@@ -238,6 +233,22 @@ class FolderExperiment(Experiment[RK, RR]):
     def todo(self) -> Todo:
         total, left = len(self.planned), len(self.lacking)
         return Todo(total=total, done=total - left, left=left)
+
+    def measure(self, tell: Watcher) -> Generator[RR | Lost[RK]]:
+        """One run after the other; those that give no result do not end the others."""
+        for key in self.lacking:
+            try:
+                yield self.one(key)
+            except (DataError, RunError) as error:
+                yield Lost(key, error)
+
+    def one(self, key: RK) -> RR:
+        """Measures a run, where `measure` is not the kind's own.
+
+        Raises:
+            DataError, RunError: It has no result.
+        """
+        raise NotImplementedError
 
     def kept(self) -> str:
         return f"{len(self._folder.committed())} of {len(self.planned)} {self.unit}"

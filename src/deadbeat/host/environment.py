@@ -186,9 +186,9 @@ def platform_from_environment(
     environment: dict[str, object],
     *,
     cpus: Sequence[int],
-    toolchain: str,
-    flags: str,
     kind: str,
+    toolchain: str = "",
+    flags: str = "",
     name: str | None = None,
 ) -> Platform:
     """The platform an environment describes.

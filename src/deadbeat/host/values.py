@@ -51,6 +51,11 @@ def known(value: T | Unknown) -> T:
     return value
 
 
+def or_none(value: T | Unknown) -> T | None:
+    """A value that was read, else None."""
+    return None if isinstance(value, Unknown) else value
+
+
 def is_unknown(value: object) -> bool:
     """Whether a value, or what a record holds in its place, is `Unknown`."""
     if isinstance(value, Unknown):

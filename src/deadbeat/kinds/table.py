@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -13,11 +13,11 @@ from deadbeat.executors.made import refuse_made_up
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.model.platform import Platform
-from deadbeat.model.specification import plain_of
 from deadbeat.report.beside import with_beside
 from deadbeat.report.document import CellMap, Column, Document, csv_of
 from deadbeat.report.html import write_result
 from deadbeat.report.paper import Words
+from deadbeat.store.campaign import free_bytes
 from deadbeat.store.place import REPORT_FILE, FolderState
 from deadbeat.store.runfolder import RunFolder
 from deadbeat.targets.base import Target
@@ -46,30 +46,43 @@ def begun_store(
     platform: Platform,
     planned: Sequence[Any],
     *,
-    seconds_each: float | None,
+    seconds: Callable[[int], float | None],
     details: str = "",
+    need: Callable[[int], int | None] = lambda left: None,
+    differs: Callable[[S], Iterator[str]] = lambda store: iter(()),
+    ready: Callable[[int], Mapping[str, object]] = lambda left: {},
+    made: Callable[[S], None] = lambda store: None,
 ) -> S:
     """Makes the folder of ``spec``, or finds the one to continue, and says what will happen.
 
     Args:
-        seconds_each: What a run of ``planned`` takes; None: nobody knows.
+        seconds, need: What so many of the ``planned`` runs take, as of `Begin.announce`.
+        differs: As of `RunFolders.choose`.
+        ready: What is done before anything is said, where so many runs are lacking; what else the
+            head of a new folder holds.
+        made: What is done with a new folder.
     """
-    again = asked.retry_invalid
-    place = folders.choose(asked.runs, spec, platform, fresh=asked.fresh, retry=again)
+    retry = asked.retry_invalid
+    place = folders.choose(
+        asked.runs, spec, platform, differs=differs, fresh=asked.fresh, retry=retry
+    )
     store = folders.store.open(place.path) if place.resumed else None
-    left = len(store.lacking(planned, retry_invalid=again)) if store else len(planned)
-    known = seconds_each is not None and not asked.simulated
+    left = len(store.lacking(planned, retry_invalid=retry)) if store else len(planned)
+    free_bytes(place.path)  # before anything is measured for nothing
+    facts = ready(left)
     asked.announce(
         place,
         total=len(planned),
         left=left,
         made_up=asked.simulated,
-        seconds=left * (seconds_each or 0.0) if known else None,
         details=details,
+        seconds=seconds(left),
+        need=need(left),
     )
     if store is None:
-        folders.store.create(place.path, plain_of(spec), platform)
+        folders.store.create(place.path, folders.plain(spec), platform, **facts)
         store = folders.store.open(place.path)
+        made(store)
     return store
 
 

@@ -37,15 +37,17 @@ class Vocabulary:
         mixed: What sets simulated beside measured; "": nothing does.
     """
 
-    units: str
+    units: str = "runs"
     results: str
     one: str
-    once_more: str
+    once_more: str = (
+        "repeat the baseline's command where it ran, under another --name, and name it with --aa"
+    )
     find_lost: str
     lost: str
-    more: str
+    more: str = "runs (--repeats)"
     rare: str
-    finish: str
+    finish: str = "repeat the commands that began them: they measure what is missing"
     mixed: str = ""
 
     def of(self, metric: Metric) -> Vocabulary:
@@ -283,7 +285,7 @@ class Comparable(Generic[S]):
     metrics: tuple[Metric, ...]
     read: Callable[[Path], S]
     align: Callable[[Lineup], Aligned]
-    overlays: Callable[[Sequence[S], int | None], list[Any]]
+    overlays: Callable[[Sequence[S], int | None], list[Any]] = lambda subjects, levels: []
     lab_words: Vocabulary | None = None
     per_cpu: bool = False
     cells_alike: bool = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import resources
 from typing import Literal
 
@@ -91,16 +91,26 @@ def explained(finding: str) -> Explanation | None:
     return explanations().get(finding)
 
 
-def other_work_beside(name: str, text: str) -> tuple[Finding, ...]:
+def not_counted(id: str, name: str, invalid: int, stored: int) -> Iterator[Finding]:
+    """Runs of one side that do not count."""
+    if invalid:
+        yield Finding(
+            id=id,
+            severity="warning",
+            message=f"{invalid} of {stored} runs of {name} do not count",
+            cure=f"deadbeat show {name} says why",
+            where=name,
+        )
+
+
+def other_work_beside(name: str, text: str) -> Iterator[Finding]:
     """What else ran beside the runs of one side, in words; the runs count."""
-    if not text:
-        return ()
-    found = Finding(
-        id="other-work-beside",
-        severity="info",
-        message=f"{name}: {text}",
-        cure="where one side has more of it the difference may be that; repeats of the"
-        " baseline (--aa) in such an hour show how much it moves",
-        where=name,
-    )
-    return (found,)
+    if text:
+        yield Finding(
+            id="other-work-beside",
+            severity="info",
+            message=f"{name}: {text}",
+            cure="where one side has more of it the difference may be that; repeats of the"
+            " baseline (--aa) in such an hour show how much it moves",
+            where=name,
+        )

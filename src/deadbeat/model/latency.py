@@ -5,8 +5,8 @@ from __future__ import annotations
 from attrs import field, frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
+from deadbeat.model.run import StoredRun
 
 #: Load profiles (`deadbeat.kinds.latency.loads`). ``cpu`` at 0 % is the idle machine.
 PROFILES = ("cpu", "memory", "io", "timer", "scheduler", "mixed", "kernel")
@@ -127,19 +127,6 @@ class CpuLatency:
     def honest(self) -> Histogram:
         """Corrected where that is known, else raw."""
         return self.raw if self.corrected is None else self.corrected
-
-
-@frozen(kw_only=True)
-class Replaced:
-    """An invalid measurement of a run that was then measured again.
-
-    Attributes:
-        started: UTC, RFC 3339.
-        problems: Why it was invalid.
-    """
-
-    started: str
-    problems: tuple[Finding, ...]
 
 
 #: Parts of a wake-up's latency in order.
@@ -272,27 +259,22 @@ class Circumstances:
 
 
 @frozen(kw_only=True)
-class LatencyRun:
+class LatencyRun(StoredRun):
     """One run of one engine beside one load.
 
     Attributes:
-        key: Which run of the matrix.
-        started: UTC, RFC 3339.
         seconds: How long was measured.
         interval_ns: Period of every measuring thread.
         priority: What was asked for; policy ``fifo`` or ``other``.
         cpus: What each CPU saw.
         load: What the load really did.
         circumstances: What the machine did meanwhile.
-        problems: What is wrong with it.
         split: Of the traced wake-ups, a PathSplit per CPU; empty: not traced.
         kind: As `Platform.kind`.
         engine_version: Of the program that measured.
-        replaced: Invalid measurements in the place of which it is, the first first.
     """
 
     key: LatencyKey
-    started: str
     seconds: float
     interval_ns: int
     priority: int
@@ -300,13 +282,6 @@ class LatencyRun:
     cpus: tuple[CpuLatency, ...]
     load: LoadReport = LoadReport()
     circumstances: Circumstances = Circumstances()
-    problems: tuple[Finding, ...] = ()
     split: tuple[PathSplit, ...] = ()
     kind: str = "hardware"
     engine_version: str = ""
-    replaced: tuple[Replaced, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        """Whether its figures count."""
-        return all(problem.severity != "invalid" for problem in self.problems)

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict
 from attrs import field, fields, frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import Replaced
 from deadbeat.model.lazy import Later
 from deadbeat.model.moment import WorstMoment
+from deadbeat.model.run import StoredRun
 
 if TYPE_CHECKING:
     import numpy as np
@@ -212,31 +211,19 @@ class LoadMachine(TypedDict, total=False):
 
 
 @frozen(kw_only=True)
-class LoadRun(Seen):
+class LoadRun(Seen, StoredRun):
     """One run, with its circumstances.
 
     Attributes:
-        key: Which.
-        started: UTC, RFC 3339.
         applied: What the condition did: path or option -> value, in words.
         machine: Read before and after: stolen ticks, frequency, RT bandwidth.
-        problems: What is wrong with the run.
         kind: As `Platform.kind`.
-        replaced: Invalid measurements in the place of which it is, as of a `LatencyRun`.
     """
 
     key: LoadKey
-    started: str
     applied: dict[str, str] = field(factory=dict)
     machine: LoadMachine = field(factory=LoadMachine)
-    problems: tuple[Finding, ...] = ()
     kind: str = "hardware"
-    replaced: tuple[Replaced, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        """Whether its figures count."""
-        return all(problem.severity != "invalid" for problem in self.problems)
 
     @property
     def window_s(self) -> float:

@@ -60,6 +60,58 @@ class Platform:
         return self.system != "Linux" and HOSTED_ON in self.kernel
 
 
+@frozen(kw_only=True)
+class CpuCache:
+    """A cache that a CPU uses; ``level`` and ``size_bytes`` None, ``cpus`` empty: unknown."""
+
+    kind: str
+    level: int | None
+    size_bytes: int | None
+    cpus: tuple[int, ...]
+
+    @property
+    def holds_data(self) -> bool:
+        """Whether it is not one of instructions alone."""
+        return self.kind != "Instruction"
+
+
+@frozen(kw_only=True)
+class CpuPlace:
+    """What a CPU shares with others; ``siblings``: CPUs of its core, itself included. Empty:
+    unknown."""
+
+    siblings: tuple[int, ...] = ()
+    caches: tuple[CpuCache, ...] = ()
+
+
+def places_of(topology: object) -> dict[int, CpuPlace]:
+    """Of each CPU, as `host.environment` recorded it under ``topology``; what it did not is
+    unknown."""
+
+    def numbers(value: Any) -> tuple[int, ...]:
+        return tuple(value) if isinstance(value, list | tuple) else ()
+
+    def whole(value: Any) -> int | None:
+        return value if isinstance(value, int) else None
+
+    return {
+        int(cpu): CpuPlace(
+            siblings=numbers(place.get("siblings")),
+            caches=tuple(
+                CpuCache(
+                    kind=str(cache.get("type")),
+                    level=whole(cache.get("level")),
+                    size_bytes=whole(cache.get("size_bytes")),
+                    cpus=numbers(cache.get("shared_cpus")),
+                )
+                for cache in map(_mapping, numbers(place.get("caches")))
+            ),
+        )
+        for cpu, place in _mapping(topology).items()
+        if isinstance(place, Mapping)
+    }
+
+
 #: Word for the machine that deadbeat itself runs on.
 LOCAL = "local"
 #: Key of ``details`` that holds the word of the target; not there of the machine that deadbeat ran

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import evolve, frozen
 
 from deadbeat.catalog import Catalog
-from deadbeat.model.platform import Platform
+from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.tasks import Fragment, Kind
 
 #: Calls of an object whose price has a wide scatter are repeated in a round, at most so often.
@@ -90,18 +90,12 @@ def groups_of(cores: int, platform: Platform) -> list[tuple[int, ...]]:
 
 def _apart(platform: Platform, one: int, other: int) -> tuple[object, ...]:
     """What two cores share: their core, and the size of the smallest cache."""
-    topology = platform.details.get("topology")
-    own = topology.get(str(platform.cpus[one])) if isinstance(topology, dict) else None
-    if not isinstance(own, dict):
+    own = places_of(platform.details.get("topology")).get(platform.cpus[one])
+    if own is None:
         return ()
     cpu = platform.cpus[other]
-    caches = own.get("caches")
-    sizes = [
-        cache.get("size_bytes", 0)
-        for cache in (caches if isinstance(caches, list) else [])
-        if isinstance(cache, dict) and cpu in (cache.get("shared_cpus") or ())
-    ]
-    return cpu in (own.get("siblings") or ()), min(sizes, default=0)
+    sizes = [cache.size_bytes or 0 for cache in own.caches if cpu in cache.cpus]
+    return cpu in own.siblings, min(sizes, default=0)
 
 
 def works_of(

@@ -153,6 +153,11 @@ def said(heading: str, value: Callable[[Any], Any], **more: Any) -> Column:
     return Column(key=heading, heading=heading, value=value, raw=False, **more)
 
 
+def detail(key: str, heading: str, **more: Any) -> Column:
+    """A column that a terminal has no room for."""
+    return Column(key=key, heading=heading, terminal=False, **more)
+
+
 @frozen(kw_only=True)
 class Table:
     """Rows of one kind under columns.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from deadbeat.model import histogram
-from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import LatencyKey, LatencyRun
 from deadbeat.model.validity import judged_latency
 from deadbeat.store.runfolder import DOCTOR_FILE, RunFolder, run_converter
@@ -17,19 +15,10 @@ class LatencyStore(RunFolder[LatencyKey, LatencyRun]):
     """One matrix's directory; `deadbeat.kinds.latency.spec.read_spec` reads its ``spec``."""
 
     KIND, NOUN, HEAD = "latency", "latency matrix", LATENCY_FILE
-    RUN = LatencyRun
-    CONVERTER = run_converter(LatencyKey, LatencyKey.parse)
-
-    def parse_key(self, text: str) -> LatencyKey:
-        return LatencyKey.parse(text)
+    KEY, RUN = LatencyKey, LatencyRun
+    CONVERTER = run_converter(LatencyKey)
 
     def judged(self, run: LatencyRun) -> LatencyRun:
         if run.interval_ns < 1 or run.seconds <= 0:
             raise ValueError("no time was measured")
         return judged_latency(run)
-
-
-LatencyStore.CONVERTER.register_unstructure_hook(Histogram, histogram.to_json)
-LatencyStore.CONVERTER.register_structure_hook(
-    Histogram, lambda plain, _: histogram.from_json(plain)
-)

@@ -26,8 +26,8 @@ class LoadStore(RunFolder[LoadKey, LoadRun]):
     """
 
     KIND, NOUN, HEAD = "load", "load test", LOAD_FILE
-    RUN = LoadRun
-    CONVERTER = run_converter(LoadKey, LoadKey.parse)
+    KEY, RUN = LoadKey, LoadRun
+    CONVERTER = run_converter(LoadKey)
 
     @property
     def unit_ps(self) -> int:
@@ -46,9 +46,6 @@ class LoadStore(RunFolder[LoadKey, LoadRun]):
         unit_ps = plain.get("unit_ps")
         told = all(are_words(plain.get(name)) for name in ("changes", "impossible"))
         return told and isinstance(unit_ps, int) and 1 <= unit_ps <= UNIT_MAX_PS
-
-    def parse_key(self, text: str) -> LoadKey:
-        return LoadKey.parse(text)
 
     def judged(self, run: LoadRun) -> LoadRun:
         return judged_load(run)

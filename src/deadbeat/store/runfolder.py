@@ -13,8 +13,7 @@ that it did. Of several measurements the first that is valid by today's rule is 
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -23,10 +22,12 @@ import attrs
 from cattrs import Converter, override
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
+from deadbeat.model import histogram
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
-from deadbeat.model.latency import Replaced
+from deadbeat.model.histogram import Histogram
 from deadbeat.model.platform import Platform
+from deadbeat.model.run import Replaced, StoredRun
 from deadbeat.store.files import (
     FORMAT,
     atomic_write,
@@ -54,27 +55,14 @@ class Key(Protocol):
     @property
     def text(self) -> str: ...
 
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The key called ``text``. UsageError where none is."""
+
     def __lt__(self, other: Any) -> bool: ...
 
 
 K = TypeVar("K", bound=Key)
-
-
-class StoredRun(attrs.AttrsInstance, Protocol):
-    """One measurement."""
-
-    @property
-    def key(self) -> Any: ...
-    @property
-    def started(self) -> str: ...
-    @property
-    def problems(self) -> tuple[Finding, ...]: ...
-    @property
-    def replaced(self) -> tuple[Replaced, ...]: ...
-    @property
-    def valid(self) -> bool: ...
-
-
 R = TypeVar("R", bound=StoredRun)
 
 
@@ -91,7 +79,8 @@ class RunFolder(OwnedFolder, Generic[K, R]):
     KIND: ClassVar[str]
     HEAD: ClassVar[str] = EXPERIMENT_FILE
     FOLDERS: ClassVar[tuple[str, ...]] = (RUNS, FAILED, SET_ASIDE)
-    #: The class of a run (type[R]), and what makes runs of JSON values and back: `run_converter`.
+    #: The classes of a key and a run, and what makes runs of JSON values and back: `run_converter`.
+    KEY: ClassVar[type[Any]]
     RUN: ClassVar[type[Any]]
     CONVERTER: ClassVar[Converter]
 
@@ -155,10 +144,6 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         with self.lock():
             write_json(self.path / DOCTOR_FILE, answer)
 
-    @abstractmethod
-    def parse_key(self, text: str) -> K:
-        """The key called ``text``. UsageError where none is."""
-
     def judged(self, run: R) -> R:
         """``run`` by today's rule."""
         return run
@@ -189,7 +174,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         for entry in place.iterdir() if place.is_dir() else ():
             if entry.suffix == ".json":
                 try:
-                    key = self.parse_key(entry.stem)
+                    key = self.KEY.parse(entry.stem)
                 except UsageError:
                     continue
                 if key.text == entry.stem:
@@ -224,8 +209,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
                 copy_file(path, aside)
                 why = tuple(each for each in old.problems if each.severity == "invalid")
                 before = (*old.replaced, Replaced(started=old.started, problems=why))
-                made: Any = run  # attrs.evolve does not know that R is a class of attrs
-                run = attrs.evolve(made, replaced=before)
+                run = attrs.evolve(run, replaced=before)
             plain = {"run": self.to_plain(run), "format": FORMAT, "tool": tool_version()}
             text = json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
             with storing(path):
@@ -281,16 +265,13 @@ class RunFolder(OwnedFolder, Generic[K, R]):
                 found.add(key)
         return found
 
-    def lacking(
-        self, planned: Iterable[K], *, retry_failed: bool = True, retry_invalid: bool = False
-    ) -> tuple[K, ...]:
+    def lacking(self, planned: Iterable[K], *, retry_invalid: bool = False) -> tuple[K, ...]:
         """Those of ``planned`` that are to be measured, in order.
 
         Raises:
             DataError: A run that would be replaced is damaged.
         """
         known = self.committed() - (self.invalid() if retry_invalid else set())
-        known |= set() if retry_failed else set(self.failed())
         return tuple(key for key in planned if key not in known)
 
     def failed(self) -> dict[K, str]:
@@ -321,12 +302,14 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         return (self.load(key) for key in sorted(self.committed()))
 
 
-def run_converter(key: type[K], parse: Callable[[str], K]) -> Converter:
+def run_converter(key: type[Key]) -> Converter:
     """A converter of runs: keys are written as their text, problems under the names that files have
     had from the first format on; unknown keys are errors."""
     made = exact_converter()
     made.register_unstructure_hook(key, lambda each: each.text)
-    made.register_structure_hook(key, lambda text, _: parse(str(text)))
+    made.register_structure_hook(key, lambda text, _: key.parse(str(text)))
+    made.register_unstructure_hook(Histogram, histogram.to_json)
+    made.register_structure_hook(Histogram, lambda plain, _: histogram.from_json(plain))
     names: dict[str, Any] = {
         "id": override(rename="name"),
         "severity": override(rename="seriousness"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 from attrs import frozen
 
@@ -67,11 +68,9 @@ class Moments:
 
     def spans(self) -> dict[str, tuple[int, int]]:
         """PATH_PARTS -> from when to when."""
-        found, begin_ns = {}, self.due_ns
-        for name, length_ns in self.parts().items():
-            found[name] = (begin_ns, begin_ns + length_ns)
-            begin_ns += length_ns
-        return found
+        parts = self.parts()
+        ends_ns = accumulate(parts.values(), initial=self.due_ns)
+        return dict(zip(parts, pairwise(ends_ns), strict=True))
 
 
 def cause_of(
@@ -310,7 +309,5 @@ def _switched_out(span: _Span) -> TraceEvent | None:
 
 def _priority_of(events: Sequence[TraceEvent], thread: int) -> int | None:
     """The kernel priority of a thread from its wakings; None where no event tells."""
-    for event in events:
-        if event.name == "sched_waking" and number(event, "pid") == thread:
-            return number(event, "prio")
-    return None
+    wakings = (event for event in events if event.name == "sched_waking")
+    return next((number(e, "prio") for e in wakings if number(e, "pid") == thread), None)

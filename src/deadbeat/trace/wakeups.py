@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, frozen
 
 from deadbeat.host.machine import Machine
 from deadbeat.model.histogram import Histogram
@@ -96,20 +96,34 @@ def told_worst(
         text: The trace; it may lack the wake-up, which then has no cause.
         due_ns, latency_ns: As the thread told it, CLOCK_MONOTONIC.
     """
-    for wake in wake_ups(text, [thread.thread])[thread.thread]:
-        if wake.due_ns == due_ns:
-            return _worst(text, thread, wake, machine)
-    return _worst(text, thread, WakeUp(due_ns=due_ns, latency_ns=latency_ns), machine)
+    known = wake_ups(text, [thread.thread])[thread.thread]
+    lacking = WakeUp(due_ns=due_ns, latency_ns=latency_ns)
+    wake = next((wake for wake in known if wake.due_ns == due_ns), lacking)
+    return _worst(text, thread, wake, machine)
 
 
 def wake_ups(text: str, threads: Iterable[int]) -> dict[int, list[WakeUp]]:
     """Thread number -> its wake-ups in the order of time."""
-    builder = _Builder({thread: _Current() for thread in threads})
-    for line in _lines(text):
-        event = parse_line(line)
-        if event is not None:
-            builder.take(event)
-    return builder.found
+    found: dict[int, list[WakeUp]] = {thread: [] for thread in threads}
+    now = {thread: _Current() for thread in found}
+    expired: dict[int, int] = {}
+    for event in filter(None, map(parse_line, _lines(text))):
+        if event.name == _EXPIRE:
+            expired[event.cpu] = _number(event, "now")
+        elif event.name == "sched_waking":
+            if (thread := _number(event, "pid")) in now:
+                waking_ns = event.at_ns + HALF_NS
+                now[thread] = _Current(expired.get(event.cpu), waking_ns, waker=event.cpu)
+        elif event.name == "sched_switch":
+            current = now.get(_number(event, "next_pid"))
+            if current is not None and current.switched_ns is None:
+                current.switched_ns = event.at_ns + HALF_NS
+        elif event.pid in now and "latency" in event.fields:
+            due_ns, latency_ns = _number(event, "due"), _number(event, "latency")
+            moments = _moments(now[event.pid], due_ns, due_ns + latency_ns)
+            found[event.pid].append(WakeUp(due_ns=due_ns, latency_ns=latency_ns, moments=moments))
+            now[event.pid] = _Current()
+    return found
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -155,43 +169,6 @@ class _Current:
     waking_ns: int | None = None
     switched_ns: int | None = None
     waker: int | None = None
-
-
-@define
-class _Builder:
-    """Goes through the events once, in the order of time."""
-
-    now: dict[int, _Current]
-    expired: dict[int, int] = field(factory=dict)
-    found: dict[int, list[WakeUp]] = field(factory=dict)
-
-    def __attrs_post_init__(self) -> None:
-        self.found = {thread: [] for thread in self.now}
-
-    def take(self, event: TraceEvent) -> None:
-        if event.name == _EXPIRE:
-            self.expired[event.cpu] = _number(event, "now")
-        elif event.name == "sched_waking":
-            if (thread := _number(event, "pid")) in self.now:
-                expired = self.expired.get(event.cpu)
-                self.now[thread] = _Current(expired, event.at_ns + HALF_NS, waker=event.cpu)
-        elif event.name == "sched_switch":
-            current = self.now.get(_number(event, "next_pid"))
-            if current is not None and current.switched_ns is None:
-                current.switched_ns = event.at_ns + HALF_NS
-        elif event.pid in self.now and "latency" in event.fields:
-            self._finish(event)
-
-    def _finish(self, event: TraceEvent) -> None:
-        due_ns, latency_ns = _number(event, "due"), _number(event, "latency")
-        current, self.now[event.pid] = self.now[event.pid], _Current()
-        self.found[event.pid].append(
-            WakeUp(
-                due_ns=due_ns,
-                latency_ns=latency_ns,
-                moments=_moments(current, due_ns, due_ns + latency_ns),
-            )
-        )
 
 
 def _number(event: TraceEvent, key: str) -> int:

@@ -25,6 +25,7 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    detail,
     flatten,
     machine_facts,
     said,
@@ -74,26 +75,10 @@ COLUMNS = (
         value=lambda cell: _interval(cell.interval),
         raw=False,
     ),
-    Column(
-        key="place",
-        heading="aggressors on",
-        value=lambda cell: place_words(cell.place),
-        words=True,
-        terminal=False,
-    ),
-    Column(
-        key="alone_ns",
-        heading="a use alone, µs",
-        format=lambda value: f"{value / 1000:.3g}",
-        terminal=False,
-    ),
-    Column(key="slots", heading="slots", terminal=False),
-    Column(
-        key="late",
-        heading="late slots",
-        help="not all aggressors had begun when the victim did",
-        terminal=False,
-    ),
+    detail("place", "aggressors on", value=lambda cell: place_words(cell.place), words=True),
+    detail("alone_ns", "a use alone, µs", format=lambda value: f"{value / 1000:.3g}"),
+    detail("slots", "slots"),
+    detail("late", "late slots", help="not all aggressors had begun when the victim did"),
 )
 
 

@@ -8,13 +8,11 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
 
 from attrs import evolve, frozen
 
-from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.executors.toolchains import toolchain_of
+from deadbeat.executors.verbs import VerbEngine
 from deadbeat.kinds.channels.machine import CACHE, CORE, MEMORY, VictimCaches, machine_of
 from deadbeat.kinds.channels.results import ALONE, ASLEEP, InterfereRun, footprint_of
 from deadbeat.kinds.channels.spec import (
@@ -24,13 +22,11 @@ from deadbeat.kinds.channels.spec import (
     SetWork,
     placed,
 )
-from deadbeat.model.errors import DataError, RunError
+from deadbeat.model.errors import DataError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.platform import Platform
 from deadbeat.prices.stage import Pricer
 from deadbeat.prices.works import PriceWork
-from deadbeat.settings.tune import with_tuning
-from deadbeat.targets.base import Target
 
 #: Beyond twice a run: start-up and the guardian's own bound.
 _PATIENCE_S = 60.0
@@ -58,29 +54,14 @@ class ChannelEngine(ABC):
         """One run."""
 
 
-class HardwareChannels(ChannelEngine):
+class HardwareChannels(VerbEngine, ChannelEngine):
     """The runtime's verb ``interfere`` (runtime/src/host/interfere.c) on ``target``."""
 
-    def __init__(
-        self, target: Target, *, cross: str | None = None, lock_wait: float = LOCK_WAIT_S
-    ) -> None:
-        self._target = target
-        made = toolchain_of(target, cross=cross)
-        self._on = partial(HardwareExecutor, target=target, toolchain=made, lock_wait=lock_wait)
-        self._executor = self._on()
-
-    def cpus(self) -> tuple[int, ...]:
-        return self._executor.cpus
-
-    def describe(self) -> Platform:
-        return with_tuning(self._executor.describe(), self._target)
-
     def pricer(self, cpus: tuple[int, ...]) -> Pricer:
-        return self._on(cpus=cpus)
+        return self._on(cpus)
 
     def run(self, spec: InterfereSpec, key: InterfereKey) -> InterfereRun:
         started = datetime.now(UTC).isoformat()
-        out = f"{self._executor.folder}/channels"
         works = "".join(f"{work.line}\n" for work in spec.works)
         cpus = spec.cpus or self.cpus()
         beside = placed(spec, key.place, machine_of(self._executor.describe(), cpus[0]))
@@ -89,14 +70,11 @@ class HardwareChannels(ChannelEngine):
             "--entries": self._executor.put_text("works", works),
             "--seconds-ns": str(round(spec.duration * 1e9)),
             "--seed": str(spec.seed * 9973 + key.repeat),
-            "--out": out,
         }
         timeout = 2 * spec.duration + _PATIENCE_S
-        for line in self._executor.converse("interfere", spec.policy, options, timeout=timeout):
-            if not line.startswith("done "):
-                raise RunError(f"unexpected words of the program: {line[:80]}")
+        text = self.written("interfere", spec.policy, options, timeout=timeout)
         with self._executor.understood():
-            return parsed(self._target.read_text(out) or "", key, started, spec.works)
+            return parsed(text, key, started, spec.works)
 
 
 def parsed(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
-from deadbeat.executors.made import refuse_made_up
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.channels.document import COLUMNS, answer, document, rows, summary_dict
 from deadbeat.kinds.channels.engine import ChannelEngine, HardwareChannels, SimulatedChannels
@@ -12,17 +9,8 @@ from deadbeat.kinds.channels.machine import machine_of
 from deadbeat.kinds.channels.results import FOLDERS, summarise
 from deadbeat.kinds.channels.runner import OVERHEAD_S, InterfereExperiment, price_seconds
 from deadbeat.kinds.channels.spec import QUICK, InterfereSpec, plan, resolved
-from deadbeat.kinds.table import TableKind, begun_store
+from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.specification import read
-from deadbeat.targets.opening import open_target
-
-
-def _engine(asked: Begin) -> ChannelEngine:
-    if asked.simulated:
-        refuse_made_up(asked.target or asked.cross, "--simulated")
-        return SimulatedChannels()
-    target = asked.held.enter_context(closing(open_target(asked.target)))
-    return HardwareChannels(target, cross=asked.cross)
 
 
 def begin(asked: Begin) -> Begun:
@@ -30,21 +18,29 @@ def begin(asked: Begin) -> Begun:
     typed = {name: value for name, value in asked.typed.items() if name != "preset"}
     base = QUICK if asked.given.get("quick") else {}
     wanted = read(InterfereSpec, base, asked.written, typed, names=asked.names)
-    engine = _engine(asked)
+    target = opened(asked)
+    engine: ChannelEngine = (
+        HardwareChannels(target, cross=asked.cross) if target else SimulatedChannels()
+    )
     platform, cpus = engine.describe(), engine.cpus()
     spec = resolved(wanted, cpus, machine_of(platform, (wanted.cpus or cpus)[0]))
     planned, works = plan(spec), len(spec.works)
+    each_s = spec.duration + OVERHEAD_S + price_seconds(spec) / len(planned)
     store = begun_store(
         FOLDERS,
         asked,
         spec,
         platform,
         planned,
-        seconds_each=spec.duration + OVERHEAD_S + price_seconds(spec) / len(planned),
+        seconds=lambda left: None if asked.simulated else left * each_s,
         details=f"{works} victims beside {works} aggressors",
     )
     retry = asked.retry_invalid
-    return Begun(experiment=InterfereExperiment(spec, engine, store, planned, retry=retry))
+    return Begun(
+        experiment=InterfereExperiment(
+            spec, engine, store=store, planned=planned, retry_invalid=retry
+        )
+    )
 
 
 KIND = TableKind(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from attrs import frozen
 
-from deadbeat.model.platform import Platform
+from deadbeat.model.platform import CpuPlace, Platform, places_of
 
 #: Levels of a working set: it fits the core's own caches, the one that cores share, or neither.
 CORE, CACHE, MEMORY = "core", "cache", "memory"
@@ -40,26 +37,14 @@ class VictimCaches:
 
 def machine_of(platform: Platform, victim: int) -> VictimCaches:
     """As `host.environment` recorded it."""
-    topology = platform.details.get("topology")
-    own = topology.get(str(victim)) if isinstance(topology, Mapping) else None
-    own = own if isinstance(own, Mapping) else {}
-    siblings = tuple(own["siblings"]) if _is_list(own.get("siblings")) else ()
-    private, shared = 0, 0
-    for cache in own["caches"] if _is_list(own.get("caches")) else ():
-        size, cpus = cache.get("size_bytes"), cache.get("shared_cpus")
-        if cache.get("type") == "Instruction" or not isinstance(size, int) or not _is_list(cpus):
-            continue
-        if {*cpus} <= {victim, *siblings}:
-            private = max(private, size)
-        else:
-            shared = max(shared, size)
+    place = places_of(platform.details.get("topology")).get(victim, CpuPlace())
+    sizes: dict[bool, list[int]] = {True: [0], False: [0]}
+    for cache in place.caches:
+        if cache.holds_data and cache.cpus and cache.size_bytes is not None:
+            sizes[{*cache.cpus} <= {victim, *place.siblings}].append(cache.size_bytes)
     return VictimCaches(
-        siblings=siblings,
-        own_bytes=private,
-        shared_bytes=shared,
+        siblings=place.siblings,
+        own_bytes=max(sizes[True]),
+        shared_bytes=max(sizes[False]),
         virtual=platform.details.get("virtual") is True,
     )
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, (list, tuple))

@@ -6,10 +6,9 @@ a run share their processes and how memory lies. Places of one repeat are a bloc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from attrs import field, frozen
 
@@ -32,16 +31,11 @@ from deadbeat.store.serial import to_plain
 
 METRICS = (Metric(name="slowdown", title="Slowdown", minimum=0.05), price_metric("--duration"))
 WORDS = Vocabulary(
-    units="runs",
     results="matrices",
     one="matrix",
-    once_more="repeat the baseline's command where it ran, under another --name, and name it with"
-    " --aa",
     find_lost="see which runs are invalid, and why (deadbeat show)",
     lost="of the slots were lost",
-    more="runs (--repeats)",
     rare="more --repeats would show more",
-    finish="repeat the commands that began them: they measure what is missing",
 )
 
 
@@ -120,10 +114,6 @@ def _name(cell: Slowdown) -> str:
     return f"{cell.victim.text} beside {cell.aggressor.text}{where}"
 
 
-def _overlays(subjects: Sequence[ChannelMatrix], _levels: int | None) -> list[Any]:
-    return []
-
-
 COMPARABLE = Comparable(
     of="interfere",
     file=EXPERIMENT_FILE,
@@ -132,5 +122,4 @@ COMPARABLE = Comparable(
     metrics=METRICS,
     read=read_channels,
     align=align,
-    overlays=_overlays,
 )

@@ -13,7 +13,7 @@ from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.channels.machine import VictimCaches, machine_of
 from deadbeat.kinds.channels.spec import OTHERS, InterfereKey, InterfereSpec, SetWork, plan
 from deadbeat.model.finding import Finding
-from deadbeat.model.latency import Replaced
+from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import read
 from deadbeat.prices.stage import prices_in
 from deadbeat.prices.table import PriceTable
@@ -32,7 +32,7 @@ WIDE = 1.2
 
 
 @frozen(kw_only=True)
-class InterfereRun:
+class InterfereRun(StoredRun):
     """One set of processes.
 
     Attributes:
@@ -43,29 +43,19 @@ class InterfereRun:
     """
 
     key: InterfereKey
-    started: str
     clock_cost_ps: int
     slot_ns: int
     refused: dict[str, str]
     slots: tuple[tuple[int, int, int, int, int, int], ...]
     footprints: tuple[int, ...] = ()
-    problems: tuple[Finding, ...] = ()
-    replaced: tuple[Replaced, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        return not any(each.severity == "invalid" for each in self.problems)
 
 
 class InterfereStore(RunFolder[InterfereKey, InterfereRun]):
     """The folder."""
 
     KIND, NOUN = "interfere", "interference matrix"
-    RUN = InterfereRun
-    CONVERTER = run_converter(InterfereKey, InterfereKey.parse)
-
-    def parse_key(self, text: str) -> InterfereKey:
-        return InterfereKey.parse(text)
+    KEY, RUN = InterfereKey, InterfereRun
+    CONVERTER = run_converter(InterfereKey)
 
 
 FOLDERS = RunFolders(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+from attrs import define
+
 from deadbeat.catalog import load_catalog
-from deadbeat.experiment.base import FolderExperiment, Lost, Phase, PricesKnown, Watcher
+from deadbeat.experiment.base import FolderExperiment, Phase, PricesKnown, Watcher
 from deadbeat.kinds.channels.engine import ChannelEngine
-from deadbeat.kinds.channels.results import InterfereRun, InterfereStore
+from deadbeat.kinds.channels.results import InterfereRun
 from deadbeat.kinds.channels.spec import InterfereKey, InterfereSpec
-from deadbeat.model.errors import DataError, RunError
 from deadbeat.prices.stage import PriceStage
 
 #: What a run takes beside its own length: processes start and set their work up.
@@ -25,20 +26,12 @@ def price_seconds(spec: InterfereSpec) -> float:
     return seconds * any(work.priced for work in spec.works)
 
 
+@define(eq=False, slots=False)
 class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
     """One set of processes after the other."""
 
-    def __init__(
-        self,
-        spec: InterfereSpec,
-        engine: ChannelEngine,
-        store: InterfereStore,
-        planned: Sequence[InterfereKey],
-        *,
-        retry: bool = False,
-    ) -> None:
-        super().__init__(store, planned, retry_invalid=retry)
-        self._spec, self._engine = spec, engine
+    _spec: InterfereSpec
+    _engine: ChannelEngine
 
     def seconds(self, runs: int) -> float:
         return runs * (self._spec.duration + OVERHEAD_S)
@@ -50,7 +43,7 @@ class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
         stage = PriceStage(
             self._engine.pricer(cpus),
             load_catalog(),
-            self.store,
+            self._folder,
             pool="",
             cores=len(cpus),
             policy=spec.policy,
@@ -63,9 +56,5 @@ class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
             tell(PricesKnown(table=stage.begin(seconds)))
         yield
 
-    def measure(self, tell: Watcher) -> Generator[InterfereRun | Lost[InterfereKey]]:
-        for key in self.lacking:
-            try:
-                yield self._engine.run(self._spec, key)
-            except (DataError, RunError) as error:
-                yield Lost(key, error)
+    def one(self, key: InterfereKey) -> InterfereRun:
+        return self._engine.run(self._spec, key)

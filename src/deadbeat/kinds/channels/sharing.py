@@ -135,22 +135,10 @@ def _core(by: VictimEvidence) -> Slowdown | None:
     return by.beside(lambda a: by.memory(a, CORE))
 
 
-def _units(by: VictimEvidence) -> Slowdown | None:
-    return by.beside(lambda a: by.memory(a, CORE) or by.calls(a))
-
-
 def _inclusion(by: VictimEvidence) -> Slowdown | None:
     if not by.memory(by.victim, CORE) or _core(by):
         return None
     return by.beside(lambda a: by.memory(a, CACHE, MEMORY, ""))
-
-
-def _alike(by: VictimEvidence) -> Slowdown | None:
-    return by.beside(lambda a: by.calls(a) and a.resource == by.victim.resource)
-
-
-def _kernel(by: VictimEvidence) -> Slowdown | None:
-    return by.beside(lambda a: by.calls(a) and a.resource != by.victim.resource)
 
 
 @frozen(kw_only=True)
@@ -201,7 +189,7 @@ RULES = (
         resource="the core's own cache and units",
         when="slowed by one on the sibling that computes in the core's own cache, or goes through"
         " the kernel",
-        shown=_units,
+        shown=lambda by: by.beside(lambda a: by.memory(a, CORE) or by.calls(a)),
         place=SIBLING,
     ),
     SharingRule(
@@ -227,13 +215,13 @@ RULES = (
     SharingRule(
         resource="a lock of the kernel, or its data, of this class",
         when="slowed by one of its class on another core whose object is another",
-        shown=_alike,
+        shown=lambda by: by.beside(lambda a: by.calls(a) and a.resource == by.victim.resource),
         place="",
     ),
     SharingRule(
         resource="the kernel",
         when="slowed by one of another class on another core that goes through the kernel",
-        shown=_kernel,
+        shown=lambda by: by.beside(lambda a: by.calls(a) and a.resource != by.victim.resource),
         place="",
     ),
 )

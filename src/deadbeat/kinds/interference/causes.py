@@ -185,7 +185,7 @@ def _waiting(scene: Scene) -> list[Cause]:
         return [_cause("fair-scheduling", share, "shown", shape)]
     limits = ((run.machine.get("rt_runtime_us"), run.machine.get("rt_period_us"))
               for run in scene.here)  # fmt: skip
-    limited = (rt_kept(*limit, machine.kernel, machine.group_sched) for limit in limits)
+    limited = (rt_kept(*limit, machine.kernel, None) for limit in limits)
     bandwidth = next((kept for kept in limited if kept is not None), None)
     server = machine.fair_server
     if server is None and machine.kernel >= (6, 12):

@@ -56,6 +56,8 @@ def load_charts(summary: LoadSummary) -> list[Chart]:
     known = [cell for cell in summary.cells if cell.response and cell.response.total]
     plain = [cell for cell in known if cell.condition == PLAIN]
     most = [cell for cell in known if cell.normal == summary.most]
+    by_number = [(f"{cell.normal} threads", cell) for cell in spread(plain, _CURVES)]
+    by_remedy = [(condition_words(cell.condition), cell) for cell in most]
     caption = "Bands: 95 %, over runs."
     if any(any(each.bounded) for each in failures.curves):
         caption += (
@@ -66,29 +68,17 @@ def load_charts(summary: LoadSummary) -> list[Chart]:
     title = "The longest round over time"
     return [
         Chart(name="load-failures", title="Missed deadlines", caption=caption, panels=(failures,)),
-        Chart(
-            name="load-responses",
-            title="Response times by ordinary threads",
-            caption=f"{_EVERY}.",
-            panels=(
-                _responses(
-                    "As it is",
-                    [(f"{cell.normal} threads", cell) for cell in spread(plain, _CURVES)],
-                    summary.deadline_ns,
-                ),
-            ),
-        ),
-        Chart(
-            name="load-remedies",
-            title="Response times by remedy",
-            caption=f"{_EVERY}.",
-            panels=(
-                _responses(
-                    crowded,
-                    [(condition_words(cell.condition), cell) for cell in most],
-                    summary.deadline_ns,
-                ),
-            ),
+        *(
+            Chart(
+                name=name,
+                title=title,
+                caption=f"{_EVERY}.",
+                panels=(_responses(panel, shown, summary.deadline_ns),),
+            )
+            for name, title, panel, shown in (
+                ("load-responses", "Response times by ordinary threads", "As it is", by_number),
+                ("load-remedies", "Response times by remedy", crowded, by_remedy),
+            )
         ),
         Chart(
             name="load-lost",

@@ -271,14 +271,15 @@ def p99_of(values: Integers) -> Estimate:
     ordered = np.sort(values)
     low, high = quantile_ranks(len(ordered), _P99)
     return Estimate(
-        value=_p99(ordered),
+        value=ranked(ordered, 99),
         low=None if low is None else float(ordered[low - 1]),
         high=None if high is None else float(ordered[high - 1]),
     )
 
 
-def _p99(ordered: Integers) -> float:
-    return float(ordered[-(-len(ordered) * 99 // 100) - 1])
+def ranked(ordered: Integers, percent: int) -> float:
+    """The quantile of ascending values by nearest rank."""
+    return float(ordered[-(-len(ordered) * percent // 100) - 1])
 
 
 def p99_difference(before: Sequence[Integers], after: Sequence[Integers], *, seed: int) -> Estimate:
@@ -315,7 +316,7 @@ def _drawn(before: Sequence[Integers], after: Sequence[Integers], *, seed: int) 
         pick = tuple(row)
         if pick not in known:
             sides = (np.sort(np.concatenate([side[i] for i in pick])) for side in (before, after))
-            first, last = (_p99(side) for side in sides)
+            first, last = (ranked(side, 99) for side in sides)
             known[pick] = last - first
         found.append(known[pick])
     return np.array(found)

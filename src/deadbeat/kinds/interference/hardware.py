@@ -9,18 +9,16 @@ from tempfile import TemporaryDirectory
 
 from attrs import evolve
 
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.toolchains import toolchain_of
+from deadbeat.executors.hardware import LOCK_WAIT_S
+from deadbeat.executors.verbs import VerbEngine
 from deadbeat.kinds.interference.engine import LoadEngine, LoadRequest, parse
 from deadbeat.model.errors import RunError, TargetError
 from deadbeat.model.load import TRACED, Seen, Takers
-from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import JournalEntry, Setting
 from deadbeat.settings.journal import Journal
-from deadbeat.settings.tune import applied, with_tuning
+from deadbeat.settings.tune import applied
 from deadbeat.targets.ancestry import process_on
 from deadbeat.targets.base import Target
-from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import Readings
 from deadbeat.trace.rounds import takers_of
 from deadbeat.trace.session import Tracer
@@ -32,32 +30,16 @@ _CALIBRATION_S = 0.5
 _TAIL_ROUNDS = 4
 
 
-class HardwareLoad(LoadEngine):
-    """Real threads on ``target``.
-
-    Args:
-        target: None: this machine.
-        lock_wait: Seconds to wait while another measurement has the machine.
-        cross: What builds its programs; None: as found for the target.
-    """
+class HardwareLoad(VerbEngine, LoadEngine):
+    """Real threads on a target."""
 
     def __init__(
-        self, *, target: Target | None = None, lock_wait: float = 10.0, cross: str | None = None
+        self, target: Target, *, cross: str | None = None, lock_wait: float = LOCK_WAIT_S
     ) -> None:
-        self._target: Target = target or LocalTarget()
-        toolchain = toolchain_of(self._target, cross=cross)
-        self._executor = HardwareExecutor(
-            target=self._target, lock_wait=lock_wait, toolchain=toolchain
-        )
-        self.kind, self.address = self._target.kind, self._target.address
+        super().__init__(target, cross=cross, lock_wait=lock_wait)
+        self.kind, self.address = target.kind, target.address
         # it waits for the program, and that for its threads
-        self.process = process_on(self._target)
-
-    def cpus(self) -> tuple[int, ...]:
-        return self._executor.cpus
-
-    def describe(self) -> Platform:
-        return with_tuning(self._executor.describe(), self._target)
+        self.process = process_on(target)
 
     def unit_ps(self, cpus: Sequence[int], *, policy: str, priority: int) -> int:
         """Fastest of many stretches, of half a second."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
+from functools import partial
 from pathlib import Path
 
 from deadbeat.experiment.folders import RunFolders
@@ -27,17 +28,14 @@ from deadbeat.kinds.interference.spec import (
 )
 from deadbeat.kinds.interference.summarise import figures_of, summary_of
 from deadbeat.kinds.interference.words import condition_words, headline
-from deadbeat.kinds.table import SoFar, TableKind, opened
+from deadbeat.kinds.table import SoFar, TableKind, begun_store, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadCell, LoadRun, LoadSummary
-from deadbeat.model.platform import Platform
-from deadbeat.model.specification import plain_of
 from deadbeat.report.document import records
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.perfetto import moments_text
-from deadbeat.store.campaign import free_bytes
 from deadbeat.store.load import LoadStore
-from deadbeat.store.place import LOAD_TEST, REPORT_FILE, Place
+from deadbeat.store.place import LOAD_TEST, REPORT_FILE
 
 #: A run that failed is measured again with the same command: none counts as failed for good.
 FOLDERS = RunFolders(
@@ -49,64 +47,46 @@ FOLDERS = RunFolders(
 )
 
 
-def choose(
-    runs: Path,
-    spec: LoadSpec,
-    platform: Platform,
-    changes: Mapping[str, str],
-    *,
-    fresh: bool = False,
-    retry: bool = False,
-) -> Place:
-    """Where ``spec`` (resolved) is to be run on ``platform`` with these remedies; as
-    `choose_place`."""
-
-    def differs(store: LoadStore) -> Iterator[str]:
-        gone, new = sorted({*store.changes} - {*changes}), sorted({*changes} - {*store.changes})
-        words = [f"{', '.join(gone)} no longer"] if gone else []
-        words += [f"{', '.join(new)} now"] if new else []
-        if words:
-            yield f"was begun where other remedies were possible: {'; '.join(words)}"
-
-    return FOLDERS.choose(runs, spec, platform, differs=differs, fresh=fresh, retry=retry)
+def other_remedies(changes: Collection[str], store: LoadStore) -> Iterator[str]:
+    """What of the remedies of ``store`` is not as it is now, as a predicate."""
+    gone, new = sorted({*store.changes} - {*changes}), sorted({*changes} - {*store.changes})
+    words = [f"{', '.join(gone)} no longer"] if gone else []
+    words += [f"{', '.join(new)} now"] if new else []
+    if words:
+        yield f"was begun where other remedies were possible: {'; '.join(words)}"
 
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a load test, or finds the one to continue."""
-    wanted = _specified(asked)
-    made_up = asked.simulated
+    layer = {**asked.written, **asked.typed}
+    named = layer.pop("preset", None)
+    wanted = specify(layer if named is None else preset(named, layer), asked.names)
     target = opened(asked)
-    engine: LoadEngine = (
-        HardwareLoad(target=target, cross=asked.cross) if target else SimulatedLoad()
-    )
+    engine: LoadEngine = HardwareLoad(target, cross=asked.cross) if target else SimulatedLoad()
     spec = resolve(wanted, engine.cpus())
     possible = look(spec, engine)
     words = {name: change.words for name, change in possible.changes.items()}
-    again = asked.retry_invalid
-    platform = engine.describe()
-    place = choose(asked.runs, spec, platform, words, fresh=asked.fresh, retry=again)
-    store = LoadStore.open(place.path) if place.resumed else None
-    runs = plan(spec, possible.changes)
-    left = len(store.lacking(planned_keys(store), retry_invalid=again) if store else runs)
-    cpus = spec.cpus or engine.cpus()
-    free_bytes(place.path)  # before anything is measured for nothing
-    unit_ps = engine.unit_ps(cpus, policy=spec.policy, priority=spec.priority) if left else 0
-    for name, reason in possible.impossible.items():
-        asked.say(f"remedy {name} is not possible here: {reason}")
-    seconds = None if made_up else seconds_of(spec, left)
-    asked.announce(place, total=len(runs), left=left, made_up=made_up, seconds=seconds)
-    if store is None:
-        LoadStore.create(
-            place.path,
-            plain_of(spec),
-            platform,
-            unit_ps=unit_ps,
-            changes=words,
-            impossible=possible.impossible,
-        )
-        store = LoadStore.open(place.path)
+
+    def ready(left: int) -> dict[str, object]:
+        cpus = spec.cpus or engine.cpus()
+        unit_ps = engine.unit_ps(cpus, policy=spec.policy, priority=spec.priority) if left else 0
+        for name, reason in possible.impossible.items():
+            asked.say(f"remedy {name} is not possible here: {reason}")
+        return {"unit_ps": unit_ps, "changes": words, "impossible": possible.impossible}
+
+    store = begun_store(
+        FOLDERS,
+        asked,
+        spec,
+        engine.describe(),
+        plan(spec, possible.changes),
+        seconds=lambda left: None if asked.simulated else seconds_of(spec, left),
+        differs=partial(other_remedies, words),
+        ready=ready,
+    )
+    retry = asked.retry_invalid
     return Begun(
-        experiment=LoadExperiment(spec, engine, store, possible.changes, retry_invalid=again),
+        experiment=LoadExperiment(spec, engine, possible.changes, store=store, retry_invalid=retry),
         beside=spec.beside,
         so_far=_so_far(store, spec),
     )
@@ -135,12 +115,6 @@ def _so_far(store: LoadStore, spec: LoadSpec) -> SoFar:
         },
         name=lambda place: f"{place[0]} {condition_words(place[1])}",
     )
-
-
-def _specified(asked: Begin) -> LoadSpec:
-    layer = {**asked.written, **asked.typed}
-    named = layer.pop("preset", None)
-    return specify(layer if named is None else preset(named, layer), asked.names)
 
 
 def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, object]:
@@ -194,11 +168,9 @@ def counts(summary: LoadSummary) -> list[LoadCell]:
 def fails(summary: LoadSummary, *, failed: int = 0) -> frozenset[str]:
     """What is so: ``misses``, a deadline was missed without a remedy; ``invalid``, a run is invalid
     or one of ``failed`` without a result."""
-    found = {
-        "misses": any(cell.failures for cell in counts(summary)),
-        "invalid": failed > 0 or any(cell.invalid for cell in summary.cells),
-    }
-    return frozenset(name for name, so in found.items() if so)
+    misses = ["misses"] * any(cell.failures for cell in counts(summary))
+    invalid = failed > 0 or any(cell.invalid for cell in summary.cells)
+    return frozenset([*misses, *["invalid"] * invalid])
 
 
 def _perfetto(path: Path, _count: int) -> str:

@@ -140,17 +140,15 @@ class SceneMachine:
 
     Attributes:
         kernel: Major and minor number; (0, 0): not known.
-        group_sched: Whether RT_GROUP_SCHED is built in; None: not known.
         fair_server: Share that each CPU keeps for ordinary threads, where it can be read.
-        siblings: CPU -> number of CPUs of its core; empty: not known.
+        siblings: CPU -> number of CPUs of its core; 0: not known.
         scaling: Whether frequencies change (there is a cpufreq driver); None: not known.
         virtual: Whether it is a virtual machine; None: not known.
     """
 
     kernel: tuple[int, int] = (0, 0)
-    group_sched: bool | None = None
     fair_server: float | None = None
-    siblings: Mapping[str, int] = field(factory=dict)
+    siblings: Mapping[int, int] = field(factory=dict)
     scaling: bool | None = None
     virtual: bool | None = None
 
@@ -166,7 +164,7 @@ class Scene:
         traced: The run with the kernel's events.
         compared: Whether what a round takes alone is of fewer ordinary threads.
         alone_ns: CPU time that a round takes alone.
-        proven: Comparisons that stand among all of them; None: not judged yet (`judged`).
+        differences: Of all comparisons that any cause may ask for (`judged`).
     """
 
     lost: LostTime
@@ -176,7 +174,7 @@ class Scene:
     traced: LoadRun | None
     compared: bool
     alone_ns: int | None
-    proven: frozenset[_Asked] | None = None
+    differences: Mapping[_Asked, LostDifference] = field(factory=dict)
 
     def share(self, part: float) -> float:
         """Of all lost time."""
@@ -202,17 +200,17 @@ class Scene:
             (PLAIN, "governor", SLOWER),
             (PLAIN, "pin", EXECUTION),
         ]
-        found = {each: self._compared(*each) for each in asked}
-        known = {each: one.p for each, one in found.items() if one and one.pairs >= PAIRS_MIN}
+        found = {each: one for each in asked if (one := self._compared(*each))}
+        known = {each: one.p for each, one in found.items() if one.pairs >= PAIRS_MIN}
         chances = zip(known, holm(list(known.values())), strict=True)
-        return evolve(self, proven=frozenset(each for each, p in chances if p <= _LEVEL))
+        proven = {each for each, p in chances if p <= _LEVEL}
+        judged = {each: evolve(one, above=each in proven) for each, one in found.items()}
+        return evolve(self, differences=judged)
 
     def less(self, before: str, after: str, part: str) -> LostDifference | None:
         """How much less of ``part`` there is under ``after`` than under ``before`` ("": how much
         there is under ``after``), of pairs of runs of one repeat; None: there is no pair."""
-        found = self._compared(before, after, part)
-        assert self.proven is not None
-        return found and evolve(found, above=(before, after, part) in self.proven)
+        return self.differences.get((before, after, part))
 
     def _compared(self, before: str, after: str, part: str) -> LostDifference | None:
         last = {run.key.repeat: self._of(run, part) for run in self.of(after)}

@@ -16,6 +16,7 @@ from attrs import field, frozen
 
 from deadbeat.experiment.beside import beside_load
 from deadbeat.kinds.interference.charts import overlay_charts
+from deadbeat.kinds.interference.estimates import ranked
 from deadbeat.kinds.interference.plan import block_of, planned_keys
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec
 from deadbeat.kinds.interference.summarise import LoadFigures, figures_of, summary_of
@@ -27,7 +28,7 @@ from deadbeat.model.comparison import (
     Subject,
     Vocabulary,
 )
-from deadbeat.model.finding import Finding, other_work_beside
+from deadbeat.model.finding import Finding, not_counted, other_work_beside
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun, LoadSummary
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.words import LABELLED
@@ -50,17 +51,12 @@ METRICS = (
            log=False),
 )  # fmt: skip
 WORDS = Vocabulary(
-    units="runs",
     results="load tests",
     one="load test",
-    once_more="repeat the baseline's command where it ran, under another --name, and name it with"
-    " --aa",
     find_lost="see which runs are invalid, and why (deadbeat show); a release that is skipped has"
     " no response time, it shows in the misses",
     lost="of the releases were skipped",
-    more="runs (--repeats)",
     rare="more --repeats, or longer runs (--duration), would show more",
-    finish="repeat the commands that began them: they measure what is missing",
 )
 #: A round's work that differs by more is another round.
 _ROUNDS_DIFFER = 0.02
@@ -202,7 +198,7 @@ def _rows(figures: LoadFigures, test: LoadTest, without: float | None) -> Iterat
     ordered = np.sort(figures.response_ns)
     values = {
         "deadline_miss_ratio": figures.count.failures / released if released else None,
-        **{name: _rank(ordered, percent) for name, percent in _RANKS.items()},
+        **{name: ranked(ordered, p) if len(ordered) else None for name, p in _RANKS.items()},
         "work_lost": 1 - work / without if work is not None and without else None,
     }
     for metric in METRICS:
@@ -215,11 +211,6 @@ def _rows(figures: LoadFigures, test: LoadTest, without: float | None) -> Iterat
             censored=(released - len(ordered)) / released if released else 0.0,
             at=datetime.fromisoformat(run.started).timestamp() if run.started else None,
         )
-
-
-def _rank(ordered: np.ndarray[Any, np.dtype[np.int64]], percent: int) -> float | None:
-    """Quantile by nearest rank."""
-    return float(ordered[-(-len(ordered) * percent // 100) - 1]) if len(ordered) else None
 
 
 def _cell(normal: int) -> Cell:
@@ -240,14 +231,7 @@ def _remedies(tests: Sequence[LoadTest]) -> Iterator[RemedyEffects]:
 
 def _findings(test: LoadTest) -> Iterator[Finding]:
     invalid = sum(not run.valid for run in test.every)
-    if invalid:
-        yield Finding(
-            id="load-invalid-runs",
-            severity="warning",
-            message=f"{invalid} of {len(test.every)} runs of {test.name} do not count",
-            cure=f"deadbeat show {test.name} says why",
-            where=test.name,
-        )
+    yield from not_counted("load-invalid-runs", test.name, invalid, len(test.every))
     yield from other_work_beside(test.name, beside_load(test.every))
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Collection
 
-from attrs import frozen
-
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadKey
 from deadbeat.store.load import LoadStore
@@ -15,29 +13,20 @@ from deadbeat.store.load import LoadStore
 OVERHEAD_S = 0.4
 
 
-@frozen(order=True)
-class PlannedCell:
-    """Runs that differ in nothing but their repeat."""
-
-    normal: int
-    condition: str
-
-
-def cells(spec: LoadSpec, possible: Collection[str]) -> tuple[PlannedCell, ...]:
-    """The cells of a resolved specification, with these remedies.
+def cells(spec: LoadSpec, possible: Collection[str]) -> list[tuple[int, str]]:
+    """Ordinary threads and condition of the cells of a resolved specification, with these remedies.
 
     Without a remedy, and with all that are possible, at every number of ordinary threads; each
     alone at the highest; and the ordinary threads without the real-time one.
     """
     counts = spec.normal or ()
-    found = [PlannedCell(count, PLAIN) for count in counts]
+    found = [(count, PLAIN) for count in counts]
     if len(possible) > 1:
-        found += [PlannedCell(count, ALL) for count in counts]
+        found += [(count, ALL) for count in counts]
     elif possible:
-        found += [PlannedCell(count, name) for count in counts[:-1] for name in possible]
-    found += [PlannedCell(max(counts), name) for name in possible]
-    found += [PlannedCell(count, REFERENCE) for count in counts if count]
-    return tuple(found)
+        found += [(count, name) for count in counts[:-1] for name in possible]
+    found += [(max(counts), name) for name in possible]
+    return found + [(count, REFERENCE) for count in counts if count]
 
 
 def plan(spec: LoadSpec, possible: Collection[str]) -> tuple[LoadKey, ...]:
@@ -47,9 +36,9 @@ def plan(spec: LoadSpec, possible: Collection[str]) -> tuple[LoadKey, ...]:
     keys = []
     for block in range(1, spec.repeats + 1):
         runs = [
-            LoadKey(cell.normal, cell.condition, repeat)
-            for cell in cells(spec, possible)
-            for repeat in _repeats_in(spec, cell.normal, block)
+            LoadKey(normal, condition, repeat)
+            for normal, condition in cells(spec, possible)
+            for repeat in _repeats_in(spec, normal, block)
         ]
         random.Random(f"{spec.seed} {block}").shuffle(runs)
         keys += runs

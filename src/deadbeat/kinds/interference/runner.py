@@ -6,17 +6,17 @@ What else ran beside a run, and what the host took, are labels: the run counts
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from attrs import field, fields, frozen
+from attrs import Factory, define, field, fields, frozen
 
-from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
+from deadbeat.experiment.base import FolderExperiment
 from deadbeat.host.judgements import stolen
 from deadbeat.host.kernel import RT_PERIOD, RT_RUNTIME
 from deadbeat.host.proc import STAT, task_of
 from deadbeat.host.snapshot import FREQUENCY, Snapshot, diff, given, parse
-from deadbeat.host.values import Unknown
+from deadbeat.host.values import Unknown, or_none
 from deadbeat.kinds.interference.engine import REASON, LoadEngine, LoadRequest
 from deadbeat.kinds.interference.plan import plan, seconds_of
 from deadbeat.kinds.interference.remedies import (
@@ -27,7 +27,7 @@ from deadbeat.kinds.interference.remedies import (
     together,
 )
 from deadbeat.kinds.interference.spec import LoadSpec
-from deadbeat.model.errors import DataError, RunError, TargetError
+from deadbeat.model.errors import TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import ALL, LoadKey, LoadMachine, LoadRun, Seen
 from deadbeat.model.tuning import Setting
@@ -80,39 +80,30 @@ def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
     return possible
 
 
+@define(eq=False, slots=False)
 class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
     """What ``store`` lacks of a load test. A run that failed is simply measured again by the same
     command."""
 
-    def __init__(
-        self,
-        spec: LoadSpec,
-        engine: LoadEngine,
-        store: LoadStore,
-        changes: Mapping[str, RemedyChange],
-        *,
-        retry_invalid: bool = False,
-    ) -> None:
-        super().__init__(store, plan(spec, changes), retry_invalid=retry_invalid)
-        self._spec, self._engine, self._unit_ps = spec, engine, store.unit_ps
-        self._changes = {**changes, ALL: together(list(changes.values()))}
+    _folder: LoadStore = field(alias="store", kw_only=True)
+    _spec: LoadSpec
+    _engine: LoadEngine
+    _changes: Mapping[str, RemedyChange]
+    planned: Sequence[LoadKey] = field(
+        init=False, default=Factory(lambda self: plan(self._spec, self._changes), takes_self=True)
+    )
 
     def seconds(self, runs: int) -> float:
         return seconds_of(self._spec, runs)
 
-    def measure(self, tell: Watcher) -> Generator[LoadRun | Lost[LoadKey]]:
-        for key in self.lacking:
-            try:
-                yield self._one(key)
-            except (RunError, DataError) as error:
-                yield Lost(key, error)
-
     def lose(self, key: LoadKey, reason: str) -> None:
         """Nothing is kept of it."""
 
-    def _one(self, key: LoadKey) -> LoadRun:
-        engine, change = self._engine, self._changes.get(key.condition, RemedyChange())
-        ask = LoadRequest(spec=self._spec, key=key, change=change, unit_ps=self._unit_ps)
+    def one(self, key: LoadKey) -> LoadRun:
+        engine, unit_ps = self._engine, self._folder.unit_ps
+        every = {**self._changes, ALL: together(list(self._changes.values()))}
+        change = every.get(key.condition, RemedyChange())
+        ask = LoadRequest(spec=self._spec, key=key, change=change, unit_ps=unit_ps)
         settings = change.settings
         with engine.holding(settings, reason=f"{REASON}, {key.text}") as held:
             beside = Beside(engine, ask.cpus)
@@ -151,9 +142,9 @@ class Beside:
         before, (after, own_after) = self._before, self._read()
         frequencies = [given(each.frequency_khz) for each in (before, after)]
         found: LoadMachine = {
-            "rt_runtime_before_us": _or_none(before.rt_runtime_us),
-            "rt_runtime_us": _or_none(after.rt_runtime_us),
-            "rt_period_us": _or_none(after.rt_period_us),
+            "rt_runtime_before_us": or_none(before.rt_runtime_us),
+            "rt_runtime_us": or_none(after.rt_runtime_us),
+            "rt_period_us": or_none(after.rt_period_us),
             "frequency_khz": {
                 str(cpu): [each.get(cpu) for each in frequencies] for cpu in self._cpus
             },
@@ -161,7 +152,7 @@ class Beside:
         if isinstance(after.frequency_khz, Unknown):
             found["frequency_khz"] = None
             found["frequency_unknown"] = after.frequency_khz.reason
-        ready = _or_none(before.running)  # the one that reads this is one of them
+        ready = or_none(before.running)  # the one that reads this is one of them
         found["others_ready"] = None if ready is None else max(ready - 1, 0)
         known = self._own_before is not None and own_after is not None
         own = (own_after or 0) - (self._own_before or 0) if known else None
@@ -192,10 +183,6 @@ class Beside:
             if own is not None:
                 spent["foreign_cpus"] = max(busy - own, 0) * len(cpus) / total
         return spent
-
-
-def _or_none(value: int | Unknown) -> int | None:
-    return None if isinstance(value, Unknown) else value
 
 
 # ---------- whether a run is what it says it is ----------

@@ -48,7 +48,7 @@ from deadbeat.model.load import (
     LostTime,
     Rounds,
 )
-from deadbeat.model.platform import Platform
+from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.specification import plain_of
 from deadbeat.stats.multiple import holm
 from deadbeat.stats.seeds import seed_of
@@ -172,17 +172,12 @@ def summary_of(store: LoadStore, runs: Iterable[LoadRun] | None = None) -> LoadS
 def _machine_of(platform: Platform) -> SceneMachine:
     """What causes are inferred from; what was not recorded is not known."""
     details, virtual = platform.details, platform.details.get("virtual")
-    servers, topology = details.get("fair_server_runtime_ns"), details.get("topology")
+    servers, places = details.get("fair_server_runtime_ns"), places_of(details.get("topology"))
     read = [n for n in servers.values() if isinstance(n, int)] if isinstance(servers, dict) else []
-    siblings = {
-        cpu: len(each["siblings"])
-        for cpu, each in (topology.items() if isinstance(topology, dict) else ())
-        if isinstance(each, dict) and isinstance(each.get("siblings"), list)
-    }
     return SceneMachine(
         kernel=release_of(platform.kernel),
         fair_server=max(read) / 1e9 if read else None,
-        siblings=siblings,
+        siblings={cpu: len(place.siblings) for cpu, place in places.items()},
         scaling=None if platform.governor == "unknown" else platform.governor != "none",
         virtual=virtual if isinstance(virtual, bool) else None,
     )

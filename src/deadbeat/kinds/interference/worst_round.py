@@ -63,13 +63,12 @@ def worst_round(runs: Iterable[LoadRun], deadline_ns: int) -> WorstMoment | None
     )
 
 
-def _gaps(run: LoadRun, release: int, response: int) -> list[tuple[int, int, int, int]]:
+def _gaps(run: LoadRun, release: int, response: int) -> list[list[int]]:
     """Begin since the release, length, waiting and CPU of those inside."""
     gaps = run.gaps
     at = gaps.at_ns - release
     inside = (at >= 0) & (at < response)
-    columns = (at, gaps.length_ns, gaps.delay_ns, gaps.cpu_after)
-    return [
-        (int(a), int(b), int(c), int(d))
-        for a, b, c, d in zip(*(column[inside] for column in columns), strict=True)
-    ]
+    found: list[list[int]] = np.column_stack([at, gaps.length_ns, gaps.delay_ns, gaps.cpu_after])[
+        inside
+    ].tolist()
+    return found

@@ -33,7 +33,7 @@ from deadbeat.kinds.latency.spec import (
 )
 from deadbeat.kinds.latency.stress import StressLoads, makers_of
 from deadbeat.kinds.latency.words import load_order, load_words
-from deadbeat.kinds.table import SoFar, opened
+from deadbeat.kinds.table import SoFar, begun_store, opened
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
@@ -44,7 +44,6 @@ from deadbeat.settings.doctor import examine
 from deadbeat.settings.doctor_summary import as_json
 from deadbeat.settings.hardening import states_of
 from deadbeat.settings.tune import with_tuning
-from deadbeat.store.campaign import free_bytes
 from deadbeat.store.files import read_bytes
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import MATRIX, family, numbered
@@ -72,40 +71,29 @@ def begin(asked: Begin) -> Begun:
         return Begun(experiment=_imported(asked))
     target = opened(asked) or FakeTarget()
     machine, spec, platform = _fit(asked, target)
-    retry_invalid = asked.retry_invalid
-    retry = asked.retry_failed or retry_invalid
-    place = FOLDERS.choose(
-        asked.runs,
+
+    def ready(left: int) -> dict[str, object]:
+        if left:
+            try_engines(spec, machine)
+        return {}
+
+    engines = " and ".join(spec.engines or ()) + " in turn" * (len(spec.engines or ()) > 1)
+    store = begun_store(
+        FOLDERS,
+        asked,
         spec,
         platform,
-        differs=lambda store: loaded_otherwise(store.platform, platform),
-        fresh=asked.fresh,
-        retry=retry,
-    )
-    store = LatencyStore.open(place.path) if place.resumed else None
-    runs = keys(spec)
-    left = len(store.lacking(runs, retry_invalid=retry_invalid)) if store else len(runs)
-    need = estimate(spec, runs=left)
-    free_bytes(place.path)  # before anything is measured for nothing
-    if left:
-        try_engines(spec, machine)
-    engines = " and ".join(spec.engines or ()) + " in turn" * (len(spec.engines or ()) > 1)
-    asked.announce(
-        place,
-        total=len(runs),
-        left=left,
-        made_up=asked.simulated,
+        keys(spec),
         details=f"{count_of(len(spec.loads), 'load')}, {engines},"
         f" {count_of(spec.blocks, 'time')} {spec.seconds:g} s",
-        seconds=need.seconds,
-        need=need.bytes,
+        seconds=lambda left: estimate(spec, runs=left).seconds,
+        need=lambda left: estimate(spec, runs=left).bytes,
+        differs=lambda store: loaded_otherwise(store.platform, platform),
+        ready=ready,
+        made=partial(_examine, asked, target, spec),
     )
-    if store is None:
-        LatencyStore.create(place.path, spec_dict(spec), platform)
-        store = LatencyStore.open(place.path)
-        if not asked.simulated:
-            _examine(asked, target, spec, store)
-    experiment = MatrixExperiment(spec, store, machine, retry_invalid=retry_invalid)
+    retry = asked.retry_invalid
+    experiment = MatrixExperiment(spec, machine, store=store, retry_invalid=retry)
     return Begun(experiment=experiment, beside=spec.beside, so_far=so_far(store))
 
 
@@ -183,8 +171,6 @@ def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
     platform = platform_from_environment(
         environment,
         cpus=usable,
-        toolchain="",
-        flags="",
         kind=target.kind,
         name=name_of(environment, target),
     )
@@ -193,6 +179,8 @@ def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
 
 def _examine(asked: Begin, target: Target, spec: LatencySpec, store: LatencyStore) -> None:
     """Keeps what the machine is like: its readiness, its inventory, which hardening is on."""
+    if asked.simulated:
+        return
     try:
         store.save_doctor(as_json(examine(target, rt_cpus=spec.cpus)))
     except TargetError as error:
@@ -225,7 +213,7 @@ def _imported(asked: Begin) -> MatrixExperiment:
         store.keep(run)
     asked.say(f"{len(runs)} results are in {path}")
     nothing = MatrixMachine(target=FakeTarget(), engines={}, loads=MadeUpLoads(()))
-    return MatrixExperiment(spec, store, nothing)  # which lacks no run
+    return MatrixExperiment(spec, nothing, store=store)  # which lacks no run
 
 
 def _spec(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
 from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
 
-from deadbeat.kinds.latency.histograms import deadline_marks
+from deadbeat.kinds.latency.histograms import chart_of, deadline_marks
 from deadbeat.kinds.latency.words import (
     LATENCY,
     QUANTITY_WORDS,
@@ -298,16 +299,15 @@ def timeline_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
         if run.valid and any(item.worst for item in run.cpus):
             found[run.key.load][run.key.engine].append(run)
     return [
-        Chart(
-            name=f"latency-timeline-{load.text}",
-            title="When the latest wake-ups were",
-            option=load_words(load),
-            family="latency-timeline",
-            caption="Points: the latest wake-ups of every run and CPU; lines, where the engine"
-            " keeps them: the latest of each stretch of time. Runs are drawn one after another,"
-            " without the time between them. Evenly spaced points suggest a timer; points of"
-            " several CPUs at one time suggest something that stops them all.",
-            panels=tuple(_timeline(*each) for each in sorted(found[load].items())),
+        chart_of(
+            load,
+            "latency-timeline",
+            "When the latest wake-ups were",
+            "Points: the latest wake-ups of every run and CPU; lines, where the engine keeps them:"
+            " the latest of each stretch of time. Runs are drawn one after another, without the"
+            " time between them. Evenly spaced points suggest a timer; points of several CPUs at"
+            " one time suggest something that stops them all.",
+            starmap(_timeline, sorted(found[load].items())),
         )
         for load in sorted(found, key=load_order)
     ]

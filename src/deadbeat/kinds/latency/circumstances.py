@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from deadbeat.host.judgements import slow_clock, stolen, throttled
 from deadbeat.host.snapshot import Snapshot, diff, given
-from deadbeat.host.values import NOT_ASKED, Unknown
+from deadbeat.host.values import NOT_ASKED, Unknown, or_none
 from deadbeat.kinds.latency.engines import Request
 from deadbeat.kinds.latency.loads import PROCESSES
 from deadbeat.model.finding import Finding, ordered
@@ -39,7 +39,7 @@ def circumstances(
     """What happened on ``cpus`` from one snapshot to another."""
     moments, change = (before, *between, after), diff(before, after)
     frequency = _series(moments, lambda moment: moment.frequency_khz)
-    tasks = known(before.realtime)
+    tasks = or_none(before.realtime)
     return Circumstances(
         busy_share=rounded(change.busy, cpus),
         load_share=_load_share(before, after, cpus),
@@ -54,7 +54,7 @@ def circumstances(
             str(cpu): _most(change.interrupts[cpu]) for cpu in cpus if cpu in change.interrupts
         },
         pressure_us=dict(change.pressure_us),
-        clocksource=tuple(known(each.clocksource) or "" for each in (before, after)),
+        clocksource=tuple(or_none(each.clocksource) or "" for each in (before, after)),
         stalls=tuple(change.log[:_STALLS_TOLD]),
         realtime_tasks=None
         if tasks is None
@@ -62,15 +62,10 @@ def circumstances(
             RealtimeTask(task=t.tid, name=t.name, policy=t.policy_name, priority=t.priority)
             for t in tasks
         ),
-        dma_latency_us=known(before.dma_latency_us),
+        dma_latency_us=or_none(before.dma_latency_us),
         readings=len(moments),
         missing=_missing(before) | _missing(after) | _unwitnessed(before),
     )
-
-
-def known(value: V | Unknown) -> V | None:
-    """A value that was read, else None."""
-    return None if isinstance(value, Unknown) else value
 
 
 def rounded(shares: Mapping[int, float], cpus: Sequence[int]) -> dict[str, float]:
@@ -97,7 +92,7 @@ def _load_share(before: Snapshot, after: Snapshot, cpus: Sequence[int]) -> float
 
 
 def _load_ticks(moment: Snapshot) -> int | None:
-    seen = known(moment.processes)
+    seen = or_none(moment.processes)
     return (
         None if seen is None else sum(p.tree_ticks for p in seen if p.name.startswith(LOAD_NAMES))
     )
@@ -136,7 +131,7 @@ def _missing(moment: Snapshot) -> dict[str, str]:
 def _unwitnessed(before: Snapshot) -> dict[str, str]:
     """Whether the kernel would have told of real-time throttling in a run; else why not."""
     once = "the kernel reports it once a boot, and"
-    if any(_THROTTLING in line for line in known(before.log) or ()):
+    if any(_THROTTLING in line for line in or_none(before.log) or ()):
         return {"rt throttling": f"{once} has: not known of a run"}
     return (
         {"rt throttling": f"{once} the beginning of its log is gone"}

@@ -37,8 +37,8 @@ _MARGIN_S = 30.0
 #: Its threads are looked at so long after its start, s, or at half of a shorter run; so often at
 #: most, each time after twice as long: it may wait for the machine's lock.
 _LOOK_S, _LOOKS = 0.5, 5
-#: Of proc_pid_stat(5), counted from behind the name: CPU it ran on last, priority, policy.
-_CPU, _RT_PRIORITY, _POLICY = 36, 37, 38
+#: Of proc_pid_stat(5), counted from behind the name: priority, policy.
+_RT_PRIORITY, _POLICY = 37, 38
 _POLICIES = {"0": "other", "1": "fifo", "2": "rr", "3": "batch", "5": "idle", "6": "deadline"}
 # Of every thread: `status` only tells what `stat` does not. Spaces cannot be in $1: it is our file.
 _SCRIPT = r"""
@@ -206,12 +206,11 @@ def _over(process: Process, wait_s: float) -> bool:
 
 @frozen(kw_only=True)
 class CyclictestThread:
-    """A measuring thread: ``allowed`` CPUs, and ``cpu``, where it ran last."""
+    """A measuring thread, and the CPUs that it may run on."""
 
     number: int
     policy: str
     priority: int
-    cpu: int
     allowed: tuple[int, ...]
 
     @property
@@ -233,7 +232,6 @@ def threads_of(text: str) -> tuple[CyclictestThread, ...]:
             number=int(number),
             policy=_POLICIES.get(fields[_POLICY], f"policy {fields[_POLICY]}"),
             priority=int(fields[_RT_PRIORITY]),
-            cpu=int(fields[_CPU]),
             allowed=tuple(sorted(cpu_set(allowed))),
         )
         for number, rest, allowed in seen

@@ -136,22 +136,26 @@ def matrix_table(summary: LatencySummary, *, cpus: bool) -> Table:
         for shown, corrected in ((row.raw, False), (row.changed, True))
         if shown is not None
     ]
-    marked = any((line.figure(name) or "").endswith("*") for line in rows for name in QUANTILES_PPM)
     return Table(
         name="cpus-table" if cpus else "matrix-table",
         title="wake-up latency, us",
         columns=MATRIX_COLUMNS,
         rows=rows,
-        note=f"{MARKS}." if marked else "",
+        note=_marks(rows),
         terminal=cpus,
         dense=True,
     )
 
 
+def _marks(rows: Sequence[MatrixLine]) -> str:
+    """What a mark means, where a row has one."""
+    marked = any((line.figure(name) or "").endswith("*") for line in rows for name in QUANTILES_PPM)
+    return f"{MARKS}." if marked else ""
+
+
 def _by_load(summary: LatencySummary) -> Table:
     """A row per load, the latest first: what users of cyclictest look for."""
     rows = [MatrixLine(cell, cell.whole, cell.whole.raw, corrected=False) for cell in summary.cells]
-    marked = any((line.figure(name) or "").endswith("*") for line in rows for name in QUANTILES_PPM)
     spare = {"p99", "p99.9", "max on", "wake-ups"}
     spare |= set() if len(words.engines_of(summary.cells)) > 1 else {"engine"}
     return Table(
@@ -163,7 +167,7 @@ def _by_load(summary: LatencySummary) -> Table:
             if column.key in ("load", "engine", "max", "max on", "p50", "p99", "p99.9", "wake-ups")
         ],
         rows=sorted(rows, key=lambda line: -(line.shown["max"].value_ns or 0)),
-        note=f"{MARKS}." if marked else "",
+        note=_marks(rows),
         terminal=True,
         plain=True,
     )

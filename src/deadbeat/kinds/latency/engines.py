@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
@@ -73,10 +74,14 @@ class Measured:
     problems: tuple[Finding, ...] = ()
 
 
+def untraced(cpus: Iterable[int], why: str) -> tuple[PathSplit, ...]:
+    """Why no path of wake-ups on ``cpus`` is split."""
+    return tuple(PathSplit(cpu=cpu, unavailable=why) for cpu in cpus)
+
+
 def unsplit(measured: Measured, why: str) -> Measured:
     """``measured`` by an engine that splits no path, and why."""
-    split = tuple(PathSplit(cpu=cpu.cpu, unavailable=why) for cpu in measured.cpus)
-    return evolve(measured, split=split)
+    return evolve(measured, split=untraced((cpu.cpu for cpu in measured.cpus), why))
 
 
 class Engine(Protocol):

@@ -61,21 +61,16 @@ def distribution(runs: Sequence[Histogram]) -> Distribution:
         return Quantity(
             name=name,
             value_ns=value,
-            low_ns=low if low is None or value is None else min(low, value),
-            high_ns=high if high is None or value is None else max(high, value),
+            low_ns=low if value is None else _further(min, low, value),
+            high_ns=high if value is None else _further(max, high, value),
             runs_ns=tuple(map(of, runs)),
         )
 
     def quantile(name: str, ppm: int) -> Quantity:
         """Of each side the further end of the intervals within and between runs."""
-        (low, high), (lower, higher) = (
-            order_interval(whole, ppm),
-            between.quantile(ppm) if between else _OPEN,
-        )
-        ends = (
-            None if low is None or lower is None else min(low, lower),
-            None if high is None or higher is None else max(high, higher),
-        )
+        low, high = order_interval(whole, ppm)
+        lower, higher = between.quantile(ppm) if between else _OPEN
+        ends = _further(min, low, lower), _further(max, high, higher)
         return quantity(name, lambda histogram: histogram.quantile(ppm), ends)
 
     return Distribution(
@@ -88,6 +83,11 @@ def distribution(runs: Sequence[Histogram]) -> Distribution:
             _max_of_a_run(runs, whole),
         ),
     )
+
+
+def _further(choose: Callable[..., float], one: float | None, two: float | None) -> float | None:
+    """Of two ends, of which one may be open."""
+    return None if one is None or two is None else choose(one, two)
 
 
 def _in_order(quantiles: Sequence[Quantity]) -> list[Quantity]:

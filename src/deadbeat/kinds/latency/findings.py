@@ -89,6 +89,30 @@ def _counts(names: Counter[str]) -> str:
     return ", ".join(f"{name} ({count})" for name, count in names.most_common())
 
 
+#: Called after the label that each explains.
+_OF_LABELS = (
+    Finding(
+        id="simulated",
+        severity="warning",
+        message="the latencies are simulated: they say nothing about any machine",
+    ),
+    Finding(
+        id="virtual-time",
+        severity="info",
+        message="in virtual time an instruction takes a nanosecond: caches, the memory bus and"
+        " cores that run at once are not in these latencies",
+        cure="compare kernels by them; measure a board for its own figures",
+    ),
+    Finding(
+        id="emulated",
+        severity="serious",
+        message="the machine was emulated as fast as this host happened to be: its times mean"
+        " nothing",
+        cure="deadbeat lab run without --mode functional measures in virtual time",
+    ),
+)
+
+
 def _of_settings(summary: LatencySummary) -> Iterator[Finding]:
     if mixed := [
         name
@@ -102,28 +126,7 @@ def _of_settings(summary: LatencySummary) -> Iterator[Finding]:
             message=f"runs of the matrix were measured in different ways: {words}",
             cure="measure every cell in the same way: latency depends on each of these",
         )
-    if "simulated" in summary.labels:
-        yield Finding(
-            id="simulated",
-            severity="warning",
-            message="the latencies are simulated: they say nothing about any machine",
-        )
-    if "virtual-time" in summary.labels:
-        yield Finding(
-            id="virtual-time",
-            severity="info",
-            message="in virtual time an instruction takes a nanosecond: caches, the memory bus and"
-            " cores that run at once are not in these latencies",
-            cure="compare kernels by them; measure a board for its own figures",
-        )
-    if "emulated" in summary.labels:
-        yield Finding(
-            id="emulated",
-            severity="serious",
-            message="the machine was emulated as fast as this host happened to be: its times mean"
-            " nothing",
-            cure="deadbeat lab run without --mode functional measures in virtual time",
-        )
+    yield from (finding for finding in _OF_LABELS if finding.id in summary.labels)
 
 
 # -- what an engine cannot tell

@@ -6,14 +6,14 @@ handed over; nothing of the host is in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from threading import Event
-from typing import Self, TypeVar
 
 import attrs
+from attrs import Factory, define, field
 
 from deadbeat.executors.lab import ignored_words, look
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
@@ -34,10 +34,8 @@ from deadbeat.model.latency import LatencyKey, LatencyRun, LoadPoint
 from deadbeat.model.platform import LOADED_BY, Platform
 from deadbeat.settings.hardening import states_of
 from deadbeat.store.files import tool_version
-from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.readings import Reading
 
-R = TypeVar("R")
 #: Detail of a platform: words for its command line of which its kernel made nothing.
 IGNORED = "ignored_words"
 #: Boots at a time: each keeps one CPU of the host busy, and none hears of the other.
@@ -77,8 +75,6 @@ def platform_of(guest: Guest, *, name: str, stop: Event | None = None) -> Platfo
     return platform_from_environment(
         environment,
         cpus=tuple(range(guest.cpus)),
-        toolchain="",
-        flags="",
         kind=guest.kind,
         name=name,
     )
@@ -188,44 +184,31 @@ def _died(files: Mapping[str, bytes], count: int) -> str:
     return ""
 
 
-class Boots:
+class Boots(ThreadPoolExecutor):
     """Boots some machines at a time, of however many matrices; at its end those under way are
     ended."""
 
     def __init__(self) -> None:
+        super().__init__(WORKERS)
         self.stop = Event()
-        self._pool = ThreadPoolExecutor(WORKERS)
-
-    def submit(self, run: Callable[[], R]) -> Future[R]:
-        return self._pool.submit(run)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.stop.set()
-        self._pool.shutdown(cancel_futures=True)
+        self.shutdown(cancel_futures=True)
 
 
+@define(eq=False, slots=False)
 class GuestExperiment(FolderExperiment[LatencyKey, LatencyRun]):
     """What ``store`` lacks of a matrix of ``spec`` (resolved) on ``guest``."""
 
     unit = "boots"
-
-    def __init__(
-        self,
-        spec: LatencySpec,
-        store: LatencyStore,
-        guest: Guest,
-        boots: Boots,
-        *,
-        retry_invalid: bool = False,
-    ) -> None:
-        super().__init__(store, keys(spec), retry_invalid=retry_invalid)
-        self._spec = spec
-        self._guest = guest
-        self._boots = boots
-        self._begun: list[tuple[LatencyKey, Future[LatencyRun]]] = []
+    _spec: LatencySpec
+    _guest: Guest
+    _boots: Boots
+    planned: Sequence[LatencyKey] = field(
+        init=False, default=Factory(lambda self: keys(self._spec), takes_self=True)
+    )
+    _begun: list[tuple[LatencyKey, Future[LatencyRun]]] = field(factory=list, init=False)
 
     def begin(self) -> None:
         """Asks for its boots, behind those that others have asked for."""

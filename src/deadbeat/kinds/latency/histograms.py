@@ -193,22 +193,27 @@ def histogram_charts(summary: LatencySummary) -> list[Chart]:
         own = panels_of(summary.cells, load)
         named = [by_cpu(cell, shown_cpus(own)) for cell in own]
         edges = edges_of([item.histogram for items in named for item in items])
-        panels = tuple(
+        panels = (
             overlaid(items, title=panel_title(cell), edges=edges, marks=marks)
             for cell, items in zip(own, named, strict=True)
         )
-        if panels:
-            charts.append(
-                Chart(
-                    name=f"latency-histogram-{load.text}",
-                    title="Latency of every CPU",
-                    option=load_words(load),
-                    family="latency-histogram",
-                    caption=HISTOGRAM_CAPTION,
-                    panels=panels,
-                )
-            )
+        title = "Latency of every CPU"
+        charts.append(chart_of(load, "latency-histogram", title, HISTOGRAM_CAPTION, panels))
     return charts
+
+
+def chart_of(
+    load: LoadPoint, family: str, title: str, caption: str, panels: Iterable[Panel]
+) -> Chart:
+    """One of a family that has a chart for every load."""
+    return Chart(
+        name=f"{family}-{load.text}",
+        title=title,
+        option=load_words(load),
+        family=family,
+        caption=caption,
+        panels=tuple(panels),
+    )
 
 
 def panels_of(cells: Iterable[CellSummary], load: LoadPoint) -> list[CellSummary]:
@@ -225,22 +230,20 @@ def panel_title(cell: CellSummary) -> str:
 
 def tail_charts(summary: LatencySummary) -> list[Chart]:
     """How late one wake-up in N is: as measured, and with missed periods put in."""
-    charts = []
-    for load in loads_of(summary.cells):
-        own = panels_of(summary.cells, load)
-        if own:
-            charts.append(
-                Chart(
-                    name=f"latency-tail-{load.text}",
-                    title="One wake-up in N is later",
-                    option=load_words(load),
-                    family="latency-tail",
-                    caption="Corrected: a wake-up that was late by several periods also counts for"
-                    " those periods, as tasks released then would have seen it.",
-                    panels=tuple(_tail_panel(cell) for cell in own),
-                )
-            )
-    return charts
+    caption = (
+        "Corrected: a wake-up that was late by several periods also counts for those periods, as"
+        " tasks released then would have seen it."
+    )
+    return [
+        chart_of(
+            load,
+            "latency-tail",
+            "One wake-up in N is later",
+            caption,
+            map(_tail_panel, panels_of(summary.cells, load)),
+        )
+        for load in loads_of(summary.cells)
+    ]
 
 
 def _tail_panel(cell: CellSummary) -> Panel:

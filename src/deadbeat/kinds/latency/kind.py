@@ -140,8 +140,7 @@ def _cases(summary: LatencySummary) -> Iterator[Verdicted]:
 
 
 def _perfetto(path: Path, count: int) -> str:
-    store = LatencyStore.open(path)
-    summary = summarise_latency(store.runs(), name=path.name, beside=store.spec.get("beside"))
+    summary = read(path)
     moments = worst_moments(traced(summary.cells), count)
     if not moments:
         message = f"no events of the worst wake-ups of {path.name} are kept"
@@ -151,8 +150,7 @@ def _perfetto(path: Path, count: int) -> str:
 
 def _why(path: Path, count: int) -> Shown:
     """The split of its path, and its worst wake-ups."""
-    store = LatencyStore.open(path)
-    summary = summarise_latency(store.runs(), name=path.name, beside=store.spec.get("beside"))
+    store, summary = LatencyStore.open(path), read(path)
     causes, reasons = causes_of(summary.cells), list(unavailable(summary.cells))
     answer = {"causes": causes[:count], "unavailable": "; ".join(reasons), "notes": []}
     if not causes:

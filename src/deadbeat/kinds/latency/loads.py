@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from deadbeat.model.latency import LoadPoint, LoadReport
+from deadbeat.model.latency import IDLE, LoadPoint, LoadReport
 from deadbeat.targets.base import Target
 
 #: What makes them: that program, or the runtime's own verb ``load``, which knows the same options.
@@ -143,20 +143,14 @@ def strengths(profile: LoadProfile, cpus: int) -> tuple[int, ...]:
 
 @frozen
 class MadeUpLoads:
-    """Loads of a made-up machine with these CPUs: each does what was asked of it."""
+    """Loads of a made-up machine with these CPUs, of which ``point`` runs: each does what was asked
+    of it."""
 
     cpus: tuple[int, ...]
+    point: LoadPoint = IDLE
 
     def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningLoad:
-        return MadeUpLoad(self.cpus, point)
-
-
-@frozen
-class MadeUpLoad:
-    """One of them, while it runs."""
-
-    cpus: tuple[int, ...]
-    point: LoadPoint
+        return evolve(self, point=point)
 
     def begin(self) -> None: ...
 

@@ -18,7 +18,7 @@ from deadbeat.experiment.beside import beside_latency
 from deadbeat.kinds.latency.spec import keys, read_spec
 from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding, other_work_beside
+from deadbeat.model.finding import Finding, not_counted, other_work_beside
 from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of, pool
 from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyRun
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
@@ -50,17 +50,12 @@ METRICS = (
     ),
 )
 WORDS = Vocabulary(
-    units="runs",
     results="matrices",
     one="matrix",
-    once_more="repeat the baseline's command where it ran, under another --name, and name it with"
-    " --aa",
     find_lost="see which runs are invalid or missed periods, and why (deadbeat show); the prober"
     " corrects for missed periods",
     lost="of the periods had no wake-up",
-    more="runs (--repeats)",
     rare="more --repeats, or longer runs, would show more",
-    finish="repeat the commands that began them: they measure what is missing",
 )
 LAB_WORDS = evolve(
     WORDS, more="runs (--seeds)", rare="more --seeds, or longer runs, would show more"
@@ -80,11 +75,6 @@ class Matrix(Subject):
     def cpus(self) -> tuple[int, ...]:
         """Every CPU that was measured."""
         return tuple(sorted({cpu.cpu for run in self.runs for cpu in run.cpus}))
-
-    @property
-    def is_corrected(self) -> bool:
-        """Whether every run that counts knows its latencies with missed periods put in."""
-        return all(cpu.corrected is not None for r in self.runs if r.valid for cpu in r.cpus)
 
 
 def read_matrix(path: Path) -> Matrix:
@@ -126,7 +116,8 @@ def matrix_of(runs: Sequence[LatencyRun], **facts: object) -> Matrix:
 def align(lineup: Lineup) -> Aligned:
     """Latencies corrected for missed periods where all sides know them; else raw ones."""
     every: tuple[Matrix, ...] = lineup.every
-    corrected = all(matrix.is_corrected for matrix in every)
+    counted = (run for matrix in every for run in matrix.runs if run.valid)
+    corrected = all(cpu.corrected is not None for run in counted for cpu in run.cpus)
     how = {"per_cpu": lineup.per_cpu, "corrected": corrected}
     tables = tuple(observe(matrix, **how) for matrix in every)
     _require_common_cells(tables)
@@ -249,16 +240,9 @@ def differing_loads(every: Sequence[Matrix]) -> Iterator[Finding]:
 
 
 def _findings(matrix: Matrix) -> Iterator[Finding]:
-    if matrix.counted < matrix.stored:
-        yield Finding(
-            id="latency-invalid-runs",
-            severity="warning",
-            message=f"{matrix.stored - matrix.counted} of {matrix.stored} runs of {matrix.name} do"
-            " not count",
-            cure=f"deadbeat show {matrix.name} says why",
-            where=matrix.name,
-        )
-    yield from other_work_beside(matrix.name, beside_latency(matrix.runs))
+    name, stored = matrix.name, matrix.stored
+    yield from not_counted("latency-invalid-runs", name, stored - matrix.counted, stored)
+    yield from other_work_beside(name, beside_latency(matrix.runs))
 
 
 def _overlays(subjects: Sequence[Matrix], _levels: int | None) -> list[Any]:

@@ -14,7 +14,7 @@ from deadbeat.build.toolchain import Toolchain
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.host.machine import Machine, read_machine
 from deadbeat.host.values import understood
-from deadbeat.kinds.latency.engines import TRACE_S, Measured, Request
+from deadbeat.kinds.latency.engines import TRACE_S, Measured, Request, untraced
 from deadbeat.model.errors import DataError, DeadbeatError, TargetError, UnreachableError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import HistogramCounts, from_counts
@@ -117,7 +117,7 @@ class ProberEngine:
         except UnreachableError:
             raise
         except TargetError as error:
-            split = _untraced(request.cpus, str(error))
+            split = untraced(request.cpus, str(error))
         return evolve(measured, split=with_worst(split, measured.split))
 
     def _split(self, target: Target, request: Request) -> tuple[PathSplit, ...]:
@@ -132,7 +132,7 @@ class ProberEngine:
             tracer.stop()
             text = tracer.text()
             if tracer.unavailable:
-                return _untraced(request.cpus, tracer.unavailable)
+                return untraced(request.cpus, tracer.unavailable)
             with understood(target):
                 return split_path(text, traced_threads(plain), lost=tracer.lost, machine=machine)
 
@@ -143,7 +143,7 @@ class ProberEngine:
         with Tracer(target, cpus=cpus, more=EVENTS, buffer_kb=KEPT_KB) as tracer:
             tracer.start()
             if tracer.unavailable:
-                split = _untraced(request.cpus, tracer.unavailable)
+                split = untraced(request.cpus, tracer.unavailable)
                 return measured_of(self._run(target, request), split=split)
             keeper = _Keeper(tracer, machine)
             options = _marks(tracer) | {"--break-ns": str(request.break_ns)}
@@ -221,10 +221,6 @@ def _marks(tracer: Tracer) -> dict[str, str]:
     }
 
 
-def _untraced(cpus: Sequence[int], why: str) -> tuple[PathSplit, ...]:
-    return tuple(PathSplit(cpu=cpu, unavailable=why) for cpu in cpus)
-
-
 def traced_threads(plain: Probed) -> list[Traced]:
     """The measuring threads of a result."""
     return [Traced(cpu=c["cpu"], thread=c["thread"], start_ns=c["start_ns"]) for c in plain["cpus"]]
@@ -257,7 +253,7 @@ class _Keeper:
         """The worst wake-up with its cause, on its CPU, from the trace that was kept."""
         why = f"no wake-up was later than {request.break_ns / 1000:.0f} us"
         if self._last is None:
-            return _untraced(request.cpus, why)
+            return untraced(request.cpus, why)
         place, due_ns, latency_ns = self._last
         thread = traced_threads(plain)[place]
         worst = told_worst(text, thread, due_ns, latency_ns, self._machine)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import attrs
-from attrs import frozen
+from attrs import Factory, define, field, frozen
 
 from deadbeat.experiment.base import FolderExperiment, Lost, Outcome, Watcher
 from deadbeat.host.snapshot import Snapshot, take
@@ -23,7 +23,6 @@ from deadbeat.kinds.latency.loads import Loads, RunningLoad
 from deadbeat.kinds.latency.spec import LatencySpec, estimate, keys, seed_of, visits
 from deadbeat.model.errors import DeadbeatError, TargetError, UnreachableError
 from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint, LoadReport
-from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.base import Target, is_here, require_connected
 
 #: How often a long run is looked at, s.
@@ -67,22 +66,16 @@ def try_engines(spec: LatencySpec, machine: MatrixMachine) -> None:
         machine.engines[name].measure(machine.target, attrs.evolve(request, seconds=short))
 
 
+@define(eq=False, slots=False)
 class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
     """What ``store`` lacks of a matrix of ``spec`` (resolved)."""
 
-    def __init__(
-        self,
-        spec: LatencySpec,
-        store: LatencyStore,
-        machine: MatrixMachine,
-        *,
-        retry_failed: bool = True,
-        retry_invalid: bool = False,
-    ) -> None:
-        super().__init__(store, keys(spec), retry_failed=retry_failed, retry_invalid=retry_invalid)
-        self._spec = spec
-        self._machine = machine
-        self._versions: dict[str, str] = {}
+    _spec: LatencySpec
+    _machine: MatrixMachine
+    planned: Sequence[LatencyKey] = field(
+        init=False, default=Factory(lambda self: keys(self._spec), takes_self=True)
+    )
+    _versions: dict[str, str] = field(factory=dict, init=False)
 
     def seconds(self, runs: int) -> float:
         return estimate(self._spec, runs=runs).seconds

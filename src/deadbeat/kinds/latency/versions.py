@@ -87,14 +87,28 @@ def _panel(row: Sequence[_Measured], title: str, *, joined: bool) -> Panel:
     )
 
 
-def _chart(asked: Question, name: str, title: str, rows: dict[str, list[_Measured]]) -> Chart:
-    return Chart(
-        name=name,
-        title=title,
+def _drawn(
+    asked: Question,
+    words: tuple[str, str],
+    rows: dict[str, list[_Measured]],
+    sentences: Sequence[str],
+    table: SidesTable,
+) -> DrawnPlot:
+    """The picture of ``rows``, and what it says; ``words``: name and title of the chart."""
+    chart = Chart(
+        name=words[0],
+        title=words[1],
         caption=f"{how(asked)}; load {load_words(load_of(asked))}; all CPUs together. {_CAPTION}",
         panels=tuple(
-            _panel(rows[quantity], words, joined=name == "versions") for quantity, words in _SHOWN
+            _panel(rows[quantity], title, joined=words[0] == "versions")
+            for quantity, title in _SHOWN
         ),
+    )
+    return DrawnPlot(
+        charts=(chart,),
+        sentences=tuple(sentences),
+        tables=(table, systems_table(asked)),
+        caveats=_caveats(asked),
     )
 
 
@@ -114,20 +128,9 @@ def _versions(asked: Question) -> DrawnPlot:
         (f"{before.name} -> {after.name}", before.text, after.text, _change(before, after))
         for before, after in found
     ]
-    return DrawnPlot(
-        charts=(_chart(asked, "versions", "Latency over versions", rows),),
-        sentences=tuple(sentences),
-        tables=(
-            SidesTable(
-                title="Steps",
-                columns=("between", "before", "after", "change"),
-                rows=tuple(lines),
-                empty="None.",
-            ),
-            systems_table(asked),
-        ),
-        caveats=_caveats(asked),
-    )
+    columns = ("between", "before", "after", "change")
+    table = SidesTable(title="Steps", columns=columns, rows=tuple(lines))
+    return _drawn(asked, ("versions", "Latency over versions"), rows, sentences, table)
 
 
 def _effects(asked: Question) -> DrawnPlot:
@@ -159,19 +162,10 @@ def _effects(asked: Question) -> DrawnPlot:
         )
         for each in (base, *ranked)
     ]
-    return DrawnPlot(
-        charts=(_chart(asked, "effects", "Effect of single changes, largest first", rows),),
-        sentences=tuple(sentences),
-        tables=(
-            SidesTable(
-                title="Effects, largest first",
-                columns=("change", METRIC, f"against {base.name}", "shown", "maximum"),
-                rows=tuple(lines),
-            ),
-            systems_table(asked),
-        ),
-        caveats=_caveats(asked),
-    )
+    columns = ("change", METRIC, f"against {base.name}", "shown", "maximum")
+    table = SidesTable(title="Effects, largest first", columns=columns, rows=tuple(lines))
+    words = ("effects", "Effect of single changes, largest first")
+    return _drawn(asked, words, rows, sentences, table)
 
 
 def _effect(one: _Measured, other: _Measured) -> float:

@@ -276,13 +276,6 @@ def held_bytes(case: PrimitiveCase, threads: int) -> int:
     return case.size * threads * max(case.primitive.amount, 2)
 
 
-def _no_place(case: PrimitiveCase, where: Layout) -> tuple[str, str] | None:
-    """Where it cannot be, and why."""
-    pairs = case.primitive.group == 2
-    why = where.lacking(case.placement, pairs=pairs)
-    return (f"{'pairs' if pairs else 'threads'} {case.placement}", why) if why else None
-
-
 @lru_cache(maxsize=8)
 def _judged(
     spec: PrimitivesSpec, topology: Topology
@@ -292,8 +285,9 @@ def _judged(
     for part in parts(spec):
         where = layout(part, topology)
         for case in dict.fromkeys(_wanted(part, topology)):
-            if lacking := _no_place(case, where):
-                refused[lacking[0]] = lacking[1]
+            pairs = case.primitive.group == 2
+            if why := where.lacking(case.placement, pairs=pairs):
+                refused[f"{'pairs' if pairs else 'threads'} {case.placement}"] = why
             elif why := next(_refusals(case, part, topology), ""):
                 refused[case.text] = why
             else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -35,6 +34,7 @@ from deadbeat.report.document import (
     Sentence,
     Table,
     csv_of,
+    detail,
     flatten,
     machine_facts,
     records,
@@ -59,9 +59,15 @@ def _at(key: str, heading: str, share_ppm: int, **more: Any) -> Column:
     )
 
 
-def _interval(row: PrimitiveCell, values_ns: Sequence[int]) -> str:
-    interval = row.interval(values_ns)
-    return f"{short_time(interval.low)} to {short_time(interval.high)}" if interval else "–"
+def _interval(key: str, heading: str, field: str, words: str) -> Column:
+    """Where the mean over repeats lies."""
+
+    def text(row: PrimitiveCell) -> str:
+        interval = row.interval(getattr(row, field))
+        return f"{short_time(interval.low)} to {short_time(interval.high)}" if interval else "–"
+
+    told = f"where the mean of the repeats' {words} lies"
+    return detail(key, f"{heading}, 95 %", value=text, help=told, raw=False)
 
 
 #: Rows of a table on the page; files hold all.
@@ -71,7 +77,7 @@ COLUMNS = (
     Column(key="size", heading="size", value=lambda row: row.case.size or None, format=size_word),
     Column(key="placement", heading="where", value=attrgetter("where"), words=True),
     Column(key="runtime", heading="runtime", value=attrgetter("case.runtime"), words=True),
-    Column(key="samples", heading="samples", terminal=False),
+    detail("samples", "samples"),
     _at("p50_ns", "median", 500_000),
     _at("p99_ns", "99 %", 990_000),
     _at("p999_ns", "99.9 %", 999_000),
@@ -82,86 +88,50 @@ COLUMNS = (
         format=short_time,
         help="between two samples: a stall may fall there, too",
     ),
-    Column(
-        key="median_interval",
-        heading="median, 95 %",
-        value=lambda row: _interval(row, row.medians_ns),
-        help="where the mean of the repeats' medians lies",
-        raw=False,
-        terminal=False,
-    ),
-    Column(
-        key="p99_interval",
-        heading="99 %, 95 %",
-        value=lambda row: _interval(row, row.p99s_ns),
-        help="where the mean of the repeats' 99 % quantiles lies",
-        raw=False,
-        terminal=False,
-    ),
-    Column(
-        key="footprint_bytes",
-        heading="footprint",
+    _interval("median_interval", "median", "medians_ns", "medians"),
+    _interval("p99_interval", "99 %", "p99s_ns", "99 % quantiles"),
+    detail(
+        "footprint_bytes",
+        "footprint",
         format=size_word,
         help="what all threads hold at once: of copy_shared one source, and a destination each",
-        terminal=False,
     ),
-    Column(
-        key="bytes_per_ns",
-        heading="GB/s",
-        format="{:.1f}".format,
-        help="of each thread, at its median",
-        terminal=False,
-    ),
-    Column(
-        key="fairness",
-        heading="fairness",
+    detail("bytes_per_ns", "GB/s", format="{:.1f}".format, help="of each thread, at its median"),
+    detail(
+        "fairness",
+        "fairness",
         format="{:.3f}".format,
         help="Jain's index of threads' samples: 1 if all had as many, 1/n if one of n had all",
-        terminal=False,
     ),
-    Column(
-        key="most_share",
-        heading="most by fewest",
+    detail(
+        "most_share",
+        "most by fewest",
         format="{:.2f}".format,
         help="samples of the thread that had most, by those of the one that had fewest",
-        terminal=False,
     ),
-    Column(
-        key="allocated_bytes",
-        heading="allocated",
+    detail(
+        "allocated_bytes",
+        "allocated",
         value=lambda row: (
             None if row.allocated_bytes is None else row.allocated_bytes / row.samples
         ),
         format="{:.3g} B".format,
         help="on the heap of its runtime, for each sample",
-        terminal=False,
         raw=False,
     ),
-    Column(
-        key="first_faults",
-        heading="first page faults",
+    detail(
+        "first_faults",
+        "first page faults",
         help="before what counts: memory that is touched for the first time",
-        terminal=False,
     ),
-    Column(
-        key="faults",
-        heading="page faults",
-        help="while it was measured, of all threads and repeats",
-        terminal=False,
-    ),
-    Column(
-        key="worst",
-        heading="during the longest sample",
+    detail("faults", "page faults", help="while it was measured, of all threads and repeats"),
+    detail(
+        "worst",
+        "during the longest sample",
         value=lambda row: (row.worst.words if row.worst else "") or None,
-        terminal=False,
         words=True,
     ),
-    Column(
-        key="resolved",
-        heading="resolved",
-        help="the median is at least 5 steps of the clock",
-        terminal=False,
-    ),
+    detail("resolved", "resolved", help="the median is at least 5 steps of the clock"),
 )
 
 

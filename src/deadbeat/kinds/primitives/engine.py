@@ -13,8 +13,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC, installed, link_words
-from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
-from deadbeat.executors.toolchains import toolchain_of
+from deadbeat.executors.verbs import VerbEngine
 from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, layout, placed
 from deadbeat.kinds.primitives.results import (
     LateSample,
@@ -27,15 +26,13 @@ from deadbeat.kinds.primitives.results import (
 from deadbeat.kinds.primitives.runtimes import external_name, jvm_words
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import Topology, topology_of
-from deadbeat.model.errors import DataError, RunError, UsageError
+from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, bucket_of, from_counts
 from deadbeat.model.platform import Platform
 from deadbeat.model.words import count_of
-from deadbeat.pool import NATIVE, is_native
-from deadbeat.settings.tune import with_tuning
-from deadbeat.targets.base import Target
+from deadbeat.pool import is_native
 
 #: Beyond a run: start-up and the guardian's own bound.
 _PATIENCE_S = 40.0
@@ -56,13 +53,13 @@ class PrimitiveEngine(ABC):
     def describe(self) -> Platform:
         """The machine as it stands now."""
 
-    @abstractmethod
     def probed(self, spec: PrimitivesSpec) -> PrimitivesSpec:
         """With each runtime in full: its version and collector, and what an external one does.
 
         Raises:
             UsageError: One of them is not to be had.
         """
+        return spec
 
     @abstractmethod
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
@@ -77,31 +74,14 @@ class PrimitiveEngine(ABC):
         """One run."""
 
 
-class HardwarePrimitives(PrimitiveEngine):
+class HardwarePrimitives(VerbEngine, PrimitiveEngine):
     """The runtime's verb ``primitive`` (runtime/src/host/primitive.c) on ``target``."""
 
-    def __init__(
-        self, target: Target, *, cross: str | None = None, lock_wait: float = LOCK_WAIT_S
-    ) -> None:
-        self._target, self._lock_wait = target, lock_wait
-        self._topology: Topology | None = None
-        self._toolchain = toolchain_of(target, cross=cross)
-        self._executor = HardwareExecutor(
-            target=target, toolchain=self._toolchain, lock_wait=lock_wait
-        )
+    _topology: Topology | None = None
 
     def topology(self) -> Topology:
-        if self._topology is None:
-            self._topology = topology_of(self._executor.describe())
+        self._topology = self._topology or topology_of(self._executor.describe())
         return self._topology
-
-    def describe(self) -> Platform:
-        return with_tuning(self._executor.describe(), self._target)
-
-    def probed(self, spec: PrimitivesSpec) -> PrimitivesSpec:
-        for other in (word for word in spec.runtimes if word != NATIVE):
-            raise UsageError(f"{other} is not to be had here", "leave --runtimes away")
-        return spec
 
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
         for name in wanted:
@@ -110,19 +90,12 @@ class HardwarePrimitives(PrimitiveEngine):
 
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         started = datetime.now(UTC).isoformat()
-        out = f"{self._target.folder}/primitive"
         timeout = max(spec.duration, 10 * _MATRIX_S) + _PATIENCE_S
-        options = options_of(spec, key, self.topology()) | {"--out": out}
+        options = options_of(spec, key, self.topology())
         extra = link_words(self._toolchain, allocator_of(key.case))
-        talk = self._executor.converse(
-            "primitive", spec.policy, options, timeout=timeout, extra=extra
-        )
-        for line in talk:
-            if not line.startswith("done "):
-                raise RunError(f"unexpected words of the program: {line[:80]}")
+        text = self.written("primitive", spec.policy, options, timeout=timeout, extra=extra)
         with self._executor.understood():
-            wanted = wanted_of(spec, key.case, self.topology())
-            return parsed(self._target.read_text(out) or "", key, started, wanted)
+            return parsed(text, key, started, wanted_of(spec, key.case, self.topology()))
 
 
 def pair_seconds(spec: PrimitivesSpec, topology: Topology) -> float:

@@ -51,16 +51,14 @@ def _not_used(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
 
 def _refuse_changes(asked: Begin, preset: str) -> None:
     """Raises UsageError where what a preset says is asked for, too."""
+    drop = "leave out the one or the other"
     problems = [
-        renamed(Problem(key, f"cannot change the preset {preset}", _DROP), asked.names)
+        renamed(Problem(key, f"cannot change the preset {preset}", drop), asked.names)
         for key in {**asked.written, **asked.typed}
         if key in PRESET_KEYS
     ]
     if problems:
         raise usage(problems)
-
-
-_DROP = "leave out the one or the other"
 
 
 def _wanted(asked: Begin) -> PrimitivesSpec:
@@ -136,8 +134,18 @@ def begin(asked: Begin) -> Begun:
     for line in _refused(cases(spec, topology)[1]):
         asked.say(line)
     each_s = mean_seconds(spec, planned)
-    store = begun_store(FOLDERS, asked, spec, engine.describe(), planned, seconds_each=each_s)
-    experiment = PrimitivesExperiment(spec, engine, store, planned, retry=asked.retry_invalid)
+    store = begun_store(
+        FOLDERS,
+        asked,
+        spec,
+        engine.describe(),
+        planned,
+        seconds=lambda left: None if asked.simulated else left * each_s,
+    )
+    retry = asked.retry_invalid
+    experiment = PrimitivesExperiment(
+        spec, engine, store=store, planned=planned, retry_invalid=retry
+    )
     folder = asked.given.get("datadir")
 
     def report(figures: bool) -> Shown:

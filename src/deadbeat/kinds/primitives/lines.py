@@ -139,21 +139,27 @@ def _contradiction(protocol: str, lines: list[Line], topology: Topology) -> Find
     described = {frozenset(group) & cpus for group in topology.caches} - {frozenset()}
     measured = _groups(_split(values), cpus)
     if len(measured or ()) == len(cpus):  # none is near: all pairs are of one kind
-        return _alike(protocol, values, described)
-    if measured is None or measured == described:
+        text = _alike(values, described)
+    elif measured is None or measured == described:
+        return None
+    else:
+        text = (
+            f"the groups of CPUs near to each other are {_words(measured)}, but the system"
+            f" describes {_words(described)} as sharing a last-level cache"
+        )
+    if text is None:
         return None
     return Finding(
         id="topology-differs",
         severity="warning",
-        message=f"line {protocol}: the groups of CPUs near to each other are {_words(measured)},"
-        f" but the system describes {_words(described)} as sharing a last-level cache",
+        message=f"line {protocol}: {text}",
         cure="do not trust cache, apart and far here: name CPUs with --groups",
     )
 
 
 def _alike(
-    protocol: str, values: dict[tuple[int, int], list[float]], described: set[frozenset[int]]
-) -> Finding | None:
+    values: dict[tuple[int, int], list[float]], described: set[frozenset[int]]
+) -> str | None:
     """Some pairs are described as sharing a cache and some as not, and all take the same."""
     sides: dict[bool, list[float]] = {True: [], False: []}
     for pair, medians in values.items():
@@ -163,12 +169,9 @@ def _alike(
     near, far = median(sides[True]), median(sides[False])
     if far > ALIKE * near:
         return None
-    return Finding(
-        id="topology-differs",
-        severity="warning",
-        message=f"line {protocol}: CPUs that are described as sharing a last-level cache are no"
-        f" nearer ({near:.0f} ns) than others ({far:.0f} ns)",
-        cure="do not trust cache, apart and far here: name CPUs with --groups",
+    return (
+        "CPUs that are described as sharing a last-level cache are no nearer"
+        f" ({near:.0f} ns) than others ({far:.0f} ns)"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from deadbeat.kinds.primitives.results import Contender, PrimitiveCell, PrimitivesSummary
 from deadbeat.report.charts import SHOWN, Chart, Heat, HeatCell, Panel
 from deadbeat.report.document import Column
@@ -68,9 +70,9 @@ COLUMNS = (
     Column(key="thread", heading="thread"),
     Column(key="cpu", heading="CPU"),
     Column(key="samples", heading="samples"),
-    Column(key="p50_ns", heading="median, ns"),
-    Column(key="p99_ns", heading="99 %, ns"),
-    Column(key="max_ns", heading="max, ns"),
+    Column(key="p50_ns", heading="median, ns", value=lambda each: each.times.quantile(500_000)),
+    Column(key="p99_ns", heading="99 %, ns", value=lambda each: each.times.quantile(990_000)),
+    Column(key="max_ns", heading="max, ns", value=attrgetter("times.max_ns")),
     Column(
         key="own_share",
         heading="after itself",

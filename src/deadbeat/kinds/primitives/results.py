@@ -26,11 +26,10 @@ from deadbeat.kinds.primitives.lines import REPEATS_LEAST, Line, contradictions,
 from deadbeat.kinds.primitives.preset import PrimitivesPreset, presets
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import Topology, topology_of
-from deadbeat.model import histogram
 from deadbeat.model.conclusion import Judgement, judge
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, pool
-from deadbeat.model.latency import Replaced
+from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import read
 from deadbeat.stats.intervals import Interval, mean_interval
 from deadbeat.store.arrays import read_array, write_array
@@ -159,7 +158,7 @@ class RuntimeFacts:
 
 
 @frozen(kw_only=True)
-class PrimitiveRun:
+class PrimitiveRun(StoredRun):
     """One process.
 
     Attributes:
@@ -170,7 +169,6 @@ class PrimitiveRun:
     """
 
     key: PrimitiveKey
-    started: str
     batch: int
     clock_cost_ps: int
     sample_cost_ps: int
@@ -180,12 +178,6 @@ class PrimitiveRun:
     warm_up: WarmUp | None = None
     runtime: RuntimeFacts | None = None
     memory_locked: bool | None = None
-    problems: tuple[Finding, ...] = ()
-    replaced: tuple[Replaced, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        return not any(each.severity == "invalid" for each in self.problems)
 
 
 class PrimitivesStore(RunFolder[PrimitiveKey, PrimitiveRun]):
@@ -193,11 +185,8 @@ class PrimitivesStore(RunFolder[PrimitiveKey, PrimitiveRun]):
 
     KIND, NOUN = "primitives", "measurement of primitives"
     FOLDERS = (*RunFolder.FOLDERS, SAMPLES)
-    RUN = PrimitiveRun
-    CONVERTER = run_converter(PrimitiveKey, PrimitiveKey.parse)
-
-    def parse_key(self, text: str) -> PrimitiveKey:
-        return PrimitiveKey.parse(text)
+    KEY, RUN = PrimitiveKey, PrimitiveRun
+    CONVERTER = run_converter(PrimitiveKey)
 
     def keep(self, run: PrimitiveRun) -> Path:
         """Its samples first: a run that is stored has them."""
@@ -230,11 +219,6 @@ def columns_of(threads: Sequence[Integers]) -> Integers:
 
 
 _WITHOUT: dict[str, Any] = {"samples": override(omit=True)}
-PrimitivesStore.CONVERTER.register_unstructure_hook(Histogram, histogram.to_json)
-PrimitivesStore.CONVERTER.register_structure_hook(
-    Histogram, lambda plain, _: histogram.from_json(plain)
-)
-
 PrimitivesStore.CONVERTER.register_unstructure_hook(
     ThreadRun, make_dict_unstructure_fn(ThreadRun, PrimitivesStore.CONVERTER, **_WITHOUT)
 )
@@ -274,18 +258,6 @@ class Contender:
     @property
     def own_share(self) -> float:
         return self.own / max(sum(self.after), 1)
-
-    @property
-    def p50_ns(self) -> int | None:
-        return self.times.quantile(500_000)
-
-    @property
-    def p99_ns(self) -> int | None:
-        return self.times.quantile(990_000)
-
-    @property
-    def max_ns(self) -> int | None:
-        return self.times.max_ns
 
 
 @frozen(kw_only=True)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
-from attrs import evolve
+from attrs import define, evolve
 
-from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
+from deadbeat.experiment.base import FolderExperiment
 from deadbeat.kinds.primitives.cases import PrimitiveKey, part_of
 from deadbeat.kinds.primitives.engine import PrimitiveEngine
-from deadbeat.kinds.primitives.results import PrimitiveRun, PrimitivesStore
+from deadbeat.kinds.primitives.results import PrimitiveRun
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.model.errors import DataError, RunError
 from deadbeat.model.finding import Finding
 from deadbeat.model.words import count_of
 from deadbeat.pool import is_native
@@ -38,30 +37,17 @@ def _few_samples(spec: PrimitivesSpec, run: PrimitiveRun) -> tuple[Finding, ...]
     return (Finding(id="few-samples", severity="warning", message=text),)
 
 
+@define(eq=False, slots=False)
 class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
     """One process after the other, in the order of the plan."""
 
-    def __init__(
-        self,
-        spec: PrimitivesSpec,
-        engine: PrimitiveEngine,
-        store: PrimitivesStore,
-        planned: Sequence[PrimitiveKey],
-        *,
-        retry: bool = False,
-    ) -> None:
-        super().__init__(store, planned, retry_invalid=retry)
-        self._spec, self._engine = spec, engine
-        self._each_s = mean_seconds(spec, planned)
+    _spec: PrimitivesSpec
+    _engine: PrimitiveEngine
 
     def seconds(self, runs: int) -> float:
-        return runs * self._each_s
+        return runs * mean_seconds(self._spec, self.planned)
 
-    def measure(self, tell: Watcher) -> Generator[PrimitiveRun | Lost[PrimitiveKey]]:
-        for key in self.lacking:
-            try:
-                part = part_of(self._spec, key.case, self._engine.topology())
-                run = self._engine.run(part, key)
-                yield evolve(run, problems=(*run.problems, *_few_samples(part, run)))
-            except (DataError, RunError) as error:
-                yield Lost(key, error)
+    def one(self, key: PrimitiveKey) -> PrimitiveRun:
+        part = part_of(self._spec, key.case, self._engine.topology())
+        run = self._engine.run(part, key)
+        return evolve(run, problems=(*run.problems, *_few_samples(part, run)))

@@ -163,10 +163,6 @@ def runtime_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
     """Why its runtime cannot run it; "": it can."""
     if is_native(case.runtime) or external_name(case.runtime):
         return ""
-    return _jvm_refusal(case, spec)
-
-
-def _jvm_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
     jvm = jvm_words(case.runtime)
     whole = jvm.scheduling == WHOLE
     heap_fills = case.variant == "heap" and jvm.collector == "Epsilon"

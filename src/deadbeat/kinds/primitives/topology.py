@@ -6,11 +6,10 @@ import functools
 import itertools
 import random
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any
 
 from attrs import frozen
 
-from deadbeat.model.platform import Platform
+from deadbeat.model.platform import CpuCache, CpuPlace, Platform, places_of
 
 Cpus = tuple[int, ...]
 
@@ -49,37 +48,27 @@ class Topology:
 
 def topology_of(platform: Platform) -> Topology:
     """As `host.environment` recorded it."""
-    topology = platform.details.get("topology")
-    known = [cpu for cpu in _mapping(topology).values() if isinstance(cpu, Mapping)]
-    last = [cache for cpu in known if (cache := _last_cache(cpu.get("caches")))]
-    free_kb = _mapping(platform.details.get("memory")).get("available_kb")
-    sizes = [size for cache in last if isinstance(size := cache.get("size_bytes"), int)]
+    places = places_of(platform.details.get("topology")).values()
+    last = [cache for place in places if (cache := _last_cache(place))]
+    memory = platform.details.get("memory")
+    free_kb = memory.get("available_kb") if isinstance(memory, Mapping) else None
+    sizes = [cache.size_bytes for cache in last if cache.size_bytes is not None]
     return Topology(
         cpus=platform.cpus,
-        cores=_groups(cpu.get("siblings") for cpu in known),
-        caches=_groups(cache.get("shared_cpus") for cache in last),
+        cores=_groups(place.siblings for place in places),
+        caches=_groups(cache.cpus for cache in last),
         cache_bytes=min(sizes, default=0),
         free_bytes=free_kb * 1024 if isinstance(free_kb, int) else None,
     )
 
 
-def _mapping(value: Any) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
+def _last_cache(place: CpuPlace) -> CpuCache | None:
+    held = [cache for cache in place.caches if cache.holds_data and cache.level is not None]
+    return max(held, key=lambda cache: cache.level or 0, default=None)
 
 
-def _last_cache(caches: Any) -> Mapping[str, object] | None:
-    """Of one CPU; those of instructions alone hold no data."""
-    held = [c for c in caches if c.get("type") != "Instruction"] if _is_list(caches) else []
-    held = [cache for cache in held if isinstance(cache.get("level"), int)]
-    return max(held, key=lambda cache: int(cache["level"]), default=None)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, (list, tuple))
-
-
-def _groups(listed: Iterable[Any]) -> tuple[Cpus, ...]:
-    return tuple(dict.fromkeys(tuple(sorted(cpus)) for cpus in listed if _is_list(cpus)))
+def _groups(listed: Iterable[Cpus]) -> tuple[Cpus, ...]:
+    return tuple(dict.fromkeys(tuple(sorted(cpus)) for cpus in listed if cpus))
 
 
 def _group(groups: Sequence[Cpus], cpu: int) -> Cpus:

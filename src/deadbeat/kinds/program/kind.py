@@ -54,12 +54,20 @@ def begin(asked: Begin) -> Begun:
         spec = evolve(spec, name=_named(spec.command))
     platform = example_platform() if asked.simulated else _here()
     runs = plan(spec)
-    details = "" if spec.duration else "each until the program ends"
+    each_s = None if asked.simulated else spec.duration
     store = begun_store(
-        FOLDERS, asked, spec, platform, runs, seconds_each=spec.duration, details=details
+        FOLDERS,
+        asked,
+        spec,
+        platform,
+        runs,
+        seconds=lambda left: None if each_s is None else left * each_s,
+        details="" if spec.duration else "each until the program ends",
     )
     retry = asked.retry_invalid
-    experiment = ProgramExperiment(spec, store, runs, simulated=asked.simulated, retry=retry)
+    experiment = ProgramExperiment(
+        spec, asked.simulated, store=store, planned=runs, retry_invalid=retry
+    )
     return Begun(experiment=experiment, so_far=_so_far(store))
 
 
@@ -99,9 +107,7 @@ def _here() -> Platform:
         environment = environment_of(target, now=datetime.now(UTC), more={})
         online = environment["cpus_online"]
         cpus = online if isinstance(online, list) else []
-        made = platform_from_environment(
-            environment, cpus=cpus, toolchain="", flags="", kind=target.kind, name=target.name
-        )
+        made = platform_from_environment(environment, cpus=cpus, kind=target.kind, name=target.name)
         return with_tuning(made, target)
 
 

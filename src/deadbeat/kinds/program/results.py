@@ -9,11 +9,10 @@ from attrs import frozen
 
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.model import histogram
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, pool
-from deadbeat.model.latency import Replaced
+from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import read
 from deadbeat.model.words import shown
 from deadbeat.store.place import PROGRAM
@@ -64,37 +63,21 @@ class TaskRun:
 
 
 @frozen(kw_only=True)
-class ProgramRun:
+class ProgramRun(StoredRun):
     """What one run of the program showed."""
 
     key: ProgramKey
-    started: str
     seconds: float
     status: int | None
     tasks: tuple[TaskRun, ...]
-    problems: tuple[Finding, ...] = ()
-    replaced: tuple[Replaced, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        return not any(each.severity == "invalid" for each in self.problems)
 
 
 class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
     """The folder."""
 
     KIND, NOUN, HEAD = "program", PROGRAM.noun, PROGRAM.file
-    RUN = ProgramRun
-    CONVERTER = run_converter(ProgramKey, ProgramKey.parse)
-
-    def parse_key(self, text: str) -> ProgramKey:
-        return ProgramKey.parse(text)
-
-
-ProgramStore.CONVERTER.register_unstructure_hook(Histogram, histogram.to_json)
-ProgramStore.CONVERTER.register_structure_hook(
-    Histogram, lambda plain, _: histogram.from_json(plain)
-)
+    KEY, RUN = ProgramKey, ProgramRun
+    CONVERTER = run_converter(ProgramKey)
 
 
 def plan(spec: ProgramSpec) -> list[ProgramKey]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from datetime import UTC, datetime
 
 import numpy as np
+from attrs import define
 
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.kinds.program.results import (
     ProgramKey,
     ProgramRun,
-    ProgramStore,
     tasks_of,
 )
 from deadbeat.kinds.program.spec import ProgramSpec
@@ -30,20 +30,12 @@ ADD = (
 )
 
 
+@define(eq=False, slots=False)
 class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
     """The runs a folder lacks."""
 
-    def __init__(
-        self,
-        spec: ProgramSpec,
-        store: ProgramStore,
-        planned: Sequence[ProgramKey],
-        *,
-        simulated: bool = False,
-        retry: bool = False,
-    ) -> None:
-        super().__init__(store, planned, retry_invalid=retry)
-        self._spec, self._simulated = spec, simulated
+    _spec: ProgramSpec
+    _simulated: bool = False
 
     def seconds(self, runs: int) -> float:
         return runs * (self._spec.duration or 0)
