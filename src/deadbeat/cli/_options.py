@@ -78,7 +78,7 @@ class Ruled(click.ParamType[Any]):
     """A value by a rule of `deadbeat.model.rules`, whose words say what is wrong with another.
 
     Args:
-        rule: Name of its class; ``bounds``: what that is made with.
+        rule: Its name, or that of its class; ``bounds``: what that is made with.
     """
 
     def __init__(self, rule: str, *bounds: int) -> None:
@@ -87,8 +87,9 @@ class Ruled(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> Any:
         option = param.opts[0] if param else ""
         rules = import_module("deadbeat.model.rules")
+        found = getattr(rules, self.rule)
         try:
-            return getattr(rules, self.rule)(*self.bounds).parse(value)
+            return (found(*self.bounds) if isinstance(found, type) else found).parse(value)
         except rules.RefusedError as error:
             problem = error.problems[0]
             raise UsageError(f"{option}: {problem.found}", problem.hint) from None

@@ -370,7 +370,7 @@ add(
     opt(
         "--cores LIST",
         "Predict some sets on other numbers of cores, too: 4,16,64.  [their own alone]",
-        type=Ruled("CoreCounts"),
+        type=Ruled("CORE_COUNTS"),
     ),
     opt(
         "--out FOLDER", "Folder for page and tables.  [RUNS/predict-RESULT-from-MATRIX]", type=PATH

@@ -11,7 +11,7 @@ import attrs
 from deadbeat.cli._output import table
 from deadbeat.compare.plot import Plot, preset_of, presets, read_side, write_plot
 from deadbeat.kinds.base import Shown
-from deadbeat.kinds.latency.spec import LoadsRule
+from deadbeat.kinds.latency.spec import LOADS_RULE
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.rules import RefusedError
@@ -136,7 +136,7 @@ def _formats(text: str) -> tuple[str, ...]:
 def _load(text: str) -> LoadPoint:
     """A load as ``deadbeat latency --loads`` takes it."""
     try:
-        loads = LoadsRule().parse(text)
+        loads: tuple[LoadPoint, ...] = LOADS_RULE.parse(text)
     except RefusedError as error:
         problem = error.problems[0]
         raise UsageError(f"--load: {problem.found}", problem.hint) from None

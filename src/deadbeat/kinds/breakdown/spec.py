@@ -38,18 +38,6 @@ from deadbeat.synthesis.parameters import PRIORITIES
 BUILT_FACTOR = 10
 
 
-@frozen
-class _List:
-    """An axis: each value once, by the rule ``of`` one."""
-
-    of: rules.Rule
-    example: str
-
-    def parse(self, value: Any) -> tuple[Any, ...]:
-        listed = rules.items(value, "a list", self.example)
-        return tuple(sorted(set(rules.each(listed, self.of.parse))))
-
-
 @frozen(kw_only=True)
 class CellsSpec(GridSpec):
     """The axes rho and alpha, and task sets per cell."""
@@ -65,13 +53,15 @@ class SearchSpec:
     2**steps."""
 
     tasks_per_core: tuple[int, ...] = keyed(
-        _List(rules.Whole(1, 64), "1,2 or 1..4"),
+        rules.ListOf(rules.Whole(1, 64).parse, "a list", "1,2 or 1..4", rules.ascending),
         "--tasks-per-core LIST",
         "Tasks per core: 2 or 1,2,4.",
         default=(2,),
     )
     priorities: tuple[str, ...] = keyed(
-        _List(rules.Choice(PRIORITIES), "rate-monotonic,random"),
+        rules.ListOf(
+            rules.Choice(PRIORITIES).parse, "a list", "rate-monotonic,random", rules.ascending
+        ),
         "--priorities LIST",
         "How priorities are assigned: uniform (all equal), rate-monotonic or random.",
         default=("rate-monotonic",),

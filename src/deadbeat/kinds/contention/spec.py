@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
+from deadbeat.experiment import fields
 from deadbeat.experiment.tasksets import (
     DEFAULT,
     QUICK_CALIBRATION,
@@ -41,15 +42,14 @@ class MapSpec(GridSpec):
         classes: Resolved (`plan.resolve`): the objects that can run here, each a class of its own.
     """
 
-    mix: Literal["balanced", "random"] = keyed(
-        rules.Choice(("balanced", "random")),
+    mix: Literal["balanced", "random"] = fields.choice(
         "--mix balanced|random",
         "Objects of the sets that share: each as often, or at random as in the paper."
         "  [balanced; preset paper: random]",
-        default="random",
+        "random",
     )
     classes: tuple[str, ...] = keyed(
-        rules.Names(), "LIST", "Objects of a balanced mix.  [all that can run here]", default=()
+        rules.NAMES, "LIST", "Objects of a balanced mix.  [all that can run here]", default=()
     )
 
     @property
@@ -181,9 +181,7 @@ class CampaignSpec(TaskSetSpec):
     loaded: LoadedSpec | None = None
     stress: StressSpec | None = None
     precision: PrecisionSpec | None = None
-    beside: tuple[str, ...] = keyed(
-        rules.CommandLine(optional=True), "CMD", "Program that runs during all runs.", default=()
-    )
+    beside: tuple[str, ...] = fields.BESIDE
 
     @property
     def core_counts(self) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from deadbeat.build.allocators import LIBC
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Problem, RefusedError, refuse
-from deadbeat.model.sizes import ByteSizes, size_word
+from deadbeat.model.sizes import bytes_of, size_word
 from deadbeat.model.specification import usage
 from deadbeat.model.words import nearest, shown
 from deadbeat.pool import NATIVE
@@ -61,8 +61,7 @@ class _Size:
         share = re.fullmatch(r"\s*(?:L2\s*/|1\s*/)\s*([0-9]{1,5})\s*", value)
         if share and self.shares:
             return str(share[1])
-        (size,) = ByteSizes().parse([value])
-        return size
+        return bytes_of(value)
 
 
 _MEMORIES = ("lt", "vt", "immortal", "heap")

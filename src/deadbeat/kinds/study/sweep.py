@@ -9,7 +9,8 @@ from typing import Any
 
 from attrs import frozen
 
-from deadbeat.model.rules import Flag, Name, Whole, refuse
+from deadbeat.experiment import fields
+from deadbeat.model.rules import Whole, refuse
 from deadbeat.model.specification import keyed
 from deadbeat.model.words import shown
 
@@ -126,15 +127,8 @@ class Variants:
 class Sweep:
     """A study as it is asked for; None: not said, so that of a preset or what help says."""
 
-    name: str | None = keyed(
-        Name(),
-        "--name NAME",
-        "Name of the folder of results.  [the preset's, or study]",
-        default=None,
-    )
-    seed: int = keyed(
-        Whole(0, 2**63 - 1), "--seed N", "Seed of everything that is random.", default=1
-    )
+    name: str | None = fields.name("Name of the folder of results.  [the preset's, or study]", None)
+    seed: int = fields.SEED
     sets: int | None = keyed(
         Whole(1, SETS_MAX),
         "--sets N",
@@ -183,8 +177,6 @@ class Sweep:
     tests: tuple[str, ...] = keyed(
         WordList(), "--test LIST", "Schedulability tests to run: gfb,rta-edf.", default=()
     )
-    metrics: bool = keyed(
-        Flag(), "--metrics", "Count migrations and measure slack, too.", default=False
-    )
+    metrics: bool = fields.flag("--metrics", "Count migrations and measure slack, too.")
     generator: Written | None = keyed(Fields(), "", "Values for every distribution.", default=None)
     scheduler: Written | None = keyed(Fields(), "", "Values for every policy.", default=None)
