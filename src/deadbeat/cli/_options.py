@@ -29,9 +29,12 @@ def opt(names: str, text: str, *, to: str = "", **more: Any) -> click.Option:
         names: It, and what stands for its value (``--out FILE``), of which ``a|b`` is a choice; a
             flag has none.
         text: What it means. ``to``: the parameter it fills, where that has another name.
+        more: Of `click.Option`; a FILE or FOLDER is a path unless that has another type.
     """
     name, _, metavar = names.partition(" ")
-    if "|" in metavar and "type" not in more:
+    if metavar.startswith(("FILE", "FOLDER")):
+        more = {"type": PATH, **more}
+    elif "|" in metavar and "type" not in more:
         more["type"] = OneOf(*metavar.split("|"))
     more = {"metavar": metavar, **more} if metavar else {"is_flag": True, **more}
     return click.Option([name, to] if to else [name], help=text, **more)
@@ -120,18 +123,16 @@ OPENMETRICS = opt("--openmetrics", "Print the figures as OpenMetrics text and no
 HOW = ("as_json", "openmetrics", "junit", "annotations")
 #: Of commands with a verdict.
 CI = (
-    opt("--junit FILE", "Write what passed and failed as JUnit XML.", type=PATH),
+    opt("--junit FILE", "Write what passed and failed as JUnit XML."),
     opt("--annotations", "Print failures on stderr as GitHub annotations."),
 )
 DATADIR = opt(
     "--datadir FOLDER",
     "Folder to write samples that --keep kept to: a file a thread, and a CSV with a column each.",
-    type=PATH,
 )
 RUNS = opt(
     "--runs FOLDER",
     "Folder of results; also DEADBEAT_RUNS.  [./runs]",
-    type=PATH,
     default=default_runs,
     envvar="DEADBEAT_RUNS",
     callback=use_runs,
@@ -162,7 +163,7 @@ POLICY = opt(
     default="fifo",
 )
 CALIBRATION = opt(
-    "--calibration FILE", "Use the calibration in FILE, which deadbeat calibrate made.", type=PATH
+    "--calibration FILE", "Use the calibration in FILE, which deadbeat calibrate made."
 )
 CPUS = opt("--cpus LIST", "CPUs to use, in the order of the cores: 0-3.")
 RT_CPUS = opt(
@@ -229,12 +230,21 @@ class Declared(Titled):
 
 
 def add(
-    group: click.Group, name: str, does: str, line: str, text: str, *params: click.Parameter
+    group: click.Group,
+    name: str,
+    does: str,
+    line: str,
+    text: str,
+    *params: click.Parameter,
+    told: Sequence[click.Parameter] = (JSON,),
 ) -> None:
-    """Adds a command: what lists say of it, and its help."""
-    group.add_command(
-        Declared(name, does, params=list(params), help=cleandoc(text), short_help=line)
-    )
+    """Adds a command: what lists say of it, and its help.
+
+    Args:
+        told: Options of HOW its answer can be told; of one that prints it itself none.
+    """
+    options = [*params, *told]
+    group.add_command(Declared(name, does, params=options, help=cleandoc(text), short_help=line))
 
 
 class Verbs(click.Group):
@@ -248,12 +258,12 @@ class Verbs(click.Group):
 
     def __init__(
         self,
-        later: Mapping[str, tuple[str, str]],
+        later: Mapping[str, tuple[str, str]] | None = None,
         kinds: Mapping[str, tuple[str, str]] | None = None,
         **more: Any,
     ) -> None:
         super().__init__(invoke_without_command=True, callback=self._alone, **more)
-        self._later, self._kinds = later, kinds or {}
+        self._later, self._kinds = later or {}, kinds or {}
 
     @property
     def later(self) -> dict[str, tuple[str, str]]:

@@ -19,7 +19,6 @@ from deadbeat.cli._options import (
     MACHINE,
     MEASURING,
     OPENMETRICS,
-    PATH,
     POLICY,
     RT_CPUS,
     RUN,
@@ -89,7 +88,7 @@ add(
 
     deadbeat profile makes its own; use this to share one between campaigns (--calibration FILE). A
     calibration belongs to hardware, frequency policy and toolchain, and is refused elsewhere.""",
-    opt("--out FILE", "File to write the calibration to.  [RUNS/calibration.json]", type=PATH),
+    opt("--out FILE", "File to write the calibration to.  [RUNS/calibration.json]"),
     opt(
         "--pool full|quick|portable",
         "Fragments to calibrate: all, a quick selection, or those of every port.  [full]",
@@ -113,7 +112,6 @@ add(
     ),
     RUNS,
     *MACHINE,
-    JSON,
 )
 add(
     root,
@@ -175,12 +173,11 @@ add(
     opt("--per-cpu", "Compare the latencies of each CPU on its own."),
     opt("--allow-mixed", "Allow comparing simulated with measured results; labelled."),
     opt("--partial", "Allow unfinished results, as far as they are; labelled."),
-    opt("--out FOLDER", "Folder for page and figures.  [RUNS/compare-A-B]", type=PATH),
+    opt("--out FOLDER", "Folder for page and figures.  [RUNS/compare-A-B]"),
     opt("--all", "Print every table, and what each verdict rests on.", to="show_all"),
     FIGURES,
     RUNS,
-    JSON,
-    *CI,
+    told=(JSON, *CI),
 )
 add(
     root,
@@ -225,9 +222,7 @@ add(
         nargs=2,
     ),
     RUNS,
-    JSON,
-    OPENMETRICS,
-    *CI,
+    told=(JSON, OPENMETRICS, *CI),
 )
 add(
     root,
@@ -238,7 +233,6 @@ add(
 
     Without FINDING, list all findings, one per line.""",
     arg("finding", "[FINDING]", required=False),
-    JSON,
 )
 add(
     root,
@@ -251,9 +245,7 @@ add(
     CAMPAIGN is a result, or a TOML file of parameters (with --calibration). The same task set gives
     the same bytes. deadbeat show FILE.jobs reads what the program leaves.""",
     arg("campaign", "CAMPAIGN", shell_complete=run_names),
-    opt(
-        "--out FOLDER", "Folder to write; it must not exist, or be empty.", type=PATH, required=True
-    ),
+    opt("--out FOLDER", "Folder to write; it must not exist, or be empty.", required=True),
     opt(
         "--set KEY",
         "Task set to write, by its key; may be repeated.  [the first]",
@@ -268,7 +260,6 @@ add(
     ),
     CALIBRATION,
     RUNS,
-    JSON,
 )
 add(
     root,
@@ -282,7 +273,6 @@ add(
     POLICY,
     RUNS,
     *MACHINE,
-    JSON,
 )
 add(
     root,
@@ -315,7 +305,6 @@ add(
     FIGURES,
     RUNS,
     *MACHINE,
-    JSON,
 )
 add(
     root,
@@ -328,11 +317,7 @@ add(
     PRESET, list the presets, what each takes and what it shows.""",
     arg("preset", "[PRESET]", default=""),
     arg("results", "[RUN...]", nargs=-1, shell_complete=run_names),
-    opt(
-        "--out FOLDER",
-        "Folder for page and pictures.  [RUNS/plot-PRESET]",
-        type=PATH,
-    ),
+    opt("--out FOLDER", "Folder for page and pictures.  [RUNS/plot-PRESET]"),
     opt("--names A,B", "Names to show for the results.  [their folders]"),
     opt("--load LOAD", "Load to draw: idle, 50, cpu:75, memory.  [the preset's]"),
     opt("--engine NAME", "Engine whose measurements are drawn.  [prober, else one that all have]"),
@@ -341,7 +326,6 @@ add(
         "Output of deadbeat doctor --json for each system, in the order of the results. "
         " [doctor.json in their folders]",
         multiple=True,
-        type=PATH,
     ),
     opt(
         "--format LIST",
@@ -351,7 +335,6 @@ add(
         show_default=True,
     ),
     RUNS,
-    JSON,
 )
 add(
     root,
@@ -372,12 +355,9 @@ add(
         "Predict some sets on other numbers of cores, too: 4,16,64.  [their own alone]",
         type=Ruled("CORE_COUNTS"),
     ),
-    opt(
-        "--out FOLDER", "Folder for page and tables.  [RUNS/predict-RESULT-from-MATRIX]", type=PATH
-    ),
+    opt("--out FOLDER", "Folder for page and tables.  [RUNS/predict-RESULT-from-MATRIX]"),
     FIGURES,
     RUNS,
-    JSON,
 )
 add(
     root,
@@ -395,7 +375,6 @@ add(
     ),
     DATADIR,
     RUNS,
-    JSON,
 )
 add(
     root,
@@ -407,7 +386,6 @@ add(
     Each is finished, measured (report missing), unfinished (resumable) or damaged; a folder with
     runs, but without the file that describes them, is damaged too.""",
     RUNS,
-    JSON,
 )
 add(
     root,
@@ -422,7 +400,6 @@ add(
     CPUS,
     CALIBRATION,
     *MACHINE,
-    JSON,
 )
 add(
     root,
@@ -438,8 +415,7 @@ add(
     one run of a program of deadbeat emit left.""",
     RUN,
     RUNS,
-    JSON,
-    OPENMETRICS,
+    told=(JSON, OPENMETRICS),
 )
 add(
     root,
@@ -447,7 +423,6 @@ add(
     "results:version",
     "Show the version.",
     """Show the version of deadbeat and of its dependencies.""",
-    JSON,
 )
 add(
     root,
@@ -462,6 +437,7 @@ add(
     opt("--port N", "Port to serve on; 0 takes a free one.  [0]", type=whole(0, 65535), default=0),
     opt("--open", "Open the page in a browser.", to="show"),
     RUNS,
+    told=(),
 )
 add(
     root,
@@ -480,8 +456,6 @@ add(
     opt(
         "--perfetto FILE.json",
         "Write what went on around the worst ones as a trace for ui.perfetto.dev.",
-        type=PATH,
     ),
     RUNS,
-    JSON,
 )

@@ -350,18 +350,9 @@ def answer(paths: Sequence[Path], *, runs: Path, figures: bool | None) -> Shown:
         return find(runs, str(paths[0]))[0].show(paths[0])
     found = compare(
         campaigns=tuple(map(str, paths)),
-        aa=(),
         metric=_METRICS if MATRIX.holds(paths[0]) else (),
-        minimum_effect=None,
-        minimum_miss=None,
-        fail_on=(),
-        ungated=False,
-        per_cpu=False,
-        allow_mixed=False,
         partial=True,
-        out=None,
         figures=figures,
-        show_all=False,
         runs=runs,
     )
     assert found.document is not None

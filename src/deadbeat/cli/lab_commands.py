@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from deadbeat.cli._options import (
     FIGURES,
-    JSON,
-    PATH,
     RUNS,
     OneOf,
     Verbs,
@@ -17,7 +15,6 @@ from deadbeat.cli._options import (
 )
 
 group = Verbs(
-    {},
     name="lab",
     help="""Compare kernels without hardware: each is booted in QEMU, in virtual time.
 
@@ -49,7 +46,6 @@ _MEASURED = (
     opt("--retry", "Boot again for runs that are invalid, too."),
     FIGURES,
     RUNS,
-    JSON,
 )
 
 add(
@@ -66,7 +62,6 @@ add(
     Exit status 3: not all could be had.""",
     arg("names", "NAME...", nargs=-1, required=True),
     _MACHINE,
-    JSON,
 )
 add(
     group,
@@ -79,7 +74,6 @@ add(
     The mirror is asked once a day. Without a network the last answer counts.""",
     _MACHINE,
     opt("--all", "Print every release, not only the newest of each series.", to="show_all"),
-    JSON,
 )
 
 add(
@@ -102,8 +96,8 @@ add(
         "Compare what answers a question: preemption, hardening, userland or options.",
         type=one_of("lab.presets:PRESETS"),
     ),
-    opt("--kernel FILE", "A kernel of your own: bzImage, Image or vmlinux.", type=PATH),
-    opt("--initrd-extra FOLDER", "Add the files in FOLDER to the machine.", type=PATH),
+    opt("--kernel FILE", "A kernel of your own: bzImage, Image or vmlinux."),
+    opt("--initrd-extra FOLDER", "Add the files in FOLDER to the machine."),
     opt(
         "--preempt LIST",
         "Boot each kernel with these preemption models, as far as it has them: none,full.",
@@ -112,7 +106,6 @@ add(
     opt(
         "--campaign FILE",
         "Run the task sets of a campaign file (profile or stress) instead, the same on each.",
-        type=PATH,
     ),
     _MACHINE,
     opt("--name NAME", "Beginning of the names of the results.  [lab]", default="lab"),

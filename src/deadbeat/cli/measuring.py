@@ -19,7 +19,6 @@ from deadbeat.cli._options import (
     FIGURES,
     JSON,
     MACHINE,
-    PATH,
     RUNS,
     SIMULATED,
     TARGET,
@@ -34,10 +33,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import Row, options_of
 
 FILE = opt(
-    "--campaign FILE",
-    "Read the parameters from a TOML file; options override it.",
-    to="file",
-    type=PATH,
+    "--campaign FILE", "Read the parameters from a TOML file; options override it.", to="file"
 )
 RETRY = opt("--retry", "Repeat runs that have no result or are invalid.")
 
@@ -79,7 +75,7 @@ class Measuring:
     presets: str = ""
     own: Sequence[click.Parameter] = ()
     file: click.Option = FILE
-    machine: Sequence[click.Option] = (SIMULATED,)
+    machine: Sequence[click.Option] = (TARGET, CROSS, SIMULATED)
     fail_on: Mapping[str, str] = {}
     adjust: Callable[[Layer, dict[str, object]], None] = lambda layer, options: None
 
@@ -94,7 +90,7 @@ class Measuring:
 
 def command(name: str) -> click.Command:
     """The command ``name``: one of `COMMANDS`, or that of a kind that has none."""
-    own = COMMANDS.get(name) or Measuring(kind=name, text=KINDS[name][1])
+    own = COMMANDS.get(name) or Measuring(kind=name, text=KINDS[name][1], machine=(SIMULATED,))
     values = own.values()
     more = [opt("--quick", own.quick)] if own.quick else []
     more += [opt("--preset NAME", own.presets)] if own.presets else []
@@ -321,7 +317,6 @@ COMMANDS = {
             RETRY,
             *_BESIDE,
         ),
-        machine=(TARGET, CROSS, SIMULATED),
         fail_on={
             "misses": "a wake-up was later than one of --limits",
             "invalid": "a run is invalid",
@@ -351,7 +346,6 @@ COMMANDS = {
         presets="Preset to start from: quick; or paper, with rounds of 900 million additions and a"
         " limit of 2 s.",
         own=(RETRY, *_BESIDE),
-        machine=(TARGET, CROSS, SIMULATED),
         fail_on={
             "misses": "a deadline was missed without a remedy",
             "invalid": "a run is invalid or has no result",
@@ -372,7 +366,6 @@ COMMANDS = {
     Results live in RUNS/NAME. The same command continues them.""",
         quick="Measure for one minute.",
         own=(RETRY,),
-        machine=(TARGET, CROSS, SIMULATED),
     ),
     "primitives": Measuring(
         kind="primitives",
@@ -396,12 +389,10 @@ COMMANDS = {
                 "--args FILE.xml",
                 "Read the arguments of a test of RTSJMcBench; options override them.",
                 to="arguments",
-                type=PATH,
             ),
             DATADIR,
             RETRY,
         ),
-        machine=(TARGET, CROSS, SIMULATED),
         adjust=_primitives,
     ),
     "profile": Measuring(
@@ -488,10 +479,7 @@ COMMANDS = {
             ),
         ),
         file=opt(
-            "--study FILE",
-            "Read the sweep from a TOML file; options override it.",
-            to="file",
-            type=PATH,
+            "--study FILE", "Read the sweep from a TOML file; options override it.", to="file"
         ),
         machine=(),
         adjust=_study,

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from deadbeat.cli._options import (
-    JSON,
     MEASURING,
     PATH,
     RUN,
@@ -111,7 +110,6 @@ add(
         "  [periodic-sync; with offsets periodic-offset]",
         type=one_of("sched.simulator:MODELS"),
     ),
-    JSON,
 )
 add(
     group,
@@ -127,6 +125,7 @@ add(
     arg("out", "OUT", type=PATH),
     opt("--whole-cycles", "Cut the times of a SimSo file to whole cycles, as SimSo does."),
     opt("--force", "Replace OUT if it exists."),
+    told=(),
 )
 add(
     group,
@@ -180,11 +179,11 @@ add(
     opt(
         "--out FOLDER|-",
         "Folder for system-00000.json and so on, or - for standard output.  [-]",
-        type=PATH,
         default=Path("-"),
     ),
     opt("--force", "Replace files that exist."),
     opt("--list", "List the distributions and draw nothing.", to="listing"),
+    told=(),
 )
 add(
     group,
@@ -192,7 +191,6 @@ add(
     "sched_systems:policies",
     "List scheduling policies, options and tie rules.",
     """List the policies: reference, what they look at, what a simulation of them proves.""",
-    JSON,
 )
 add(
     group,
@@ -207,7 +205,6 @@ add(
     RUN,
     arg("key", "[SET]", default=""),
     RUNS,
-    JSON,
 )
 add(
     group,
@@ -283,17 +280,9 @@ add(
         " not-proved (anything but a proved yes).",
         type=OneOf("miss", "undecided", "not-proved"),
     ),
-    opt("--gantt FILE.svg", "Draw the schedule into FILE.", type=PATH),
-    opt(
-        "--perfetto FILE.json",
-        "Write a trace for ui.perfetto.dev or chrome://tracing.",
-        type=PATH,
-    ),
-    opt(
-        "--report FILE.html",
-        "Write a page with verdict, tables, chart and response times.",
-        type=PATH,
-    ),
+    opt("--gantt FILE.svg", "Draw the schedule into FILE."),
+    opt("--perfetto FILE.json", "Write a trace for ui.perfetto.dev or chrome://tracing."),
+    opt("--report FILE.html", "Write a page with verdict, tables, chart and response times."),
     opt(
         "--show-from TIME",
         "Time at which chart, trace and page begin.  [0, or the first miss in sight]",
@@ -306,7 +295,6 @@ add(
         to="window_to",
         type=_FROM_ONE,
     ),
-    JSON,
 )
 add(
     group,
@@ -314,5 +302,4 @@ add(
     "sched_systems:tests",
     "List schedulability tests.",
     """List the schedulability tests, cheapest first: scheduler, deadlines, kind, reference.""",
-    JSON,
 )

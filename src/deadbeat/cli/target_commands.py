@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from deadbeat.cli._options import CROSS, JSON, Verbs, add, arg
+from deadbeat.cli._options import CROSS, Verbs, add, arg
 
 group = Verbs(
-    {},
     name="targets",
     help="""Say what a machine can and cannot do.
 
@@ -26,5 +25,4 @@ add(
     Exit status 1: nothing can be measured there.""",
     arg("name", "[NAME]", default="local"),
     CROSS,
-    JSON,
 )

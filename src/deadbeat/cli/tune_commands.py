@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from deadbeat.cli._options import JSON, PATH, RT_CPUS, TARGET, Verbs, add, arg, opt
+from deadbeat.cli._options import RT_CPUS, TARGET, Verbs, add, arg, opt
 
 _ROOT = opt(
     "--root FOLDER",
     "Use the kernel's files below FOLDER, a made-up machine, instead of this machine's.",
-    type=PATH,
 )
 
 group = Verbs(
-    {},
     name="tune",
     help="""Change settings of this machine for real-time work, and put them back exactly.
 
@@ -45,7 +43,6 @@ add(
     ),
     TARGET,
     _ROOT,
-    JSON,
 )
 add(
     group,
@@ -53,7 +50,6 @@ add(
     "tuning:listed",
     "List the profiles and the knobs.",
     """List the profiles and the knobs: what each does, who advises it, and what it costs.""",
-    JSON,
 )
 add(
     group,
@@ -73,7 +69,6 @@ add(
     ),
     TARGET,
     _ROOT,
-    JSON,
 )
 add(
     group,
@@ -84,5 +79,4 @@ add(
     since.""",
     TARGET,
     _ROOT,
-    JSON,
 )

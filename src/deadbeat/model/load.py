@@ -9,18 +9,15 @@ from attrs import field, fields, frozen
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram
+from deadbeat.model.histogram import Histogram, Integers
 from deadbeat.model.latency import Replaced
 from deadbeat.model.lazy import Later
 from deadbeat.model.moment import WorstMoment
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
 else:
-    np, Integers = Later("numpy"), Any
+    np = Later("numpy")
 
 FORMS = ("back-to-back", "periodic")
 #: Conditions beside the remedies: nothing done, everything done, and no real-time thread at all.

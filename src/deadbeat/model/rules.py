@@ -198,12 +198,19 @@ def duration_words(value_ns: int) -> str:
 
 @frozen
 class DurationNs:
-    """A length of time with its unit, in [low_ns, high_ns]; canonical: integer nanoseconds."""
+    """A length of time with its unit, in [low_ns, high_ns]; canonical: integer nanoseconds.
+
+    Attributes:
+        auto: Or ``auto`` (None: resolved on the machine).
+    """
 
     low_ns: int
     high_ns: int
+    auto: bool = field(default=False, kw_only=True)
 
-    def parse(self, value: Any) -> int:
+    def parse(self, value: Any) -> Any:
+        if self.auto and value in (None, "auto"):
+            return None
         number = duration_ns(value)
         if not self.low_ns <= number <= self.high_ns:
             raise refuse(

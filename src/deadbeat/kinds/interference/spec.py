@@ -54,21 +54,6 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 
 
-@frozen
-class AutoDuration:
-    """A length of time, or ``auto`` (None: resolved on the machine)."""
-
-    low_ns: int
-    high_ns: int
-
-    def parse(self, value: Any) -> int | None:
-        if value in (None, "auto"):
-            return None
-        return DurationNs(self.low_ns, self.high_ns).parse(value)
-
-    plain = staticmethod(DurationNs.plain)
-
-
 #: Numbers of ordinary threads; ``all`` (None): 0 to twice the CPUs; ``few`` (empty): 0, as many as
 #: CPUs, twice as many.
 _COUNTS = ListOf(
@@ -132,7 +117,7 @@ class LoadSpec:
         "0.1", "600", "Measuring time of each run: 2s, 500ms or 1min.", 2.0
     )
     round: int | None = keyed(
-        AutoDuration(_MS // 10, 60_000 * _MS),
+        DurationNs(_MS // 10, 60_000 * _MS, auto=True),
         "--round TIME",
         "Work of a round (or period), as the time it takes undisturbed.  [10ms]",
         default=None,
@@ -144,13 +129,13 @@ class LoadSpec:
         default=None,
     )
     deadline: int | None = keyed(
-        AutoDuration(_MS // 10, 600_000 * _MS),
+        DurationNs(_MS // 10, 600_000 * _MS, auto=True),
         "--deadline TIME",
         "Time a round may take before it is missed.  [1.5 rounds; periodic: the period]",
         default=None,
     )
     period: int | None = keyed(
-        AutoDuration(_MS // 5, 600_000 * _MS),
+        DurationNs(_MS // 5, 600_000 * _MS, auto=True),
         "--period TIME",
         "Time between releases of the periodic form.  [two rounds]",
         default=None,

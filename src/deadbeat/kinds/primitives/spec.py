@@ -31,9 +31,11 @@ def _test(value: Any) -> str:
     return str(value)
 
 
-def _some(one: Callable[[Any], Any], what: str, example: str) -> rules.ListOf:
-    """Some of what ``one`` reads, each once, or none."""
-    return rules.ListOf(one, f"a list of {what}", example, rules.unique, optional=True)
+def _some(
+    one: Callable[[Any], Any], what: str, example: str, *, optional: bool = True
+) -> rules.ListOf:
+    """Some of what ``one`` reads, each once; ``optional``: or none."""
+    return rules.ListOf(one, f"a list of {what}", example, rules.unique, optional=optional)
 
 
 def _numbers(low: int, high: int) -> rules.ListOf:
@@ -94,7 +96,7 @@ class PrimitivesSpec:
         default=(),
     )
     runtimes: tuple[str, ...] = keyed(
-        rules.ListOf(runtime, "a list of runtimes", "native,jvm:25:G1", rules.unique),
+        _some(runtime, "runtimes", "native,jvm:25:G1", optional=False),
         "--runtimes LIST",
         "What runs them: native; jvm, or jvm:VERSION:COLLECTOR, and :whole for all its threads.",
         default=(NATIVE,),
@@ -106,11 +108,8 @@ class PrimitivesSpec:
         default=(),
     )
     allocators: tuple[str, ...] = keyed(
-        rules.ListOf(
-            rules.Choice((LIBC, *ALLOCATORS)).parse,
-            "a list of allocators",
-            "libc,jemalloc",
-            rules.unique,
+        _some(
+            rules.Choice((LIBC, *ALLOCATORS)).parse, "allocators", "libc,jemalloc", optional=False
         ),
         "--allocators LIST",
         "Allocators of native programs: libc,tuned,jemalloc,tcmalloc,mimalloc,tlsf.  [installed]",
@@ -136,12 +135,7 @@ class PrimitivesSpec:
         default=(),
     )
     handlers: tuple[str, ...] = keyed(
-        rules.ListOf(
-            rules.Choice(("above", "equal")).parse,
-            "a list of priorities",
-            "above,equal",
-            rules.unique,
-        ),
+        _some(rules.Choice(("above", "equal")).parse, "priorities", "above,equal", optional=False),
         "--handlers above|equal",
         "Priority of an event's handler beside its firer's; or both: above,equal.",
         default=("above",),
