@@ -229,24 +229,6 @@ class Declared(Titled):
         return int(found.status)
 
 
-def add(
-    group: click.Group,
-    name: str,
-    does: str,
-    line: str,
-    text: str,
-    *params: click.Parameter,
-    told: Sequence[click.Parameter] = (JSON,),
-) -> None:
-    """Adds a command: what lists say of it, and its help.
-
-    Args:
-        told: Options of HOW its answer can be told; of one that prints it itself none.
-    """
-    options = [*params, *told]
-    group.add_command(Declared(name, does, params=options, help=cleandoc(text), short_help=line))
-
-
 class Verbs(click.Group):
     """A group of commands, of which some are made when they are asked for.
 
@@ -264,6 +246,25 @@ class Verbs(click.Group):
     ) -> None:
         super().__init__(invoke_without_command=True, callback=self._alone, **more)
         self._later, self._kinds = later or {}, kinds or {}
+
+    def add(
+        self,
+        does: str,
+        line: str,
+        text: str,
+        *params: click.Parameter,
+        told: Sequence[click.Parameter] = (JSON,),
+        name: str = "",
+    ) -> None:
+        """Adds a command: what lists say of it, and its help.
+
+        Args:
+            does: As of `Declared`; the command has the function's name, or ``name``.
+            told: Options of HOW its answer can be told; of one that prints it itself none.
+        """
+        name, options = name or does.partition(":")[2], [*params, *told]
+        command = Declared(name, does, params=options, help=cleandoc(text), short_help=line)
+        self.add_command(command)
 
     @property
     def later(self) -> dict[str, tuple[str, str]]:

@@ -27,7 +27,6 @@ from deadbeat.cli._options import (
     OneOf,
     Ruled,
     Verbs,
-    add,
     arg,
     one_of,
     opt,
@@ -79,9 +78,7 @@ Start with one of these:
 """,
 )
 
-add(
-    root,
-    "calibrate",
+root.add(
     "machine:calibrate",
     "Measure what each fragment costs on this machine.",
     """Measure what every fragment of a pool costs on every core.
@@ -113,9 +110,7 @@ add(
     RUNS,
     *MACHINE,
 )
-add(
-    root,
-    "compare",
+root.add(
     "compare:compare",
     "Compare kernels, machines or settings.",
     """Compare campaigns of the identical programs, latency matrices, or load tests.
@@ -179,9 +174,7 @@ add(
     RUNS,
     told=(JSON, *CI),
 )
-add(
-    root,
-    "doctor",
+root.add(
     "doctor:doctor",
     "Check whether this machine is ready for real-time work.",
     """Check whether this machine is ready for real-time work, and say what to change.
@@ -224,9 +217,7 @@ add(
     RUNS,
     told=(JSON, OPENMETRICS, *CI),
 )
-add(
-    root,
-    "explain",
+root.add(
     "results:explain",
     "Explain what a finding means for the numbers.",
     """Explain what FINDING (its identifier, as in reports and JSON) means for the numbers.
@@ -234,9 +225,7 @@ add(
     Without FINDING, list all findings, one per line.""",
     arg("finding", "[FINDING]", required=False),
 )
-add(
-    root,
-    "emit",
+root.add(
     "emitting:emit",
     "Write a task set as a C program for another system.",
     """Write task sets as a C tree that builds and runs with nothing of deadbeat: tables, fragments,
@@ -261,9 +250,7 @@ add(
     CALIBRATION,
     RUNS,
 )
-add(
-    root,
-    "fragments",
+root.add(
     "machine:fragments",
     "List the fragments that task sets are made of.",
     """List the fragments with their cost, kind of blocking and availability on this machine.
@@ -274,9 +261,7 @@ add(
     RUNS,
     *MACHINE,
 )
-add(
-    root,
-    "observe",
+root.add(
     "observe:observe",
     "Check which published observations hold here.",
     """Check the paper's observations: confirmed, not confirmed, undecided, or what they need.
@@ -306,9 +291,7 @@ add(
     RUNS,
     *MACHINE,
 )
-add(
-    root,
-    "plot",
+root.add(
     "plot:plot",
     "Draw latencies of several kernels or machines.",
     """Draw latency results of several kernels or machines by a preset.
@@ -336,9 +319,7 @@ add(
     ),
     RUNS,
 )
-add(
-    root,
-    "predict",
+root.add(
     "predict:predict",
     "Predict slowdown and breakdown of task sets.",
     """Predict the task sets of RESULT from MATRIX: who slows whom, pair by pair.
@@ -359,9 +340,7 @@ add(
     FIGURES,
     RUNS,
 )
-add(
-    root,
-    "report",
+root.add(
     "results:report",
     "Rebuild tables, page and figures of a result.",
     """Rebuild summary.csv, summary.json, report.html and the figures of a campaign.
@@ -376,9 +355,7 @@ add(
     DATADIR,
     RUNS,
 )
-add(
-    root,
-    "runs",
+root.add(
     "results:runs",
     "List the results and their state.",
     """List campaigns, latency matrices, load tests, breakdown searches and studies.
@@ -387,9 +364,7 @@ add(
     runs, but without the file that describes them, is damaged too.""",
     RUNS,
 )
-add(
-    root,
-    "selftest",
+root.add(
     "machine:selftest",
     "Check with known answers that measuring works here.",
     """Run controls whose answer is known.
@@ -401,9 +376,7 @@ add(
     CALIBRATION,
     *MACHINE,
 )
-add(
-    root,
-    "show",
+root.add(
     "results:show",
     "Show a result: answer, tables, findings.",
     """Show a result: its answer and tables, and what makes them doubtful.
@@ -417,16 +390,12 @@ add(
     RUNS,
     told=(JSON, OPENMETRICS),
 )
-add(
-    root,
-    "version",
+root.add(
     "results:version",
     "Show the version.",
     """Show the version of deadbeat and of its dependencies.""",
 )
-add(
-    root,
-    "watch",
+root.add(
     "watch:watch",
     "Follow a result in a browser while it is measured.",
     """Serve the page of RUN on this machine alone, and follow it while another deadbeat measures.
@@ -439,9 +408,7 @@ add(
     RUNS,
     told=(),
 )
-add(
-    root,
-    "why",
+root.add(
     "results:why",
     "Explain why the worst jobs or wake-ups were late.",
     """Explain where the time of a campaign's worst jobs went, and who used it; or of a latency

@@ -7,7 +7,6 @@ from deadbeat.cli._options import (
     RUNS,
     OneOf,
     Verbs,
-    add,
     arg,
     one_of,
     opt,
@@ -48,9 +47,7 @@ _MEASURED = (
     RUNS,
 )
 
-add(
-    group,
-    "fetch",
+group.add(
     "lab_fetch:fetch",
     "Fetch kernels from Debian's packages, and the emulator.",
     """Fetch kernels as Debian packages from this machine's own mirror, without installing them.
@@ -63,9 +60,7 @@ add(
     arg("names", "NAME...", nargs=-1, required=True),
     _MACHINE,
 )
-add(
-    group,
-    "list",
+group.add(
     "lab_fetch:listed",
     "List the kernels that are here and those to be had.",
     """List the kernels that are here and those that Debian's mirror has, with the preemption models
@@ -74,11 +69,10 @@ add(
     The mirror is asked once a day. Without a network the last answer counts.""",
     _MACHINE,
     opt("--all", "Print every release, not only the newest of each series.", to="show_all"),
+    name="list",
 )
 
-add(
-    group,
-    "run",
+group.add(
     "lab:run",
     "Measure wake-up latency of kernels in virtual machines, and compare.",
     """Boot each kernel in QEMU, measure wake-up latency under load in it, and compare.
@@ -111,9 +105,7 @@ add(
     opt("--name NAME", "Beginning of the names of the results.  [lab]", default="lab"),
     *_MEASURED,
 )
-add(
-    group,
-    "sweep",
+group.add(
     "lab_sweep:sweep",
     "Measure a kernel's packaged versions, and find where latency changed.",
     """Measure the packaged versions of a kernel in virtual machines, draw latency over versions,

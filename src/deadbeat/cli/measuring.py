@@ -57,8 +57,9 @@ class Measuring:
     """A command that measures.
 
     Attributes:
-        kind: Row of `KINDS`. ``spec``: ``module:class`` of its specification below ``kinds``, whose
-            options it has ``without`` some, those of the table ``first`` first; "": the kind's own.
+        kind: Row of `KINDS`; "": that of the command's name.
+        spec: ``module:class`` of its specification below ``kinds``, whose options it has
+            ``without`` some, those of the table ``first`` first; "": the kind's own.
         text: Its help.
         quick: Help of ``--quick``; ``presets``: of ``--preset``; "": there is none.
         own: What it takes beside; the kind finds it in `Begin.given`.
@@ -66,7 +67,7 @@ class Measuring:
         adjust: Completes what was typed, and the options.
     """
 
-    kind: str
+    kind: str = ""
     spec: str = ""
     without: Sequence[str] = ()
     first: str = ""
@@ -112,7 +113,7 @@ def command(name: str) -> click.Command:
         own.adjust(asked, options)
         given = {option.name: options[option.name] for option in (*own.own, *own.machine)}
         measure = import_module("deadbeat.cli._measure").measure
-        return int(measure(name, own.kind, asked, given, **options))
+        return int(measure(name, own.kind or name, asked, given, **options))
 
     return Titled(
         name,
@@ -270,7 +271,6 @@ _QUICK = "Measure for less than three minutes: preset quick."
 COMMANDS = {
     # T = D is what the search varies; a late job would not be judged like the others.
     "breakdown": Measuring(
-        kind="breakdown",
         spec="breakdown.spec:BreakdownSpec",
         without=(
             *("tasks.deadline_factor", "run.overrun"),
@@ -292,7 +292,6 @@ COMMANDS = {
         machine=MACHINE,
     ),
     "latency": Measuring(
-        kind="latency",
         spec="latency.spec:LatencySpec",
         text="""Measure wake-up latency: how late a periodic real-time task gets its CPU.
 
@@ -324,7 +323,6 @@ COMMANDS = {
         adjust=_beside,
     ),
     "load": Measuring(
-        kind="load",
         spec="interference.spec:LoadSpec",
         text="""Count missed deadlines of a real-time thread among k ordinary, computing threads.
 
@@ -353,7 +351,6 @@ COMMANDS = {
         adjust=_beside,
     ),
     "interfere": Measuring(
-        kind="interfere",
         spec="channels.spec:InterfereSpec",
         text="""Show whose work slows whose, from core to core: a matrix of slowdowns.
 
@@ -368,7 +365,6 @@ COMMANDS = {
         own=(RETRY,),
     ),
     "primitives": Measuring(
-        kind="primitives",
         spec="primitives.spec:PrimitivesSpec",
         text="""Time what parallel real-time programs are made of: allocation, copies, events from
     thread to thread, system calls.
@@ -456,7 +452,6 @@ COMMANDS = {
         adjust=_mode,
     ),
     "study": Measuring(
-        kind="study",
         spec="study.sweep:Sweep",
         text="""Simulate and test thousands of random task systems.
 

@@ -13,7 +13,6 @@ from deadbeat.cli._options import (
     RUNS,
     OneOf,
     Verbs,
-    add,
     arg,
     one_of,
     opt,
@@ -56,9 +55,7 @@ group = Verbs(
 Start with: deadbeat sched generate --out - | deadbeat sched simulate -""",
 )
 
-add(
-    group,
-    "analyze",
+group.add(
     "sched_analyze:analyze",
     "Run schedulability tests: which accept, the cheapest proof.",
     """Run the schedulability tests on the task system in FILE, cheapest first.
@@ -111,9 +108,7 @@ add(
         type=one_of("sched.simulator:MODELS"),
     ),
 )
-add(
-    group,
-    "convert",
+group.add(
     "sched_systems:convert",
     "Convert a task-system file: JSON, CSV, from SimSo XML.",
     """Convert the task system in FILE (JSON, CSV, SimSo XML; - for standard input) to OUT.
@@ -127,9 +122,7 @@ add(
     opt("--force", "Replace OUT if it exists."),
     told=(),
 )
-add(
-    group,
-    "generate",
+group.add(
     "sched_systems:generate",
     "Draw random task systems, into files.",
     """Draw random task systems.
@@ -185,16 +178,12 @@ add(
     opt("--list", "List the distributions and draw nothing.", to="listing"),
     told=(),
 )
-add(
-    group,
-    "policies",
+group.add(
     "sched_systems:policies",
     "List scheduling policies, options and tie rules.",
     """List the policies: reference, what they look at, what a simulation of them proves.""",
 )
-add(
-    group,
-    "predict",
+group.add(
     "sched_analyze:predict",
     "Predict the response times of a measured campaign.",
     """Simulate the task sets of a campaign under the policy they ran with.
@@ -206,9 +195,7 @@ add(
     arg("key", "[SET]", default=""),
     RUNS,
 )
-add(
-    group,
-    "simulate",
+group.add(
     "sched_simulate:simulate",
     "Simulate a task system: schedulable or not, and what proves it.",
     """Simulate the task system in FILE (JSON, CSV, SimSo XML; - for standard input).
@@ -296,9 +283,7 @@ add(
         type=_FROM_ONE,
     ),
 )
-add(
-    group,
-    "tests",
+group.add(
     "sched_systems:tests",
     "List schedulability tests.",
     """List the schedulability tests, cheapest first: scheduler, deadlines, kind, reference.""",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deadbeat.cli._options import CROSS, Verbs, add, arg
+from deadbeat.cli._options import CROSS, Verbs, arg
 
 group = Verbs(
     name="targets",
@@ -11,9 +11,7 @@ group = Verbs(
 Start with: deadbeat targets check ssh://user@host""",
 )
 
-add(
-    group,
-    "check",
+group.add(
     "targets:check",
     "Say what a machine can and cannot do, in seconds.",
     """Say what a machine can and cannot do: its shell, folder and architecture, whether a program

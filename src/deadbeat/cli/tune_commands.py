@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deadbeat.cli._options import RT_CPUS, TARGET, Verbs, add, arg, opt
+from deadbeat.cli._options import RT_CPUS, TARGET, Verbs, arg, opt
 
 _ROOT = opt(
     "--root FOLDER",
@@ -16,9 +16,7 @@ group = Verbs(
 Start with: deadbeat tune apply realtime --dry-run""",
 )
 
-add(
-    group,
-    "apply",
+group.add(
     "tuning:apply",
     "Change settings: those of a profile, or knobs by name.",
     """Change settings of this machine: those of PROFILE, and knobs by name.
@@ -44,16 +42,13 @@ add(
     TARGET,
     _ROOT,
 )
-add(
-    group,
-    "list",
+group.add(
     "tuning:listed",
     "List the profiles and the knobs.",
     """List the profiles and the knobs: what each does, who advises it, and what it costs.""",
+    name="list",
 )
-add(
-    group,
-    "revert",
+group.add(
     "tuning:revert",
     "Put back every setting, last first.",
     """Put back every setting that deadbeat changed, last first, to exactly what it was.
@@ -70,9 +65,7 @@ add(
     TARGET,
     _ROOT,
 )
-add(
-    group,
-    "status",
+group.add(
     "tuning:status",
     "Show what is changed and not yet put back.",
     """Show what is changed and not yet put back, for whom, and whether somebody else changed it
