@@ -40,6 +40,18 @@ class Finding:
     where: str = ""
 
 
+class Judged:
+    """What counts unless one of its problems is grave."""
+
+    __slots__ = ()
+    problems: tuple[Finding, ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether its figures count."""
+        return all(problem.severity != "invalid" for problem in self.problems)
+
+
 @frozen(kw_only=True)
 class Explanation:
     """What a kind of finding means for the numbers.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import field, frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, Judged
 from deadbeat.model.histogram import Histogram
 
 #: Load profiles (`deadbeat.kinds.latency.loads`). ``cpu`` at 0 % is the idle machine.
@@ -272,7 +272,7 @@ class Circumstances:
 
 
 @frozen(kw_only=True)
-class LatencyRun:
+class LatencyRun(Judged):
     """One run of one engine beside one load.
 
     Attributes:
@@ -305,8 +305,3 @@ class LatencyRun:
     kind: str = "hardware"
     engine_version: str = ""
     replaced: tuple[Replaced, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        """Whether its figures count."""
-        return all(problem.severity != "invalid" for problem in self.problems)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict
 from attrs import field, fields, frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, Judged
 from deadbeat.model.histogram import Histogram, Integers
 from deadbeat.model.latency import Replaced
 from deadbeat.model.lazy import Later
@@ -209,7 +209,7 @@ class LoadMachine(TypedDict, total=False):
 
 
 @frozen(kw_only=True)
-class LoadRun(Seen):
+class LoadRun(Judged, Seen):
     """One run, with its circumstances.
 
     Attributes:
@@ -229,11 +229,6 @@ class LoadRun(Seen):
     problems: tuple[Finding, ...] = ()
     kind: str = "hardware"
     replaced: tuple[Replaced, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        """Whether its figures count."""
-        return all(problem.severity != "invalid" for problem in self.problems)
 
     @property
     def window_s(self) -> float:

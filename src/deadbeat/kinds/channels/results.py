@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.channels.machine import VictimCaches, machine_of
 from deadbeat.kinds.channels.spec import OTHERS, InterfereKey, InterfereSpec, SetWork, plan
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, Judged
 from deadbeat.model.latency import Replaced
 from deadbeat.model.specification import read
 from deadbeat.prices.stage import prices_in
@@ -32,7 +32,7 @@ WIDE = 1.2
 
 
 @frozen(kw_only=True)
-class InterfereRun:
+class InterfereRun(Judged):
     """One set of processes.
 
     Attributes:
@@ -51,10 +51,6 @@ class InterfereRun:
     footprints: tuple[int, ...] = ()
     problems: tuple[Finding, ...] = ()
     replaced: tuple[Replaced, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        return not any(each.severity == "invalid" for each in self.problems)
 
 
 class InterfereStore(RunFolder[InterfereKey, InterfereRun]):

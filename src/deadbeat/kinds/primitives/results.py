@@ -28,7 +28,7 @@ from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import Topology, topology_of
 from deadbeat.model import histogram
 from deadbeat.model.conclusion import Judgement, judge
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, Judged
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import Replaced
 from deadbeat.model.specification import read
@@ -159,7 +159,7 @@ class RuntimeFacts:
 
 
 @frozen(kw_only=True)
-class PrimitiveRun:
+class PrimitiveRun(Judged):
     """One process.
 
     Attributes:
@@ -182,10 +182,6 @@ class PrimitiveRun:
     memory_locked: bool | None = None
     problems: tuple[Finding, ...] = ()
     replaced: tuple[Replaced, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        return not any(each.severity == "invalid" for each in self.problems)
 
 
 class PrimitivesStore(RunFolder[PrimitiveKey, PrimitiveRun]):

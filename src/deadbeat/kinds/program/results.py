@@ -11,7 +11,7 @@ from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.model import histogram
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, Judged
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import Replaced
 from deadbeat.model.specification import read
@@ -64,7 +64,7 @@ class TaskRun:
 
 
 @frozen(kw_only=True)
-class ProgramRun:
+class ProgramRun(Judged):
     """What one run of the program showed."""
 
     key: ProgramKey
@@ -74,10 +74,6 @@ class ProgramRun:
     tasks: tuple[TaskRun, ...]
     problems: tuple[Finding, ...] = ()
     replaced: tuple[Replaced, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        return not any(each.severity == "invalid" for each in self.problems)
 
 
 class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
