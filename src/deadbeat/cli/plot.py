@@ -61,18 +61,17 @@ def drawn_plot(
     *,
     figures: bool,
     strip: str = "",
-    load: str | None = None,
+    load: LoadPoint | None = None,
 ) -> Shown:
     """Matrices that were just measured, drawn by a preset.
 
     Args:
         figures: Pictures as files, too. ``strip``: beginning of their names that all share.
-        load: As `plot` takes it.
+        load: The one to draw; None: the preset's.
     """
     sides = [read_side(path, name=path.name.removeprefix(strip)) for path in paths]
     formats = FORMATS if figures else ("png",)
-    chosen = _load(load) if load else None
-    return _shown(write_plot(preset_of(preset), sides, folder, load=chosen, formats=formats))
+    return _shown(write_plot(preset_of(preset), sides, folder, load=load, formats=formats))
 
 
 def _shown(made: Plot) -> Shown:
