@@ -33,10 +33,7 @@ def listed(*, machine: str, show_all: bool) -> Shown:
     columns = ("kernel", "release", "package", "from", "preemption models", "size", "here")
     lines = [
         (
-            str(row["name"]),
-            str(row["release"]),
-            str(row["version"]),
-            str(row["suite"]),
+            *(str(row[key]) for key in ("name", "release", "version", "suite")),
             _models(row),
             size(float(str(row["bytes"]))),
             "yes" if row["fetched"] else "",

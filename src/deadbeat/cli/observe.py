@@ -44,14 +44,6 @@ _USAGE = 2
 _NUMBERS = re.compile(r"([0-9]+)(?:(?:\.\.|-)([0-9]+))?")
 
 
-@frozen(kw_only=True)
-class Answer:
-    """An observation and what became of it."""
-
-    observation: PublishedObservation
-    judgement: Judgement
-
-
 def observe(
     *,
     what: tuple[str, ...],
@@ -83,7 +75,7 @@ def observe(
         except KeyboardInterrupt:
             say(f"interrupted: continue with: {shlex.join(['deadbeat', *asked.words])}")
             raise Told from None
-    lacking = stored and all(lacks_input(each.judgement.verdict) for each in answers)
+    lacking = stored and all(lacks_input(each.verdict) for each in answers)
     return Shown(
         plain={"observations": [_plain(answer) for answer in answers]},
         parts=[line for answer in answers for line in _lines(answer)],
@@ -134,7 +126,9 @@ def _campaign(path: Path) -> _Campaign:
     return _Campaign(result=Campaign(name=path.name, summary=view.summary), view=view)
 
 
-def _judged(chosen: Iterable[PublishedObservation], campaigns: Sequence[_Campaign]) -> list[Answer]:
+def _judged(
+    chosen: Iterable[PublishedObservation], campaigns: Sequence[_Campaign]
+) -> list[Judgement]:
     """One verdict each; of an observation on one kernel one for each campaign of its mode."""
     answers = []
     results = [campaign.result for campaign in campaigns]
@@ -143,14 +137,13 @@ def _judged(chosen: Iterable[PublishedObservation], campaigns: Sequence[_Campaig
         fitting = [one for one in results if one.mode == observation.mode]
         split = observation.kernels == 1 and fitting
         for group in [[one] for one in fitting] if split else [list(results)]:
-            found = judge(observation, Campaigns(results=tuple(group), compare=compare))
-            answers.append(Answer(observation=observation, judgement=found))
+            answers.append(judge(observation, Campaigns(results=tuple(group), compare=compare)))
     return answers
 
 
 def _here(
     chosen: Iterable[PublishedObservation], asked: Begin, *, quick: bool, figures: bool | None
-) -> list[Answer]:
+) -> list[Judgement]:
     """Runs the campaigns that this machine can answer something with, and judges them."""
     with closing(make_executor(None, **asked.machine)) as executor:
         platform = executor.describe()
@@ -169,8 +162,7 @@ def _here(
             answers += _judged([observation], [known[name]])
         else:
             labels = () if platform.kind == "hardware" else (platform.kind,)
-            judgement = attrs.evolve(lacking, labels=labels)
-            answers.append(Answer(observation=observation, judgement=judgement))
+            answers.append(attrs.evolve(lacking, labels=labels))
     return answers
 
 
@@ -224,8 +216,8 @@ def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Campaign, Campaign],
     return compare
 
 
-def _plain(answer: Answer) -> dict[str, object]:
-    observation, judgement = answer.observation, answer.judgement
+def _plain(judgement: Judgement) -> dict[str, object]:
+    observation: Any = judgement.conclusion
     (found,) = judgement.evidence
     return {
         "number": observation.number,
@@ -240,8 +232,8 @@ def _plain(answer: Answer) -> dict[str, object]:
     }
 
 
-def _lines(answer: Answer) -> Iterator[str]:
-    observation, judgement = answer.observation, answer.judgement
+def _lines(judgement: Judgement) -> Iterator[str]:
+    observation: Any = judgement.conclusion
     marks = "".join(f"   {label}" for label in loud(judgement.labels))
     (found,) = judgement.evidence
     of = f"   ({', '.join(found.runs)})" if found.runs else ""
