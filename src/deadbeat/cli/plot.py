@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 import attrs
@@ -15,7 +14,7 @@ from deadbeat.kinds.latency.spec import LOADS_RULE
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.rules import RefusedError
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import near, nearest, shown
 from deadbeat.report.paper import FORMATS
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.place import LIST_HINT, MATRIX
@@ -98,8 +97,7 @@ def _find(runs: Path, text: str) -> Path:
     if (path := MATRIX.find(runs, text)) is not None:
         return path
     known = [path.name for path in MATRIX.folders(runs)]
-    near = get_close_matches(text, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else LIST_HINT
+    hint = near(text, known) or LIST_HINT
     if not known:
         hint = f"{runs} holds none: deadbeat latency measures one"
     raise UsageError(f"there are no latency results called {text}", hint)
