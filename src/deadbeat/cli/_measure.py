@@ -20,7 +20,6 @@ from rich.text import Text
 from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import print_shown, say
 from deadbeat.cli._signals import Told
-from deadbeat.cli.measuring import Layer
 from deadbeat.experiment.base import (
     Event,
     Experiment,
@@ -36,7 +35,7 @@ from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
 from deadbeat.kinds.registry import kind_of
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.platform import target_option
-from deadbeat.model.specification import names_in_file
+from deadbeat.model.specification import Layer, names_in_file
 from deadbeat.model.words import duration
 from deadbeat.report.document import CellMap
 from deadbeat.report.machines import Verdicted

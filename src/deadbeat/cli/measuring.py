@@ -8,7 +8,7 @@ from inspect import cleandoc
 from typing import Any
 
 import click
-from attrs import field, frozen
+from attrs import frozen
 
 from deadbeat.cli._help import Titled
 from deadbeat.cli._options import (
@@ -30,26 +30,12 @@ from deadbeat.cli._options import (
 )
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
-from deadbeat.model.specification import Row, options_of
+from deadbeat.model.specification import Layer, Row, options_of
 
 FILE = opt(
     "--campaign FILE", "Read the parameters from a TOML file; options override it.", to="file"
 )
 RETRY = opt("--retry", "Repeat runs that have no result or are invalid.")
-
-
-@frozen
-class Layer:
-    """What was typed as a layer of a specification, and what its paths are called."""
-
-    values: dict[str, Any] = field(factory=dict)
-    names: dict[str, str] = field(factory=dict)
-
-    def put(self, path: str, value: object, name: str) -> None:
-        """Sets ``path`` (``run.seconds``), which was typed as ``name``."""
-        section, _, key = path.rpartition(".")
-        (self.values.setdefault(section, {}) if section else self.values)[key] = value
-        self.names[path] = name
 
 
 @frozen(kw_only=True)
