@@ -53,6 +53,13 @@ class Rule(Protocol):
     def parse(self, value: Any) -> Any: ...
 
 
+@frozen
+class ReadBy:
+    """A rule that is a function."""
+
+    parse: Callable[[Any], Any]
+
+
 def refuse(found: str, hint: str = "", path: str = "") -> RefusedError:
     return RefusedError(Problem(path, found, hint))
 

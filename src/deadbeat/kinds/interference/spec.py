@@ -18,6 +18,7 @@ from deadbeat.model.rules import (
     Flag,
     ListOf,
     Problem,
+    ReadBy,
     Whole,
     ascending,
     items,
@@ -66,23 +67,20 @@ _COUNTS = ListOf(
 )
 
 
-@frozen
-class Remedies:
+def _remedies(value: Any) -> tuple[str, ...]:
     """Names of remedies; ``all`` and ``none``."""
-
-    def parse(self, value: Any) -> tuple[str, ...]:
-        known = tuple(REMEDIES)
-        if value in ("none", "", [], ()):
-            return ()
-        if value in (None, "all"):
-            return known
-        listed = items(value, "a list of remedies", "pin,governor")
-        for word in listed:
-            if word not in known:
-                raise refuse(f"{shown(word)} is not a remedy", nearest(str(word), known))
-        if len(set(listed)) != len(listed):
-            raise refuse(f"{shown(value)} names a remedy twice", "name each once")
-        return tuple(name for name in known if name in listed)
+    known = tuple(REMEDIES)
+    if value in ("none", "", [], ()):
+        return ()
+    if value in (None, "all"):
+        return known
+    listed = items(value, "a list of remedies", "pin,governor")
+    for word in listed:
+        if word not in known:
+            raise refuse(f"{shown(word)} is not a remedy", nearest(str(word), known))
+    if len(set(listed)) != len(listed):
+        raise refuse(f"{shown(value)} names a remedy twice", "name each once")
+    return tuple(name for name in known if name in listed)
 
 
 @frozen(kw_only=True)
@@ -143,7 +141,7 @@ class LoadSpec:
     priority: int = fields.priority("Priority of the real-time thread, 1 to 99.", PRIORITY_MAX)
     policy: str = fields.policy("fifo", "other")
     remedies: tuple[str, ...] = keyed(
-        Remedies(),
+        ReadBy(_remedies),
         "--remedies LIST",
         "Remedies to try: pin,smt,governor,preemption,rt-bandwidth, all or none.  [all]",
         default=attrs.Factory(lambda: tuple(REMEDIES)),

@@ -80,25 +80,22 @@ LOADS_RULE = rules.ListOf(
 )
 
 
-@frozen
-class Engines:
+def _engines_of(value: Any) -> tuple[str, ...] | None:
     """What measures (None: whatever of prober and cyclictest is there)."""
+    if value is None or value == "auto":
+        return None
+    known = tuple(dict.fromkeys((*ENGINES, SIMULATED, *foreign_engines())))
 
-    def parse(self, value: Any) -> tuple[str, ...] | None:
-        if value is None or value == "auto":
-            return None
-        known = tuple(dict.fromkeys((*ENGINES, SIMULATED, *foreign_engines())))
+    def one(name: Any) -> str:
+        if name in known:
+            return str(name)
+        # those that only results name would measure nothing
+        raise refuse(f"{shown(name)} is not a choice", nearest(str(name), ENGINES))
 
-        def one(name: Any) -> str:
-            if name in known:
-                return str(name)
-            # those that only results name would measure nothing
-            raise refuse(f"{shown(name)} is not a choice", nearest(str(name), ENGINES))
-
-        names = rules.each(rules.items(value, "a list of engines", "prober,cyclictest"), one)
-        if len(set(names)) != len(names):
-            raise refuse(f"{shown(value)} names an engine twice", "list each once")
-        return tuple(names)
+    names = rules.each(rules.items(value, "a list of engines", "prober,cyclictest"), one)
+    if len(set(names)) != len(names):
+        raise refuse(f"{shown(value)} names an engine twice", "list each once")
+    return tuple(names)
 
 
 _TIMES = rules.ListOf(
@@ -149,7 +146,7 @@ class LatencySpec:
         "Program that makes the loads.  [stress-ng where installed]",
     )
     engines: tuple[str, ...] | None = keyed(
-        Engines(),
+        rules.ReadBy(_engines_of),
         "--engine LIST",
         "Who measures: prober, cyclictest, or both in turn.  [both where installed]",
         default=None,

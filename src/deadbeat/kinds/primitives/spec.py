@@ -10,7 +10,7 @@ from attrs import frozen
 
 from deadbeat.build.allocators import ALLOCATORS, LIBC
 from deadbeat.experiment import fields
-from deadbeat.kinds.primitives.runtimes import External, Externals, runtime
+from deadbeat.kinds.primitives.runtimes import External, externals, runtime
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, refuse
 from deadbeat.model.sizes import BYTE_SIZES
@@ -43,29 +43,19 @@ def _numbers(low: int, high: int) -> rules.ListOf:
     return _some(rules.Whole(low, high).parse, "numbers", f"{low},{4 * low}")
 
 
-@frozen
-class CpuGroups:
+def _groups(value: Any) -> tuple[tuple[int, ...], ...]:
     """CPUs of two groups: ``0,2/1,5``."""
-
-    def parse(self, value: Any) -> tuple[tuple[int, ...], ...]:
-        parts = value.split("/") if isinstance(value, str) else list(value)
-        found = tuple(rules.Cpus().parse(part) or () for part in parts)
-        if parts and (len(found) != 2 or {*found[0]} & {*found[1]} or not all(found)):
-            raise refuse(f"{shown(value)} is not two groups of CPUs", "like 0,2/1,5")
-        return found
-
-    @staticmethod
-    def plain(groups: tuple[tuple[int, ...], ...]) -> list[list[int]]:
-        return [list(group) for group in groups]
+    parts = value.split("/") if isinstance(value, str) else list(value)
+    found = tuple(rules.Cpus().parse(part) or () for part in parts)
+    if parts and (len(found) != 2 or {*found[0]} & {*found[1]} or not all(found)):
+        raise refuse(f"{shown(value)} is not two groups of CPUs", "like 0,2/1,5")
+    return found
 
 
-@frozen
-class PresetName:
+def _preset(value: Any) -> str:
     """One of `deadbeat.kinds.primitives.preset`; "": none."""
-
-    def parse(self, value: Any) -> str:
-        known = import_module("deadbeat.kinds.primitives.preset").presets()
-        return str(value) if value == "" else rules.Choice(tuple(known)).parse(value)
+    known = import_module("deadbeat.kinds.primitives.preset").presets()
+    return str(value) if value == "" else rules.Choice(tuple(known)).parse(value)
 
 
 #: What a preset says.
@@ -81,7 +71,10 @@ class PrimitivesSpec:
 
     name: str = fields.name("Name of the results.", "primitives")
     preset: str = keyed(
-        PresetName(), "", "Figures to repeat; it says what is timed, and where.", default=""
+        rules.ReadBy(_preset),
+        "",
+        "Figures to repeat; it says what is timed, and where.",
+        default="",
     )
     tests: tuple[str, ...] = keyed(
         _some(_test, "primitives", "alloc,event:futex"),
@@ -102,7 +95,7 @@ class PrimitivesSpec:
         default=(NATIVE,),
     )
     external: tuple[External, ...] = keyed(
-        Externals(),
+        rules.ReadBy(externals),
         "--external NAME=COMMAND",
         "A command that speaks the format of primitives: the runtime external:NAME.",
         default=(),
@@ -123,7 +116,7 @@ class PrimitivesSpec:
         default=(),
     )
     groups: tuple[tuple[int, ...], ...] = keyed(
-        CpuGroups(),
+        rules.ReadBy(_groups),
         "--groups LIST/LIST",
         "CPUs of cache and of apart, 0,2/1,5, for threads that work alone.  [by the topology]",
         default=(),
