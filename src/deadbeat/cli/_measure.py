@@ -259,10 +259,6 @@ def say_simulated(kind: str) -> None:
 FAILURES_TOLD = 3
 
 
-def _stderr() -> Console:
-    return Console(stderr=True, highlight=False)
-
-
 #: Seconds between two pictures of what was measured so far.
 _PICTURE_S = 0.5
 #: An end later than promised by this factor, and by so many seconds, is explained.
@@ -280,7 +276,7 @@ class Watch:
     label: str
     unit: str = field(default="runs", kw_only=True)
     so_far: Callable[[Sequence[Any]], CellMap] | None = field(default=None, kw_only=True)
-    _console: Console = field(factory=_stderr)
+    _console: Console = field(factory=lambda: Console(stderr=True, highlight=False))
     _clock: Callable[[], float] = field(default=time.monotonic, kw_only=True)
     _live: Live | None = None
     _picture: Text = field(factory=Text)

@@ -117,7 +117,9 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
     rows = [
         [
             *(result.facts.name, result.facts.scheduler, _told(result)),
-            f"{result.facts.model}{_instants(result)}, {_ties(result)}",
+            result.facts.model
+            + " at whole instants" * result.facts.whole_instants
+            + f", {_ties(result)}",
             f"{result.seconds * 1e6:.0f} us",
             result.facts.reference,
         ]
@@ -130,10 +132,6 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
     )
     columns = ["test", "scheduler", "answer", "holds for", "CPU", "reference"]
     yield table(columns, rows, title=title, numeric=["CPU"])
-
-
-def _instants(result: TestResult) -> str:
-    return " at whole instants" if result.facts.whole_instants else ""
 
 
 def _told(result: TestResult) -> str:

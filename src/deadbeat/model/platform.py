@@ -80,7 +80,8 @@ _TUNED_SHOWN, _TEXT_MAX = 12, 100
 
 def differing_platforms(one: Mapping[str, object], two: Mapping[str, object]) -> list[str]:
     """``what: A's value | B's value`` for what two platforms, as JSON values, differ in."""
-    details = [_mapping(side.get("details")) for side in (one, two)]
+    found_details = (side.get("details") for side in (one, two))
+    details = [each if isinstance(each, Mapping) else {} for each in found_details]
     rows = [(key, one.get(key), two.get(key)) for key in _COMPARED]
     rows += [(key, details[0].get(key), details[1].get(key)) for key in _DETAILS]
     rows += [(key, one.get(key), two.get(key)) for key in ("flags", "cpus")]
@@ -125,10 +126,6 @@ def _tuned_differently(one: Any, two: Any) -> list[str]:
     ]
     more = len(paths) - len(lines)
     return [*lines, f"tuned: and {more} more settings"] if more else lines
-
-
-def _mapping(value: Any) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def shortened(value: Any, nothing: str = "not known") -> str:

@@ -6,7 +6,7 @@ bisection.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -227,14 +227,9 @@ def from_plain(plain: Mapping[str, object]) -> BreakdownSpec:
 def keys(spec: BreakdownSpec) -> tuple[RunKey, ...]:
     """One key per task set, in the order of the program; a set is numbered within its M, rho and
     alpha: variant by variant."""
-    return tuple(_keys(spec))
-
-
-def _keys(spec: BreakdownSpec) -> Iterator[RunKey]:
-    for cores in spec.core_counts:
-        for share, ratio in product(spec.grid.sync_share, spec.grid.contended_ratio):
-            for replica in range(len(spec.variants) * spec.sets):
-                yield RunKey(Point(cores, share, ratio), replica)
+    axes = (spec.core_counts, spec.grid.sync_share, spec.grid.contended_ratio)
+    replicas = range(len(spec.variants) * spec.sets)
+    return tuple(RunKey(Point(*place), replica) for *place, replica in product(*axes, replicas))
 
 
 def shares(key: RunKey) -> bool:

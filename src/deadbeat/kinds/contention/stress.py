@@ -124,8 +124,10 @@ class SpreadRule:
             return value
         if value is None and self.optional:
             return None
-        if isinstance(value, str) and self._means_random(value.strip()):
-            return self._random(value.strip())
+        # Random priorities are a kind of priorities: there the word is a choice like others.
+        text = value.strip() if isinstance(value, str) and "random" not in self.kind.words else ""
+        if text.startswith("random"):
+            return self._random(text)
         if isinstance(value, dict):
             raise refuse(f"{shown(value)} is no value", f"write it like {self.kind.example}")
         listed = rules.items(value, "a value, a list or random", self.kind.example)
@@ -136,10 +138,6 @@ class SpreadRule:
         if doubled:
             raise refuse(f"{self.kind.plain(doubled[0])} is listed twice", "list each once")
         return Drawn(tuple(found))
-
-    def _means_random(self, text: str) -> bool:
-        """Random priorities are a kind of priorities: there the word is a choice like others."""
-        return text.startswith("random") and "random" not in self.kind.words
 
     def _random(self, text: str) -> Drawn:
         match = _RANDOM.fullmatch(text)
@@ -340,11 +338,8 @@ class StressSpec:
     priorities: Drawn | None = _of_tasks("priorities")
     utilisation: Drawn | None = _of_tasks("utilisation", kind=shares(least=1, sensible=(50, 700)))
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> Iterator[Problem]:
         """What is wrong between fields that are each right."""
-        return [*self._wrong_groups(), *self._wrong_draws()]
-
-    def _wrong_groups(self) -> Iterator[Problem]:
         most, counts = max(self.critical_cores), self.cores
         bounds = [*(counts.fixed or ()), *([] if counts.low is None else [counts.low])]
         if few := [count for count in bounds if count <= most]:
@@ -354,8 +349,6 @@ class StressSpec:
         if count > _GROUPS_MAX:
             text = f"{count} groups are more than {_GROUPS_MAX}"
             yield Problem("critical_cores", text, "fewer of them, or fewer core counts")
-
-    def _wrong_draws(self) -> Iterator[Problem]:
         if self.per_task and self.sync_share.fixed and self.contended_ratio.fixed:
             hint = "give rho or alpha a list or random:0.2..0.8, or drop it"
             yield Problem("per_task", "rho and alpha are fixed: no task differs", hint)
