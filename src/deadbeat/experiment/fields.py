@@ -50,6 +50,6 @@ def choice(option: str, help: str, default: str = "") -> Any:
     return keyed(rules.Choice(words), option, help, default=default or words[0])
 
 
-def flag(option: str, help: str) -> Any:
-    """True or false; by default false."""
-    return keyed(rules.Flag(), option, help, default=False)
+def flag(option: str, help: str, *, default: bool = False) -> Any:
+    """True or false."""
+    return keyed(rules.Flag(), option, help, default=default)

@@ -404,11 +404,7 @@ _RANGE = re.compile(r"\s*(\d{1,20})\s*(\.\.|-)\s*(\d{1,20})\s*")
 NAMES = ListOf(Name().parse, "a list of names", "matmul,fft", optional=True, named={"": ()})
 #: Core counts M; ``all`` (None): resolved on the machine.
 CORES = ListOf(
-    _COUNT.parse,
-    "a list of core counts",
-    "1,2,4 or 1..4 or all",
-    ascending,
-    named={"all": None},
+    _COUNT.parse, "a list of core counts", "1,2,4 or 1..4 or all", ascending, named={"all": None}
 )
 #: Core counts of machines that need not be there.
 CORE_COUNTS = ListOf(_COUNT.parse, "a list of core counts", "4,16 or 2..8", ascending)

@@ -15,7 +15,6 @@ from deadbeat.model.load import FORMS
 from deadbeat.model.rules import (
     Choice,
     DurationNs,
-    Flag,
     ListOf,
     Problem,
     ReadBy,
@@ -155,8 +154,7 @@ class LoadSpec:
         "Times each remedy is measured, under the most ordinary threads.  [twice --repeats]",
         default=None,
     )
-    trace: bool = keyed(
-        Flag(),
+    trace: bool = fields.flag(
         "--trace/--no-trace",
         "Record kernel events in one extra run, to name who had the CPU.  [yes]",
         default=True,
