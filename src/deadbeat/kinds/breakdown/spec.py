@@ -6,7 +6,7 @@ bisection.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -91,18 +91,16 @@ class SearchSpec:
         """Distance of neighbouring utilisations that are told apart."""
         return (self.high - self.low) / (1 << self.steps)
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> Iterator[Problem]:
         """What is wrong between fields that are each right."""
         if self.low >= self.high:
-            return [
-                Problem("low", f"{float(self.low):g} is not below high = {float(self.high):g}", "")
-            ]
+            yield Problem("low", f"{float(self.low):g} is not below high = {float(self.high):g}")
+            return
         # Runs are told apart by n / U in thousandths, and the last one lies between two levels.
         finest = 2 * self.high**2 / 1000
         if self.resolution < finest:
             text = f"{self.steps} halvings of {float(self.low):g} to {float(self.high):g} end below"
-            return [Problem("steps", f"{text} {float(finest):g}", "fewer steps")]
-        return []
+            yield Problem("steps", f"{text} {float(finest):g}", "fewer steps")
 
 
 #: What a preset changes.

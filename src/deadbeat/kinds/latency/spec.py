@@ -293,16 +293,14 @@ def resolve(
     return checked(LatencySpec, spec_dict(spec) | chosen, names)
 
 
-def _no_strengths(loads: Sequence[LoadPoint], cpus: int) -> list[Problem]:
+def _no_strengths(loads: Sequence[LoadPoint], cpus: int) -> Iterator[Problem]:
     """Percentages that would be another strength than they say."""
-    found = []
     for point in loads:
         offered = strengths(LOADS[point.profile], cpus)
         if point.percent and point.percent not in offered:
             text = f"{load_word(point)} is not a whole number of workers on CPUs numbering {cpus}"
             known = ", ".join(map(str, offered))
-            found.append(Problem("loads", text, f"there {point.profile} has {known} %"))
-    return found
+            yield Problem("loads", text, f"there {point.profile} has {known} %")
 
 
 # ---------- the order of its runs, and what they cost ----------

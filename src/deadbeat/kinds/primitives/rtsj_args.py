@@ -43,12 +43,10 @@ class _Word:
         return word
 
 
-@frozen
-class _Folder:
-    def parse(self, value: Any) -> str:
-        if not str(value).strip() or "\0" in value:
-            raise refuse(f"{shown(value)} names no folder", "./datadir")
-        return str(value)
+def _folder(value: Any) -> str:
+    if not str(value).strip() or "\0" in value:
+        raise refuse(f"{shown(value)} names no folder", "./datadir")
+    return str(value)
 
 
 @frozen
@@ -72,7 +70,7 @@ _COMMON: Mapping[str, rules.Rule] = {
     "scheduling_policy": _Word(("rr", "fifo")),
     "count": rules.Whole(1, 10**7),
     "priority": rules.Whole(1, 79),
-    "datadir": _Folder(),
+    "datadir": rules.ReadBy(_folder),
     "instr_load": rules.Whole(0, 10**9),
 }
 
