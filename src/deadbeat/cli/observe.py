@@ -57,7 +57,8 @@ def observe(
 ) -> Shown | int:
     chosen, stored = parse(what, sources)
     if stored:
-        answers = _judged(chosen, [_campaign(find_campaign(runs, name)) for name in stored])
+        campaigns = [_campaign(find_campaign(runs, name)) for name in stored]
+        answers = [*_judged(chosen, campaigns)]
     else:
         asked = Begin(
             runs=runs,
@@ -69,7 +70,7 @@ def observe(
         )
         try:
             with interruptible():
-                answers = _here(chosen, asked, quick=quick, figures=figures)
+                answers = [*_here(chosen, asked, quick=quick, figures=figures)]
         except Told:
             raise
         except KeyboardInterrupt:
@@ -128,28 +129,25 @@ def _campaign(path: Path) -> _Campaign:
 
 def _judged(
     chosen: Iterable[PublishedObservation], campaigns: Sequence[_Campaign]
-) -> list[Judgement]:
+) -> Iterator[Judgement]:
     """One verdict each; of an observation on one kernel one for each campaign of its mode."""
-    answers = []
     results = [campaign.result for campaign in campaigns]
     compare = _comparing(campaigns)
     for observation in chosen:
         fitting = [one for one in results if one.mode == observation.mode]
         split = observation.kernels == 1 and fitting
         for group in [[one] for one in fitting] if split else [list(results)]:
-            answers.append(judge(observation, Campaigns(results=tuple(group), compare=compare)))
-    return answers
+            yield judge(observation, Campaigns(results=tuple(group), compare=compare))
 
 
 def _here(
     chosen: Iterable[PublishedObservation], asked: Begin, *, quick: bool, figures: bool | None
-) -> list[Judgement]:
+) -> Iterator[Judgement]:
     """Runs the campaigns that this machine can answer something with, and judges them."""
     with closing(make_executor(None, **asked.machine)) as executor:
         platform = executor.describe()
     cores = len(platform.cpus)
     known: dict[str, _Campaign] = {}
-    answers = []
     for observation in chosen:
         lacking = _lacking(observation, cores)
         if lacking is None:
@@ -159,11 +157,10 @@ def _here(
                 wanted = attrs.evolve(asked, typed=layer, held=ExitStack())
                 with wanted.held:
                     known[name] = _campaign(_run(wanted, figures))
-            answers += _judged([observation], [known[name]])
+            yield from _judged([observation], [known[name]])
         else:
             labels = () if platform.kind == "hardware" else (platform.kind,)
-            answers.append(attrs.evolve(lacking, labels=labels))
-    return answers
+            yield attrs.evolve(lacking, labels=labels)
 
 
 def _run(asked: Begin, figures: bool | None) -> Path:
