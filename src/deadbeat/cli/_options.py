@@ -269,8 +269,7 @@ class Verbs(click.Group):
     @property
     def later(self) -> dict[str, tuple[str, str]]:
         """Name -> where it is, or what makes it, and what lists say of it."""
-        kinds = {name: line for name, (_, line) in self._kinds.items() if line}
-        made = {name: (MEASURING, line) for name, line in kinds.items()}
+        made = {name: (MEASURING, line) for name, (_, line) in self._kinds.items() if line}
         return {**self._later, **made}
 
     def _alone(self, **options: Any) -> None:
