@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from deadbeat.kinds.contention import stress as draws
 from deadbeat.kinds.contention.stress import CoreChoice, CoresRule, DrawKind, Drawn, SpreadRule
+from deadbeat.model import rules
 from deadbeat.synthesis.stream import Stream
 
 KINDS: dict[str, tuple[DrawKind, int, int]] = {
     "shares": (draws.shares(), 0, 1000),
-    "wholes": (draws.wholes(1, 64, sensible=(1, 3)), 1, 64),
-    "durations": (draws.durations(1_000, 10**9, sensible=(50_000, 200_000)), 1_000, 10**9),
+    "wholes": (draws.drawn_by(rules.Whole(1, 64), 1, 3), 1, 64),
+    "durations": (draws.drawn_by(rules.DurationNs(1_000, 10**9), 50_000, 200_000), 1_000, 10**9),
 }
 
 

@@ -15,7 +15,7 @@ from deadbeat.kinds.contention.spec import (
     specify,
 )
 from deadbeat.model.errors import UsageError
-from deadbeat.model.rules import RefusedError, duration_ns
+from deadbeat.model.rules import ListOf, RefusedError, Whole, ascending, duration_ns
 from deadbeat.model.specification import differences
 from deadbeat.store.files import read_toml
 
@@ -102,6 +102,21 @@ def test_durations_with_units(text: str, value: int) -> None:
 def test_durations_that_are_refused(text: object) -> None:
     with pytest.raises(RefusedError):
         duration_ns(text)
+
+
+def test_a_list_is_read_item_by_item_named_or_left_empty() -> None:
+    rule = ListOf(
+        Whole(1, 9).parse, "a list of numbers", "1,2", ascending, optional=True, named={"all": None}
+    )
+    assert rule.parse("3,1..2,3") == rule.parse([3, 2, 1]) == (1, 2, 3)
+    assert (rule.parse("all"), rule.parse([])) == (None, ())
+    assert rule.parse(rule.plain((1, 2))) == (1, 2)
+    with pytest.raises(RefusedError) as caught:
+        rule.parse("1,10,x")
+    assert [problem.path for problem in caught.value.problems] == ["[1]", "[2]"]
+    for wrong in ("", {}, None):
+        with pytest.raises(RefusedError):
+            rule.parse(wrong)
 
 
 def test_a_unit_that_is_unknown_gets_the_nearest() -> None:

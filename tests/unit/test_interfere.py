@@ -28,10 +28,10 @@ from deadbeat.kinds.channels.results import (
 )
 from deadbeat.kinds.channels.sharing import NOTHING, RULES, levels, shared, shares
 from deadbeat.kinds.channels.spec import (
+    WORKS,
     InterfereKey,
     InterfereSpec,
     SetWork,
-    WorkList,
     placed,
     plan,
     resolved,
@@ -140,7 +140,8 @@ def summary() -> InterfereSummary:
 
 
 def work(text: str) -> SetWork:
-    return WorkList().parse(text)[0]
+    work: SetWork = WORKS.parse(text)[0]
+    return work
 
 
 @pytest.mark.parametrize(

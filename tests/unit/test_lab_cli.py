@@ -98,7 +98,7 @@ def stored(runs: Path, name: str, scale: float) -> None:
     """The finished matrix that a sweep would measure of a kernel that is here."""
     given = {"cmdline": "", "seeds": 3, "seed": 1, "cpus": 1, "memory": 512}
     more = {"fresh": False, "retry": False, "figures": None, "runs": runs}
-    matrix = {"loads": "idle", "duration": "1s"}
+    matrix = {"loads": "mixed", "duration": "1s"}
     how = asked_of("lab sweep", name="sweep", mode="virtual-time", **given, **more, **matrix)
     (kernel,) = [each for each in fetched() if each.name == name]
     side = how.side(name, kernel, "")
@@ -134,8 +134,8 @@ def test_a_sweep_draws_what_was_measured_and_names_the_step(lab, tmp_path, capsy
     runs.mkdir()
     stored(runs, "6.12.90+deb13-amd64", 1.0)
     stored(runs, "6.12.117+deb13-amd64", 4.0)
-    words = ["--until", "6.12", "--loads", "idle", "--duration", "1s", "--runs", str(runs)]
-    assert main(["lab", "sweep", *words]) == 0
+    words = ["--until", "6.12", "--loads", "mixed", "--duration", "1s", "--runs", str(runs)]
+    assert main(["lab", "sweep", *words, "--load", "mixed"]) == 0
     told = capsys.readouterr()
     assert "look at" not in told.err, "what is finished is not booted again"
     assert "A step between 6.12.90-deb13-amd64 and 6.12.117-deb13-amd64" in told.out

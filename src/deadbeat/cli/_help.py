@@ -67,17 +67,13 @@ FEW = 28
 _ALL = "deadbeat.help_all"
 
 
-def _placed() -> Mapping[str, tuple[str, bool]]:
-    """Option -> its title, and whether it is a rare one."""
-    return {
-        f"--{name}": (title, part > 0)
-        for title, names in OPTIONS.items()
-        for part, listed in enumerate(names.split("|"))
-        for name in listed.split()
-    }
-
-
-PLACED = _placed()
+#: Option -> its title, and whether it is a rare one.
+PLACED = {
+    f"--{name}": (title, part > 0)
+    for title, names in OPTIONS.items()
+    for part, listed in enumerate(names.split("|"))
+    for name in listed.split()
+}
 
 
 def place(option: click.Parameter) -> tuple[str, bool]:

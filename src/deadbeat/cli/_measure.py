@@ -13,13 +13,13 @@ import click
 from attrs import define, evolve, field
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress_bar import ProgressBar
+from rich.table import Column, Table
 from rich.text import Text
 
 from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import print_shown, say
 from deadbeat.cli._signals import Told
-from deadbeat.cli.measuring import Layer
 from deadbeat.experiment.base import (
     Event,
     Experiment,
@@ -35,7 +35,7 @@ from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
 from deadbeat.kinds.registry import kind_of
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.platform import target_option
-from deadbeat.model.specification import names_in_file
+from deadbeat.model.specification import Layer, names_in_file
 from deadbeat.model.words import duration
 from deadbeat.report.document import CellMap
 from deadbeat.report.machines import Verdicted
@@ -259,10 +259,6 @@ def say_simulated(kind: str) -> None:
 FAILURES_TOLD = 3
 
 
-def _stderr() -> Console:
-    return Console(stderr=True, highlight=False)
-
-
 #: Seconds between two pictures of what was measured so far.
 _PICTURE_S = 0.5
 #: An end later than promised by this factor, and by so many seconds, is explained.
@@ -280,11 +276,9 @@ class Watch:
     label: str
     unit: str = field(default="runs", kw_only=True)
     so_far: Callable[[Sequence[Any]], CellMap] | None = field(default=None, kw_only=True)
-    _console: Console = field(factory=_stderr)
+    _console: Console = field(factory=lambda: Console(stderr=True, highlight=False))
     _clock: Callable[[], float] = field(default=time.monotonic, kw_only=True)
     _live: Live | None = None
-    _progress: Progress | None = None
-    _bar: TaskID | None = None
     _picture: Text = field(factory=Text)
     _fresh: list[Any] = field(factory=list)
     _pictured: float = -math.inf
@@ -294,13 +288,6 @@ class Watch:
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
-            self._progress = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.percentage:3.0f} %  {task.fields[left]}"),
-                console=self._console,
-            )
-            self._bar = self._progress.add_task(self.label, total=1.0, left="")
             # No refresh thread: it would run on a core that is being measured.
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
@@ -393,12 +380,14 @@ class Watch:
         self._told = step
 
     def _draw(self, text: str, share: float, left: str, *, tell: bool) -> None:
-        if self._live is None or self._progress is None or self._bar is None:
+        if self._live is None:
             if tell:
                 say(f"{text}: {left}" if left else text)
             return
-        self._progress.update(self._bar, description=text, completed=share, left=left)
-        self._live.update(Group(self._progress, self._picture), refresh=True)
+        line = Table.grid(Column(no_wrap=True), Column(), Column(no_wrap=True), padding=(0, 1))
+        bar = ProgressBar(total=1.0, completed=share, width=40)
+        line.add_row(text, bar, f"{100 * share:3.0f} %  {left}")
+        self._live.update(Group(line, self._picture), refresh=True)
 
     def note(self, text: str) -> None:
         """One line beside the progress."""

@@ -29,9 +29,12 @@ def opt(names: str, text: str, *, to: str = "", **more: Any) -> click.Option:
         names: It, and what stands for its value (``--out FILE``), of which ``a|b`` is a choice; a
             flag has none.
         text: What it means. ``to``: the parameter it fills, where that has another name.
+        more: Of `click.Option`; a FILE or FOLDER is a path unless that has another type.
     """
     name, _, metavar = names.partition(" ")
-    if "|" in metavar and "type" not in more:
+    if metavar.startswith(("FILE", "FOLDER")):
+        more = {"type": PATH, **more}
+    elif "|" in metavar and "type" not in more:
         more["type"] = OneOf(*metavar.split("|"))
     more = {"metavar": metavar, **more} if metavar else {"is_flag": True, **more}
     return click.Option([name, to] if to else [name], help=text, **more)
@@ -78,7 +81,7 @@ class Ruled(click.ParamType[Any]):
     """A value by a rule of `deadbeat.model.rules`, whose words say what is wrong with another.
 
     Args:
-        rule: Name of its class; ``bounds``: what that is made with.
+        rule: Its name, or that of its class; ``bounds``: what that is made with.
     """
 
     def __init__(self, rule: str, *bounds: int) -> None:
@@ -87,8 +90,9 @@ class Ruled(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> Any:
         option = param.opts[0] if param else ""
         rules = import_module("deadbeat.model.rules")
+        found = getattr(rules, self.rule)
         try:
-            return getattr(rules, self.rule)(*self.bounds).parse(value)
+            return (found(*self.bounds) if isinstance(found, type) else found).parse(value)
         except rules.RefusedError as error:
             problem = error.problems[0]
             raise UsageError(f"{option}: {problem.found}", problem.hint) from None
@@ -119,18 +123,16 @@ OPENMETRICS = opt("--openmetrics", "Print the figures as OpenMetrics text and no
 HOW = ("as_json", "openmetrics", "junit", "annotations")
 #: Of commands with a verdict.
 CI = (
-    opt("--junit FILE", "Write what passed and failed as JUnit XML.", type=PATH),
+    opt("--junit FILE", "Write what passed and failed as JUnit XML."),
     opt("--annotations", "Print failures on stderr as GitHub annotations."),
 )
 DATADIR = opt(
     "--datadir FOLDER",
     "Folder to write samples that --keep kept to: a file a thread, and a CSV with a column each.",
-    type=PATH,
 )
 RUNS = opt(
     "--runs FOLDER",
     "Folder of results; also DEADBEAT_RUNS.  [./runs]",
-    type=PATH,
     default=default_runs,
     envvar="DEADBEAT_RUNS",
     callback=use_runs,
@@ -161,7 +163,7 @@ POLICY = opt(
     default="fifo",
 )
 CALIBRATION = opt(
-    "--calibration FILE", "Use the calibration in FILE, which deadbeat calibrate made.", type=PATH
+    "--calibration FILE", "Use the calibration in FILE, which deadbeat calibrate made."
 )
 CPUS = opt("--cpus LIST", "CPUs to use, in the order of the cores: 0-3.")
 RT_CPUS = opt(
@@ -227,15 +229,6 @@ class Declared(Titled):
         return int(found.status)
 
 
-def add(
-    group: click.Group, name: str, does: str, line: str, text: str, *params: click.Parameter
-) -> None:
-    """Adds a command: what lists say of it, and its help."""
-    group.add_command(
-        Declared(name, does, params=list(params), help=cleandoc(text), short_help=line)
-    )
-
-
 class Verbs(click.Group):
     """A group of commands, of which some are made when they are asked for.
 
@@ -247,18 +240,36 @@ class Verbs(click.Group):
 
     def __init__(
         self,
-        later: Mapping[str, tuple[str, str]],
+        later: Mapping[str, tuple[str, str]] | None = None,
         kinds: Mapping[str, tuple[str, str]] | None = None,
         **more: Any,
     ) -> None:
         super().__init__(invoke_without_command=True, callback=self._alone, **more)
-        self._later, self._kinds = later, kinds or {}
+        self._later, self._kinds = later or {}, kinds or {}
+
+    def add(
+        self,
+        does: str,
+        line: str,
+        text: str,
+        *params: click.Parameter,
+        told: Sequence[click.Parameter] = (JSON,),
+        name: str = "",
+    ) -> None:
+        """Adds a command: what lists say of it, and its help.
+
+        Args:
+            does: As of `Declared`; the command has the function's name, or ``name``.
+            told: Options of HOW its answer can be told; of one that prints it itself none.
+        """
+        name, options = name or does.partition(":")[2], [*params, *told]
+        command = Declared(name, does, params=options, help=cleandoc(text), short_help=line)
+        self.add_command(command)
 
     @property
     def later(self) -> dict[str, tuple[str, str]]:
         """Name -> where it is, or what makes it, and what lists say of it."""
-        kinds = {name: line for name, (_, line) in self._kinds.items() if line}
-        made = {name: (MEASURING, line) for name, line in kinds.items()}
+        made = {name: (MEASURING, line) for name, (_, line) in self._kinds.items() if line}
         return {**self._later, **made}
 
     def _alone(self, **options: Any) -> None:

@@ -19,7 +19,6 @@ from deadbeat.cli._options import (
     MACHINE,
     MEASURING,
     OPENMETRICS,
-    PATH,
     POLICY,
     RT_CPUS,
     RUN,
@@ -28,7 +27,6 @@ from deadbeat.cli._options import (
     OneOf,
     Ruled,
     Verbs,
-    add,
     arg,
     one_of,
     opt,
@@ -80,16 +78,14 @@ Start with one of these:
 """,
 )
 
-add(
-    root,
-    "calibrate",
+root.add(
     "machine:calibrate",
     "Measure what each fragment costs on this machine.",
     """Measure what every fragment of a pool costs on every core.
 
     deadbeat profile makes its own; use this to share one between campaigns (--calibration FILE). A
     calibration belongs to hardware, frequency policy and toolchain, and is refused elsewhere.""",
-    opt("--out FILE", "File to write the calibration to.  [RUNS/calibration.json]", type=PATH),
+    opt("--out FILE", "File to write the calibration to.  [RUNS/calibration.json]"),
     opt(
         "--pool full|quick|portable",
         "Fragments to calibrate: all, a quick selection, or those of every port.  [full]",
@@ -113,11 +109,8 @@ add(
     ),
     RUNS,
     *MACHINE,
-    JSON,
 )
-add(
-    root,
-    "compare",
+root.add(
     "compare:compare",
     "Compare kernels, machines or settings.",
     """Compare campaigns of the identical programs, latency matrices, or load tests.
@@ -175,16 +168,13 @@ add(
     opt("--per-cpu", "Compare the latencies of each CPU on its own."),
     opt("--allow-mixed", "Allow comparing simulated with measured results; labelled."),
     opt("--partial", "Allow unfinished results, as far as they are; labelled."),
-    opt("--out FOLDER", "Folder for page and figures.  [RUNS/compare-A-B]", type=PATH),
+    opt("--out FOLDER", "Folder for page and figures.  [RUNS/compare-A-B]"),
     opt("--all", "Print every table, and what each verdict rests on.", to="show_all"),
     FIGURES,
     RUNS,
-    JSON,
-    *CI,
+    told=(JSON, *CI),
 )
-add(
-    root,
-    "doctor",
+root.add(
     "doctor:doctor",
     "Check whether this machine is ready for real-time work.",
     """Check whether this machine is ready for real-time work, and say what to change.
@@ -225,24 +215,17 @@ add(
         nargs=2,
     ),
     RUNS,
-    JSON,
-    OPENMETRICS,
-    *CI,
+    told=(JSON, OPENMETRICS, *CI),
 )
-add(
-    root,
-    "explain",
+root.add(
     "results:explain",
     "Explain what a finding means for the numbers.",
     """Explain what FINDING (its identifier, as in reports and JSON) means for the numbers.
 
     Without FINDING, list all findings, one per line.""",
     arg("finding", "[FINDING]", required=False),
-    JSON,
 )
-add(
-    root,
-    "emit",
+root.add(
     "emitting:emit",
     "Write a task set as a C program for another system.",
     """Write task sets as a C tree that builds and runs with nothing of deadbeat: tables, fragments,
@@ -251,9 +234,7 @@ add(
     CAMPAIGN is a result, or a TOML file of parameters (with --calibration). The same task set gives
     the same bytes. deadbeat show FILE.jobs reads what the program leaves.""",
     arg("campaign", "CAMPAIGN", shell_complete=run_names),
-    opt(
-        "--out FOLDER", "Folder to write; it must not exist, or be empty.", type=PATH, required=True
-    ),
+    opt("--out FOLDER", "Folder to write; it must not exist, or be empty.", required=True),
     opt(
         "--set KEY",
         "Task set to write, by its key; may be repeated.  [the first]",
@@ -268,11 +249,8 @@ add(
     ),
     CALIBRATION,
     RUNS,
-    JSON,
 )
-add(
-    root,
-    "fragments",
+root.add(
     "machine:fragments",
     "List the fragments that task sets are made of.",
     """List the fragments with their cost, kind of blocking and availability on this machine.
@@ -282,11 +260,8 @@ add(
     POLICY,
     RUNS,
     *MACHINE,
-    JSON,
 )
-add(
-    root,
-    "observe",
+root.add(
     "observe:observe",
     "Check which published observations hold here.",
     """Check the paper's observations: confirmed, not confirmed, undecided, or what they need.
@@ -315,11 +290,8 @@ add(
     FIGURES,
     RUNS,
     *MACHINE,
-    JSON,
 )
-add(
-    root,
-    "plot",
+root.add(
     "plot:plot",
     "Draw latencies of several kernels or machines.",
     """Draw latency results of several kernels or machines by a preset.
@@ -328,11 +300,7 @@ add(
     PRESET, list the presets, what each takes and what it shows.""",
     arg("preset", "[PRESET]", default=""),
     arg("results", "[RUN...]", nargs=-1, shell_complete=run_names),
-    opt(
-        "--out FOLDER",
-        "Folder for page and pictures.  [RUNS/plot-PRESET]",
-        type=PATH,
-    ),
+    opt("--out FOLDER", "Folder for page and pictures.  [RUNS/plot-PRESET]"),
     opt("--names A,B", "Names to show for the results.  [their folders]"),
     opt("--load LOAD", "Load to draw: idle, 50, cpu:75, memory.  [the preset's]"),
     opt("--engine NAME", "Engine whose measurements are drawn.  [prober, else one that all have]"),
@@ -341,7 +309,6 @@ add(
         "Output of deadbeat doctor --json for each system, in the order of the results. "
         " [doctor.json in their folders]",
         multiple=True,
-        type=PATH,
     ),
     opt(
         "--format LIST",
@@ -351,11 +318,8 @@ add(
         show_default=True,
     ),
     RUNS,
-    JSON,
 )
-add(
-    root,
-    "predict",
+root.add(
     "predict:predict",
     "Predict slowdown and breakdown of task sets.",
     """Predict the task sets of RESULT from MATRIX: who slows whom, pair by pair.
@@ -370,18 +334,13 @@ add(
     opt(
         "--cores LIST",
         "Predict some sets on other numbers of cores, too: 4,16,64.  [their own alone]",
-        type=Ruled("CoreCounts"),
+        type=Ruled("CORE_COUNTS"),
     ),
-    opt(
-        "--out FOLDER", "Folder for page and tables.  [RUNS/predict-RESULT-from-MATRIX]", type=PATH
-    ),
+    opt("--out FOLDER", "Folder for page and tables.  [RUNS/predict-RESULT-from-MATRIX]"),
     FIGURES,
     RUNS,
-    JSON,
 )
-add(
-    root,
-    "report",
+root.add(
     "results:report",
     "Rebuild tables, page and figures of a result.",
     """Rebuild summary.csv, summary.json, report.html and the figures of a campaign.
@@ -395,11 +354,8 @@ add(
     ),
     DATADIR,
     RUNS,
-    JSON,
 )
-add(
-    root,
-    "runs",
+root.add(
     "results:runs",
     "List the results and their state.",
     """List campaigns, latency matrices, load tests, breakdown searches and studies.
@@ -407,11 +363,8 @@ add(
     Each is finished, measured (report missing), unfinished (resumable) or damaged; a folder with
     runs, but without the file that describes them, is damaged too.""",
     RUNS,
-    JSON,
 )
-add(
-    root,
-    "selftest",
+root.add(
     "machine:selftest",
     "Check with known answers that measuring works here.",
     """Run controls whose answer is known.
@@ -422,11 +375,8 @@ add(
     CPUS,
     CALIBRATION,
     *MACHINE,
-    JSON,
 )
-add(
-    root,
-    "show",
+root.add(
     "results:show",
     "Show a result: answer, tables, findings.",
     """Show a result: its answer and tables, and what makes them doubtful.
@@ -438,20 +388,14 @@ add(
     one run of a program of deadbeat emit left.""",
     RUN,
     RUNS,
-    JSON,
-    OPENMETRICS,
+    told=(JSON, OPENMETRICS),
 )
-add(
-    root,
-    "version",
+root.add(
     "results:version",
     "Show the version.",
     """Show the version of deadbeat and of its dependencies.""",
-    JSON,
 )
-add(
-    root,
-    "watch",
+root.add(
     "watch:watch",
     "Follow a result in a browser while it is measured.",
     """Serve the page of RUN on this machine alone, and follow it while another deadbeat measures.
@@ -462,10 +406,9 @@ add(
     opt("--port N", "Port to serve on; 0 takes a free one.  [0]", type=whole(0, 65535), default=0),
     opt("--open", "Open the page in a browser.", to="show"),
     RUNS,
+    told=(),
 )
-add(
-    root,
-    "why",
+root.add(
     "results:why",
     "Explain why the worst jobs or wake-ups were late.",
     """Explain where the time of a campaign's worst jobs went, and who used it; or of a latency
@@ -480,8 +423,6 @@ add(
     opt(
         "--perfetto FILE.json",
         "Write what went on around the worst ones as a trace for ui.perfetto.dev.",
-        type=PATH,
     ),
     RUNS,
-    JSON,
 )

@@ -18,7 +18,7 @@ from deadbeat.cli._options import to_repeat, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._signals import Told
 from deadbeat.cli.compare import compare
-from deadbeat.cli.lab_campaign import CampaignSide, measured_campaigns
+from deadbeat.cli.lab_campaign import measured_campaigns
 from deadbeat.cli.lab_fetch import MACHINES, needed
 from deadbeat.cli.lab_together import Together
 from deadbeat.cli.plot import drawn_plot
@@ -239,11 +239,9 @@ def _campaigns(
     """Task sets on each kernel, and how they compare."""
     options = f"cores={how.cpus},memory={how.memory},mode={how.mode},seed={how.seed}"
     sides = [
-        CampaignSide(
-            name=f"{how.name}-{name}",
-            executor=",".join(
-                filter(None, [f"lab:{each.name}", words, options, f"machine={machine}"])
-            ),
+        (
+            f"{how.name}-{name}",
+            ",".join(filter(None, [f"lab:{each.name}", words, options, f"machine={machine}"])),
         )
         for each, name, words in lines
     ]
@@ -350,18 +348,9 @@ def answer(paths: Sequence[Path], *, runs: Path, figures: bool | None) -> Shown:
         return find(runs, str(paths[0]))[0].show(paths[0])
     found = compare(
         campaigns=tuple(map(str, paths)),
-        aa=(),
         metric=_METRICS if MATRIX.holds(paths[0]) else (),
-        minimum_effect=None,
-        minimum_miss=None,
-        fail_on=(),
-        ungated=False,
-        per_cpu=False,
-        allow_mixed=False,
         partial=True,
-        out=None,
         figures=figures,
-        show_all=False,
         runs=runs,
     )
     assert found.document is not None

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from attrs import frozen
-
 from deadbeat.cli._measure import carried_out, report, written_in
 from deadbeat.cli._options import words_typed
 from deadbeat.cli._output import say
@@ -20,18 +18,13 @@ from deadbeat.store.files import read_toml
 from deadbeat.store.place import CAMPAIGN, family
 
 
-@frozen(kw_only=True)
-class CampaignSide:
-    """A campaign of one kernel: its name, and what runs it (``--executor``)."""
-
-    name: str
-    executor: str
-
-
 def measured_campaigns(
-    file: Path, sides: Sequence[CampaignSide], *, runs: Path, fresh: bool, figures: bool
+    file: Path, sides: Sequence[tuple[str, str]], *, runs: Path, fresh: bool, figures: bool
 ) -> list[Path]:
     """Folders of the campaigns, all of the identical programs.
+
+    Args:
+        sides: The name of each, and what runs it (``--executor``).
 
     Raises:
         UsageError: The file is of no campaign.
@@ -42,10 +35,10 @@ def measured_campaigns(
     if mode not in ("profile", "stress"):
         raise UsageError(f"{file} is of deadbeat {mode}", "the lab runs profile and stress")
     kind, paths = kind_of("campaign"), list[Path]()
-    for side in sides:
-        say(f"{side.name}: {mode} on {side.executor.partition(':')[2]}")
+    for name, executor in sides:
+        say(f"{name}: {mode} on {executor.partition(':')[2]}")
         first = written_in(file, mode)
-        own = {"name": side.name, "mode": mode}
+        own = {"name": name, "mode": mode}
         begin = Begin(
             runs=runs,
             written=first.values if not paths else {},
@@ -53,7 +46,7 @@ def measured_campaigns(
             names={**(first.names if not paths else {}), "name": "--name", "mode": "--campaign"},
             fresh=fresh,
             given={
-                "executor": side.executor,
+                "executor": executor,
                 "programs_from": str(paths[0]) if paths else None,
             },
             words=words_typed("lab run"),

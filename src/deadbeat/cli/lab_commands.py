@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from deadbeat.cli._options import (
     FIGURES,
-    JSON,
-    PATH,
     RUNS,
     OneOf,
     Verbs,
-    add,
     arg,
     one_of,
     opt,
@@ -17,7 +14,6 @@ from deadbeat.cli._options import (
 )
 
 group = Verbs(
-    {},
     name="lab",
     help="""Compare kernels without hardware: each is booted in QEMU, in virtual time.
 
@@ -49,12 +45,9 @@ _MEASURED = (
     opt("--retry", "Boot again for runs that are invalid, too."),
     FIGURES,
     RUNS,
-    JSON,
 )
 
-add(
-    group,
-    "fetch",
+group.add(
     "lab_fetch:fetch",
     "Fetch kernels from Debian's packages, and the emulator.",
     """Fetch kernels as Debian packages from this machine's own mirror, without installing them.
@@ -66,11 +59,8 @@ add(
     Exit status 3: not all could be had.""",
     arg("names", "NAME...", nargs=-1, required=True),
     _MACHINE,
-    JSON,
 )
-add(
-    group,
-    "list",
+group.add(
     "lab_fetch:listed",
     "List the kernels that are here and those to be had.",
     """List the kernels that are here and those that Debian's mirror has, with the preemption models
@@ -79,12 +69,10 @@ add(
     The mirror is asked once a day. Without a network the last answer counts.""",
     _MACHINE,
     opt("--all", "Print every release, not only the newest of each series.", to="show_all"),
-    JSON,
+    name="list",
 )
 
-add(
-    group,
-    "run",
+group.add(
     "lab:run",
     "Measure wake-up latency of kernels in virtual machines, and compare.",
     """Boot each kernel in QEMU, measure wake-up latency under load in it, and compare.
@@ -102,8 +90,8 @@ add(
         "Compare what answers a question: preemption, hardening, userland or options.",
         type=one_of("lab.presets:PRESETS"),
     ),
-    opt("--kernel FILE", "A kernel of your own: bzImage, Image or vmlinux.", type=PATH),
-    opt("--initrd-extra FOLDER", "Add the files in FOLDER to the machine.", type=PATH),
+    opt("--kernel FILE", "A kernel of your own: bzImage, Image or vmlinux."),
+    opt("--initrd-extra FOLDER", "Add the files in FOLDER to the machine."),
     opt(
         "--preempt LIST",
         "Boot each kernel with these preemption models, as far as it has them: none,full.",
@@ -112,15 +100,12 @@ add(
     opt(
         "--campaign FILE",
         "Run the task sets of a campaign file (profile or stress) instead, the same on each.",
-        type=PATH,
     ),
     _MACHINE,
     opt("--name NAME", "Beginning of the names of the results.  [lab]", default="lab"),
     *_MEASURED,
 )
-add(
-    group,
-    "sweep",
+group.add(
     "lab_sweep:sweep",
     "Measure a kernel's packaged versions, and find where latency changed.",
     """Measure the packaged versions of a kernel in virtual machines, draw latency over versions,

@@ -24,8 +24,8 @@ MACHINES = {debian: machine for machine, debian in ARCHITECTURES.items()}
 def listed(*, machine: str, show_all: bool) -> Shown:
     found = _offered(MACHINES[machine])
     here = {each.name: each for each in fetched(MACHINES[machine])}
-    rows = [_of_kernel(each) for each in here.values()]
-    rows += [_of_offer(each) for each in found.kernels if each.name not in here]
+    rows = [_plain(each) for each in here.values()]
+    rows += [_plain(each) for each in found.kernels if each.name not in here]
     order = {each.name: number for number, each in enumerate(found.kernels)}
     rows.sort(key=lambda row: order.get(str(row["release"]), -1))
     last = {each.name for each in newest(found.kernels)}
@@ -33,10 +33,7 @@ def listed(*, machine: str, show_all: bool) -> Shown:
     columns = ("kernel", "release", "package", "from", "preemption models", "size", "here")
     lines = [
         (
-            str(row["name"]),
-            str(row["release"]),
-            str(row["version"]),
-            str(row["suite"]),
+            *(str(row[key]) for key in ("name", "release", "version", "suite")),
             _models(row),
             size(float(str(row["bytes"]))),
             "yes" if row["fetched"] else "",
@@ -61,34 +58,22 @@ def _models(row: dict[str, object]) -> str:
     return ", ".join(f"{each}*" if each == default and len(models) > 1 else each for each in models)
 
 
-def _of_kernel(kernel: Kernel) -> dict[str, object]:
+def _plain(each: Kernel | Offer) -> dict[str, object]:
+    if isinstance(each, Kernel):
+        models, size_bytes = each.preemption, each.image.stat().st_size
+    else:
+        models, size_bytes = expected(each.flavour, each.name), each.size
     return {
-        "name": kernel.label,
-        "release": kernel.name,
-        "machine": kernel.machine,
-        "flavour": kernel.flavour,
-        "version": kernel.version,
-        "suite": kernel.suite,
-        "models": list(kernel.preemption.models),
-        "default": kernel.preemption.default,
-        "bytes": kernel.image.stat().st_size,
-        "fetched": True,
-    }
-
-
-def _of_offer(offer: Offer) -> dict[str, object]:
-    models = expected(offer.flavour, offer.name)
-    return {
-        "name": offer.label,
-        "release": offer.name,
-        "machine": offer.machine,
-        "flavour": offer.flavour,
-        "version": offer.version,
-        "suite": offer.suite,
+        "name": each.label,
+        "release": each.name,
+        "machine": each.machine,
+        "flavour": each.flavour,
+        "version": each.version,
+        "suite": each.suite,
         "models": list(models.models),
         "default": models.default,
-        "bytes": offer.size,
-        "fetched": False,
+        "bytes": size_bytes,
+        "fetched": isinstance(each, Kernel),
     }
 
 
@@ -116,7 +101,7 @@ def fetch(*, names: Sequence[str], machine: str) -> Shown:
     lines = [(each.label, each.name, each.version, each.suite) for each in got.kernels]
     return Shown(
         plain={
-            "kernels": [_of_kernel(each) for each in got.kernels],
+            "kernels": [_plain(each) for each in got.kernels],
             "refused": dict(got.refused),
             "emulators": [each.identification for each in emulators],
         },

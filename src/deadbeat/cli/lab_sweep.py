@@ -58,14 +58,8 @@ def sweep(
     if len(paths) < 2:
         raise DeadbeatError("fewer than two versions have a result", "their reasons stand above")
     folder = how.runs / f"plot-{how.name}"
-    return drawn_plot(
-        "versions",
-        paths,
-        folder,
-        figures=bool(how.figures),
-        strip=f"{how.name}-",
-        load=wanted.text if wanted else None,
-    )
+    figures, strip = bool(how.figures), f"{how.name}-"
+    return drawn_plot("versions", paths, folder, figures=figures, strip=strip, load=wanted)
 
 
 def _row(flavour: str, first: str, last: str) -> list[Offer]:

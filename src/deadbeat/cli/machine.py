@@ -202,8 +202,9 @@ def fragments(
     catalog, missing, problem = _probe(policy, **words)
     known = _known(runs, calibration)
     costs, file = known or (None, None)
+    here = {name: f"no: {reason}" for name, reason in missing.items()}
     found = [
-        (each, _costs(each, costs), "unknown" if problem else _here(missing.get(each.name)))
+        (each, _costs(each, costs), "unknown" if problem else here.get(each.name, "yes"))
         for each in catalog.fragments.values()
     ]
     plain = {
@@ -283,7 +284,3 @@ def _row(fragment: Fragment, costs_ns: dict[str, float], here: str) -> list[str]
         f"no: {lacking(fragment)}" if lacking(fragment) else "yes",
         here,
     ]
-
-
-def _here(reason: str | None) -> str:
-    return "yes" if reason is None else f"no: {reason}"

@@ -15,7 +15,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stderr
-from difflib import get_close_matches
 from pathlib import Path
 from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_NOFILE, RLIMIT_NPROC, getrlimit
 from typing import Any
@@ -26,6 +25,7 @@ from click.shell_completion import shell_complete
 from deadbeat.cli._signals import INTERRUPTED, Told, interruptible
 from deadbeat.cli.commands import root
 from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
+from deadbeat.model.words import near
 
 TROUBLE, USAGE, BROKEN_PIPE = 3, 2, 141
 _DEBUG, _NO_COLOUR, _QUIET = "--debug", "--no-color", ("-q", "--quiet")
@@ -152,14 +152,14 @@ def explain_usage(error: click.ClickException) -> tuple[str, str]:
         message = f"{name} has no option {error.option_name}"
         if error.option_name in _RESUMING and "--fresh" in known:
             return message, "none is needed: the same command again continues where it stopped"
-        return message, _near(error.option_name, known) or see_help
+        return message, near(error.option_name, known) or see_help
     if isinstance(error, click.UsageError) and context and isinstance(context.command, click.Group):
         asked = _asked(context)
         verbs = context.command.list_commands(context)
         if asked and asked not in verbs:
-            near = _near(asked, verbs) or "one of " + ", ".join(verbs)
             full = " ".join((*context.command_path.split()[1:], asked))
-            return f'there is no command "{full}"', near
+            hint = near(asked, verbs) or "one of " + ", ".join(verbs)
+            return f'there is no command "{full}"', hint
     return message[:1].lower() + message[1:], see_help
 
 
@@ -168,11 +168,6 @@ def _asked(context: click.Context) -> str:
     words = [word for word in context.find_root().obj or () if not word.startswith("-")]
     depth = len(context.command_path.split()) - 1
     return words[depth] if depth < len(words) else ""
-
-
-def _near(word: str, known: Sequence[str]) -> str:
-    close = get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]}?" if close else ""
 
 
 def _unexpected(error: Exception) -> tuple[str, str]:

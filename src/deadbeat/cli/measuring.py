@@ -8,7 +8,7 @@ from inspect import cleandoc
 from typing import Any
 
 import click
-from attrs import field, frozen
+from attrs import frozen
 
 from deadbeat.cli._help import Titled
 from deadbeat.cli._options import (
@@ -19,7 +19,6 @@ from deadbeat.cli._options import (
     FIGURES,
     JSON,
     MACHINE,
-    PATH,
     RUNS,
     SIMULATED,
     TARGET,
@@ -31,29 +30,12 @@ from deadbeat.cli._options import (
 )
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
-from deadbeat.model.specification import Row, options_of
+from deadbeat.model.specification import Layer, Row, options_of
 
 FILE = opt(
-    "--campaign FILE",
-    "Read the parameters from a TOML file; options override it.",
-    to="file",
-    type=PATH,
+    "--campaign FILE", "Read the parameters from a TOML file; options override it.", to="file"
 )
 RETRY = opt("--retry", "Repeat runs that have no result or are invalid.")
-
-
-@frozen
-class Layer:
-    """What was typed as a layer of a specification, and what its paths are called."""
-
-    values: dict[str, Any] = field(factory=dict)
-    names: dict[str, str] = field(factory=dict)
-
-    def put(self, path: str, value: object, name: str) -> None:
-        """Sets ``path`` (``run.seconds``), which was typed as ``name``."""
-        section, _, key = path.rpartition(".")
-        (self.values.setdefault(section, {}) if section else self.values)[key] = value
-        self.names[path] = name
 
 
 @frozen(kw_only=True)
@@ -61,8 +43,9 @@ class Measuring:
     """A command that measures.
 
     Attributes:
-        kind: Row of `KINDS`. ``spec``: ``module:class`` of its specification below ``kinds``, whose
-            options it has ``without`` some, those of the table ``first`` first; "": the kind's own.
+        kind: Row of `KINDS`; "": that of the command's name.
+        spec: ``module:class`` of its specification below ``kinds``, whose options it has
+            ``without`` some, those of the table ``first`` first; "": the kind's own.
         text: Its help.
         quick: Help of ``--quick``; ``presets``: of ``--preset``; "": there is none.
         own: What it takes beside; the kind finds it in `Begin.given`.
@@ -70,7 +53,7 @@ class Measuring:
         adjust: Completes what was typed, and the options.
     """
 
-    kind: str
+    kind: str = ""
     spec: str = ""
     without: Sequence[str] = ()
     first: str = ""
@@ -79,7 +62,7 @@ class Measuring:
     presets: str = ""
     own: Sequence[click.Parameter] = ()
     file: click.Option = FILE
-    machine: Sequence[click.Option] = (SIMULATED,)
+    machine: Sequence[click.Option] = (TARGET, CROSS, SIMULATED)
     fail_on: Mapping[str, str] = {}
     adjust: Callable[[Layer, dict[str, object]], None] = lambda layer, options: None
 
@@ -94,7 +77,7 @@ class Measuring:
 
 def command(name: str) -> click.Command:
     """The command ``name``: one of `COMMANDS`, or that of a kind that has none."""
-    own = COMMANDS.get(name) or Measuring(kind=name, text=KINDS[name][1])
+    own = COMMANDS.get(name) or Measuring(kind=name, text=KINDS[name][1], machine=(SIMULATED,))
     values = own.values()
     more = [opt("--quick", own.quick)] if own.quick else []
     more += [opt("--preset NAME", own.presets)] if own.presets else []
@@ -116,7 +99,7 @@ def command(name: str) -> click.Command:
         own.adjust(asked, options)
         given = {option.name: options[option.name] for option in (*own.own, *own.machine)}
         measure = import_module("deadbeat.cli._measure").measure
-        return int(measure(name, own.kind, asked, given, **options))
+        return int(measure(name, own.kind or name, asked, given, **options))
 
     return Titled(
         name,
@@ -274,7 +257,6 @@ _QUICK = "Measure for less than three minutes: preset quick."
 COMMANDS = {
     # T = D is what the search varies; a late job would not be judged like the others.
     "breakdown": Measuring(
-        kind="breakdown",
         spec="breakdown.spec:BreakdownSpec",
         without=(
             *("tasks.deadline_factor", "run.overrun"),
@@ -296,7 +278,6 @@ COMMANDS = {
         machine=MACHINE,
     ),
     "latency": Measuring(
-        kind="latency",
         spec="latency.spec:LatencySpec",
         text="""Measure wake-up latency: how late a periodic real-time task gets its CPU.
 
@@ -321,7 +302,6 @@ COMMANDS = {
             RETRY,
             *_BESIDE,
         ),
-        machine=(TARGET, CROSS, SIMULATED),
         fail_on={
             "misses": "a wake-up was later than one of --limits",
             "invalid": "a run is invalid",
@@ -329,7 +309,6 @@ COMMANDS = {
         adjust=_beside,
     ),
     "load": Measuring(
-        kind="load",
         spec="interference.spec:LoadSpec",
         text="""Count missed deadlines of a real-time thread among k ordinary, computing threads.
 
@@ -351,7 +330,6 @@ COMMANDS = {
         presets="Preset to start from: quick; or paper, with rounds of 900 million additions and a"
         " limit of 2 s.",
         own=(RETRY, *_BESIDE),
-        machine=(TARGET, CROSS, SIMULATED),
         fail_on={
             "misses": "a deadline was missed without a remedy",
             "invalid": "a run is invalid or has no result",
@@ -359,7 +337,6 @@ COMMANDS = {
         adjust=_beside,
     ),
     "interfere": Measuring(
-        kind="interfere",
         spec="channels.spec:InterfereSpec",
         text="""Show whose work slows whose, from core to core: a matrix of slowdowns.
 
@@ -372,10 +349,8 @@ COMMANDS = {
     Results live in RUNS/NAME. The same command continues them.""",
         quick="Measure for one minute.",
         own=(RETRY,),
-        machine=(TARGET, CROSS, SIMULATED),
     ),
     "primitives": Measuring(
-        kind="primitives",
         spec="primitives.spec:PrimitivesSpec",
         text="""Time what parallel real-time programs are made of: allocation, copies, events from
     thread to thread, system calls.
@@ -396,12 +371,10 @@ COMMANDS = {
                 "--args FILE.xml",
                 "Read the arguments of a test of RTSJMcBench; options override them.",
                 to="arguments",
-                type=PATH,
             ),
             DATADIR,
             RETRY,
         ),
-        machine=(TARGET, CROSS, SIMULATED),
         adjust=_primitives,
     ),
     "profile": Measuring(
@@ -465,7 +438,6 @@ COMMANDS = {
         adjust=_mode,
     ),
     "study": Measuring(
-        kind="study",
         spec="study.sweep:Sweep",
         text="""Simulate and test thousands of random task systems.
 
@@ -488,10 +460,7 @@ COMMANDS = {
             ),
         ),
         file=opt(
-            "--study FILE",
-            "Read the sweep from a TOML file; options override it.",
-            to="file",
-            type=PATH,
+            "--study FILE", "Read the sweep from a TOML file; options override it.", to="file"
         ),
         machine=(),
         adjust=_study,

@@ -44,14 +44,6 @@ _USAGE = 2
 _NUMBERS = re.compile(r"([0-9]+)(?:(?:\.\.|-)([0-9]+))?")
 
 
-@frozen(kw_only=True)
-class Answer:
-    """An observation and what became of it."""
-
-    observation: PublishedObservation
-    judgement: Judgement
-
-
 def observe(
     *,
     what: tuple[str, ...],
@@ -65,7 +57,8 @@ def observe(
 ) -> Shown | int:
     chosen, stored = parse(what, sources)
     if stored:
-        answers = _judged(chosen, [_campaign(find_campaign(runs, name)) for name in stored])
+        campaigns = [_campaign(find_campaign(runs, name)) for name in stored]
+        answers = [*_judged(chosen, campaigns)]
     else:
         asked = Begin(
             runs=runs,
@@ -77,13 +70,13 @@ def observe(
         )
         try:
             with interruptible():
-                answers = _here(chosen, asked, quick=quick, figures=figures)
+                answers = [*_here(chosen, asked, quick=quick, figures=figures)]
         except Told:
             raise
         except KeyboardInterrupt:
             say(f"interrupted: continue with: {shlex.join(['deadbeat', *asked.words])}")
             raise Told from None
-    lacking = stored and all(lacks_input(each.judgement.verdict) for each in answers)
+    lacking = stored and all(lacks_input(each.verdict) for each in answers)
     return Shown(
         plain={"observations": [_plain(answer) for answer in answers]},
         parts=[line for answer in answers for line in _lines(answer)],
@@ -134,29 +127,27 @@ def _campaign(path: Path) -> _Campaign:
     return _Campaign(result=Campaign(name=path.name, summary=view.summary), view=view)
 
 
-def _judged(chosen: Iterable[PublishedObservation], campaigns: Sequence[_Campaign]) -> list[Answer]:
+def _judged(
+    chosen: Iterable[PublishedObservation], campaigns: Sequence[_Campaign]
+) -> Iterator[Judgement]:
     """One verdict each; of an observation on one kernel one for each campaign of its mode."""
-    answers = []
     results = [campaign.result for campaign in campaigns]
     compare = _comparing(campaigns)
     for observation in chosen:
         fitting = [one for one in results if one.mode == observation.mode]
         split = observation.kernels == 1 and fitting
         for group in [[one] for one in fitting] if split else [list(results)]:
-            found = judge(observation, Campaigns(results=tuple(group), compare=compare))
-            answers.append(Answer(observation=observation, judgement=found))
-    return answers
+            yield judge(observation, Campaigns(results=tuple(group), compare=compare))
 
 
 def _here(
     chosen: Iterable[PublishedObservation], asked: Begin, *, quick: bool, figures: bool | None
-) -> list[Answer]:
+) -> Iterator[Judgement]:
     """Runs the campaigns that this machine can answer something with, and judges them."""
     with closing(make_executor(None, **asked.machine)) as executor:
         platform = executor.describe()
     cores = len(platform.cpus)
     known: dict[str, _Campaign] = {}
-    answers = []
     for observation in chosen:
         lacking = _lacking(observation, cores)
         if lacking is None:
@@ -166,12 +157,10 @@ def _here(
                 wanted = attrs.evolve(asked, typed=layer, held=ExitStack())
                 with wanted.held:
                     known[name] = _campaign(_run(wanted, figures))
-            answers += _judged([observation], [known[name]])
+            yield from _judged([observation], [known[name]])
         else:
             labels = () if platform.kind == "hardware" else (platform.kind,)
-            judgement = attrs.evolve(lacking, labels=labels)
-            answers.append(Answer(observation=observation, judgement=judgement))
-    return answers
+            yield attrs.evolve(lacking, labels=labels)
 
 
 def _run(asked: Begin, figures: bool | None) -> Path:
@@ -224,8 +213,8 @@ def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Campaign, Campaign],
     return compare
 
 
-def _plain(answer: Answer) -> dict[str, object]:
-    observation, judgement = answer.observation, answer.judgement
+def _plain(judgement: Judgement) -> dict[str, object]:
+    observation: Any = judgement.conclusion
     (found,) = judgement.evidence
     return {
         "number": observation.number,
@@ -240,8 +229,8 @@ def _plain(answer: Answer) -> dict[str, object]:
     }
 
 
-def _lines(answer: Answer) -> Iterator[str]:
-    observation, judgement = answer.observation, answer.judgement
+def _lines(judgement: Judgement) -> Iterator[str]:
+    observation: Any = judgement.conclusion
     marks = "".join(f"   {label}" for label in loud(judgement.labels))
     (found,) = judgement.evidence
     of = f"   ({', '.join(found.runs)})" if found.runs else ""

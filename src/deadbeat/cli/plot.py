@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 import attrs
@@ -11,11 +10,11 @@ import attrs
 from deadbeat.cli._output import table
 from deadbeat.compare.plot import Plot, preset_of, presets, read_side, write_plot
 from deadbeat.kinds.base import Shown
-from deadbeat.kinds.latency.spec import LoadsRule
+from deadbeat.kinds.latency.spec import LOADS_RULE
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.rules import RefusedError
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import near, nearest, shown
 from deadbeat.report.paper import FORMATS
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.place import LIST_HINT, MATRIX
@@ -61,18 +60,17 @@ def drawn_plot(
     *,
     figures: bool,
     strip: str = "",
-    load: str | None = None,
+    load: LoadPoint | None = None,
 ) -> Shown:
     """Matrices that were just measured, drawn by a preset.
 
     Args:
         figures: Pictures as files, too. ``strip``: beginning of their names that all share.
-        load: As `plot` takes it.
+        load: The one to draw; None: the preset's.
     """
     sides = [read_side(path, name=path.name.removeprefix(strip)) for path in paths]
     formats = FORMATS if figures else ("png",)
-    chosen = _load(load) if load else None
-    return _shown(write_plot(preset_of(preset), sides, folder, load=chosen, formats=formats))
+    return _shown(write_plot(preset_of(preset), sides, folder, load=load, formats=formats))
 
 
 def _shown(made: Plot) -> Shown:
@@ -99,8 +97,7 @@ def _find(runs: Path, text: str) -> Path:
     if (path := MATRIX.find(runs, text)) is not None:
         return path
     known = [path.name for path in MATRIX.folders(runs)]
-    near = get_close_matches(text, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else LIST_HINT
+    hint = near(text, known) or LIST_HINT
     if not known:
         hint = f"{runs} holds none: deadbeat latency measures one"
     raise UsageError(f"there are no latency results called {text}", hint)
@@ -136,7 +133,7 @@ def _formats(text: str) -> tuple[str, ...]:
 def _load(text: str) -> LoadPoint:
     """A load as ``deadbeat latency --loads`` takes it."""
     try:
-        loads = LoadsRule().parse(text)
+        loads: tuple[LoadPoint, ...] = LOADS_RULE.parse(text)
     except RefusedError as error:
         problem = error.problems[0]
         raise UsageError(f"--load: {problem.found}", problem.hint) from None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from attrs import asdict
+from attrs import asdict, filters
 
 from deadbeat.cli._output import Part, table
 from deadbeat.cli.sched_systems import load, patiently
@@ -81,43 +81,23 @@ def _plain(analysis: Analysis, verdicts: dict[str, Verdict]) -> dict[str, object
         **{name: getattr(analysis, name) for name in _WORDS},
         "tests": [_plain_result(result) for result in analysis.results],
         "schedulers": {
-            name: {
-                "schedulable": found.schedulable,
-                "proof": found.proof,
-                "accepted": list(found.accepted),
-                "refuted": list(found.refuted),
-                "silent": list(found.silent),
-                **({"simulation": _plain_verdict(verdicts[name])} if name in verdicts else {}),
-            }
+            name: asdict(found, filter=filters.exclude("scheduler"))
+            | ({"simulation": _plain_verdict(verdicts[name])} if name in verdicts else {})
             for name, found in analysis.schedulers.items()
         },
     }
 
 
 def _plain_result(result: TestResult) -> dict[str, object]:
-
-    facts = asdict(result.facts)
-    return {
-        "test": facts.pop("name"),
-        **facts,
-        "answer": result.answer,
-        "reason": result.reason,
-        "ties": result.ties,
-        "bounds": list(result.bounds),
-        "seconds": result.seconds,
-    }
+    plain = asdict(result)
+    facts = plain.pop("facts")
+    return {"test": facts.pop("name"), **facts, **plain}
 
 
 def _plain_verdict(verdict: Verdict) -> dict[str, object]:
-    return {
-        "schedulable": verdict.schedulable,
-        "proved": verdict.proved,
-        "model": verdict.model,
-        "ties": verdict.scheduler.ties,
-        "first_miss": verdict.first_miss,
-        "because": verdict.because,
-        "simulated": True,
-    }
+    names = ("schedulable", "proved", "model", "first_miss", "because")
+    own = {name: getattr(verdict, name) for name in names}
+    return {**own, "ties": verdict.scheduler.ties, "simulated": True}
 
 
 def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
@@ -137,7 +117,9 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
     rows = [
         [
             *(result.facts.name, result.facts.scheduler, _told(result)),
-            f"{result.facts.model}{_instants(result)}, {_ties(result)}",
+            result.facts.model
+            + " at whole instants" * result.facts.whole_instants
+            + f", {_ties(result)}",
             f"{result.seconds * 1e6:.0f} us",
             result.facts.reference,
         ]
@@ -150,10 +132,6 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
     )
     columns = ["test", "scheduler", "answer", "holds for", "CPU", "reference"]
     yield table(columns, rows, title=title, numeric=["CPU"])
-
-
-def _instants(result: TestResult) -> str:
-    return " at whole instants" if result.facts.whole_instants else ""
 
 
 def _told(result: TestResult) -> str:

@@ -7,14 +7,12 @@ from pathlib import Path
 import click
 
 from deadbeat.cli._options import (
-    JSON,
     MEASURING,
     PATH,
     RUN,
     RUNS,
     OneOf,
     Verbs,
-    add,
     arg,
     one_of,
     opt,
@@ -57,9 +55,7 @@ group = Verbs(
 Start with: deadbeat sched generate --out - | deadbeat sched simulate -""",
 )
 
-add(
-    group,
-    "analyze",
+group.add(
     "sched_analyze:analyze",
     "Run schedulability tests: which accept, the cheapest proof.",
     """Run the schedulability tests on the task system in FILE, cheapest first.
@@ -111,11 +107,8 @@ add(
         "  [periodic-sync; with offsets periodic-offset]",
         type=one_of("sched.simulator:MODELS"),
     ),
-    JSON,
 )
-add(
-    group,
-    "convert",
+group.add(
     "sched_systems:convert",
     "Convert a task-system file: JSON, CSV, from SimSo XML.",
     """Convert the task system in FILE (JSON, CSV, SimSo XML; - for standard input) to OUT.
@@ -127,10 +120,9 @@ add(
     arg("out", "OUT", type=PATH),
     opt("--whole-cycles", "Cut the times of a SimSo file to whole cycles, as SimSo does."),
     opt("--force", "Replace OUT if it exists."),
+    told=(),
 )
-add(
-    group,
-    "generate",
+group.add(
     "sched_systems:generate",
     "Draw random task systems, into files.",
     """Draw random task systems.
@@ -180,23 +172,18 @@ add(
     opt(
         "--out FOLDER|-",
         "Folder for system-00000.json and so on, or - for standard output.  [-]",
-        type=PATH,
         default=Path("-"),
     ),
     opt("--force", "Replace files that exist."),
     opt("--list", "List the distributions and draw nothing.", to="listing"),
+    told=(),
 )
-add(
-    group,
-    "policies",
+group.add(
     "sched_systems:policies",
     "List scheduling policies, options and tie rules.",
     """List the policies: reference, what they look at, what a simulation of them proves.""",
-    JSON,
 )
-add(
-    group,
-    "predict",
+group.add(
     "sched_analyze:predict",
     "Predict the response times of a measured campaign.",
     """Simulate the task sets of a campaign under the policy they ran with.
@@ -207,11 +194,8 @@ add(
     RUN,
     arg("key", "[SET]", default=""),
     RUNS,
-    JSON,
 )
-add(
-    group,
-    "simulate",
+group.add(
     "sched_simulate:simulate",
     "Simulate a task system: schedulable or not, and what proves it.",
     """Simulate the task system in FILE (JSON, CSV, SimSo XML; - for standard input).
@@ -283,17 +267,9 @@ add(
         " not-proved (anything but a proved yes).",
         type=OneOf("miss", "undecided", "not-proved"),
     ),
-    opt("--gantt FILE.svg", "Draw the schedule into FILE.", type=PATH),
-    opt(
-        "--perfetto FILE.json",
-        "Write a trace for ui.perfetto.dev or chrome://tracing.",
-        type=PATH,
-    ),
-    opt(
-        "--report FILE.html",
-        "Write a page with verdict, tables, chart and response times.",
-        type=PATH,
-    ),
+    opt("--gantt FILE.svg", "Draw the schedule into FILE."),
+    opt("--perfetto FILE.json", "Write a trace for ui.perfetto.dev or chrome://tracing."),
+    opt("--report FILE.html", "Write a page with verdict, tables, chart and response times."),
     opt(
         "--show-from TIME",
         "Time at which chart, trace and page begin.  [0, or the first miss in sight]",
@@ -306,13 +282,9 @@ add(
         to="window_to",
         type=_FROM_ONE,
     ),
-    JSON,
 )
-add(
-    group,
-    "tests",
+group.add(
     "sched_systems:tests",
     "List schedulability tests.",
     """List the schedulability tests, cheapest first: scheduler, deadlines, kind, reference.""",
-    JSON,
 )

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from deadbeat.cli._options import CROSS, JSON, Verbs, add, arg
+from deadbeat.cli._options import CROSS, Verbs, arg
 
 group = Verbs(
-    {},
     name="targets",
     help="""Say what a machine can and cannot do.
 
 Start with: deadbeat targets check ssh://user@host""",
 )
 
-add(
-    group,
-    "check",
+group.add(
     "targets:check",
     "Say what a machine can and cannot do, in seconds.",
     """Say what a machine can and cannot do: its shell, folder and architecture, whether a program
@@ -26,5 +23,4 @@ add(
     Exit status 1: nothing can be measured there.""",
     arg("name", "[NAME]", default="local"),
     CROSS,
-    JSON,
 )

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from deadbeat.cli._options import JSON, PATH, RT_CPUS, TARGET, Verbs, add, arg, opt
+from deadbeat.cli._options import RT_CPUS, TARGET, Verbs, arg, opt
 
 _ROOT = opt(
     "--root FOLDER",
     "Use the kernel's files below FOLDER, a made-up machine, instead of this machine's.",
-    type=PATH,
 )
 
 group = Verbs(
-    {},
     name="tune",
     help="""Change settings of this machine for real-time work, and put them back exactly.
 
 Start with: deadbeat tune apply realtime --dry-run""",
 )
 
-add(
-    group,
-    "apply",
+group.add(
     "tuning:apply",
     "Change settings: those of a profile, or knobs by name.",
     """Change settings of this machine: those of PROFILE, and knobs by name.
@@ -45,19 +41,14 @@ add(
     ),
     TARGET,
     _ROOT,
-    JSON,
 )
-add(
-    group,
-    "list",
+group.add(
     "tuning:listed",
     "List the profiles and the knobs.",
     """List the profiles and the knobs: what each does, who advises it, and what it costs.""",
-    JSON,
+    name="list",
 )
-add(
-    group,
-    "revert",
+group.add(
     "tuning:revert",
     "Put back every setting, last first.",
     """Put back every setting that deadbeat changed, last first, to exactly what it was.
@@ -73,16 +64,12 @@ add(
     ),
     TARGET,
     _ROOT,
-    JSON,
 )
-add(
-    group,
-    "status",
+group.add(
     "tuning:status",
     "Show what is changed and not yet put back.",
     """Show what is changed and not yet put back, for whom, and whether somebody else changed it
     since.""",
     TARGET,
     _ROOT,
-    JSON,
 )

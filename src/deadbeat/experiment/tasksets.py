@@ -17,6 +17,7 @@ from attrs import frozen
 
 from deadbeat.catalog import POOLS
 from deadbeat.executors.base import SLOT_MIN_NS, RunSettings
+from deadbeat.experiment import fields
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform
@@ -88,36 +89,15 @@ class RunSpec:
         "Periods at the start of each slot that do not count.",
         default=1,
     )
-    overrun: Literal["skip", "late"] = keyed(
-        rules.Choice(("skip", "late")),
-        "--overrun skip|late",
-        "What to do when a job is released before the previous one ended.",
-        default="skip",
+    overrun: Literal["skip", "late"] = fields.choice(
+        "--overrun skip|late", "What to do when a job is released before the previous one ended."
     )
-    policy: Literal["fifo", "other"] = keyed(
-        rules.Choice(("fifo", "other")),
-        "--policy fifo|other",
-        "Scheduling policy; other needs no permission and marks every result.",
-        default="fifo",
+    policy: Literal["fifo", "other"] = fields.policy("fifo", "other")
+    split: bool = fields.flag("--split", "Record the CPU time and context switches of every job.")
+    counters: bool = fields.flag(
+        "--counters", "Count cache misses and other perf events of each task."
     )
-    split: bool = keyed(
-        rules.Flag(),
-        "--split",
-        "Record the CPU time and context switches of every job.",
-        default=False,
-    )
-    counters: bool = keyed(
-        rules.Flag(),
-        "--counters",
-        "Count cache misses and other perf events of each task.",
-        default=False,
-    )
-    causes: bool = keyed(
-        rules.Flag(),
-        "--causes",
-        "Record why jobs were late: who had the core or lock.",
-        default=False,
-    )
+    causes: bool = fields.flag("--causes", "Record why jobs were late: who had the core or lock.")
     layout: Literal["default", "shared-address-space"] = keyed(
         rules.Choice(("default", "shared-address-space")),
         "--layout NAME",
@@ -183,7 +163,7 @@ class TasksSpec:
         default="uniform",
     )
     fragments: tuple[str, ...] = keyed(
-        rules.Names(),
+        rules.NAMES,
         "--fragments LIST",
         "Use only these fragments, of the kinds they belong to: matmul,futex.",
         default=(),
@@ -277,11 +257,8 @@ class CalibrationSpec:
         "--calibration-seconds S",
         "Time for calibrating the fragments.  [100s; quick: 14s]",
     )
-    basis: str = keyed(
-        rules.Choice(("warm", "cold")),
-        "--cost-basis warm|cold",
-        "Measure the first use of a fragment with warm or cold caches.",
-        default="warm",
+    basis: str = fields.choice(
+        "--cost-basis warm|cold", "Measure the first use of a fragment with warm or cold caches."
     )
     prices: float = keyed(
         rules.Seconds("0", "3600"),
@@ -312,18 +289,13 @@ class TaskSetSpec:
         cpus: CPU numbers of the logical cores; None: chosen on the machine.
     """
 
-    name: str = keyed(rules.Name(), "--name NAME", "Name of the folder of results.  [the preset's]")
-    seed: int = keyed(
-        rules.Whole(0, 2**63 - 1), "--seed N", "Seed of everything that is random.", default=1
-    )
+    name: str = fields.name("Name of the folder of results.  [the preset's]")
+    seed: int = fields.SEED
     cores: tuple[int, ...] | None = keyed(
-        rules.Cores(), "--cores LIST", "Numbers of cores (M): 1,2,4 or 1..4.  [all]", default=None
+        rules.CORES, "--cores LIST", "Numbers of cores (M): 1,2,4 or 1..4.  [all]", default=None
     )
-    cpus: tuple[int, ...] | None = keyed(
-        rules.Cpus(shared=True),
-        "--cpus LIST",
-        "CPUs to use, in the order of the cores: 0-3.  [all]",
-        default=None,
+    cpus: tuple[int, ...] | None = fields.cpus(
+        "CPUs to use, in the order of the cores: 0-3.", shared=True
     )
     run: RunSpec
     tasks: TasksSpec

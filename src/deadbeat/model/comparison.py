@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from attrs import Attribute, asdict, evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import Effect
@@ -321,8 +321,7 @@ class ComparisonResult:
 
     def plain(self) -> dict[str, object]:
         """As JSON values; a metric is its name."""
-        return asdict(self, value_serializer=_plain_metric)
-
-
-def _plain_metric(inst: type, attribute: Attribute[Any] | None, value: Any) -> Any:
-    return value.name if isinstance(value, Metric) else value
+        return asdict(
+            self,
+            value_serializer=lambda _, __, it: it.name if isinstance(it, Metric) else it,
+        )

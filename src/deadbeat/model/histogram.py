@@ -55,7 +55,7 @@ def bucket_high(bucket: int) -> int:
     return bucket_low(bucket + 1) - 1
 
 
-def _integers(values: Iterable[int]) -> Integers:
+def integers(values: Iterable[int]) -> Integers:
     return np.asarray(list(values) if not isinstance(values, np.ndarray) else values, np.int64)
 
 
@@ -74,8 +74,8 @@ class Histogram:
             ``overflow_from_ns`` and at most ``max_ns``. Always 0 of deadbeat's own prober.
     """
 
-    buckets: Integers = field(converter=_integers, factory=tuple, eq=False)
-    counts: Integers = field(converter=_integers, factory=tuple, eq=False)
+    buckets: Integers = field(converter=integers, factory=tuple, eq=False)
+    counts: Integers = field(converter=integers, factory=tuple, eq=False)
     min_ns: int | None = None
     max_ns: int | None = None
     sum_ns: int = 0
@@ -92,14 +92,14 @@ class Histogram:
     @classmethod
     def of(cls, values_ns: Iterable[int], *, resolution_ns: int = 1) -> Self:
         """The histogram of single values."""
-        values, counts = np.unique(_integers(values_ns), return_counts=True)
+        values, counts = np.unique(integers(values_ns), return_counts=True)
         return cls._counted(values, counts, resolution_ns)
 
     @classmethod
     def counted(cls, counts: Mapping[int, int], *, resolution_ns: int = 1) -> Self:
         """The histogram of values and how often each was seen."""
-        values = _integers(sorted(counts))
-        return cls._counted(values, _integers(counts[v] for v in values.tolist()), resolution_ns)
+        values = integers(sorted(counts))
+        return cls._counted(values, integers(counts[v] for v in values.tolist()), resolution_ns)
 
     @classmethod
     def _counted(cls, values: Integers, counts: Integers, resolution_ns: int) -> Self:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Self, TypedDict
 
 from attrs import field, fields, frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.histogram import Histogram
+from deadbeat.model.histogram import Histogram, Integers, integers
 from deadbeat.model.lazy import Later
 from deadbeat.model.moment import WorstMoment
 from deadbeat.model.run import StoredRun
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
 else:
-    np, Integers = Later("numpy"), Any
+    np = Later("numpy")
 
 FORMS = ("back-to-back", "periodic")
 #: Conditions beside the remedies: nothing done, everything done, and no real-time thread at all.
@@ -27,10 +24,6 @@ PLAIN, ALL, REFERENCE = "plain", "all", "reference"
 #: As PLAIN, with the kernel's events recorded: counted nowhere, as recording costs time.
 TRACED = "traced"
 _KEY = re.compile(r"n([0-9]{3,4})\.([a-z][a-z0-9-]*)\.([0-9]{4})")
-
-
-def _integers(values: Any) -> Integers:
-    return np.asarray(values, np.int64)
 
 
 @frozen(order=True)
@@ -101,17 +94,17 @@ class Rounds(_Columns):
         skipped: Releases that passed while it ran; each missed its deadline.
     """
 
-    release_ns: Integers = field(converter=_integers, factory=list)
-    start_ns: Integers = field(converter=_integers, factory=list)
-    finish_ns: Integers = field(converter=_integers, factory=list)
-    cpu_ns: Integers = field(converter=_integers, factory=list)
-    delay_ns: Integers = field(converter=_integers, factory=list)
-    voluntary: Integers = field(converter=_integers, factory=list)
-    involuntary: Integers = field(converter=_integers, factory=list)
-    cpu_start: Integers = field(converter=_integers, factory=list)
-    cpu_finish: Integers = field(converter=_integers, factory=list)
-    moves: Integers = field(converter=_integers, factory=list)
-    skipped: Integers = field(converter=_integers, factory=list)
+    release_ns: Integers = field(converter=integers, factory=list)
+    start_ns: Integers = field(converter=integers, factory=list)
+    finish_ns: Integers = field(converter=integers, factory=list)
+    cpu_ns: Integers = field(converter=integers, factory=list)
+    delay_ns: Integers = field(converter=integers, factory=list)
+    voluntary: Integers = field(converter=integers, factory=list)
+    involuntary: Integers = field(converter=integers, factory=list)
+    cpu_start: Integers = field(converter=integers, factory=list)
+    cpu_finish: Integers = field(converter=integers, factory=list)
+    moves: Integers = field(converter=integers, factory=list)
+    skipped: Integers = field(converter=integers, factory=list)
 
     @property
     def response_ns(self) -> Integers:
@@ -130,12 +123,12 @@ class Gaps(_Columns):
         cpu_before, cpu_after: Where it ran.
     """
 
-    at_ns: Integers = field(converter=_integers, factory=list)
-    length_ns: Integers = field(converter=_integers, factory=list)
-    delay_ns: Integers = field(converter=_integers, factory=list)
-    involuntary: Integers = field(converter=_integers, factory=list)
-    cpu_before: Integers = field(converter=_integers, factory=list)
-    cpu_after: Integers = field(converter=_integers, factory=list)
+    at_ns: Integers = field(converter=integers, factory=list)
+    length_ns: Integers = field(converter=integers, factory=list)
+    delay_ns: Integers = field(converter=integers, factory=list)
+    involuntary: Integers = field(converter=integers, factory=list)
+    cpu_before: Integers = field(converter=integers, factory=list)
+    cpu_after: Integers = field(converter=integers, factory=list)
 
 
 class Takers(TypedDict, total=False):

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from deadbeat.model.words import nearest, shown
 
@@ -51,6 +51,13 @@ class Rule(Protocol):
     """Parses one value; raises RefusedError."""
 
     def parse(self, value: Any) -> Any: ...
+
+
+@frozen
+class ReadBy:
+    """A rule that is a function."""
+
+    parse: Callable[[Any], Any]
 
 
 def refuse(found: str, hint: str = "", path: str = "") -> RefusedError:
@@ -198,12 +205,19 @@ def duration_words(value_ns: int) -> str:
 
 @frozen
 class DurationNs:
-    """A length of time with its unit, in [low_ns, high_ns]; canonical: integer nanoseconds."""
+    """A length of time with its unit, in [low_ns, high_ns]; canonical: integer nanoseconds.
+
+    Attributes:
+        auto: Or ``auto`` (None: resolved on the machine).
+    """
 
     low_ns: int
     high_ns: int
+    auto: bool = field(default=False, kw_only=True)
 
-    def parse(self, value: Any) -> int:
+    def parse(self, value: Any) -> Any:
+        if self.auto and value in (None, "auto"):
+            return None
         number = duration_ns(value)
         if not self.low_ns <= number <= self.high_ns:
             raise refuse(
@@ -252,10 +266,6 @@ class CommandLine:
             raise refuse(f"{shown(value)} is no command", "write it behind --: -- ./program WORD")
         return tuple(words)
 
-    @staticmethod
-    def plain(words: Sequence[str]) -> list[str]:
-        return list(words)
-
 
 @frozen
 class Name:
@@ -269,15 +279,45 @@ class Name:
         )
 
 
-@frozen
-class Names:
-    """A list of names: TOML list, or text with commas."""
+def ascending(found: Iterable[Any]) -> tuple[Any, ...]:
+    """Each once, in order."""
+    return tuple(sorted(set(found)))
 
-    def parse(self, value: Any) -> tuple[str, ...]:
-        if value in ("", [], ()):
+
+def unique(found: Iterable[Any]) -> tuple[Any, ...]:
+    """Each once, where it stands first."""
+    return tuple(dict.fromkeys(found))
+
+
+@frozen
+class ListOf:
+    """A TOML list, or text with commas, of what ``one`` reads.
+
+    Attributes:
+        what, example: The list in words, and as it is written.
+        kept: From the items as read to the value.
+        optional: It may be empty.
+        named: Words for whole lists: ``all``.
+        plain_one: Canonical form of an item.
+    """
+
+    one: Callable[[Any], Any]
+    what: str
+    example: str
+    kept: Callable[[list[Any]], tuple[Any, ...]] = tuple
+    optional: bool = field(default=False, kw_only=True)
+    named: Mapping[str, tuple[Any, ...] | None] = field(factory=dict, kw_only=True)
+    plain_one: Callable[[Any], Any] = field(default=lambda item: item, kw_only=True)
+
+    def parse(self, value: Any) -> Any:
+        if isinstance(value, str) and value in self.named:
+            return self.named[value]
+        if self.optional and value in ([], ()):
             return ()
-        listed = items(value, "a list of names", "matmul,fft")
-        return tuple(each(listed, Name().parse))
+        return self.kept(each(items(value, self.what, self.example), self.one))
+
+    def plain(self, found: tuple[Any, ...]) -> list[Any]:
+        return [self.plain_one(item) for item in found]
 
 
 @frozen
@@ -335,26 +375,6 @@ def share_milli(value: Any, *, least: int = 0) -> int:
 
 
 @frozen
-class Cores:
-    """Core counts M: a list, ``1..4``, ``1,2,4`` or ``all`` (None: resolved on the machine)."""
-
-    def parse(self, value: Any) -> tuple[int, ...] | None:
-        if value == "all":
-            return None
-        counts = each(items(value, "a list of core counts", "1,2,4 or 1..4 or all"), _COUNT.parse)
-        return tuple(sorted(set(counts)))
-
-
-@frozen
-class CoreCounts:
-    """Core counts of machines that need not be there, ascending."""
-
-    def parse(self, value: Any) -> tuple[int, ...]:
-        listed = items(value, "a list of core counts", "4,16 or 2..8")
-        return tuple(sorted(set(each(listed, _COUNT.parse))))
-
-
-@frozen
 class Cpus:
     """CPU numbers in the order of the logical cores (None: all this process may use).
 
@@ -381,6 +401,13 @@ _COUNT = Whole(1, 1024)
 _CPU = Whole(0, 65535)
 _TIMES = re.compile(r"(.*\d)\s*\*\s*(\d{1,4})\s*")
 _RANGE = re.compile(r"\s*(\d{1,20})\s*(\.\.|-)\s*(\d{1,20})\s*")
+NAMES = ListOf(Name().parse, "a list of names", "matmul,fft", optional=True, named={"": ()})
+#: Core counts M; ``all`` (None): resolved on the machine.
+CORES = ListOf(
+    _COUNT.parse, "a list of core counts", "1,2,4 or 1..4 or all", ascending, named={"all": None}
+)
+#: Core counts of machines that need not be there.
+CORE_COUNTS = ListOf(_COUNT.parse, "a list of core counts", "4,16 or 2..8", ascending)
 
 
 def items(value: Any, what: str, example: str) -> list[Any]:

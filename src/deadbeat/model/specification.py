@@ -137,6 +137,20 @@ def layered(kind: type, *layers: Mapping[str, object]) -> dict[str, object]:
     return merged
 
 
+@frozen
+class Layer:
+    """What was written as a layer of a specification, and what its paths are called."""
+
+    values: dict[str, Any] = attrs.field(factory=dict)
+    names: dict[str, str] = attrs.field(factory=dict)
+
+    def put(self, path: str, value: object, name: str) -> None:
+        """Sets ``path`` (``run.seconds``), which was written as ``name``."""
+        section, _, key = path.rpartition(".")
+        (self.values.setdefault(section, {}) if section else self.values)[key] = value
+        self.names[path] = name
+
+
 def names_in_file(file: Path, written: Mapping[str, object]) -> dict[str, str]:
     """What the paths of ``written`` are called in messages: ``f.toml: run.seconds``."""
     found = {}

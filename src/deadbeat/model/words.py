@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -38,11 +38,16 @@ def escape(text: str) -> str:
     return html.escape(_UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
+def near(word: str, known: Sequence[str]) -> str:
+    """``did you mean X?``; "" when nothing is near."""
+    close = get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {close[0]}?" if close else ""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
-    """``did you mean X?``, or the list of what exists when nothing is near."""
+    """What is `near`, or the list of what exists."""
     words = list(known)
-    close = get_close_matches(word.lower()[:_SHOWN], words, n=1, cutoff=0.5)
-    return f"did you mean {close[0]}?" if close else "one of " + ", ".join(words)
+    return near(word.lower()[:_SHOWN], words) or "one of " + ", ".join(words)
 
 
 def beside_label(command: object) -> tuple[str, ...]:

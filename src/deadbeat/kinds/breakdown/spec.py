@@ -38,18 +38,6 @@ from deadbeat.synthesis.parameters import PRIORITIES
 BUILT_FACTOR = 10
 
 
-@frozen
-class _List:
-    """An axis: each value once, by the rule ``of`` one."""
-
-    of: rules.Rule
-    example: str
-
-    def parse(self, value: Any) -> tuple[Any, ...]:
-        listed = rules.items(value, "a list", self.example)
-        return tuple(sorted(set(rules.each(listed, self.of.parse))))
-
-
 @frozen(kw_only=True)
 class CellsSpec(GridSpec):
     """The axes rho and alpha, and task sets per cell."""
@@ -65,13 +53,15 @@ class SearchSpec:
     2**steps."""
 
     tasks_per_core: tuple[int, ...] = keyed(
-        _List(rules.Whole(1, 64), "1,2 or 1..4"),
+        rules.ListOf(rules.Whole(1, 64).parse, "a list", "1,2 or 1..4", rules.ascending),
         "--tasks-per-core LIST",
         "Tasks per core: 2 or 1,2,4.",
         default=(2,),
     )
     priorities: tuple[str, ...] = keyed(
-        _List(rules.Choice(PRIORITIES), "rate-monotonic,random"),
+        rules.ListOf(
+            rules.Choice(PRIORITIES).parse, "a list", "rate-monotonic,random", rules.ascending
+        ),
         "--priorities LIST",
         "How priorities are assigned: uniform (all equal), rate-monotonic or random.",
         default=("rate-monotonic",),
@@ -101,18 +91,16 @@ class SearchSpec:
         """Distance of neighbouring utilisations that are told apart."""
         return (self.high - self.low) / (1 << self.steps)
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> Iterator[Problem]:
         """What is wrong between fields that are each right."""
         if self.low >= self.high:
-            return [
-                Problem("low", f"{float(self.low):g} is not below high = {float(self.high):g}", "")
-            ]
+            yield Problem("low", f"{float(self.low):g} is not below high = {float(self.high):g}")
+            return
         # Runs are told apart by n / U in thousandths, and the last one lies between two levels.
         finest = 2 * self.high**2 / 1000
         if self.resolution < finest:
             text = f"{self.steps} halvings of {float(self.low):g} to {float(self.high):g} end below"
-            return [Problem("steps", f"{text} {float(finest):g}", "fewer steps")]
-        return []
+            yield Problem("steps", f"{text} {float(finest):g}", "fewer steps")
 
 
 #: What a preset changes.
@@ -237,14 +225,9 @@ def from_plain(plain: Mapping[str, object]) -> BreakdownSpec:
 def keys(spec: BreakdownSpec) -> tuple[RunKey, ...]:
     """One key per task set, in the order of the program; a set is numbered within its M, rho and
     alpha: variant by variant."""
-    return tuple(_keys(spec))
-
-
-def _keys(spec: BreakdownSpec) -> Iterator[RunKey]:
-    for cores in spec.core_counts:
-        for share, ratio in product(spec.grid.sync_share, spec.grid.contended_ratio):
-            for replica in range(len(spec.variants) * spec.sets):
-                yield RunKey(Point(cores, share, ratio), replica)
+    axes = (spec.core_counts, spec.grid.sync_share, spec.grid.contended_ratio)
+    replicas = range(len(spec.variants) * spec.sets)
+    return tuple(RunKey(Point(*place), replica) for *place, replica in product(*axes, replicas))
 
 
 def shares(key: RunKey) -> bool:

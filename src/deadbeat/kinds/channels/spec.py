@@ -11,11 +11,12 @@ from typing import Any
 from attrs import evolve, frozen
 
 from deadbeat.catalog import load_catalog
+from deadbeat.experiment import fields
 from deadbeat.kinds.channels.machine import VictimCaches
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import refuse
-from deadbeat.model.sizes import ByteSizes, size_word
+from deadbeat.model.sizes import bytes_of, size_word
 from deadbeat.model.specification import keyed
 from deadbeat.model.tasks import Fragment, Kind
 from deadbeat.model.words import nearest, shown
@@ -85,63 +86,46 @@ class SetWork:
         return found if found and (self.shared or found.resource_class == "memory") else None
 
 
-@frozen
-class WorkList:
-    """Fragments and primitives: ``matmul:20,pipe:4@shared,copy:64K,event:futex``.
+def _work(value: Any) -> SetWork:
+    """A fragment without a size has the middle one, a primitive without a variant the first."""
+    match = _WORK.fullmatch(str(value))
+    name = match["name"] if match else str(value).partition(":")[0].partition("@")[0]
+    words = match["words"].split(":")[1:] if match else []
+    shared = bool(match and match["shared"])
+    if match and name in _fragments():
+        return _fragment(name, words, shared=shared)
+    if match and name in primitives():
+        return _primitive(primitives()[name], words, shared=shared)
+    known = [*_fragments(), *primitives()]
+    raise refuse(f"no fragment or primitive is called {shown(name)}", nearest(name, known))
 
-    A fragment without a size has the middle one, a primitive without a variant the first.
-    """
 
-    def parse(self, value: Any) -> tuple[SetWork, ...]:
-        listed = rules.items(value, "a list of fragments and primitives", "matmul:20,copy:64K")
-        found = tuple(dict.fromkeys(rules.each(listed, self._one)))
-        if len(found) > MOST:
-            raise refuse(f"{len(found)} fragments and primitives", f"at most {MOST} at a time")
-        return found
+def _fragment(name: str, words: list[str], *, shared: bool) -> SetWork:
+    fragment = _fragments()[name]
+    sizes = fragment.sizes
+    word = words[0] if words else str(sizes[len(sizes) // 2])
+    if len(words) > 1 or not word.isdigit() or int(word) not in sizes:
+        listed = ", ".join(map(str, sizes))
+        raise refuse(f"{name} has no size {':'.join(words)}", f"one of {listed}")
+    if shared and fragment.kind is Kind.NS:
+        raise refuse(f"{name} has no object that cores could share", "drop @shared")
+    return SetWork(name, int(word), shared)
 
-    def _one(self, value: Any) -> SetWork:
-        match = _WORK.fullmatch(str(value))
-        name = match["name"] if match else str(value).partition(":")[0].partition("@")[0]
-        words = match["words"].split(":")[1:] if match else []
-        shared = bool(match and match["shared"])
-        if match and name in _fragments():
-            return self._fragment(name, words, shared=shared)
-        if match and name in primitives():
-            return self._primitive(primitives()[name], words, shared=shared)
-        known = [*_fragments(), *primitives()]
-        raise refuse(f"no fragment or primitive is called {shown(name)}", nearest(name, known))
 
-    @staticmethod
-    def _fragment(name: str, words: list[str], *, shared: bool) -> SetWork:
-        fragment = _fragments()[name]
-        sizes = fragment.sizes
-        word = words[0] if words else str(sizes[len(sizes) // 2])
-        if len(words) > 1 or not word.isdigit() or int(word) not in sizes:
-            listed = ", ".join(map(str, sizes))
-            raise refuse(f"{name} has no size {':'.join(words)}", f"one of {listed}")
-        if shared and fragment.kind is Kind.NS:
-            raise refuse(f"{name} has no object that cores could share", "drop @shared")
-        return SetWork(name, int(word), shared)
-
-    @staticmethod
-    def _primitive(primitive: Primitive, words: list[str], *, shared: bool) -> SetWork:
-        name, variant, size = primitive.name, "", 0
-        for word in () if name in _REFUSED else words:
-            if word in primitive.variants and not variant:
-                variant = word
-            elif primitive.sizes and not size:
-                (size,) = ByteSizes().parse(word)
-            else:
-                listed = ", ".join([*primitive.variants, *(["64K"] if primitive.sizes else [])])
-                raise refuse(f"{name} has no variant or size {shown(word)}", listed or f"{name}")
-        variant = variant or next(iter(primitive.variants), "")
-        if why := _refusal(primitive, variant, shared=shared):
-            raise refuse(f"{name} cannot be a victim or an aggressor: {why}", "leave it out")
-        return SetWork(name, size or _SIZE * primitive.sizes, variant=variant)
-
-    @staticmethod
-    def plain(works: tuple[SetWork, ...]) -> list[str]:
-        return [work.text for work in works]
+def _primitive(primitive: Primitive, words: list[str], *, shared: bool) -> SetWork:
+    name, variant, size = primitive.name, "", 0
+    for word in () if name in _REFUSED else words:
+        if word in primitive.variants and not variant:
+            variant = word
+        elif primitive.sizes and not size:
+            size = bytes_of(word)
+        else:
+            listed = ", ".join([*primitive.variants, *(["64K"] if primitive.sizes else [])])
+            raise refuse(f"{name} has no variant or size {shown(word)}", listed or f"{name}")
+    variant = variant or next(iter(primitive.variants), "")
+    if why := _refusal(primitive, variant, shared=shared):
+        raise refuse(f"{name} cannot be a victim or an aggressor: {why}", "leave it out")
+    return SetWork(name, size or _SIZE * primitive.sizes, variant=variant)
 
 
 def _refusal(primitive: Primitive, variant: str, *, shared: bool) -> str:
@@ -154,6 +138,23 @@ def _refusal(primitive: Primitive, variant: str, *, shared: bool) -> str:
     return _REFUSED.get(primitive.name, "")
 
 
+def _at_once(found: list[SetWork]) -> tuple[SetWork, ...]:
+    works = rules.unique(found)
+    if len(works) > MOST:
+        raise refuse(f"{len(works)} fragments and primitives", f"at most {MOST} at a time")
+    return works
+
+
+#: ``matmul:20,pipe:4@shared,copy:64K,event:futex``.
+WORKS = rules.ListOf(
+    _work,
+    "a list of fragments and primitives",
+    "matmul:20,copy:64K",
+    _at_once,
+    plain_one=lambda work: work.text,
+)
+
+
 def defaults(machine: VictimCaches) -> tuple[SetWork, ...]:
     """Twelve: computation; copies within the core's own cache, within an eighth and half of the
     shared one, and of twice what it holds; chases through memory; what goes through the kernel for
@@ -163,10 +164,11 @@ def defaults(machine: VictimCaches) -> tuple[SetWork, ...]:
         f"copy:{size_word(size // 1024 * 1024)}"
         for size in (own // 4, shared // 16, shared // 4, shared)
     )
-    return WorkList().parse(
+    found: tuple[SetWork, ...] = WORKS.parse(
         f"matmul:20,{probes},pointer_chase:1024,pointer_chase:65536,"
         "pipe:4,semaphore_sysv:4,event:futex,futex:64@shared,pipe:4@shared"
     )
+    return found
 
 
 #: Where aggressors run. others: on every CPU but the victim's core. sibling: on that core. 3: on
@@ -174,65 +176,38 @@ def defaults(machine: VictimCaches) -> tuple[SetWork, ...]:
 OTHERS, SIBLING = "others", "sibling"
 
 
-@frozen
-class Places:
-    """``others,sibling,1,3``."""
-
-    def parse(self, value: Any) -> tuple[str, ...]:
-        listed = rules.items(value, "a list of places", "others,sibling,1")
-        return tuple(dict.fromkeys(rules.each(listed, self._one)))
-
-    def _one(self, value: Any) -> str:
-        word = str(value)
-        if word not in (OTHERS, SIBLING) and not re.fullmatch(r"[1-9][0-9]{0,3}", word):
-            raise refuse(f"{shown(value)} is no place of aggressors", "others, sibling or a number")
-        return word
-
-    @staticmethod
-    def plain(places: tuple[str, ...]) -> list[str]:
-        return list(places)
+def _place(value: Any) -> str:
+    word = str(value)
+    if word not in (OTHERS, SIBLING) and not re.fullmatch(r"[1-9][0-9]{0,3}", word):
+        raise refuse(f"{shown(value)} is no place of aggressors", "others, sibling or a number")
+    return word
 
 
 @frozen(kw_only=True)
 class InterfereSpec:
     """What is set beside what."""
 
-    name: str = keyed(rules.Name(), "--name NAME", "Name of the results.", default="interfere")
+    name: str = fields.name("Name of the results.", "interfere")
     works: tuple[SetWork, ...] = keyed(
-        WorkList(),
+        WORKS,
         "--works LIST",
         "Fragments and primitives, each a victim and an aggressor:"
         " matmul:20,pipe:4@shared,copy:64K,event:futex.  [12 of all kinds]",
         default=(),
     )
     aggressors: tuple[str, ...] = keyed(
-        Places(),
+        rules.ListOf(_place, "a list of places", "others,sibling,1", rules.unique),
         "--aggressors LIST",
         "Where aggressors run: others (all CPUs but those of the victim's core), sibling (the"
         " victim's core), or on so many of the others.  [others, and sibling where there is one]",
         default=(),
     )
-    cpus: tuple[int, ...] | None = keyed(
-        rules.Cpus(),
-        "--cpus LIST",
-        "CPUs to use: the victim's first, then the aggressors'.  [all]",
-        default=None,
+    cpus: tuple[int, ...] | None = fields.cpus(
+        "CPUs to use: the victim's first, then the aggressors'."
     )
-    policy: str = keyed(
-        rules.Choice(("fifo", "other")),
-        "--policy fifo|other",
-        "Scheduling policy; other needs no permission and marks every result.",
-        default="fifo",
-    )
-    duration: float = keyed(
-        rules.Seconds("1", "3600"), "--duration TIME", "Measuring time of a run.", default=30.0
-    )
-    repeats: int = keyed(
-        rules.Whole(2, 9999),
-        "--repeats N",
-        "Times all of it is run, each time by new processes.",
-        default=6,
-    )
+    policy: str = fields.policy("fifo", "other")
+    duration: float = fields.duration("1", "3600", "Measuring time of a run.", 30.0)
+    repeats: int = fields.repeats("Times all of it is run, each time by new processes.", 6, least=2)
     seed: int = keyed(
         rules.Whole(0, 2**62), "--seed N", "Seed of everything that is random.", default=1
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 
 from attrs import frozen
@@ -15,6 +14,7 @@ from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spe
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import differences
+from deadbeat.model.words import near
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.origin import Origin
 from deadbeat.store.place import (
@@ -185,6 +185,4 @@ def find_campaign(runs: Path, text: str) -> Path:
         )
     if not known:
         raise UsageError(message, f"{runs} holds none: deadbeat profile, latency or load")
-    near = get_close_matches(text, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else LIST_HINT
-    raise UsageError(message, hint)
+    raise UsageError(message, near(text, known) or LIST_HINT)

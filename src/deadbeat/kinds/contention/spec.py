@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
+from deadbeat.experiment import fields
 from deadbeat.experiment.tasksets import (
     DEFAULT,
     QUICK_CALIBRATION,
@@ -41,15 +42,14 @@ class MapSpec(GridSpec):
         classes: Resolved (`plan.resolve`): the objects that can run here, each a class of its own.
     """
 
-    mix: Literal["balanced", "random"] = keyed(
-        rules.Choice(("balanced", "random")),
+    mix: Literal["balanced", "random"] = fields.choice(
         "--mix balanced|random",
         "Objects of the sets that share: each as often, or at random as in the paper."
         "  [balanced; preset paper: random]",
-        default="random",
+        "random",
     )
     classes: tuple[str, ...] = keyed(
-        rules.Names(), "LIST", "Objects of a balanced mix.  [all that can run here]", default=()
+        rules.NAMES, "LIST", "Objects of a balanced mix.  [all that can run here]", default=()
     )
 
     @property
@@ -116,16 +116,14 @@ class PrecisionSpec:
     def relative(self) -> bool:
         return self.metric != "deadline_miss_ratio"
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> Iterator[Problem]:
         """What is wrong between fields that are each right."""
-        found = []
         if self.sets_min > self.sets_max:
             text = f"{self.sets_min} is above sets_max = {self.sets_max}"
-            found.append(Problem("sets_min", text, "lower it or raise sets_max"))
+            yield Problem("sets_min", text, "lower it or raise sets_max")
         if self.sets_mean is not None and self.sets_mean < self.sets_min:
             text = f"{self.sets_mean} is below sets_min = {self.sets_min}"
-            found.append(Problem("sets_mean", text, "raise it or lower sets_min"))
-        return found
+            yield Problem("sets_mean", text, "raise it or lower sets_min")
 
 
 #: Two tasks a core that ask for all of it: what contends misses its deadlines here.
@@ -181,9 +179,7 @@ class CampaignSpec(TaskSetSpec):
     loaded: LoadedSpec | None = None
     stress: StressSpec | None = None
     precision: PrecisionSpec | None = None
-    beside: tuple[str, ...] = keyed(
-        rules.CommandLine(optional=True), "CMD", "Program that runs during all runs.", default=()
-    )
+    beside: tuple[str, ...] = fields.BESIDE
 
     @property
     def core_counts(self) -> tuple[int, ...]:
@@ -321,13 +317,10 @@ _GRID = {
 
 #: Presets with a loaded row, and what one asks who wants points of one's own instead.
 _WITH_LOADED = ("default", "quick")
-_OWN_POINTS = (
-    ("grid", "sync_share"),
-    ("grid", "contended_ratio"),
-    ("tasks", "per_core"),
-    ("tasks", "deadline_factor"),
-    ("tasks", "utilisation"),
-)
+_OWN_POINTS = {
+    "grid": ("sync_share", "contended_ratio"),
+    "tasks": ("per_core", "deadline_factor", "utilisation"),
+}
 
 
 def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = None) -> CampaignSpec:
@@ -382,7 +375,8 @@ def _values(asked: dict[str, object]) -> dict[str, object]:
     preset = asked.get("preset", "default")
     base = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
     defaults = {"preset": "default", "name": str(preset) if base else "default"}
-    if preset in _WITH_LOADED and not any(_says(asked, *place) for place in _OWN_POINTS):
+    own = any(_says(asked, table, key) for table, keys in _OWN_POINTS.items() for key in keys)
+    if preset in _WITH_LOADED and not own:
         defaults["loaded"] = _LOADED
     fixed = _says(asked, "grid", "replicas") or _table(asked, "grid").get("mix") == "random"
     if preset in _WITH_LOADED and not fixed:

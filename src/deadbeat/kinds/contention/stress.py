@@ -20,15 +20,14 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field, fields_dict, frozen
 
+from deadbeat.experiment import fields
 from deadbeat.experiment.tasksets import QUICK_CALIBRATION, TasksSpec
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, RefusedError, refuse
-from deadbeat.model.specification import given_by, keyed
+from deadbeat.model.specification import given_by, keyed, rule_of
 from deadbeat.model.words import shown
-from deadbeat.synthesis.distributions import DISTRIBUTIONS
-from deadbeat.synthesis.parameters import PRIORITIES
 from deadbeat.synthesis.stream import Stream
 
 Value = int | str
@@ -100,25 +99,13 @@ def shares(*, least: int = 0, sensible: tuple[int, int] = (0, 1000)) -> DrawKind
     )
 
 
-def wholes(least: int, most: int, *, sensible: tuple[int, int]) -> DrawKind:
-    """Whole numbers in [least, most]; ``random`` alone means the sensible ones."""
-    parse = rules.Whole(least, most).parse
-    return DrawKind(parse, int, *sensible, example=f"random:{sensible[0]}..{sensible[1]}")
-
-
-def durations(least_ns: int, most_ns: int, *, sensible: tuple[int, int]) -> DrawKind:
-    """Lengths of time, ns."""
-    return DrawKind(
-        rules.DurationNs(least_ns, most_ns).parse,
-        lambda number: f"{number}ns",
-        *sensible,
-        example="random:100us..300us",
-    )
-
-
-def words(choices: tuple[str, ...]) -> DrawKind:
-    """One of some words; ``random`` means any of them."""
-    return DrawKind(rules.Choice(choices).parse, str, words=choices, example=",".join(choices[:2]))
+def drawn_by(rule: Any, low: int = 0, high: int = 0) -> DrawKind:
+    """What ``rule`` reads; ``random`` alone means any of its words, or numbers in [low, high]."""
+    if isinstance(rule, rules.Choice):
+        return DrawKind(rule.parse, str, words=rule.words, example=",".join(rule.words[:2]))
+    if isinstance(rule, rules.DurationNs):
+        return DrawKind(rule.parse, rule.plain, low, high, example="random:100us..300us")
+    return DrawKind(rule.parse, int, low, high, example=f"random:{low}..{high}")
 
 
 @frozen
@@ -137,8 +124,10 @@ class SpreadRule:
             return value
         if value is None and self.optional:
             return None
-        if isinstance(value, str) and self._means_random(value.strip()):
-            return self._random(value.strip())
+        # Random priorities are a kind of priorities: there the word is a choice like others.
+        text = value.strip() if isinstance(value, str) and "random" not in self.kind.words else ""
+        if text.startswith("random"):
+            return self._random(text)
         if isinstance(value, dict):
             raise refuse(f"{shown(value)} is no value", f"write it like {self.kind.example}")
         listed = rules.items(value, "a value, a list or random", self.kind.example)
@@ -149,10 +138,6 @@ class SpreadRule:
         if doubled:
             raise refuse(f"{self.kind.plain(doubled[0])} is listed twice", "list each once")
         return Drawn(tuple(found))
-
-    def _means_random(self, text: str) -> bool:
-        """Random priorities are a kind of priorities: there the word is a choice like others."""
-        return text.startswith("random") and "random" not in self.kind.words
 
     def _random(self, text: str) -> Drawn:
         match = _RANDOM.fullmatch(text)
@@ -222,7 +207,7 @@ class CoresRule:
                 counts.append(part)
         if counts or not found.drawn:
             text = ",".join(map(str, counts)) if isinstance(value, str) else counts
-            found = evolve(found, fixed=rules.Cores().parse(text))
+            found = evolve(found, fixed=rules.CORES.parse(text))
         return found
 
     @staticmethod
@@ -244,11 +229,10 @@ class CoresRule:
         return [*choice.fixed, *drawn]
 
 
-_COUNTS = SpreadRule(wholes(1, 1024, sensible=(1, 1024)))
+_COUNTS = SpreadRule(drawn_by(rules.Whole(1, 1024), 1, 1024))
 
 
 _GROUPS_MAX = 1000
-_WCET = (1_000, 1_000_000_000)
 
 #: What every stress campaign begins with.
 DEFAULT: dict[str, Any] = {
@@ -273,22 +257,18 @@ PRESETS: dict[str, dict[str, Any]] = {
 ALIASES = {"2a": "fixed-cores", "2b": "random"}
 
 
-@frozen(kw_only=True)
-class CriticalCores:
-    """The rule of k: a number of cores, or several, each a group of its own; 0: no shielding."""
+def _of_tasks(
+    name: str, low: int = 0, high: int = 0, *, kind: DrawKind | None = None, help: str = ""
+) -> Any:
+    """A field of [tasks], of which each set may have a value of its own here.
 
-    def parse(self, value: Any) -> tuple[int, ...]:
-        listed = rules.items(value, "a list of numbers of cores", "0,1")
-        return tuple(sorted(set(rules.each(listed, rules.Whole(0, 1023).parse))))
-
-
-def _as_all(name: str) -> tuple[str, str]:
-    """The option of a field of [tasks], of which each set may have a value of its own here."""
+    Args:
+        low, high: The sensible range, for numbers.
+        kind: What a value is; None: as there. ``help``: likewise.
+    """
     option = given_by(TasksSpec, name)[0]
-    return f"{option.name} VALUES", option.help
-
-
-_PER_CORE = SpreadRule(wholes(1, 64, sensible=(1, 3)))
+    rule = SpreadRule(kind or drawn_by(rule_of(TasksSpec, name), low, high))
+    return keyed(rule, f"{option.name} VALUES", help or option.help, default=None)
 
 
 @frozen(kw_only=True)
@@ -318,7 +298,9 @@ class StressSpec:
         default=None,
     )
     critical_cores: tuple[int, ...] = keyed(
-        CriticalCores(),
+        rules.ListOf(
+            rules.Whole(0, 1023).parse, "a list of numbers of cores", "0,1", rules.ascending
+        ),
         "--critical-cores LIST",
         "Put critical tasks on the first k cores, computation on the rest; 0 shields nothing.",
         default=(0,),
@@ -340,53 +322,24 @@ class StressSpec:
         "Share of synchronisation that meets other cores (alpha): 0.5 or random:0.2..0.8."
         "  [random]",
     )
-    per_task: bool = keyed(
-        rules.Flag(),
-        "--per-task",
-        "Draw rho and alpha for every task instead of every task set.",
-        default=False,
+    per_task: bool = fields.flag(
+        "--per-task", "Draw rho and alpha for every task instead of every task set."
     )
-    per_core: Drawn | None = keyed(_PER_CORE, *_as_all("per_core"), default=None)
-    random_per_core: Drawn | None = keyed(
-        _PER_CORE,
-        "--tasks-per-core VALUES",
-        "Tasks per core in the group that draws M.",
-        default=None,
+    per_core: Drawn | None = _of_tasks("per_core", 1, 3)
+    random_per_core: Drawn | None = _of_tasks(
+        "per_core", 1, 3, help="Tasks per core in the group that draws M."
     )
-    segments_max: Drawn | None = keyed(
-        SpreadRule(wholes(1, 256, sensible=(2, 16))), *_as_all("segments_max"), default=None
-    )
-    wcet_min: Drawn | None = keyed(
-        SpreadRule(durations(*_WCET, sensible=(50_000, 200_000))),
-        *_as_all("wcet_min"),
-        default=None,
-    )
-    wcet_max: Drawn | None = keyed(
-        SpreadRule(durations(*_WCET, sensible=(200_000, 1_000_000))),
-        *_as_all("wcet_max"),
-        default=None,
-    )
-    distribution: Drawn | None = keyed(
-        SpreadRule(words(tuple(DISTRIBUTIONS))), *_as_all("distribution"), default=None
-    )
-    classes_min: Drawn | None = keyed(
-        SpreadRule(wholes(1, 64, sensible=(1, 2))), *_as_all("classes_min"), default=None
-    )
-    classes_max: Drawn | None = keyed(
-        SpreadRule(wholes(1, 64, sensible=(2, 4))), *_as_all("classes_max"), default=None
-    )
-    priorities: Drawn | None = keyed(
-        SpreadRule(words(PRIORITIES)), *_as_all("priorities"), default=None
-    )
-    utilisation: Drawn | None = keyed(
-        SpreadRule(shares(least=1, sensible=(50, 700))), *_as_all("utilisation"), default=None
-    )
+    segments_max: Drawn | None = _of_tasks("segments_max", 2, 16)
+    wcet_min: Drawn | None = _of_tasks("wcet_min", 50_000, 200_000)
+    wcet_max: Drawn | None = _of_tasks("wcet_max", 200_000, 1_000_000)
+    distribution: Drawn | None = _of_tasks("distribution")
+    classes_min: Drawn | None = _of_tasks("classes_min", 1, 2)
+    classes_max: Drawn | None = _of_tasks("classes_max", 2, 4)
+    priorities: Drawn | None = _of_tasks("priorities")
+    utilisation: Drawn | None = _of_tasks("utilisation", kind=shares(least=1, sensible=(50, 700)))
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> Iterator[Problem]:
         """What is wrong between fields that are each right."""
-        return [*self._wrong_groups(), *self._wrong_draws()]
-
-    def _wrong_groups(self) -> Iterator[Problem]:
         most, counts = max(self.critical_cores), self.cores
         bounds = [*(counts.fixed or ()), *([] if counts.low is None else [counts.low])]
         if few := [count for count in bounds if count <= most]:
@@ -396,8 +349,6 @@ class StressSpec:
         if count > _GROUPS_MAX:
             text = f"{count} groups are more than {_GROUPS_MAX}"
             yield Problem("critical_cores", text, "fewer of them, or fewer core counts")
-
-    def _wrong_draws(self) -> Iterator[Problem]:
         if self.per_task and self.sync_share.fixed and self.contended_ratio.fixed:
             hint = "give rho or alpha a list or random:0.2..0.8, or drop it"
             yield Problem("per_task", "rho and alpha are fixed: no task differs", hint)
@@ -499,16 +450,8 @@ class SetDraw:
 
 
 #: What a set may draw beside M, N, rho and alpha; the names are those of [tasks].
-PLAIN = (
-    "segments_max",
-    "wcet_min",
-    "wcet_max",
-    "distribution",
-    "classes_min",
-    "classes_max",
-    "priorities",
-    "utilisation",
-)
+PLAIN = [name for name in fields_dict(StressSpec) if name in fields_dict(TasksSpec)]
+PLAIN.remove("per_core")
 
 
 def draw_set(stress: StressSpec, seed: int, replica: int) -> SetDraw:

@@ -24,7 +24,8 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.kinds.interference.lost import Floats, student_above
-from deadbeat.model.load import Estimate, Integers
+from deadbeat.model.histogram import Integers
+from deadbeat.model.load import Estimate
 from deadbeat.stats import special
 from deadbeat.stats.binomial import at_most, poisson_interval, quantile_ranks
 from deadbeat.stats.intervals import arm_factor, student_half_width, t_cdf, t_quantile

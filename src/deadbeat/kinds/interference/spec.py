@@ -8,20 +8,18 @@ from typing import Any
 import attrs
 from attrs import frozen
 
+from deadbeat.experiment import fields
 from deadbeat.kinds.interference.remedies import REMEDIES
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.load import FORMS
 from deadbeat.model.rules import (
     Choice,
-    CommandLine,
-    Cpus,
     DurationNs,
-    Flag,
-    Name,
+    ListOf,
     Problem,
-    Seconds,
+    ReadBy,
     Whole,
-    each,
+    ascending,
     items,
     refuse,
 )
@@ -56,52 +54,32 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 
 
-@frozen
-class AutoDuration:
-    """A length of time, or ``auto`` (None: resolved on the machine)."""
-
-    low_ns: int
-    high_ns: int
-
-    def parse(self, value: Any) -> int | None:
-        if value in (None, "auto"):
-            return None
-        return DurationNs(self.low_ns, self.high_ns).parse(value)
-
-    plain = staticmethod(DurationNs.plain)
+#: Numbers of ordinary threads; ``all`` (None): 0 to twice the CPUs; ``few`` (empty): 0, as many as
+#: CPUs, twice as many.
+_COUNTS = ListOf(
+    Whole(0, NORMAL_MAX).parse,
+    "a list of numbers",
+    "0,1,2 or 0..4, all or few",
+    ascending,
+    optional=True,
+    named={"all": None, "few": ()},
+)
 
 
-@frozen
-class Counts:
-    """Numbers of ordinary threads: ``0,1,2`` or ``0..4``; ``all`` (None): 0 to twice the CPUs;
-    ``few`` (empty): 0, as many as CPUs, twice as many."""
-
-    def parse(self, value: Any) -> tuple[int, ...] | None:
-        if value in (None, "all"):
-            return None
-        if value in ("few", [], ()):
-            return ()
-        listed = items(value, "a list of numbers", "0,1,2 or 0..4, all or few")
-        return tuple(sorted(set(each(listed, Whole(0, NORMAL_MAX).parse))))
-
-
-@frozen
-class Remedies:
+def _remedies(value: Any) -> tuple[str, ...]:
     """Names of remedies; ``all`` and ``none``."""
-
-    def parse(self, value: Any) -> tuple[str, ...]:
-        known = tuple(REMEDIES)
-        if value in ("none", "", [], ()):
-            return ()
-        if value in (None, "all"):
-            return known
-        listed = items(value, "a list of remedies", "pin,governor")
-        for word in listed:
-            if word not in known:
-                raise refuse(f"{shown(word)} is not a remedy", nearest(str(word), known))
-        if len(set(listed)) != len(listed):
-            raise refuse(f"{shown(value)} names a remedy twice", "name each once")
-        return tuple(name for name in known if name in listed)
+    known = tuple(REMEDIES)
+    if value in ("none", "", [], ()):
+        return ()
+    if value in (None, "all"):
+        return known
+    listed = items(value, "a list of remedies", "pin,governor")
+    for word in listed:
+        if word not in known:
+            raise refuse(f"{shown(word)} is not a remedy", nearest(str(word), known))
+    if len(set(listed)) != len(listed):
+        raise refuse(f"{shown(value)} names a remedy twice", "name each once")
+    return tuple(name for name in known if name in listed)
 
 
 @frozen(kw_only=True)
@@ -117,10 +95,8 @@ class LoadSpec:
         trace: One more run, counted nowhere, in which the kernel's events say who had the CPU.
     """
 
-    name: str = keyed(Name(), "--name NAME", "Name of the folder of results.", default="load")
-    seed: int = keyed(
-        Whole(0, 2**63 - 1), "--seed N", "Seed of everything that is random.", default=1
-    )
+    name: str = fields.name("Name of the folder of results.", "load")
+    seed: int = fields.SEED
     form: str = keyed(
         Choice(FORMS),
         "--form NAME",
@@ -128,22 +104,17 @@ class LoadSpec:
         default="back-to-back",
     )
     normal: tuple[int, ...] | None = keyed(
-        Counts(),
+        _COUNTS,
         "--normal LIST",
         "Numbers of ordinary threads: 0..4, few, or all (0 to twice the CPUs).  [all]",
         default=None,
     )
-    cpus: tuple[int, ...] | None = keyed(
-        Cpus(), "--cpus LIST", "CPUs to use, by all threads: 0-3.  [all]", default=None
-    )
-    seconds: float = keyed(
-        Seconds("0.1", "600"),
-        "--duration TIME",
-        "Measuring time of each run: 2s, 500ms or 1min.",
-        default=2.0,
+    cpus: tuple[int, ...] | None = fields.cpus("CPUs to use, by all threads: 0-3.")
+    seconds: float = fields.duration(
+        "0.1", "600", "Measuring time of each run: 2s, 500ms or 1min.", 2.0
     )
     round: int | None = keyed(
-        AutoDuration(_MS // 10, 60_000 * _MS),
+        DurationNs(_MS // 10, 60_000 * _MS, auto=True),
         "--round TIME",
         "Work of a round (or period), as the time it takes undisturbed.  [10ms]",
         default=None,
@@ -155,40 +126,27 @@ class LoadSpec:
         default=None,
     )
     deadline: int | None = keyed(
-        AutoDuration(_MS // 10, 600_000 * _MS),
+        DurationNs(_MS // 10, 600_000 * _MS, auto=True),
         "--deadline TIME",
         "Time a round may take before it is missed.  [1.5 rounds; periodic: the period]",
         default=None,
     )
     period: int | None = keyed(
-        AutoDuration(_MS // 5, 600_000 * _MS),
+        DurationNs(_MS // 5, 600_000 * _MS, auto=True),
         "--period TIME",
         "Time between releases of the periodic form.  [two rounds]",
         default=None,
     )
-    priority: int = keyed(
-        Whole(1, PRIORITY_MAX),
-        "--priority N",
-        "Priority of the real-time thread, 1 to 99.",
-        default=99,
-    )
-    policy: str = keyed(
-        Choice(("fifo", "other")),
-        "--policy fifo|other",
-        "Scheduling policy; other needs no permission and marks every result.",
-        default="fifo",
-    )
+    priority: int = fields.priority("Priority of the real-time thread, 1 to 99.", PRIORITY_MAX)
+    policy: str = fields.policy("fifo", "other")
     remedies: tuple[str, ...] = keyed(
-        Remedies(),
+        ReadBy(_remedies),
         "--remedies LIST",
         "Remedies to try: pin,smt,governor,preemption,rt-bandwidth, all or none.  [all]",
         default=attrs.Factory(lambda: tuple(REMEDIES)),
     )
-    repeats: int = keyed(
-        Whole(1, REPEATS_MAX),
-        "--repeats N",
-        "Times each combination is measured, in random order.",
-        default=5,
+    repeats: int = fields.repeats(
+        "Times each combination is measured, in random order.", 5, most=REPEATS_MAX
     )
     remedy_repeats: int | None = keyed(
         Whole(1, 2 * REPEATS_MAX),
@@ -196,15 +154,12 @@ class LoadSpec:
         "Times each remedy is measured, under the most ordinary threads.  [twice --repeats]",
         default=None,
     )
-    trace: bool = keyed(
-        Flag(),
+    trace: bool = fields.flag(
         "--trace/--no-trace",
         "Record kernel events in one extra run, to name who had the CPU.  [yes]",
         default=True,
     )
-    beside: tuple[str, ...] = keyed(
-        CommandLine(optional=True), "CMD", "Program that runs during all runs.", default=()
-    )
+    beside: tuple[str, ...] = fields.BESIDE
 
     @property
     def round_ns(self) -> int:

@@ -33,7 +33,7 @@ from deadbeat.kinds.interference.lost import PAIRS_MIN, SceneMachine, lost_of
 from deadbeat.kinds.interference.plan import plan
 from deadbeat.kinds.interference.spec import read_spec
 from deadbeat.kinds.interference.worst_round import worst_round
-from deadbeat.model.histogram import Histogram
+from deadbeat.model.histogram import Histogram, Integers
 from deadbeat.model.load import (
     ALL,
     PLAIN,
@@ -41,7 +41,6 @@ from deadbeat.model.load import (
     TRACED,
     Effect,
     Estimate,
-    Integers,
     LoadCell,
     LoadRun,
     LoadSummary,

@@ -21,8 +21,8 @@ from deadbeat.kinds.latency.importers import Foreign, as_run, read_foreign
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
 from deadbeat.kinds.latency.spec import (
+    LOADS_RULE,
     LatencySpec,
-    LoadsRule,
     estimate,
     keys,
     load_word,
@@ -264,7 +264,7 @@ def _split(word: str) -> tuple[LoadPoint, Path]:
             f"--import{' ' * bool(word)}{word}: no file is named", "write it cpu:50=FILE"
         )
     try:
-        (load,) = LoadsRule().parse(text)
+        (load,) = LOADS_RULE.parse(text)
     except RefusedError as error:
         problem = error.problems[0]
         raise UsageError(f"--import {word}: {problem.found}", problem.hint) from None

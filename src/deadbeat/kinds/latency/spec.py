@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
+from deadbeat.experiment import fields
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, TRACE_S
 from deadbeat.kinds.latency.importers import foreign_engines
 from deadbeat.kinds.latency.loads import LOADS, OWN, STRESS_NG, strengths
@@ -29,25 +30,6 @@ SEGMENT_S = 300
 #: Below, a mean is no mean.
 _PERIODS_MIN = 100
 _RUNS_MAX = 100_000
-
-
-@frozen
-class LoadsRule:
-    """Background loads: ``idle``, ``50`` or ``cpu:50``, ``memory`` (full strength), ``io:50``."""
-
-    def parse(self, value: Any) -> tuple[LoadPoint, ...]:
-        if value == "all":
-            return ALL_LOADS
-        listed = rules.items(value, "a list of loads", "idle,cpu:50,memory")
-        points = rules.each(listed, _point)
-        doubled = sorted({point.text for point in points if points.count(point) > 1})
-        if doubled:
-            raise refuse(f"{doubled[0]} is listed twice", "list each load once")
-        return tuple(points)
-
-    @staticmethod
-    def plain(points: tuple[LoadPoint, ...]) -> list[str]:
-        return [load_word(point) for point in points]
 
 
 def _point(value: Any) -> LoadPoint:
@@ -69,7 +51,7 @@ def _point(value: Any) -> LoadPoint:
 
 
 def load_word(point: LoadPoint) -> str:
-    """A load as `LoadsRule` reads it: ``idle``, ``cpu:50``."""
+    """A load as `LOADS_RULE` reads it: ``idle``, ``cpu:50``."""
     return "idle" if point.percent == 0 else f"{point.profile}:{point.percent}"
 
 
@@ -80,40 +62,51 @@ ALL_LOADS = CPU_LOADS + tuple(
 )
 
 
-@frozen
-class Engines:
+def _distinct(points: list[LoadPoint]) -> tuple[LoadPoint, ...]:
+    doubled = sorted({point.text for point in points if points.count(point) > 1})
+    if doubled:
+        raise refuse(f"{doubled[0]} is listed twice", "list each load once")
+    return tuple(points)
+
+
+#: ``idle``, ``50`` or ``cpu:50``, ``memory`` (full strength), ``io:50``.
+LOADS_RULE = rules.ListOf(
+    _point,
+    "a list of loads",
+    "idle,cpu:50,memory",
+    _distinct,
+    named={"all": ALL_LOADS},
+    plain_one=load_word,
+)
+
+
+def _engines_of(value: Any) -> tuple[str, ...] | None:
     """What measures (None: whatever of prober and cyclictest is there)."""
+    if value is None or value == "auto":
+        return None
+    known = tuple(dict.fromkeys((*ENGINES, SIMULATED, *foreign_engines())))
 
-    def parse(self, value: Any) -> tuple[str, ...] | None:
-        if value is None or value == "auto":
-            return None
-        known = tuple(dict.fromkeys((*ENGINES, SIMULATED, *foreign_engines())))
+    def one(name: Any) -> str:
+        if name in known:
+            return str(name)
+        # those that only results name would measure nothing
+        raise refuse(f"{shown(name)} is not a choice", nearest(str(name), ENGINES))
 
-        def one(name: Any) -> str:
-            if name in known:
-                return str(name)
-            # those that only results name would measure nothing
-            raise refuse(f"{shown(name)} is not a choice", nearest(str(name), ENGINES))
-
-        names = rules.each(rules.items(value, "a list of engines", "prober,cyclictest"), one)
-        if len(set(names)) != len(names):
-            raise refuse(f"{shown(value)} names an engine twice", "list each once")
-        return tuple(names)
+    names = rules.each(rules.items(value, "a list of engines", "prober,cyclictest"), one)
+    if len(set(names)) != len(names):
+        raise refuse(f"{shown(value)} names an engine twice", "list each once")
+    return tuple(names)
 
 
-@frozen
-class Deadlines:
-    """Lengths of time with their unit: ``100us,1ms``."""
-
-    def parse(self, value: Any) -> tuple[int, ...]:
-        if value in ("", [], ()):
-            return ()
-        listed = rules.items(value, "a list of times", "100us,1ms")
-        return tuple(sorted(set(rules.each(listed, rules.DurationNs(1, 10**12).parse))))
-
-    @staticmethod
-    def plain(deadlines: tuple[int, ...]) -> list[str]:
-        return [duration_text(deadline) for deadline in deadlines]
+_TIMES = rules.ListOf(
+    rules.DurationNs(1, 10**12).parse,
+    "a list of times",
+    "100us,1ms",
+    rules.ascending,
+    optional=True,
+    named={"": ()},
+    plain_one=duration_text,
+)
 
 
 #: What a preset changes. On two CPUs, with both engines: default 10 loads x 5 repeats x 2 x 2 s and
@@ -132,11 +125,8 @@ class LatencySpec:
     are in ns, ``duration`` in s. Where runs are ``imported`` nothing is measured.
     """
 
-    name: str = keyed(
-        rules.Name(),
-        "--name NAME",
-        "Name of the folder of results.  [latency, or latency-PRESET]",
-        default="latency",
+    name: str = fields.name(
+        "Name of the folder of results.  [latency, or latency-PRESET]", "latency"
     )
     mode: str = keyed(
         rules.Choice(("latency",)), "latency", "Kind of this file.", default="latency"
@@ -144,74 +134,45 @@ class LatencySpec:
     preset: str = keyed(
         rules.Choice(tuple(PRESETS)), "NAME", "default or quick.  [default]", default="default"
     )
-    seed: int = keyed(
-        rules.Whole(0, 2**63 - 1), "--seed N", "Seed of everything that is random.", default=1
-    )
+    seed: int = fields.SEED
     loads: tuple[LoadPoint, ...] = keyed(
-        LoadsRule(),
+        LOADS_RULE,
         "--loads LIST",
         "Background loads: idle,50,cpu:75,memory,io,timer,scheduler,mixed,kernel or all.  [all]",
         default=ALL_LOADS,
     )
-    loads_by: Literal["auto", "stress-ng", "deadbeat"] = keyed(
-        rules.Choice(("auto", STRESS_NG, OWN)),
-        "--loads-by auto|stress-ng|deadbeat",
+    loads_by: Literal["auto", "stress-ng", "deadbeat"] = fields.choice(
+        f"--loads-by auto|{STRESS_NG}|{OWN}",
         "Program that makes the loads.  [stress-ng where installed]",
-        default="auto",
     )
     engines: tuple[str, ...] | None = keyed(
-        Engines(),
+        rules.ReadBy(_engines_of),
         "--engine LIST",
         "Who measures: prober, cyclictest, or both in turn.  [both where installed]",
         default=None,
     )
-    cpus: tuple[int, ...] | None = keyed(
-        rules.Cpus(),
-        "--cpus LIST",
-        "CPUs to use, a measuring thread on each: 0-3.  [all]",
-        default=None,
-    )
-    duration: float = keyed(
-        rules.Seconds("0.1", str(30 * 86400)),
-        "--duration TIME",
+    cpus: tuple[int, ...] | None = fields.cpus("CPUs to use, a measuring thread on each: 0-3.")
+    duration: float = fields.duration(
+        "0.1",
+        str(30 * 86400),
         "Measuring time of each load, engine and repeat: 10s, 5min, 6h or 3d.  [2s]",
-        default=2.0,
+        2.0,
     )
-    repeats: int = keyed(
-        rules.Whole(1, 9999),
-        "--repeats N",
-        "Times each combination is measured, in random order.  [5]",
-        default=5,
-    )
+    repeats: int = fields.repeats("Times each combination is measured, in random order.", 5)
     interval: int = keyed(
         rules.DurationNs(50_000, 1_000_000_000),
         "--interval TIME",
         "Period of the measuring threads: 500us.  [1ms]",
         default=1_000_000,
     )
-    priority: int = keyed(
-        rules.Whole(1, 99),
-        "--priority N",
-        "Priority of the real-time threads, 1 to 99.  [90]",
-        default=90,
-    )
-    policy: Literal["fifo", "other"] = keyed(
-        rules.Choice(("fifo", "other")),
-        "--policy fifo|other",
-        "Scheduling policy; other needs no permission and marks every result.  [fifo]",
-        default="fifo",
-    )
-    dma_latency: Literal["hold", "system"] = keyed(
-        rules.Choice(("hold", "system")),
+    priority: int = fields.priority("Priority of the real-time threads, 1 to 99.", 90)
+    policy: Literal["fifo", "other"] = fields.policy("fifo", "other")
+    dma_latency: Literal["hold", "system"] = fields.choice(
         "--dma-latency hold|system",
-        "Keep CPUs out of deep idle states, as cyclictest does, or leave it to the system.  [hold]",
-        default="hold",
+        "Keep CPUs out of deep idle states, as cyclictest does, or leave it to the system.",
     )
-    trace: bool = keyed(
-        rules.Flag(),
-        "--trace",
-        "Record kernel events to show where the time of late wake-ups went.",
-        default=False,
+    trace: bool = fields.flag(
+        "--trace", "Record kernel events to show where the time of late wake-ups went."
     )
     keep_above: int = keyed(
         rules.DurationNs(0, 1_000_000_000),
@@ -220,16 +181,14 @@ class LatencySpec:
         default=0,
     )
     deadlines: tuple[int, ...] = keyed(
-        Deadlines(),
+        _TIMES,
         "--limits LIST",
         "Report how often latency exceeds each limit: 100us,1ms.",
         default=(),
     )
-    beside: tuple[str, ...] = keyed(
-        rules.CommandLine(optional=True), "CMD", "Program that runs during all runs.", default=()
-    )
+    beside: tuple[str, ...] = fields.BESIDE
     imported: tuple[str, ...] = keyed(
-        rules.Names(), "LIST", "Runs read from files of other tools.", default=()
+        rules.NAMES, "LIST", "Runs read from files of other tools.", default=()
     )
 
     @property
@@ -334,16 +293,14 @@ def resolve(
     return checked(LatencySpec, spec_dict(spec) | chosen, names)
 
 
-def _no_strengths(loads: Sequence[LoadPoint], cpus: int) -> list[Problem]:
+def _no_strengths(loads: Sequence[LoadPoint], cpus: int) -> Iterator[Problem]:
     """Percentages that would be another strength than they say."""
-    found = []
     for point in loads:
         offered = strengths(LOADS[point.profile], cpus)
         if point.percent and point.percent not in offered:
             text = f"{load_word(point)} is not a whole number of workers on CPUs numbering {cpus}"
             known = ", ".join(map(str, offered))
-            found.append(Problem("loads", text, f"there {point.profile} has {known} %"))
-    return found
+            yield Problem("loads", text, f"there {point.profile} has {known} %")
 
 
 # ---------- the order of its runs, and what they cost ----------

@@ -18,7 +18,7 @@ from deadbeat.build.allocators import LIBC
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Problem, RefusedError, refuse
-from deadbeat.model.sizes import ByteSizes, size_word
+from deadbeat.model.sizes import bytes_of, size_word
 from deadbeat.model.specification import usage
 from deadbeat.model.words import nearest, shown
 from deadbeat.pool import NATIVE
@@ -43,12 +43,10 @@ class _Word:
         return word
 
 
-@frozen
-class _Folder:
-    def parse(self, value: Any) -> str:
-        if not str(value).strip() or "\0" in value:
-            raise refuse(f"{shown(value)} names no folder", "./datadir")
-        return str(value)
+def _folder(value: Any) -> str:
+    if not str(value).strip() or "\0" in value:
+        raise refuse(f"{shown(value)} names no folder", "./datadir")
+    return str(value)
 
 
 @frozen
@@ -61,8 +59,7 @@ class _Size:
         share = re.fullmatch(r"\s*(?:L2\s*/|1\s*/)\s*([0-9]{1,5})\s*", value)
         if share and self.shares:
             return str(share[1])
-        (size,) = ByteSizes().parse([value])
-        return size
+        return bytes_of(value)
 
 
 _MEMORIES = ("lt", "vt", "immortal", "heap")
@@ -73,7 +70,7 @@ _COMMON: Mapping[str, rules.Rule] = {
     "scheduling_policy": _Word(("rr", "fifo")),
     "count": rules.Whole(1, 10**7),
     "priority": rules.Whole(1, 79),
-    "datadir": _Folder(),
+    "datadir": rules.ReadBy(_folder),
     "instr_load": rules.Whole(0, 10**9),
 }
 

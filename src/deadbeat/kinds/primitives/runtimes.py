@@ -116,40 +116,31 @@ class External:
         return tuple(shlex.split(self.command))
 
 
-@frozen
-class Externals:
+def externals(value: Any) -> tuple[External, ...]:
     """``NAME=COMMAND``, or tables with both and what the command does."""
+    if value in ([], ()):
+        return ()
+    if isinstance(value, str):
+        value = _NEXT.split(value)
+    if isinstance(value, Mapping):
+        value = [value]
+    listed = rules.items(value, "a list of external runtimes", "vm=./my-runtime")
+    found = rules.each(listed, _external)
+    if len({each.name for each in found}) < len(found):
+        raise refuse("two external runtimes have one name", "give each a name of its own")
+    return tuple(found)
 
-    def parse(self, value: Any) -> tuple[External, ...]:
-        if value in ([], ()):
-            return ()
-        if isinstance(value, str):
-            value = _NEXT.split(value)
-        if isinstance(value, Mapping):
-            value = [value]
-        listed = rules.items(value, "a list of external runtimes", "vm=./my-runtime")
-        found = rules.each(listed, self._one)
-        if len({each.name for each in found}) < len(found):
-            raise refuse("two external runtimes have one name", "give each a name of its own")
-        return tuple(found)
 
-    def _one(self, value: Any) -> External:
-        if isinstance(value, str):
-            name, _, command = value.partition("=")
-            value = {"name": name.strip(), "command": command.strip()}
-        plain = dict(value) if isinstance(value, Mapping) else {}
-        name, command = str(plain.get("name", "")), str(plain.get("command", ""))
-        if not external_name(f"{EXTERNAL}:{name}") or not _split(command):
-            hint = "NAME=COMMAND; a name has letters, digits and underscores"
-            raise refuse(f"{shown(value)} is no external runtime", hint)
-        return External(name, command, tuple(map(str, plain.get("does", ()))))
-
-    @staticmethod
-    def plain(externals: tuple[External, ...]) -> list[dict[str, object]]:
-        return [
-            {"name": each.name, "command": each.command, "does": list(each.does)}
-            for each in externals
-        ]
+def _external(value: Any) -> External:
+    if isinstance(value, str):
+        name, _, command = value.partition("=")
+        value = {"name": name.strip(), "command": command.strip()}
+    plain = dict(value) if isinstance(value, Mapping) else {}
+    name, command = str(plain.get("name", "")), str(plain.get("command", ""))
+    if not external_name(f"{EXTERNAL}:{name}") or not _split(command):
+        hint = "NAME=COMMAND; a name has letters, digits and underscores"
+        raise refuse(f"{shown(value)} is no external runtime", hint)
+    return External(name, command, tuple(map(str, plain.get("does", ()))))
 
 
 def _split(command: str) -> list[str]:

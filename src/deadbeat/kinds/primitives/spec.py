@@ -9,38 +9,14 @@ from typing import Any
 from attrs import frozen
 
 from deadbeat.build.allocators import ALLOCATORS, LIBC
-from deadbeat.kinds.primitives.runtimes import External, Externals, runtime
+from deadbeat.experiment import fields
+from deadbeat.kinds.primitives.runtimes import External, externals, runtime
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, refuse
-from deadbeat.model.sizes import ByteSizes
+from deadbeat.model.sizes import BYTE_SIZES
 from deadbeat.model.specification import keyed
 from deadbeat.model.words import nearest, shown
 from deadbeat.pool import NATIVE, PLACEMENTS, variants_of
-
-
-@frozen
-class Listed:
-    """Some of what ``one`` reads, each once.
-
-    Attributes:
-        what, example: Of the whole list, in words and as it is written.
-        optional: Or none.
-    """
-
-    one: Callable[[Any], Any]
-    what: str
-    example: str
-    optional: bool = True
-
-    def parse(self, value: Any) -> tuple[Any, ...]:
-        if self.optional and value in ([], ()):
-            return ()
-        listed = rules.items(value, self.what, self.example)
-        return tuple(dict.fromkeys(rules.each(listed, self.one)))
-
-    @staticmethod
-    def plain(found: tuple[Any, ...]) -> list[Any]:
-        return list(found)
 
 
 def _test(value: Any) -> str:
@@ -55,34 +31,31 @@ def _test(value: Any) -> str:
     return str(value)
 
 
-def _numbers(low: int, high: int) -> Listed:
+def _some(
+    one: Callable[[Any], Any], what: str, example: str, *, optional: bool = True
+) -> rules.ListOf:
+    """Some of what ``one`` reads, each once; ``optional``: or none."""
+    return rules.ListOf(one, f"a list of {what}", example, rules.unique, optional=optional)
+
+
+def _numbers(low: int, high: int) -> rules.ListOf:
     """Some numbers from ``low`` to ``high``."""
-    return Listed(rules.Whole(low, high).parse, "a list of numbers", f"{low},{4 * low}")
+    return _some(rules.Whole(low, high).parse, "numbers", f"{low},{4 * low}")
 
 
-@frozen
-class CpuGroups:
+def _groups(value: Any) -> tuple[tuple[int, ...], ...]:
     """CPUs of two groups: ``0,2/1,5``."""
-
-    def parse(self, value: Any) -> tuple[tuple[int, ...], ...]:
-        parts = value.split("/") if isinstance(value, str) else list(value)
-        found = tuple(rules.Cpus().parse(part) or () for part in parts)
-        if parts and (len(found) != 2 or {*found[0]} & {*found[1]} or not all(found)):
-            raise refuse(f"{shown(value)} is not two groups of CPUs", "like 0,2/1,5")
-        return found
-
-    @staticmethod
-    def plain(groups: tuple[tuple[int, ...], ...]) -> list[list[int]]:
-        return [list(group) for group in groups]
+    parts = value.split("/") if isinstance(value, str) else list(value)
+    found = tuple(rules.Cpus().parse(part) or () for part in parts)
+    if parts and (len(found) != 2 or {*found[0]} & {*found[1]} or not all(found)):
+        raise refuse(f"{shown(value)} is not two groups of CPUs", "like 0,2/1,5")
+    return found
 
 
-@frozen
-class PresetName:
+def _preset(value: Any) -> str:
     """One of `deadbeat.kinds.primitives.preset`; "": none."""
-
-    def parse(self, value: Any) -> str:
-        known = import_module("deadbeat.kinds.primitives.preset").presets()
-        return str(value) if value == "" else rules.Choice(tuple(known)).parse(value)
+    known = import_module("deadbeat.kinds.primitives.preset").presets()
+    return str(value) if value == "" else rules.Choice(tuple(known)).parse(value)
 
 
 #: What a preset says.
@@ -96,54 +69,54 @@ PRESET_KEYS = (
 class PrimitivesSpec:
     """What is timed, where, how long and how often."""
 
-    name: str = keyed(rules.Name(), "--name NAME", "Name of the results.", default="primitives")
+    name: str = fields.name("Name of the results.", "primitives")
     preset: str = keyed(
-        PresetName(), "", "Figures to repeat; it says what is timed, and where.", default=""
+        rules.ReadBy(_preset),
+        "",
+        "Figures to repeat; it says what is timed, and where.",
+        default="",
     )
     tests: tuple[str, ...] = keyed(
-        Listed(_test, "a list of primitives", "alloc,event:futex"),
+        _some(_test, "primitives", "alloc,event:futex"),
         "--tests LIST",
         "Primitives, or one way of doing them: alloc,event:futex.  [most]",
         default=(),
     )
     sizes: tuple[int, ...] = keyed(
-        ByteSizes(),
+        BYTE_SIZES,
         "--sizes LIST",
         "Sizes of what is allocated or copied.  [64,10K,1M; in a JVM 10K]",
         default=(),
     )
     runtimes: tuple[str, ...] = keyed(
-        Listed(runtime, "a list of runtimes", "native,jvm:25:G1", optional=False),
+        _some(runtime, "runtimes", "native,jvm:25:G1", optional=False),
         "--runtimes LIST",
         "What runs them: native; jvm, or jvm:VERSION:COLLECTOR, and :whole for all its threads.",
         default=(NATIVE,),
     )
     external: tuple[External, ...] = keyed(
-        Externals(),
+        rules.ReadBy(externals),
         "--external NAME=COMMAND",
         "A command that speaks the format of primitives: the runtime external:NAME.",
         default=(),
     )
     allocators: tuple[str, ...] = keyed(
-        Listed(
-            rules.Choice((LIBC, *ALLOCATORS)).parse,
-            "a list of allocators",
-            "libc,jemalloc",
-            optional=False,
+        _some(
+            rules.Choice((LIBC, *ALLOCATORS)).parse, "allocators", "libc,jemalloc", optional=False
         ),
         "--allocators LIST",
         "Allocators of native programs: libc,tuned,jemalloc,tcmalloc,mimalloc,tlsf.  [installed]",
         default=(),
     )
     placements: tuple[str, ...] = keyed(
-        Listed(rules.Choice(PLACEMENTS).parse, "a list of placements", "one,all,same,far"),
+        _some(rules.Choice(PLACEMENTS).parse, "placements", "one,all,same,far"),
         "--placements LIST",
         "Where threads run: one, all, cache, apart, both; and pairs: same, sibling, cache, far."
         "  [each; in a JVM one, and all for locks]",
         default=(),
     )
     groups: tuple[tuple[int, ...], ...] = keyed(
-        CpuGroups(),
+        rules.ReadBy(_groups),
         "--groups LIST/LIST",
         "CPUs of cache and of apart, 0,2/1,5, for threads that work alone.  [by the topology]",
         default=(),
@@ -155,12 +128,7 @@ class PrimitivesSpec:
         default=(),
     )
     handlers: tuple[str, ...] = keyed(
-        Listed(
-            rules.Choice(("above", "equal")).parse,
-            "a list of priorities",
-            "above,equal",
-            optional=False,
-        ),
+        _some(rules.Choice(("above", "equal")).parse, "priorities", "above,equal", optional=False),
         "--handlers above|equal",
         "Priority of an event's handler beside its firer's; or both: above,equal.",
         default=("above",),
@@ -171,20 +139,10 @@ class PrimitivesSpec:
         "Source of copy_shared: 1/N of the last-level cache.  [1,4,64; in a JVM 4]",
         default=(),
     )
-    cpus: tuple[int, ...] | None = keyed(
-        rules.Cpus(), "--cpus LIST", "CPUs to use: 0-3.  [all]", default=None
-    )
-    policy: str = keyed(
-        rules.Choice(("fifo", "rr", "other")),
-        "--policy fifo|rr|other",
-        "Scheduling policy; other needs no permission and marks every result.",
-        default="fifo",
-    )
-    priority: int = keyed(
-        rules.Whole(1, 79),
-        "--priority N",
-        "Priority of the threads; a handler above its firer has one more.",
-        default=30,
+    cpus: tuple[int, ...] | None = fields.cpus("CPUs to use: 0-3.")
+    policy: str = fields.policy("fifo", "rr", "other")
+    priority: int = fields.priority(
+        "Priority of the threads; a handler above its firer has one more.", 30, most=79
     )
     period: int | None = keyed(
         rules.DurationNs(20_000, 10**9),
@@ -204,30 +162,16 @@ class PrimitivesSpec:
         "Samples of each thread; a run ends when all have them, or with its time.",
         default=None,
     )
-    keep: bool = keyed(
-        rules.Flag(),
-        "--keep",
-        "Keep every sample in its order, too; needs --samples.",
-        default=False,
-    )
+    keep: bool = fields.flag("--keep", "Keep every sample in its order, too; needs --samples.")
     batch: int = keyed(
         rules.Whole(1, 1_000_000),
         "--batch N",
         "Operations between two readings of the clock, for what it cannot resolve.",
         default=1,
     )
-    duration: float = keyed(
-        rules.Seconds("0.01", "60"),
-        "--duration TIME",
-        "Measuring time of a run, at most.",
-        default=0.2,
-    )
-    repeats: int = keyed(
-        rules.Whole(1, 9999), "--repeats N", "Times each is run, as a new process.", default=3
-    )
-    seed: int = keyed(
-        rules.Whole(0, 2**63 - 1), "--seed N", "Seed of everything that is random.", default=1
-    )
+    duration: float = fields.duration("0.01", "60", "Measuring time of a run, at most.", 0.2)
+    repeats: int = fields.repeats("Times each is run, as a new process.", 3)
+    seed: int = fields.SEED
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong between its parameters."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from deadbeat.experiment import fields
 from deadbeat.model import rules
 from deadbeat.model.specification import keyed
 
@@ -14,15 +15,13 @@ _TIME = rules.DurationNs(1_000, 3600 * 10**9)
 class ProgramSpec:
     """Which program, for how long, how often, and what its jobs must keep."""
 
-    name: str = keyed(
-        rules.Name(), "--name NAME", "Name of the results.  [the program]", default="program"
-    )
+    name: str = fields.name("Name of the results.  [the program]", "program")
     command: tuple[str, ...] = keyed(rules.CommandLine(), "CMD", "The program and its arguments.")
-    duration: float | None = keyed(
-        rules.Seconds("0.1", str(30 * 86400)),
-        "--duration TIME",
+    duration: float | None = fields.duration(
+        "0.1",
+        str(30 * 86400),
         "Measuring time, 10s or 5min; the program is ended then.  [when it ends by itself]",
-        default=None,
+        None,
     )
     period: int | None = keyed(
         _TIME,
@@ -36,6 +35,4 @@ class ProgramSpec:
         "Deadline of every task after its release.  [what the program says, or the period]",
         default=None,
     )
-    repeats: int = keyed(
-        rules.Whole(1, 9999), "--repeats N", "Times the program is run.", default=1
-    )
+    repeats: int = fields.repeats("Times the program is run.", 1)

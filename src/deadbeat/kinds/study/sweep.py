@@ -9,7 +9,8 @@ from typing import Any
 
 from attrs import frozen
 
-from deadbeat.model.rules import Flag, Name, Whole, refuse
+from deadbeat.experiment import fields
+from deadbeat.model.rules import ReadBy, Whole, refuse
 from deadbeat.model.specification import keyed
 from deadbeat.model.words import shown
 
@@ -24,16 +25,13 @@ Written = dict[str, Any]
 # ---------- rules ----------
 
 
-@frozen
-class WordList:
+def _word_list(value: Any) -> tuple[str, ...]:
     """A TOML list of words, or text with commas."""
-
-    def parse(self, value: Any) -> tuple[str, ...]:
-        if isinstance(value, str):
-            value = [part.strip() for part in value.split(",") if part.strip()]
-        if not isinstance(value, (list, tuple)) or not all(isinstance(word, str) for word in value):
-            raise refuse(f"{shown(value)} is not a list of names", "write it like g-edf,p-edf")
-        return tuple(dict.fromkeys(value))
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    if not isinstance(value, (list, tuple)) or not all(isinstance(word, str) for word in value):
+        raise refuse(f"{shown(value)} is not a list of names", "write it like g-edf,p-edf")
+    return tuple(dict.fromkeys(value))
 
 
 @frozen
@@ -89,14 +87,11 @@ class Axis:
         return [low + by * k for k in range(count)]
 
 
-@frozen
-class Fields:
+def _fields(value: Any) -> Written:
     """Values of fields, by name."""
-
-    def parse(self, value: Any) -> Written:
-        if not isinstance(value, Mapping):
-            raise refuse(f"{shown(value)} is not a table", "write a section like [generator]")
-        return dict(value)
+    if not isinstance(value, Mapping):
+        raise refuse(f"{shown(value)} is not a table", "write a section like [generator]")
+    return dict(value)
 
 
 @frozen
@@ -107,7 +102,7 @@ class Variants:
 
     def parse(self, value: Any) -> dict[str, Written]:
         made = {}
-        for label in WordList().parse(value):
+        for label in _word_list(value):
             name, *pairs = label.split(":")
             made[label] = own = {self.word: name}
             for pair in pairs:
@@ -126,15 +121,8 @@ class Variants:
 class Sweep:
     """A study as it is asked for; None: not said, so that of a preset or what help says."""
 
-    name: str | None = keyed(
-        Name(),
-        "--name NAME",
-        "Name of the folder of results.  [the preset's, or study]",
-        default=None,
-    )
-    seed: int = keyed(
-        Whole(0, 2**63 - 1), "--seed N", "Seed of everything that is random.", default=1
-    )
+    name: str | None = fields.name("Name of the folder of results.  [the preset's, or study]", None)
+    seed: int = fields.SEED
     sets: int | None = keyed(
         Whole(1, SETS_MAX),
         "--sets N",
@@ -142,7 +130,7 @@ class Sweep:
         default=None,
     )
     ties: tuple[str, ...] = keyed(
-        WordList(),
+        ReadBy(_word_list),
         "--ties LIST",
         "Rules that order equal priorities, each for every policy: index,utilisation-desc.",
         default=("index",),
@@ -181,10 +169,10 @@ class Sweep:
         default=None,
     )
     tests: tuple[str, ...] = keyed(
-        WordList(), "--test LIST", "Schedulability tests to run: gfb,rta-edf.", default=()
+        ReadBy(_word_list), "--test LIST", "Schedulability tests to run: gfb,rta-edf.", default=()
     )
-    metrics: bool = keyed(
-        Flag(), "--metrics", "Count migrations and measure slack, too.", default=False
+    metrics: bool = fields.flag("--metrics", "Count migrations and measure slack, too.")
+    generator: Written | None = keyed(
+        ReadBy(_fields), "", "Values for every distribution.", default=None
     )
-    generator: Written | None = keyed(Fields(), "", "Values for every distribution.", default=None)
-    scheduler: Written | None = keyed(Fields(), "", "Values for every policy.", default=None)
+    scheduler: Written | None = keyed(ReadBy(_fields), "", "Values for every policy.", default=None)
