@@ -11,13 +11,14 @@ from helpers.figures import figures, svg_words
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.kinds.contention import cause_charts as causes
+from deadbeat.kinds.contention.configurations import group_samples
 from deadbeat.kinds.contention.counter_charts import counter_charts
 from deadbeat.kinds.contention.document import campaign_document, write_report
-from deadbeat.kinds.contention.facts import head_facts, noise_floor
+from deadbeat.kinds.contention.facts import head_facts, levels, noise_floor
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.samples import distribution_charts
-from deadbeat.kinds.contention.stress_charts import group_samples, interval_curve, stress_charts
+from deadbeat.kinds.contention.stress_charts import interval_curve, stress_charts
 from deadbeat.kinds.contention.stress_words import group_answers
 from deadbeat.kinds.contention.tables import group_table, sets_data
 from deadbeat.model.results import Summary
@@ -76,7 +77,7 @@ def test_every_distribution_is_drawn_with_its_labels_and_units(svgs):
 
 def test_sets_without_a_miss_stand_apart():
     summary = demo_stress(**SMALL)
-    own = group_samples(summary, 2.0)
+    own = group_samples(summary, levels(summary.rows)[0])
     chart = distribution_charts(own, noise_floor(summary))[-1]
     for place, (sample, bar) in enumerate(zip(own, chart.panels[0].bars, strict=True)):
         calm = sum(1 for item in sample.sets if item["deadline_miss_ratio"] == 0)
@@ -140,12 +141,12 @@ def test_more_configurations_than_can_be_told_apart_stay_groups():
 
 def test_an_upper_bound_is_joined_to_no_interval():
     rows = [
-        {"x": x, "value": value, "low": low, "high": high}
+        {"x": x, "value": value, "value_low": low, "value_high": high}
         for x, value, low, high in (
             (2, 0.4, 0.3, 0.5), (3, 0.2, 0.1, 0.3), (4, 0.0, 0.0, 0.39), (5, 0.1, 0.0, 0.2)
         )
     ]  # fmt: skip
-    curve = interval_curve("α = 1", 0, rows, lambda row: row["x"], ("value", "low", "high"))
+    curve = interval_curve("α = 1", 0, rows, lambda row: row["x"], "value")
     assert curve.bands == ((0, 1), (3,))
     assert curve.limits == (2,)
     seen = evolve(curve, bounded=())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from attrs import evolve
 
 from deadbeat.kinds.contention import grids
-from deadbeat.kinds.contention.facts import factor_of, factors, number
-from deadbeat.kinds.contention.samples import Row
+from deadbeat.kinds.contention.facts import Level, Row, levels, number
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import PARTS
 from deadbeat.model.words import time_text
@@ -39,83 +38,65 @@ def recorded(summary: Summary) -> bool:
     )
 
 
-def split_charts(summary: Summary, *, levels: int | None = None) -> list[Chart]:
+def split_charts(summary: Summary, *, most: int | None = None) -> list[Chart]:
     """The split over groups (stress) or over the grid (profile); empty where not recorded.
 
     Args:
-        levels: At most so many deadline factors are drawn; None: all.
+        most: At most so many deadline factors are drawn; None: all.
     """
     if not recorded(summary):
         return []
-    every = factors(summary.rows)
-    shown = every if levels is None else spread(every, levels)
-    found = (
-        _stress_split(summary, shown)
-        if summary.mode == "stress"
-        else _profile_split(summary, shown)
-    )
-    # A single chart needs no choice.
-    return found if len(found) > 1 else [evolve(c, family="", option=c.option) for c in found]
-
-
-def _stress_split(summary: Summary, every: Sequence[float]) -> list[Chart]:
-    charts = []
-    for factor in every:
-        rows = [row for row in summary.rows if factor_of(row) == factor]
-        names = tuple(str(row.get("group")) for row in rows)
-        charts.append(
-            Chart(
-                name="split" if len(every) == 1 else f"split-d{round(factor * 1000):06d}",
-                title="Where the response time goes",
-                caption=_CAPTION,
-                panels=(
-                    _bars_panel("Whole response", "task sets of", names, rows, PARTS),
-                    _bars_panel("Without the execution", "task sets of", names, rows, _WAITS),
-                ),
-                family="split",
-                option="" if len(every) == 1 else f"D/C = {factor:g}",
-            )
+    split = _stress_split if summary.mode == "stress" else _profile_split
+    shown = levels(summary.rows, most)
+    found = [
+        Chart(
+            name=f"split{name}{level.suffix}",
+            title="Where the response time goes",
+            caption=_CAPTION,
+            panels=tuple(panels),
+            family="split",
+            option=", ".join(filter(None, (option, level.option))),
         )
-    return charts
+        for name, option, level, panels in split(summary, shown)
+    ]
+    # A single chart needs no choice.
+    return found if len(found) > 1 else [evolve(each, family="") for each in found]
+
+
+#: End of a name, option, deadline factor and panels of a chart.
+_Split = tuple[str, str, Level, list[Panel]]
+
+
+def _stress_split(summary: Summary, shown: Sequence[Level]) -> Iterator[_Split]:
+    for level in shown:
+        rows = level.of(summary.rows)
+        names = tuple(str(row.get("group")) for row in rows)
+        made = (("Whole response", PARTS), ("Without the execution", _WAITS))
+        panels = [_bars_panel(title, "task sets of", names, rows, parts) for title, parts in made]
+        yield "", "", level, panels
 
 
 _WAITS = tuple(part for part in PARTS if part != "execution")
 
 
-def _profile_split(summary: Summary, every: Sequence[float]) -> list[Chart]:
+def _profile_split(summary: Summary, shown: Sequence[Level]) -> Iterator[_Split]:
     """Small multiples: a panel per rho (some of them), a bar per alpha; a chart per M."""
-    charts = []
     shares = spread(grids.axis_of(summary, "sync_share"), _SHARES_SHOWN)
     ratios = grids.axis_of(summary, "contended_ratio")
+    names = tuple(f"{alpha:g}" for alpha in ratios)
     tops = {parts: _top(summary.rows, parts) for parts in (PARTS, _WAITS)}
     for m in reversed(grids.cores_of(summary)):
-        for factor in every:
-            rows = {
-                (grids.milli(row["sync_share"]), grids.milli(row["contended_ratio"])): row
-                for row in summary.rows
-                if int(row["cores"]) == m and factor_of(row) == factor
-            }
+        for level in shown:
+            rows = grids.at_places(level.of(summary.rows), m)
             panels = []
             for parts, words in ((PARTS, ""), (_WAITS, ", without the execution")):
                 for rho in shares:
                     own = [rows.get((grids.milli(rho), grids.milli(a)), {}) for a in ratios]
-                    names = tuple(f"{alpha:g}" for alpha in ratios)
                     panel = _bars_panel(
                         f"ρ = {rho:g}{words}", "contended ratio α", names, own, parts
                     )
                     panels.append(evolve(panel, y_limits=(0.0, 1.08 * tops[parts])))
-            several = len(every) > 1
-            charts.append(
-                Chart(
-                    name=f"split-m{m:03d}" + (f"-d{round(factor * 1000):06d}" if several else ""),
-                    title="Where the response time goes",
-                    caption=_CAPTION,
-                    panels=tuple(panels),
-                    family="split",
-                    option=f"M = {m}" + (f", D/C = {factor:g}" if several else ""),
-                )
-            )
-    return charts
+            yield f"-m{m:03d}", f"M = {m}", level, panels
 
 
 def _top(rows: Iterable[Row], parts: Sequence[str]) -> float:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deadbeat.kinds.contention.facts import factor_of, factors, number
-from deadbeat.kinds.contention.samples import Row, SetSample, samples
+from deadbeat.kinds.contention.facts import Level, Row, levels, number
+from deadbeat.kinds.contention.samples import SetSample, samples
 from deadbeat.kinds.contention.stress_rows import miss_shares
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import COLOURS
@@ -38,29 +38,30 @@ def separated(summary: Summary) -> bool:
     return configurations(summary) != groups(summary)
 
 
-def configuration_samples(summary: Summary, factor: float) -> tuple[SetSample, ...]:
+def group_samples(summary: Summary, level: Level) -> tuple[SetSample, ...]:
+    """The task sets of each group at one deadline factor."""
+    sets = level.of(summary.sets)
+    return samples(sets, groups(summary), lambda item: str(item.get("group")))
+
+
+def configuration_samples(summary: Summary, level: Level) -> tuple[SetSample, ...]:
     """The task sets of each configuration at one deadline factor."""
-    several = len(factors(summary.rows)) > 1
-    sets = [item for item in summary.sets if not several or factor_of(item) == factor]
-    apart = separated(summary)
-    return samples(
-        sets,
-        configurations(summary),
-        lambda item: _label(summary, item) if apart else str(item.get("group")),
-    )
+    if not separated(summary):
+        return group_samples(summary, level)
+    sets = level.of(summary.sets)
+    return samples(sets, configurations(summary), lambda item: _label(summary, item))
 
 
 def factor_rows(summary: Summary) -> Sequence[Row]:
     """Misses of each configuration at each deadline factor, as rows with its name as ``group``."""
     if not separated(summary):
         return summary.rows
-    rows = []
-    for factor in factors(summary.rows):
-        for sample in configuration_samples(summary, factor):
-            if sample.sets:
-                found = miss_shares(sample.sets)
-                rows.append({"group": sample.label, "deadline_factor": factor, **found})
-    return rows
+    return [
+        {"group": each.label, "deadline_factor": level.factor, **miss_shares(each.sets)}
+        for level in levels(summary.rows)
+        for each in configuration_samples(summary, level)
+        if each.sets
+    ]
 
 
 def _configurations(summary: Summary) -> tuple[str, ...]:

@@ -9,16 +9,20 @@ from __future__ import annotations
 import math
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from attrs import evolve, frozen
 
 from deadbeat.model.results import Summary
 from deadbeat.model.words import beside_label, loud
 from deadbeat.prices.table import PriceTable
+from deadbeat.report.charts import UNDECIDED, spread
 from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
 from deadbeat.store.serial import exact_converter
+
+#: A point, a group or a task set, as in summary.csv and sets.csv.
+Row = Mapping[str, Any]
 
 #: Failed runs that are named with a reason.
 _RUNS = 4
@@ -63,17 +67,91 @@ def number(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def factor_of(row: Mapping[str, object]) -> float:
+class Figure(NamedTuple):
+    """A figure of a row with the ends of its 95 % interval; None: not known.
+
+    Attributes:
+        of_one: Whether the interval is that of one set, over its rounds.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    of_one: bool = False
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def scaled(self, factor: float) -> Figure:
+        """In another unit."""
+        value, low, high = (None if each is None else each * factor for each in self[:3])
+        return Figure(value, low, high, self.of_one)
+
+    def text(self, digits: Callable[[float], str]) -> str:
+        """``1.2 [1.1, 1.3] one set``, or ``undecided``."""
+        if self.value is None:
+            return UNDECIDED
+        ends = "" if self.ends is None else f" [{', '.join(map(digits, self.ends))}]"
+        return digits(self.value) + ends + " one set" * bool(ends and self.of_one)
+
+    def interval(self, digits: Callable[[float], str]) -> str:
+        """``95 % interval 1.1 to 1.3``, or that there is none."""
+        if self.ends is None:
+            return "no interval"
+        return f"95 % interval{' of one set' * self.of_one} {' to '.join(map(digits, self.ends))}"
+
+
+def figure(row: Row, column: str) -> Figure:
+    """A figure of a row; the columns of its interval are named after its own."""
+    stems = (*(f"{column.removesuffix(end)}_ci" for end in ("", "_mean", "_ratio")), column)
+    stem = next((each for each in stems if {f"{each}_low", f"{each}_high"} & row.keys()), "")
+    value, low, high = (number(row.get(name)) for name in (column, f"{stem}_low", f"{stem}_high"))
+    return Figure(value, low, high, row.get(f"{stem}_basis") == "rounds")
+
+
+@frozen
+class Level:
+    """A deadline factor of a campaign.
+
+    Attributes:
+        option: What tells its figures from those of others; "": there is one factor.
+        suffix: Of their names.
+    """
+
+    factor: float
+    option: str = ""
+    suffix: str = ""
+
+    def of(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows or task sets of this factor."""
+        return [row for row in rows if not self.option or factor_of(row) == self.factor]
+
+    def family(self, name: str) -> str:
+        """Of its figures: ``name``, where there are others."""
+        return name if self.option else ""
+
+
+def levels(rows: Iterable[Row], most: int | None = None) -> tuple[Level, ...]:
+    """The deadline factors of ``rows``, ascending; at most about ``most``, None: all."""
+    every = factors(rows)
+    if len(every) < 2:
+        return (Level(max(every, default=0.0)),)
+    shown = every if most is None else spread(every, most)
+    return tuple(Level(f, f"D/C = {f:g}", f"-d{round(f * 1000):06d}") for f in shown)
+
+
+def factor_of(row: Row) -> float:
     """D / C of a row or task set; 0 where the campaign does not say."""
     return number(row.get("deadline_factor")) or 0.0
 
 
-def factors(rows: Iterable[Mapping[str, object]]) -> tuple[float, ...]:
+def factors(rows: Iterable[Row]) -> tuple[float, ...]:
     """The deadline factors that occur, ascending."""
     return tuple(sorted({factor_of(row) for row in rows}))
 
 
-def misses(row: Mapping[str, object]) -> bool:
+def misses(row: Row) -> bool:
     """Whether more jobs miss than of the same tasks alone, by the interval of the difference."""
     return (number(row.get("miss_excess_ci_low")) or 0) > 0
 
@@ -88,13 +166,13 @@ def ratio(value: float) -> str:
     return f"{value:.{3 if value < 10 else 2 if value < 100 else 1}f}"
 
 
-def deadline_words(row: Mapping[str, object]) -> str:
+def deadline_words(row: Row) -> str:
     """``D = 10 C``, or ``D = T`` where T is drawn."""
     factor = factor_of(row)
     return f"D = {factor:g} C" if factor else "D = T"
 
 
-def per_core_of(row: Mapping[str, object]) -> int:
+def per_core_of(row: Row) -> int:
     """Tasks a core of a row or distribution; 0 where the campaign does not say."""
     return int(number(row.get("tasks_per_core")) or 0)
 
@@ -112,7 +190,7 @@ def grid_of(summary: Summary) -> Summary:
     )
 
 
-def loaded_rows(summary: Summary) -> tuple[Mapping[str, object], ...]:
+def loaded_rows(summary: Summary) -> tuple[Row, ...]:
     """The points with another number of tasks a core than the grid's, in order."""
     if summary.mode == "stress":
         return ()
@@ -123,10 +201,10 @@ def loaded_rows(summary: Summary) -> tuple[Mapping[str, object], ...]:
 
 
 def loads(
-    rows: Iterable[Mapping[str, object]],
-) -> dict[tuple[int, float], list[Mapping[str, object]]]:
+    rows: Iterable[Row],
+) -> dict[tuple[int, float], list[Row]]:
     """The rows by tasks a core and deadline factor, ascending: what may be compared."""
-    found: dict[tuple[int, float], list[Mapping[str, object]]] = {}
+    found: dict[tuple[int, float], list[Row]] = {}
     for row in rows:
         found.setdefault((per_core_of(row), factor_of(row)), []).append(row)
     return dict(sorted(found.items()))
@@ -141,28 +219,20 @@ def _per_core(summary: Summary) -> int:
 
 def noise_floor(summary: Summary) -> NoiseFloor:
     """The smallest effect, with the sentence for the figures."""
-    basis = str(summary.noise_floor.get("basis") or "")
     share = number(summary.noise_floor.get("smallest_effect"))
-    if share is not None:
-        return NoiseFloor(
-            share=share,
-            text=f"only slowdowns of {percent(share)} or more could be seen here",
-            basis=basis,
-        )
-    if summary.noise_floor:
-        return NoiseFloor(
-            share=None, text="how small a slowdown could be seen here is unknown", basis=basis
-        )
-    return NoiseFloor(
-        share=None, text="how small a slowdown could be seen here was not measured", basis=""
-    )
+    text = f"only slowdowns of {percent(share or 0)} or more could be seen here"
+    if share is None:
+        state = "is unknown" if summary.noise_floor else "was not measured"
+        text = f"how small a slowdown could be seen here {state}"
+    basis = str(summary.noise_floor.get("basis") or "")
+    return NoiseFloor(share=share, text=text, basis=basis)
 
 
 def campaign_name(summary: Summary) -> str:
     return str(summary.meta.get("name") or "unnamed campaign")
 
 
-def platform(summary: Summary) -> Mapping[str, object]:
+def platform(summary: Summary) -> Row:
     """The platform as plain values; empty when not recorded."""
     return _mapping(summary.meta.get("platform"))
 
@@ -204,13 +274,8 @@ def _sets_are(summary: Summary) -> str:
     """``132 task sets``; ``120 of 132 task sets`` where some failed or are missing."""
     there = len(summary.sets)
     planned = int(number(summary.meta.get("planned")) or 0)
-    tried = there + len(_mapping(summary.meta.get("failed")))
-    every = max(planned, tried)
-    return (
-        f"{there:,} of {counted(every, 'task set')}"
-        if every > there
-        else counted(there, "task set")
-    )
+    every = max(planned, there + len(_mapping(summary.meta.get("failed"))))
+    return f"{there:,} of " * (every > there) + counted(every, "task set")
 
 
 def _rows_are(summary: Summary) -> str:
@@ -298,10 +363,12 @@ def failed_runs(summary: Summary) -> tuple[tuple[str, str], ...]:
     )
 
 
-def holds_no_run(summary: Summary) -> bool:
-    """Whether nothing was run, or nothing of it is stored."""
+def nothing_decided(summary: Summary) -> str:
+    """What is said where no row has a result: nothing was run, or nothing of it is stored."""
     counted = any(number(row.get("task_sets")) for row in summary.rows)
-    return not (counted or summary.sets or summary.meta.get("failed"))
+    stored = counted or summary.sets or summary.meta.get("failed")
+    what = "No task set has a result" if stored else "No run is stored"
+    return f"{what}: nothing is decided."
 
 
 def parameters(summary: Summary) -> tuple[tuple[str, str], ...]:
@@ -309,5 +376,5 @@ def parameters(summary: Summary) -> tuple[tuple[str, str], ...]:
     return tuple(flatten(summary.meta.get("parameters")))
 
 
-def _mapping(value: Any) -> Mapping[str, object]:
+def _mapping(value: Any) -> Row:
     return value if isinstance(value, Mapping) else {}

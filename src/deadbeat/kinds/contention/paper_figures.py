@@ -40,11 +40,11 @@ def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator
 def _charts(summary: Summary) -> Iterator[Chart]:
     note = _of_levels(summary)
     drawn: list[Chart] = [
-        *split_charts(summary, levels=_LEVELS),
+        *split_charts(summary, most=_LEVELS),
         *counter_charts(summary),
     ]
     if summary.mode == "stress":
-        drawn += stress_charts(summary, levels=_LEVELS)
+        drawn += stress_charts(summary, most=_LEVELS)
     else:
         prices = facts.price_table(summary)
         drawn += [price_chart(prices)] if prices is not None and prices.prices else []
