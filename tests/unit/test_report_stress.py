@@ -22,6 +22,7 @@ from deadbeat.kinds.contention.stress_charts import interval_curve, stress_chart
 from deadbeat.kinds.contention.stress_words import group_answers
 from deadbeat.kinds.contention.tables import group_table, sets_data
 from deadbeat.model.results import Summary
+from deadbeat.model.traces import LateJob
 from deadbeat.model.words import time_text
 from deadbeat.report import html as html_of
 
@@ -215,7 +216,8 @@ def test_the_worst_jobs_say_what_they_are_put_down_to(demo):
 
 
 def test_response_deadline_and_lateness_are_columns_of_their_own(demo):
-    jobs = causes.jobs_table(demo_stress(**SMALL).meta["causes"])
+    late = [LateJob(**job) for job in demo_stress(**SMALL).meta["causes"]]
+    jobs = causes.jobs_table(late)
     assert [c.heading for c in jobs.columns][1:4] == ["response", "deadline", "late by"]
     cells = jobs.texts()
     assert cells[0][1:4] == ["5.44 ms", "4 ms", "1.44 ms"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, TypedDict
 
 import numpy as np
@@ -43,31 +44,22 @@ _IN_WORDS = {
 }
 
 
-@frozen(kw_only=True, eq=False)
+@frozen(eq=False)
 class BlamedRun:
     """A run as blame needs it: jobs and their parts; trace and plan where there are any."""
 
     text: str
     table: JobTable
-    columns: JobColumns
-    parts: dict[str, Integers]
     trace: RunTrace | None = None
     task_set: TaskSet | None = None
 
-    @classmethod
-    def of(
-        cls,
-        text: str,
-        table: JobTable,
-        *,
-        trace: RunTrace | None = None,
-        task_set: TaskSet | None = None,
-    ) -> BlamedRun:
-        columns = job_columns(table)
-        parts = split_parts(table, columns)
-        return cls(
-            text=text, table=table, columns=columns, parts=parts, trace=trace, task_set=task_set
-        )
+    @cached_property
+    def columns(self) -> JobColumns:
+        return job_columns(self.table)
+
+    @cached_property
+    def parts(self) -> dict[str, Integers]:
+        return split_parts(self.table, self.columns)
 
 
 @frozen(kw_only=True)

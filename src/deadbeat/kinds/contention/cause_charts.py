@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeGuard
 
 from attrs import evolve
 
 from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.facts import Level, Row, levels, number
 from deadbeat.model.results import Summary
-from deadbeat.model.traces import PARTS
+from deadbeat.model.traces import PARTS, LateJob
 from deadbeat.model.words import time_text
 from deadbeat.report.charts import COLOURS, Chart, Panel, spread, stacked
 from deadbeat.report.document import Lines, Part, Sentence, Subsection, Table, said
@@ -126,24 +125,17 @@ def _bars_panel(
 
 # ---------- the worst jobs ----------
 
-Job = Mapping[str, Any]
-
 
 def worst_jobs(summary: Summary) -> tuple[Part, ...]:
     """The worst jobs and what held them up, or why they are not told."""
-    causes, notes = summary.meta.get("causes"), summary.meta.get("causes_notes")
-    refused = summary.meta.get("causes_unavailable")
-    jobs = [job for job in causes if isinstance(job, Mapping)] if _listed(causes) else []
+    jobs = [LateJob(**job) for job in summary.meta.get("causes") or ()]
+    refused, notes = (summary.meta.get(f"causes_{name}") for name in ("unavailable", "notes"))
     return (
         *(() if recorded(summary) else (Sentence(_ABSENT),)),
         *((Sentence(f"Not traced: {refused}."),) if refused else ()),
         *((Subsection("The worst jobs", (jobs_table(jobs),)),) if jobs else ()),
-        *((Lines([str(note) for note in notes]),) if _listed(notes) else ()),
+        *((Lines(notes),) if notes else ()),
     )
-
-
-def _listed(value: object) -> TypeGuard[Sequence[Any]]:
-    return isinstance(value, Sequence) and not isinstance(value, str) and bool(value)
 
 
 _ABSENT = (
@@ -157,19 +149,19 @@ _HOW = (
 )
 
 
-def jobs_table(jobs: Sequence[Job]) -> Table:
+def jobs_table(jobs: Sequence[LateJob]) -> Table:
     """A row per late job."""
     return Table(
         name="late-table",
         title="The worst jobs",
         columns=(
             said("run", _place, words=True),
-            said("response", lambda job: _time(job, number(job.get("response_ns")))),
-            said("deadline", lambda job: number(job.get("deadline_ns")), format=time_text),
-            said("late by", _late),
-            said("put down to", lambda job: job.get("cause") or "unknown", long=True),
-            said("held by", lambda job: job.get("holder") or None, long=True),
-            said("evidence", lambda job: job.get("evidence") or None, long=True),
+            said("response", lambda job: job_time(job, job.response_ns)),
+            said("deadline", lambda job: job.deadline_ns, format=time_text),
+            said("late by", lambda j: job_time(j, j.lateness_ns) if j.lateness_ns > 0 else None),
+            said("put down to", lambda job: job.cause or "unknown", long=True),
+            said("held by", lambda job: job.holder or None, long=True),
+            said("evidence", lambda job: job.evidence or None, long=True),
             said("parts of the response", _split, long=True, markup=_split_bar),
             said("traced", _traced, words=True),
         ),
@@ -179,49 +171,33 @@ def jobs_table(jobs: Sequence[Job]) -> Table:
     )
 
 
-def _time(job: Job, value: float | None) -> str:
-    return ("" if job.get("finished", True) else "≥ ") + time_text(value)
+def job_time(job: LateJob, ns: int) -> str:
+    """Of a job that never finished: at least."""
+    return ("" if job.finished else "≥ ") + time_text(ns)
 
 
-def _late(job: Job) -> str | None:
-    response, deadline = number(job.get("response_ns")), number(job.get("deadline_ns"))
-    if response is None or deadline is None or response <= deadline:
-        return None
-    return _time(job, response - deadline)
-
-
-def _place(job: Job) -> str:
+def _place(job: LateJob) -> str:
     """The run, to be copied whole, and which of its jobs."""
-    text = f"{job.get('run', '–')} t{job.get('task', '–')}, job {job.get('job', '–')}"
-    skipped = number(job.get("skipped")) or 0
-    return f"{text} and {skipped - 1:.0f} more" if skipped > 1 else text
+    text = f"{job.run} t{job.task}, job {job.job}"
+    return f"{text} and {job.skipped - 1} more" if job.skipped > 1 else text
 
 
-def _traced(job: Job) -> str:
+def _traced(job: LateJob) -> str:
     """Whether there were events, and how many of its run the kernel lost."""
-    details = job.get("details")
-    lost = number(details.get("events_lost")) if isinstance(details, Mapping) else None
-    return ("yes" if job.get("traced") else "no") + (f", {lost:.0f} lost" if lost else "")
+    lost = job.details.get("events_lost")
+    return ("yes" if job.traced else "no") + (f", {lost} lost" if lost else "")
 
 
-def _parts(job: Job) -> list[tuple[int, str, float]]:
-    """Place, name and length of the parts of its response that are known and not 0."""
-    split = job.get("parts_ns")
-    known = split if isinstance(split, Mapping) else {}
-    values = [(k, part, number(known.get(part)) or 0.0) for k, part in enumerate(PARTS)]
-    return [each for each in values if each[2]]
+def _split(job: LateJob) -> str:
+    known = ((name, job.parts_ns.get(part)) for part, name in PART_NAMES.items())
+    return ", ".join(f"{name} {time_text(ns)}" for name, ns in known if ns) or "not recorded"
 
 
-def _split(job: Job) -> str:
-    found = [f"{PART_NAMES[part]} {time_text(value)}" for _, part, value in _parts(job)]
-    return ", ".join(found) or "not recorded"
-
-
-def _split_bar(job: Job) -> str:
-    found = _parts(job)
-    whole = sum(value for *_, value in found)
+def _split_bar(job: LateJob) -> str:
+    whole = sum(job.parts_ns.values())
     bar = "".join(
-        f'<i style="width:{100 * value / whole:.1f}%;background:{COLOURS[k % len(COLOURS)]}"></i>'
-        for k, _, value in found
+        f'<i style="width:{100 * job.parts_ns[part] / whole:.1f}%;background:{colour}"></i>'
+        for part, colour in zip(PARTS, COLOURS, strict=False)
+        if job.parts_ns.get(part)
     )
     return f'<span class="split">{bar}</span>' if bar else ""

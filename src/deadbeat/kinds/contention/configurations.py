@@ -11,7 +11,7 @@ from typing import Any
 
 from deadbeat.kinds.contention.facts import Level, Row, levels, number
 from deadbeat.kinds.contention.samples import SetSample, samples
-from deadbeat.kinds.contention.stress_rows import miss_shares
+from deadbeat.kinds.contention.stress_rows import set_misses
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import COLOURS
 
@@ -57,7 +57,7 @@ def factor_rows(summary: Summary) -> Sequence[Row]:
     if not separated(summary):
         return summary.rows
     return [
-        {"group": each.label, "deadline_factor": level.factor, **miss_shares(each.sets)}
+        {"group": each.label, "deadline_factor": level.factor, **set_misses(each.sets)}
         for level in levels(summary.rows)
         for each in configuration_samples(summary, level)
         if each.sets

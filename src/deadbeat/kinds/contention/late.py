@@ -181,9 +181,7 @@ def run_of(store: CampaignStore, key: RunKey, trace: RunTrace | None) -> BlamedR
     """``key`` with its trace and its plan, as far as they are there."""
     table = _table(store, key)
     planned = store.programs.planned(key)
-    return BlamedRun.of(
-        key.text, table, trace=trace, task_set=planned.task_set if planned else None
-    )
+    return BlamedRun(key.text, table, trace, planned.task_set if planned else None)
 
 
 def late_facts(store: CampaignStore, worst: Worst) -> dict[str, object]:

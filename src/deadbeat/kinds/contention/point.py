@@ -110,26 +110,38 @@ def _miss_columns(sets: Rows, pooled: Pooled) -> Row:
     ran = [row for row in sets if row["released"]]
     missing = sum(row["deadline_misses"] > 0 for row in ran)
     over_sets = clopper_pearson(missing, len(ran)) if ran else None
-    excess = None
-    if together and alone:
-        excess = difference(together.value, together.interval, alone.value, alone.interval)
     return {
-        **_share_columns("deadline_miss", together),
+        **miss_shares(
+            *((side.value, side.interval) if side else (None, None) for side in (together, alone))
+        ),
         "miss_sets": missing if ran else None,
         **ends("miss_sets_ci", over_sets),
-        **_share_columns("alone_miss", alone),
-        "miss_excess": together.value - alone.value if together and alone else None,
-        **ends("miss_excess_ci", excess),
+    }
+
+
+#: A share and its interval; None: not known.
+ShareOf = tuple[float | None, Interval | None]
+
+
+def miss_shares(together: ShareOf, alone: ShareOf) -> Row:
+    """Columns of the misses together and alone, and of what is beyond those alone."""
+    (one, of_one), (other, of_other) = together, alone
+    excess = apart = None
+    if one is not None and other is not None:
+        excess = one - other
+        apart = difference(one, of_one, other, of_other) if of_one and of_other else None
+    return {
+        "deadline_miss_ratio": one,
+        **ends("deadline_miss_ci", of_one),
+        "alone_miss_ratio": other,
+        **ends("alone_miss_ci", of_other),
+        "miss_excess": excess,
+        **ends("miss_excess_ci", apart),
     }
 
 
 def _misses(side: Sequence[Responses]) -> Share | None:
     return Jobs.of([(run.of_deadline, run.clusters) for run in side]).beyond(1.0)
-
-
-def _share_columns(name: str, share: Share | None) -> Row:
-    value = {f"{name}_ratio": share.value if share else None}
-    return value | ends(f"{name}_ci", share.interval if share else None)
 
 
 def needed_columns(pooled: Pooled) -> Row:
