@@ -27,7 +27,6 @@ from deadbeat.kinds.contention.profile_charts import (
 )
 from deadbeat.kinds.contention.screen import (
     below_prices,
-    is_price_list,
     next_steps,
     short_answer,
     slowdown_map,
@@ -67,6 +66,9 @@ from deadbeat.store.place import REPORT_FILE
 
 _BRACKETS = "In brackets: 95 % intervals (how: docs, metrics)."
 _NOTHING = "Nothing was measured yet."
+_LOADED = (
+    "Points with more tasks a core and shorter deadlines. The figures above do not include them."
+)
 #: Rows of the list of prices on the first screen.
 _PRICES_SHOWN = 13
 
@@ -76,11 +78,8 @@ def campaign_document(summary: Summary) -> Document:
     stress = summary.mode == "stress"
     sections = _stress(summary) if stress else _profile(summary)
     words = terms("stress", "profile") if stress else terms("profile")
-    prices = facts.price_table(summary)
-    priced = is_price_list(summary)
+    prices = facts.listed_prices(summary)
     picture = group_table(summary) if stress else slowdown_map(summary)
-    if priced and prices is not None:
-        picture = price_list(prices)
     return Document(
         title=facts.campaign_name(summary),
         kind="stress" if stress else "profile",
@@ -89,8 +88,8 @@ def campaign_document(summary: Summary) -> Document:
         noise=facts.noise_floor(summary).text,
         head=facts.head_facts(summary),
         answer=short_answer(summary),
-        picture=picture,
-        rows=_PRICES_SHOWN if priced else 8,
+        picture=price_list(prices) if prices else picture,
+        rows=_PRICES_SHOWN if prices else 8,
         below=below_prices(summary),
         steps=next_steps(summary),
         data_files="summary.csv and sets.csv" if stress else "summary.csv",
@@ -105,13 +104,6 @@ def campaign_document(summary: Summary) -> Document:
     )
 
 
-def _told(summary: Summary) -> tuple[Part, ...]:
-    """What a terminal says below the answer."""
-    origin, known = facts.origin_text(summary), facts.precision_text(summary)
-    lines = [*([f"programs {origin}"] if origin else []), *([known] if known else [])]
-    return (Lines(lines, terminal=True, page=False),)
-
-
 def _noise(summary: Summary) -> Sentence:
     """The smallest effect and what it rests on."""
     floor = facts.noise_floor(summary)
@@ -121,8 +113,8 @@ def _noise(summary: Summary) -> Sentence:
 
 def _profile(summary: Summary) -> tuple[Section, ...]:
     answer, own = headline(summary), facts.grid_of(summary)
-    tables = point_tables(summary)
-    loaded = [table for table in tables if table.page]
+    tables, prices = point_tables(summary), facts.listed_prices(summary)
+    loaded = [Subsection(table.title, (table,)) for table in tables if table.page]
     further = Subsection(
         "Compute ratio, calm and rough half, misses alone, needed deadlines",
         (further_table(summary),),
@@ -135,12 +127,12 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             (
                 *(Sentence(line, answer=True, terminal=True) for line in answer.lines),
                 _noise(summary),
-                *_told(summary),
+                Lines(facts.about(summary), terminal=True, page=False),
                 *(table for table in tables if not table.page),
             ),
             "Answer",
         ),
-        *_prices(summary),
+        *([Section("prices", "Prices of sharing", price_parts(prices))] if prices else []),
         Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
         Section(
             "figures",
@@ -151,21 +143,7 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
                 Figures([*core_charts(own), *profile_charts(own), *shared_charts(own)]),
             ),
         ),
-        *(
-            Section(
-                "loaded",
-                "Loaded cores",
-                (
-                    Sentence(
-                        "Points with more tasks a core and shorter deadlines. The figures above"
-                        " do not include them."
-                    ),
-                    *(Subsection(table.title, (table,)) for table in loaded),
-                ),
-                "",
-            )
-            for _ in loaded[:1]
-        ),
+        *([Section("loaded", "Loaded cores", (Sentence(_LOADED), *loaded), "")] if loaded else []),
         Section("point", "One point", (Markup(asset("point.html")),)),
         Section(
             "points",
@@ -180,24 +158,13 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             ),
         ),
         _why(summary, own),
-        *_predicted(summary),
+        *([_predicted(summary)] if is_priced(summary) else []),
     )
 
 
-def _prices(summary: Summary) -> tuple[Section, ...]:
-    """What sharing costs, where that was measured."""
-    found = facts.price_table(summary)
-    if found is None or not found.prices:
-        return ()
-    return (Section("prices", "Prices of sharing", price_parts(found)),)
-
-
-def _predicted(summary: Summary) -> tuple[Section, ...]:
-    """Nothing without prices."""
-    if not is_priced(summary):
-        return ()
+def _predicted(summary: Summary) -> Section:
     parts = (Figures(predicted_charts(summary)), *predicted_parts(summary))
-    return (Section("predicted", "Predicted from prices", parts, "Predicted"),)
+    return Section("predicted", "Predicted from prices", parts, "Predicted")
 
 
 def _stress(summary: Summary) -> tuple[Section, ...]:
@@ -210,7 +177,7 @@ def _stress(summary: Summary) -> tuple[Section, ...]:
                 Sentence(stress_sentence(summary), answer=True, terminal=True),
                 Lines([each.lines for each in answers], heads=[each.group for each in answers]),
                 _noise(summary),
-                *_told(summary),
+                Lines(facts.about(summary), terminal=True, page=False),
             ),
             "Answer",
         ),

@@ -341,6 +341,18 @@ def price_table(summary: Summary) -> PriceTable | None:
     return None if found is None else exact_converter().structure(found, PriceTable)
 
 
+def listed_prices(summary: Summary) -> PriceTable | None:
+    """The prices of a profile, which are the picture of its first screen; None: it has none."""
+    found = None if summary.mode == "stress" else price_table(summary)
+    return found if found and found.prices else None
+
+
+def about(summary: Summary) -> list[str]:
+    """Whose programs they are, and how well points are known where that was asked."""
+    origin, precision = origin_text(summary), precision_text(summary)
+    return [*([f"programs {origin}"] if origin else []), *([precision] if precision else [])]
+
+
 def calibration(summary: Summary) -> tuple[tuple[str, str], ...]:
     """The calibration's summary as ``path``, text."""
     return tuple(flatten(summary.meta.get("calibration")))

@@ -22,7 +22,7 @@ from deadbeat.kinds.contention.facts import (
     number,
     price_table,
 )
-from deadbeat.kinds.contention.grids import axis_of
+from deadbeat.kinds.contention.grids import axis_of, point_words
 from deadbeat.kinds.contention.predicted import predicted_words
 from deadbeat.kinds.contention.stress_words import stress_sentence
 from deadbeat.model.results import Summary
@@ -96,13 +96,8 @@ def _shared_words(summary: Summary) -> str:
     return f"{words}; left out: {'; '.join(left)}." if left else f"{words}."
 
 
-def place(row: Row) -> str:
-    """A point inside its M, in words."""
-    return f"ρ = {row['sync_share']:g}, α = {row['contended_ratio']:g}"
-
-
 def _point(row: Row) -> str:
-    return f"M = {row['cores']}, {place(row)}"
+    return point_words(row, several=False)
 
 
 def _order(row: Row) -> tuple[float, ...]:

@@ -46,8 +46,8 @@ def _charts(summary: Summary) -> Iterator[Chart]:
     if summary.mode == "stress":
         drawn += stress_charts(summary, most=_LEVELS)
     else:
-        prices = facts.price_table(summary)
-        drawn += [price_chart(prices)] if prices is not None and prices.prices else []
+        prices = facts.listed_prices(summary)
+        drawn += [price_chart(prices)] if prices else []
         drawn += profile.profile_charts(summary)
         drawn += profile.core_charts(summary, _LEVELS)
         drawn += profile.shared_charts(summary)

@@ -10,9 +10,9 @@ import numpy as np
 from attrs import field, frozen
 
 from deadbeat.executors.metrics import quantiles
-from deadbeat.kinds.contention.figures import Responses, RunFigures
+from deadbeat.kinds.contention.figures import Responses, RunFigures, mean_of
 from deadbeat.model.measures import MEASURES
-from deadbeat.model.results import NEEDED_SHARES, PART_COLUMNS, Point
+from deadbeat.model.results import NEEDED_SHARES, PART_COLUMNS
 from deadbeat.stats.exceedance import Jobs, Share
 from deadbeat.stats.intervals import (
     Floats,
@@ -49,17 +49,14 @@ class Pooled:
             getattr(self, name).append(getattr(figures, name))
 
 
-def point_row(point: Point, sets: Rows, pooled: Pooled) -> Row:
-    """The row of ``point``: means over sets, quantiles over jobs.
+def point_row(sets: Rows, pooled: Pooled) -> Row:
+    """The row of a point without its axes: means over sets, quantiles over jobs.
 
     The means' intervals are over sets; those of a single set rest on its rounds, and
     ``slowdown_ci_basis`` says which. Those of misses and of needed deadlines are of these sets.
     """
     p50, p95, largest = quantiles(_joined(pooled.delay_ratio), 0.5, 0.95, 1.0)
     return {
-        "cores": point.cores,
-        "sync_share": point.sync_share,
-        "contended_ratio": point.contended_ratio,
         "task_sets": len(sets),
         "jobs": sum(row["jobs"] for row in sets),
         **_mean_of("delay_ratio", sets, common=mean_of(known(sets, "cost_half_width")) or 0.0),
@@ -168,11 +165,6 @@ def ends(name: str, interval: tuple[float | None, float | None] | None) -> Row:
 def known(sets: Iterable[Mapping[str, object]], column: str) -> Floats:
     """The values of the sets that have one."""
     return np.array([row[column] for row in sets if row[column] is not None], dtype=np.float64)
-
-
-def mean_of(values: Floats) -> float | None:
-    """None of nothing."""
-    return float(values.mean()) if len(values) else None
 
 
 def _joined(parts: list[Floats]) -> Floats:

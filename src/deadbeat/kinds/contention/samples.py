@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import evolve, frozen
 
-from deadbeat.kinds.contention.facts import NoiseFloor, number
+from deadbeat.kinds.contention.facts import NoiseFloor, Row, number
 from deadbeat.report.charts import (
     Bars,
     Chart,
@@ -19,8 +20,6 @@ from deadbeat.report.charts import (
     log_edges,
     percentiles,
 )
-
-Row = Mapping[str, Any]
 
 #: Column of a task set, name, axis label.
 RATIOS = (
@@ -78,8 +77,14 @@ def _known(made_of: Iterable[SetSample], column: str) -> bool:
     return any(sample.values(column) for sample in made_of)
 
 
-def _named(curve: Curve, sample: SetSample) -> Curve:
-    return evolve(curve, label=sample.label, look=sample.look)
+#: Samples with the number of their sets and those values of them that are drawn.
+_Drawn = Sequence[tuple[SetSample, int, list[float]]]
+
+
+def _curves(drawn: _Drawn, draw: Callable[..., Curve]) -> tuple[Curve, ...]:
+    """A curve for each sample; all of its sets are 100 %."""
+    made = ((sample, draw(own, of=count)) for sample, count, own in drawn)
+    return tuple(evolve(each, label=sample.label, look=sample.look) for sample, each in made)
 
 
 def _ratio_chart(
@@ -95,22 +100,19 @@ def _ratio_chart(
             *marks,
         )
     turned = tuple(evolve(mark, axis="y") for mark in marks)
-    drawn = [(sample, own) for sample, own in values if own]
+    drawn = [(sample, len(own), own) for sample, own in values if own]
     panels = (
         Panel(
             title="Histogram", x_label=axis, y_label="task sets per bin (%)", x_log=True,
-            curves=tuple(_named(histogram(own, edges), sample) for sample, own in drawn),
-            marks=marks,
+            curves=_curves(drawn, partial(histogram, edges=edges)), marks=marks,
         ),
         Panel(
             title="Cumulative", x_label=axis, y_label="task sets at or below (%)", x_log=True,
-            curves=tuple(_named(cumulative(own), sample) for sample, own in drawn),
-            marks=marks, y_limits=(-1.0, 101.0),
+            curves=_curves(drawn, cumulative), marks=marks, y_limits=(-1.0, 101.0),
         ),
         Panel(
             title="Percentiles", x_label="percentile of the task sets (%)", y_label=axis,
-            curves=tuple(_named(percentiles(own), sample) for sample, own in drawn),
-            y_log=True, marks=turned, x_limits=(-1.0, 101.0),
+            curves=_curves(drawn, percentiles), y_log=True, marks=turned, x_limits=(-1.0, 101.0),
         ),
     )  # fmt: skip
     counts = ", ".join(f"{sample.label}: {len(own):,} sets" for sample, own in values)
@@ -142,23 +144,17 @@ def _miss_chart(made_of: Sequence[SetSample]) -> Chart:
         Panel(
             title="Histogram, zeros left out", x_label=_MISS_AXIS, x_log=True,
             y_label="task sets per bin (% of all)",
-            curves=tuple(
-                _named(histogram(own, edges, of=count), sample) for sample, count, own in missed
-            ),
+            curves=_curves(missed, partial(histogram, edges=edges)),
         ),
         Panel(
             title="Cumulative, from the share without a miss", x_label=_MISS_AXIS,
             y_label="task sets at or below (%)", x_log=True, y_limits=ends,
-            curves=tuple(
-                _named(cumulative(own, of=count), sample) for sample, count, own in missed
-            ),
+            curves=_curves(missed, cumulative),
         ),
         Panel(
             title="Percentiles, zeros left out", x_label="percentile of the task sets (%)",
             y_label="deadline miss ratio (% of jobs)", y_log=True, x_limits=ends,
-            curves=tuple(
-                _named(percentiles(own, of=count), sample) for sample, count, own in missed
-            ),
+            curves=_curves(missed, percentiles),
         ),
     )  # fmt: skip
     return Chart(

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import quantiles
-from deadbeat.kinds.contention.point import ends, known, mean_of, measured, miss_shares
+from deadbeat.kinds.contention.figures import mean_of
+from deadbeat.kinds.contention.point import ends, known, measured, miss_shares
 from deadbeat.stats.intervals import mean_interval, share_over_sets
 from deadbeat.stats.proportions import wilson
 

@@ -158,7 +158,7 @@ class _Parts:
                     pooled.add(figures)
                 for name in DISTRIBUTED:
                     counts[name] += bin_counts(getattr(figures, name))
-            found = point_row(cell.point, sets, pooled) if cell.point else group_row(sets)
+            found = point_row(sets, pooled) if cell.point else group_row(sets)
             if cell.classes:
                 found |= point_slowdown(sets, by_class(sets))
             row = {**found, **cell.where} | precision_columns(attempts.precision, cell.name, sets)

@@ -19,8 +19,15 @@ from deadbeat.kinds.contention.facts import (
     number,
     ratio,
 )
-from deadbeat.kinds.contention.grids import METRICS, GridMetric, bare_words, cell_text, state_of
-from deadbeat.kinds.contention.headline import load_words, place
+from deadbeat.kinds.contention.grids import (
+    METRICS,
+    GridMetric,
+    bare_words,
+    cell_text,
+    point_words,
+    state_of,
+)
+from deadbeat.kinds.contention.headline import load_words
 from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import MEASURED
@@ -122,7 +129,7 @@ def _needed(column: str) -> Callable[[Row], str]:
 
 #: What explains a point without being its answer.
 FURTHER_COLUMNS = (
-    said("point", lambda row: f"M = {row['cores']}, {place(row)}; {load_words(row, ', ')}"),
+    said("point", lambda row: f"{point_words(row, several=False)}; {load_words(row, ', ')}"),
     *(_figure(each.title, each.name, each.scale) for each in MEASURES if each.title),
     _figure("misses alone %", "alone_miss_ratio", 100.0),
     _figure("misses beyond those %", "miss_excess", 100.0),
