@@ -125,7 +125,7 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             "answer",
             "Where it starts to miss",
             (
-                *(Sentence(line, answer=True, terminal=True) for line in answer.lines),
+                *(Sentence(line, answer=True, terminal=True) for line in answer),
                 _noise(summary),
                 Lines(facts.about(summary), terminal=True, page=False),
                 *(table for table in tables if not table.page),
@@ -175,7 +175,7 @@ def _stress(summary: Summary) -> tuple[Section, ...]:
             "How bad it gets",
             (
                 Sentence(stress_sentence(summary), answer=True, terminal=True),
-                Lines([each.lines for each in answers], heads=[each.group for each in answers]),
+                Lines([*answers.values()], heads=[*answers]),
                 _noise(summary),
                 Lines(facts.about(summary), terminal=True, page=False),
             ),
@@ -229,7 +229,6 @@ def _session(record: facts.SessionFacts) -> tuple[Part, ...]:
 
 def _before_after(keys: Iterable[str], record: facts.SessionFacts) -> Table:
     """Values before and after; a change is marked by a word, by its amount if it has one."""
-    rows = [(key, record.before.get(key), record.after.get(key)) for key in keys]
     return Table(
         name="session-table",
         title=record.title,
@@ -239,7 +238,7 @@ def _before_after(keys: Iterable[str], record: facts.SessionFacts) -> Table:
             said("after", itemgetter(2), long=True),
             said("difference", _difference, words=True),
         ),
-        rows=rows,
+        rows=[(key, record.before.get(key), record.after.get(key)) for key in keys],
         differs=_difference,
         dense=True,
     )

@@ -212,7 +212,7 @@ def loads(
 
 def _per_core(summary: Summary) -> int:
     """Tasks a core of the grid: as the campaign says, or the fewest of its points."""
-    asked = number(_mapping(_mapping(summary.meta.get("parameters")).get("tasks")).get("per_core"))
+    asked = number(inside(summary.meta, "parameters", "tasks").get("per_core"))
     every = {per_core_of(row) for row in summary.rows}
     return int(asked) if asked in every else min(every, default=0)
 
@@ -234,15 +234,15 @@ def campaign_name(summary: Summary) -> str:
 
 def platform(summary: Summary) -> Row:
     """The platform as plain values; empty when not recorded."""
-    return _mapping(summary.meta.get("platform"))
+    return inside(summary.meta, "platform")
 
 
 def origin_text(summary: Summary) -> str:
     """Whose programs were run and where they were calibrated; "" for a campaign's own."""
-    origin = _mapping(summary.meta.get("origin"))
+    origin = inside(summary.meta, "origin")
     if not origin:
         return ""
-    original = _mapping(origin.get("original_platform"))
+    original = inside(origin, "original_platform")
     where = " · ".join(str(original[key]) for key in ("name", "soc", "kernel") if original.get(key))
     words = f"of {origin.get('from') or UNKNOWN}, calibrated on {where or UNKNOWN}"
     if not origin.get("same_hardware"):
@@ -274,7 +274,7 @@ def _sets_are(summary: Summary) -> str:
     """``132 task sets``; ``120 of 132 task sets`` where some failed or are missing."""
     there = len(summary.sets)
     planned = int(number(summary.meta.get("planned")) or 0)
-    every = max(planned, there + len(_mapping(summary.meta.get("failed"))))
+    every = max(planned, there + len(inside(summary.meta, "failed")))
     return f"{there:,} of " * (every > there) + counted(every, "task set")
 
 
@@ -296,7 +296,7 @@ def labels(summary: Summary) -> tuple[str, ...]:
     own = list(summary.labels)
     if kind and kind != "hardware" and kind.lower() not in {label.lower() for label in own}:
         own.insert(0, kind)
-    asked = _mapping(summary.meta.get("parameters"))
+    asked = inside(summary.meta, "parameters")
     return (*loud(filter(None, own)), *beside_label(asked.get("beside")))
 
 
@@ -304,13 +304,13 @@ def sessions(summary: Summary) -> tuple[SessionFacts, ...]:
     """Environment records, one per invocation of the campaign, in order."""
     records = summary.meta.get("sessions")
     if not isinstance(records, Sequence) or isinstance(records, str):
-        environment = _mapping(summary.meta.get("environment"))
+        environment = inside(summary.meta, "environment")
         records = [environment] if environment else []
     return tuple(
         SessionFacts(
-            title=f"Session {_mapping(record).get('session', position)}",
-            before=dict(flatten(_mapping(record).get("before"))),
-            after=dict(flatten(_mapping(record).get("after"))),
+            title=f"Session {inside(record).get('session', position)}",
+            before=dict(flatten(inside(record).get("before"))),
+            after=dict(flatten(inside(record).get("after"))),
         )
         for position, record in enumerate(records, start=1)
     )
@@ -318,11 +318,11 @@ def sessions(summary: Summary) -> tuple[SessionFacts, ...]:
 
 def precision_text(summary: Summary) -> str:
     """How many points are known as well as was asked, and why not the others; "" if not asked."""
-    asked = _mapping(_mapping(summary.meta.get("parameters")).get("precision"))
+    asked = inside(summary.meta, "parameters", "precision")
     if summary.points and asked.get("sets_mean") is not None:
         return ""
-    record = _mapping(summary.meta.get("precision"))
-    points = [_mapping(point) for point in _mapping(record.get("points")).values()]
+    record = inside(summary.meta, "precision")
+    points = [inside(point) for point in inside(record, "points").values()]
     target = number(record.get("target"))
     if not points or target is None:
         return ""
@@ -360,10 +360,10 @@ def calibration(summary: Summary) -> tuple[tuple[str, str], ...]:
 
 def failed_runs(summary: Summary) -> tuple[tuple[str, str], ...]:
     """Every reason for which runs failed, and how many and which, the most frequent first."""
-    failed = _mapping(summary.meta.get("failed"))
+    failed = inside(summary.meta, "failed")
     by_reason: dict[str, list[str]] = {}
     for key in sorted(failed):
-        reason = str(_mapping(failed[key]).get("reason") or UNKNOWN)
+        reason = str(inside(failed[key]).get("reason") or UNKNOWN)
         by_reason.setdefault(reason, []).append(str(key))
     ordered = sorted(by_reason.items(), key=lambda item: -len(item[1]))
     return tuple(
@@ -388,5 +388,8 @@ def parameters(summary: Summary) -> tuple[tuple[str, str], ...]:
     return tuple(flatten(summary.meta.get("parameters")))
 
 
-def _mapping(value: Any) -> Row:
+def inside(value: Any, *keys: str) -> Row:
+    """The table below ``keys`` of nested ones; empty where there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
     return value if isinstance(value, Mapping) else {}

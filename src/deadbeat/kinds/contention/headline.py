@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import frozen
-
 from deadbeat.kinds.contention.facts import (
     Figure,
     Row,
@@ -32,25 +30,15 @@ from deadbeat.report.prices import price_words
 Rows = Sequence[Row]
 
 
-@frozen(kw_only=True)
-class Headline:
-    """The answer of a campaign in sentences."""
-
-    lines: tuple[str, ...]
-
-    @property
-    def sentence(self) -> str:
-        return " ".join(self.lines)
-
-
-def headline(summary: Summary) -> Headline:
-    """Says where a campaign starts to miss and to slow down, or how bad a stress campaign gets."""
+def headline(summary: Summary) -> tuple[str, ...]:
+    """The answer in sentences: where a campaign starts to miss and to slow down, or how bad a
+    stress campaign gets."""
     if summary.mode == "stress":
-        return Headline(lines=(stress_sentence(summary),))
+        return (stress_sentence(summary),)
     if not summary.rows:
-        return Headline(lines=("Nothing was measured yet.",))
+        return ("Nothing was measured yet.",)
     if not any(_having(summary.rows, name) for name in ("slowdown_mean", "deadline_miss_ratio")):
-        return Headline(lines=(nothing_decided(summary),))
+        return (nothing_decided(summary),)
     own = grid_of(summary)
     ordered = sorted(own.rows, key=_order)
     every = factors(ordered)
@@ -66,7 +54,7 @@ def headline(summary: Summary) -> Headline:
         predicted_words(summary),
         _open_words(rows, cells * len({row["cores"] for row in rows})),
     )
-    return Headline(lines=tuple(line for line in lines if line))
+    return tuple(filter(None, lines))
 
 
 def _shared_words(summary: Summary) -> str:

@@ -70,7 +70,7 @@ def _answer(summary: Summary, path: Path) -> Shown:
     return Shown(
         kind=summary.mode,
         state=state_of(path).state,
-        headline=headline(summary).sentence,
+        headline=" ".join(headline(summary)),
         plain=plain(summary, path),
         document=with_beside(campaign_document(summary), path),
         page=path / REPORT_FILE,

@@ -17,7 +17,7 @@ _STEPS = (1.1, 1.25, 1.5)
 
 def short_answer(summary: Summary) -> tuple[str, ...]:
     """What stands above the picture: above prices the dearest one; above a map all of it."""
-    lines = headline(summary).lines
+    lines = headline(summary)
     return lines[:1] if listed_prices(summary) else (*lines, *facts.about(summary))
 
 
@@ -25,7 +25,7 @@ def below_prices(summary: Summary) -> tuple[str, ...]:
     """What stands below the list of prices, where that is the picture."""
     if not listed_prices(summary):
         return ()
-    return (*headline(summary).lines[1:], *facts.about(summary))
+    return (*headline(summary)[1:], *facts.about(summary))
 
 
 def slowdown_map(summary: Summary) -> CellMap | None:

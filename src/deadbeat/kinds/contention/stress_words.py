@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from deadbeat.kinds.contention.facts import (
     Row,
     factor_of,
@@ -22,23 +20,12 @@ from deadbeat.report.document import percent
 _SHIELDED_SHOWN = 4
 
 
-@frozen(kw_only=True)
-class GroupAnswer:
-    """One group in words: ``lines`` on its slowdown, its misses and what is missing."""
-
-    group: str
-    lines: tuple[str, ...]
-
-
-def group_answers(summary: Summary) -> tuple[GroupAnswer, ...]:
-    """An entry for each group, in the order of the rows."""
+def group_answers(summary: Summary) -> dict[str, list[str]]:
+    """Lines on the slowdown of each group, its misses and what is missing, in the order of rows."""
     by_group: dict[str, list[Row]] = {}
     for row in summary.rows:
         by_group.setdefault(str(row.get("group")), []).append(row)
-    return tuple(
-        GroupAnswer(group=group, lines=tuple(_group_lines(rows)))
-        for group, rows in by_group.items()
-    )
+    return {group: _group_lines(rows) for group, rows in by_group.items()}
 
 
 def _quantiles(row: Row) -> str:
