@@ -16,11 +16,12 @@ from deadbeat.kinds.contention.counter_charts import counter_charts
 from deadbeat.kinds.contention.document import campaign_document, write_report
 from deadbeat.kinds.contention.facts import head_facts, levels, noise_floor
 from deadbeat.kinds.contention.headline import headline
+from deadbeat.kinds.contention.page_data import sets_data
 from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.samples import distribution_charts
 from deadbeat.kinds.contention.stress_charts import interval_curve, stress_charts
 from deadbeat.kinds.contention.stress_words import group_answers
-from deadbeat.kinds.contention.tables import group_table, sets_data
+from deadbeat.kinds.contention.tables import group_table
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import LateJob
 from deadbeat.model.words import time_text

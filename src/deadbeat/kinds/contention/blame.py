@@ -19,7 +19,7 @@ from deadbeat.kinds.contention.causes import has_split, split_parts
 from deadbeat.kinds.contention.causes import in_us as _us
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.tasks import FragmentUse, TaskSet
+from deadbeat.model.tasks import TaskSet
 from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, ThreadShare
 from deadbeat.trace.jobs import Lateness
 from deadbeat.trace.timeline import IDLE, INTERRUPT, Span, add_up, named, task_matcher
@@ -335,17 +335,12 @@ def _use_of(run: BlamedRun, job: int) -> _WorstUse:
         "use_start_ns": int(detail["worst_use_start_ns"]),
         "sync": bool(int(detail["flags"]) & j.DETAIL_SY),
     }
-    uses = _uses(run, int(run.columns.task[job]))
+    tasks, task = run.task_set.tasks if run.task_set else (), int(run.columns.task[job])
+    uses = tasks[task].uses if task < len(tasks) else []
     if number < len(uses):
         found["use"] = uses[number].entry.fragment
         found["resource"] = uses[number].resource
     return found
-
-
-def _uses(run: BlamedRun, task: int) -> list[FragmentUse]:
-    if run.task_set is None or task >= len(run.task_set.tasks):
-        return []
-    return [use for segment in run.task_set.tasks[task].segments for use in segment.uses]
 
 
 def _object_words(run: BlamedRun, job: int, until_ns: int | None = None) -> str:

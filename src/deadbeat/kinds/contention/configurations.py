@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.facts import Level, Row, inside, levels, number
 from deadbeat.kinds.contention.samples import SetSample, samples
 from deadbeat.kinds.contention.stress_rows import set_misses
@@ -22,6 +23,18 @@ _LISTED = {"sync_share": "ρ", "contended_ratio": "α"}
 def groups(summary: Summary) -> tuple[str, ...]:
     """The groups in the order of their rows."""
     return tuple(dict.fromkeys(str(row.get("group")) for row in summary.rows))
+
+
+def places(summary: Summary) -> tuple[str, ...]:
+    """The groups, or ``M = 4`` of a profile, in order."""
+    if summary.mode == "stress":
+        return groups(summary)
+    return tuple(f"M = {m}" for m in grids.cores_of(summary))
+
+
+def place_of(summary: Summary, item: Row) -> str:
+    """That of a row or task set of such a campaign."""
+    return str(item.get("group")) if summary.mode == "stress" else f"M = {item.get('cores')}"
 
 
 def group_samples(summary: Summary, level: Level) -> tuple[SetSample, ...]:

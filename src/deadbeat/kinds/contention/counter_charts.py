@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from deadbeat.kinds.contention import grids
-from deadbeat.kinds.contention.configurations import group_samples
-from deadbeat.kinds.contention.facts import Level, Row, figure
-from deadbeat.kinds.contention.samples import SetSample, samples
+from deadbeat.kinds.contention.configurations import place_of, places
+from deadbeat.kinds.contention.facts import Row, figure
+from deadbeat.kinds.contention.samples import samples
 from deadbeat.kinds.contention.stress_charts import SCATTER_CAPTION, scatter
 from deadbeat.model.jobs import COUNTER_EVENTS
 from deadbeat.model.results import Summary
@@ -34,7 +34,8 @@ def states(summary: Summary) -> Mapping[str, str]:
 
 def counter_charts(summary: Summary) -> list[Chart]:
     """A panel for each event that was counted: what was not is never drawn as zero."""
-    own, missing = _samples(summary), _missing(summary)
+    own = samples(summary.sets, places(summary), partial(place_of, summary))
+    missing = _missing(summary)
     panels = []
     for event, state in states(summary).items():
         name, unit = name_of(event), "µs" if event == "task_clock" else "number"
@@ -85,10 +86,3 @@ def _value_of(event: str) -> Callable[[Row], float | None]:
     """The event's mean count per job (COUNTER_COLUMNS)."""
     column, scale = f"counter_{event}_per_job", 1e-3 if event == "task_clock" else 1.0
     return lambda item: figure(item, column).scaled(scale).value
-
-
-def _samples(summary: Summary) -> tuple[SetSample, ...]:
-    if summary.mode == "stress":
-        return group_samples(summary, Level(0.0))
-    labels = [f"M = {m}" for m in grids.cores_of(summary)]
-    return samples(summary.sets, labels, lambda item: f"M = {item.get('cores')}")

@@ -6,7 +6,7 @@ ever set as text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
@@ -16,7 +16,7 @@ from deadbeat.kinds.contention.cause_charts import split_charts, worst_jobs
 from deadbeat.kinds.contention.counter_charts import counter_charts, counters_note
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.object_charts import speed_charts
-from deadbeat.kinds.contention.page_data import page_data
+from deadbeat.kinds.contention.page_data import page_data, sets_data, sets_note
 from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.predicted import is_priced, predicted_charts, predicted_parts
 from deadbeat.kinds.contention.profile_charts import (
@@ -37,8 +37,6 @@ from deadbeat.kinds.contention.tables import (
     further_table,
     group_table,
     point_tables,
-    sets_data,
-    sets_note,
 )
 from deadbeat.kinds.contention.worst_job import worst_job_charts
 from deadbeat.model.results import Summary
@@ -56,11 +54,10 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
-    flatten,
     said,
 )
 from deadbeat.report.html import asset, encode, terms, write_page
-from deadbeat.report.paper import FORMATS, write_drawn
+from deadbeat.report.paper import write_drawn
 from deadbeat.report.prices import price_list, price_parts
 from deadbeat.store.place import REPORT_FILE
 
@@ -204,11 +201,11 @@ def _circumstances(summary: Summary) -> tuple[Part, ...]:
     failed = FactList(facts.failed_runs(summary), empty="None.")
     return (
         Figures(speed_charts(summary.sets)),
-        Subsection("Calibration", (FactList(facts.calibration(summary)),)),
+        Subsection("Calibration", (FactList(facts.leaves(summary, "calibration")),)),
         Subsection("Environment before and after", sessions or (FactList(()),)),
         Subsection("Failed runs", (failed,)),
-        Subsection("Platform", (FactList([*flatten(facts.platform(summary))]),)),
-        Subsection("Parameters", (FactList(facts.parameters(summary)),)),
+        Subsection("Platform", (FactList(facts.leaves(summary, "platform")),)),
+        Subsection("Parameters", (FactList(facts.leaves(summary, "parameters")),)),
     )
 
 
@@ -269,11 +266,10 @@ def write_report(summary: Summary, out_dir: Path) -> Path:
     )
 
 
-def write_figures(summary: Summary, out_dir: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+def write_figures(summary: Summary, out_dir: Path) -> list[Path]:
     """Writes every figure in every format into ``out_dir``/figures and returns their paths.
 
     Raises:
-        UsageError: A format is not known.
         DeadbeatError: The folder or a file cannot be written.
     """
-    return write_drawn(Path(out_dir) / "figures", draw_figures(summary, formats))
+    return write_drawn(Path(out_dir) / "figures", draw_figures(summary))

@@ -154,8 +154,8 @@ def _key(text: str, source: _Source) -> RunKey:
 
 
 def _fragments(task_set: TaskSet) -> set[str]:
-    uses = [use for task in task_set.tasks for segment in task.segments for use in segment.uses]
-    return {use.entry.fragment for use in uses} | {each.fragment for each in task_set.resources}
+    used = {use.entry.fragment for task in task_set.tasks for use in task.uses}
+    return used | {each.fragment for each in task_set.resources}
 
 
 def _require(names: Sequence[str], catalog: Catalog, port: str) -> None:

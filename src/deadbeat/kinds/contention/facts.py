@@ -302,17 +302,13 @@ def labels(summary: Summary) -> tuple[str, ...]:
 
 def sessions(summary: Summary) -> tuple[SessionFacts, ...]:
     """Environment records, one per invocation of the campaign, in order."""
-    records = summary.meta.get("sessions")
-    if not isinstance(records, Sequence) or isinstance(records, str):
-        environment = inside(summary.meta, "environment")
-        records = [environment] if environment else []
     return tuple(
         SessionFacts(
             title=f"Session {inside(record).get('session', position)}",
             before=dict(flatten(inside(record).get("before"))),
             after=dict(flatten(inside(record).get("after"))),
         )
-        for position, record in enumerate(records, start=1)
+        for position, record in enumerate(summary.meta.get("sessions") or (), start=1)
     )
 
 
@@ -353,9 +349,9 @@ def about(summary: Summary) -> list[str]:
     return [*([f"programs {origin}"] if origin else []), *([precision] if precision else [])]
 
 
-def calibration(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """The calibration's summary as ``path``, text."""
-    return tuple(flatten(summary.meta.get("calibration")))
+def leaves(summary: Summary, part: str) -> tuple[tuple[str, str], ...]:
+    """A part of what is known of the campaign as ``path``, text."""
+    return tuple(flatten(summary.meta.get(part)))
 
 
 def failed_runs(summary: Summary) -> tuple[tuple[str, str], ...]:
@@ -381,11 +377,6 @@ def nothing_decided(summary: Summary) -> str:
     stored = counted or summary.sets or summary.meta.get("failed")
     what = "No task set has a result" if stored else "No run is stored"
     return f"{what}: nothing is decided."
-
-
-def parameters(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """The campaign's parameters as ``path``, text."""
-    return tuple(flatten(summary.meta.get("parameters")))
 
 
 def inside(value: Any, *keys: str) -> Row:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from deadbeat.kinds.contention import facts, grids
-from deadbeat.kinds.contention.configurations import groups
+from deadbeat.kinds.contention import facts
+from deadbeat.kinds.contention.configurations import place_of, places
 from deadbeat.kinds.contention.samples import SetSample, distribution_charts
 from deadbeat.kinds.contention.stress_charts import interval_curve
 from deadbeat.model.results import Summary
@@ -32,13 +32,13 @@ def _overlays(names: Sequence[str], summaries: Sequence[Summary], most: int | No
     floor = facts.noise_floor(summaries[0])
     charts = []
     # most cores first: a page begins with what it shows first, and M = 1 seldom shows anything
-    for place in reversed(_places(summaries[0])):
+    for place in reversed(places(summaries[0])):
         for level in facts.levels(first, most):
             own = tuple(
                 SetSample(
                     label=name,
                     look=look,
-                    sets=tuple(s for s in level.of(sets) if _place(summaries[0], s) == place),
+                    sets=tuple(s for s in level.of(sets) if place_of(summaries[0], s) == place),
                 )
                 for look, (name, sets) in enumerate(zip(names, common, strict=True))
             )
@@ -60,25 +60,15 @@ def common_sets(summaries: Sequence[Summary]) -> list[tuple[facts.Row, ...]]:
     ]
 
 
-def _places(summary: Summary) -> tuple[str, ...]:
-    if summary.mode == "stress":
-        return groups(summary)
-    return tuple(f"M = {m}" for m in grids.cores_of(summary))
-
-
-def _place(summary: Summary, item: facts.Row) -> str:
-    return str(item.get("group")) if summary.mode == "stress" else f"M = {item.get('cores')}"
-
-
 def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list[Chart]:
     """Miss ratio over D / C with a curve per campaign; of a grid its most contended point."""
     if not summaries or len(facts.factors(summaries[0].rows)) < 2:
         return []
     panels = []
-    for place in _places(summaries[0]):
+    for place in places(summaries[0]):
         curves = []
         for look, (name, summary) in enumerate(zip(names, summaries, strict=True)):
-            own = [row for row in summary.rows if _place(summaries[0], row) == place]
+            own = [row for row in summary.rows if place_of(summaries[0], row) == place]
             rows, column = _most_contended(own), "deadline_miss_ratio"
             curves.append(interval_curve(name, look, rows, facts.factor_of, column, scale=100.0))
         panels.append(

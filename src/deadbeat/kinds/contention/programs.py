@@ -114,14 +114,8 @@ def require_fragments(
     """
     keys = [key for program in source.programs.all() for key in program.keys]
     stored = [source.programs.planned(key) for key in keys]
-    used = {
-        use.entry.fragment
-        for each in stored
-        if each is not None
-        for task in each.task_set.tasks
-        for segment in task.segments
-        for use in segment.uses
-    }
+    tasks = (task for each in stored if each is not None for task in each.task_set.tasks)
+    used = {use.entry.fragment for task in tasks for use in task.uses}
     wrong = sorted(used & set(lacking))
     if wrong:
         raise UsageError(

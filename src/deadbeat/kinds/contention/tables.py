@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from attrs import evolve
 
 from deadbeat.kinds.contention import facts
-from deadbeat.kinds.contention.configurations import group_samples, groups
 from deadbeat.kinds.contention.facts import (
-    Level,
     Row,
     factor_of,
     factors,
     figure,
-    levels,
     misses,
     number,
     ratio,
@@ -32,7 +29,6 @@ from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import MEASURED
 from deadbeat.report.document import Column, Table, said
-from deadbeat.report.html import plain
 
 #: What stands below the points of a profile, and the groups of a stress campaign.
 NOTE = (
@@ -213,77 +209,3 @@ def group_table(summary: Summary) -> Table:
         " Percentiles are over task sets, the miss ratio over all jobs. The same figures in full:"
         " summary.csv.",
     )
-
-
-# ---------- task sets ----------
-
-#: Task sets in the table of each group: the worst. All are in sets.csv.
-SETS_SHOWN = 100
-#: Column of a task set, heading, kind of formatting.
-_FIELDS: tuple[tuple[str, str, str], ...] = (
-    ("group", "group", "text"),
-    ("replica", "set", "identifier"),
-    ("deadline_factor", "D/C", "identifier"),
-    ("cores", "M", "identifier"),
-    ("critical_cores", "critical cores", "identifier"),
-    ("tasks", "tasks N", "integer"),
-    ("seed", "seed", "identifier"),
-    ("utilisation", "utilisation", "ratio"),
-    ("jobs", "jobs", "integer"),
-    ("slowdown_mean", "slowdown", "ratio"),
-    ("delay_ratio_mean", "delay ratio", "ratio"),
-    ("deadline_misses", "misses", "integer"),
-    ("deadline_miss_ratio", "miss ratio", "percent"),
-    ("sync_share_real", "ρ real", "share"),
-    ("contended_ratio_real", "α real", "share"),
-    ("overlap_real", "overlap", "percent"),
-    ("shared_objects", "shared objects", "text"),
-    ("file", "file", "text"),
-)
-
-
-def sets_note(summary: Summary) -> str:
-    if len(summary.sets) <= SETS_SHOWN:
-        return "Every task set; click a heading to sort. The same in full: sets.csv."
-    return (
-        f"The {SETS_SHOWN} most slowed down sets of each group, and as many with the highest miss"
-        " ratio; click a heading to sort. Every task set: sets.csv."
-    )
-
-
-def sets_data(summary: Summary) -> dict[str, object]:
-    """The worst task sets of each group, as the table of the page shows them."""
-    present = {key for item in summary.sets for key in item}
-    fields = [field for field in _FIELDS if field[0] in present]
-    columns = [column for column, _, _ in fields]
-    shown = [item for level in levels(summary.rows) for item in _worst(summary, level)]
-    return {
-        "format": 1,
-        "fields": [{"heading": heading, "kind": kind} for _, heading, kind in fields],
-        "group": columns.index("group") if "group" in columns else 0,
-        "groups": list(groups(summary)),
-        "sort": columns.index("slowdown_mean") if "slowdown_mean" in columns else 0,
-        "sets": [[plain(item.get(column)) for column in columns] for item in shown],
-        "total": len(summary.sets),
-    }
-
-
-def _worst(summary: Summary, level: Level) -> list[Row]:
-    """Several factors share the room of one."""
-    room = max(10, SETS_SHOWN // len(levels(summary.rows)))
-    found: list[Row] = []
-    for sample in group_samples(summary, level):
-        kept = {}
-        for column in ("slowdown_mean", "deadline_miss_ratio"):
-            for place_ in _most(sample.sets, column)[:room]:
-                kept[place_] = sample.sets[place_]
-        found += kept.values()
-    return found
-
-
-def _most(sets: Sequence[Row], column: str) -> list[int]:
-    def value(place: int) -> float:
-        known = number(sets[place].get(column))
-        return float("-inf") if known is None else known
-
-    return sorted(range(len(sets)), key=value, reverse=True)
