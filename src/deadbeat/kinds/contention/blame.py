@@ -28,19 +28,13 @@ from deadbeat.trace.timeline import IDLE, INTERRUPT, Span, add_up, named, task_m
 LEAST_SHARE = 0.1
 #: Events that show less of an excess than this name nobody: most were lost or left out.
 EXPLAINED = 0.5
+#: Cause and words of a part of which nothing more is known.
 _OF_PART = {
-    "wake_up": "wake-up",
-    "core_wait": "core held",
-    "resource_wait": "resource held",
-    "execution": "execution",
-    "stall": "host stall",
-}
-_IN_WORDS = {
-    "wake_up": "between release and start",
-    "core_wait": "waiting for its core",
-    "resource_wait": "asleep within the job",
-    "execution": "own execution",
-    "stall": "suspected host stall",
+    "wake_up": ("wake-up", "between release and start"),
+    "core_wait": ("core held", "waiting for its core"),
+    "resource_wait": ("resource held", "asleep within the job"),
+    "execution": ("execution", "own execution"),
+    "stall": ("host stall", "suspected host stall"),
 }
 
 
@@ -150,9 +144,10 @@ def _name(
     if part in ("wake_up", "core_wait") and (own := _own_previous(run, job, excess_ns)):
         return own
     if totals is None:
-        words = f"{_us(excess_ns)} more than usual {_IN_WORDS[part]}; no events say who"
+        cause, where = _OF_PART[part]
+        words = f"{_us(excess_ns)} more than usual {where}; no events say who"
         objects = _object_words(run, job) if part == "resource_wait" else ""
-        return _Verdict(_OF_PART[part], words + objects)
+        return _Verdict(cause, words + objects)
     rules = {"core_wait": _of_core, "resource_wait": _of_resource, "wake_up": _of_wake_up}
     return rules[part](run, job, totals, excess_ns)
 

@@ -61,7 +61,10 @@ from deadbeat.report.paper import write_drawn
 from deadbeat.report.prices import price_list, price_parts
 from deadbeat.store.place import REPORT_FILE
 
-_BRACKETS = "In brackets: 95 % intervals (how: docs, metrics)."
+_DIGITS = (
+    "In brackets: 95 % intervals (how: docs, metrics). Figures here carry six significant digits;"
+    " summary.csv, summary.json and sets.json hold them in full."
+)
 _NOTHING = "Nothing was measured yet."
 _LOADED = (
     "Points with more tasks a core and shorter deadlines. The figures above do not include them."
@@ -109,51 +112,33 @@ def _noise(summary: Summary) -> Sentence:
 
 
 def _profile(summary: Summary) -> tuple[Section, ...]:
-    answer, own = headline(summary), facts.grid_of(summary)
-    tables, prices = point_tables(summary), facts.listed_prices(summary)
-    loaded = [Subsection(table.title, (table,)) for table in tables if table.page]
-    further = Subsection(
-        "Compute ratio, calm and rough half, misses alone, needed deadlines",
-        (further_table(summary),),
-        folded=True,
+    own, prices = facts.grid_of(summary), facts.listed_prices(summary)
+    tables = point_tables(summary)
+    answer: tuple[Part, ...] = (
+        *(Sentence(line, answer=True, terminal=True) for line in headline(summary)),
+        _noise(summary),
+        Lines(facts.about(summary), terminal=True, page=False),
+        *(table for table in tables if not table.page),
     )
+    figures = (
+        Note("Click on a cell of a heat map to see its sets."),
+        Figures([*grid_charts(own)], _NOTHING),
+        Figures([*core_charts(own), *profile_charts(own), *shared_charts(own)]),
+    )
+    loaded = [Subsection(table.title, (table,)) for table in tables if table.page]
+    points: list[Part] = [Markup(asset("points.html"))]
+    if summary.rows:
+        title = "Compute ratio, calm and rough half, misses alone, needed deadlines"
+        points.append(Subsection(title, (further_table(summary),), folded=True))
+    points.append(Note(_DIGITS))
     return (
-        Section(
-            "answer",
-            "Where it starts to miss",
-            (
-                *(Sentence(line, answer=True, terminal=True) for line in answer),
-                _noise(summary),
-                Lines(facts.about(summary), terminal=True, page=False),
-                *(table for table in tables if not table.page),
-            ),
-            "Answer",
-        ),
+        Section("answer", "Where it starts to miss", answer, "Answer"),
         *([Section("prices", "Prices of sharing", price_parts(prices))] if prices else []),
         Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
-        Section(
-            "figures",
-            "Figures",
-            (
-                Note("Click on a cell of a heat map to see its sets."),
-                Figures([*grid_charts(own)], _NOTHING),
-                Figures([*core_charts(own), *profile_charts(own), *shared_charts(own)]),
-            ),
-        ),
+        Section("figures", "Figures", figures),
         *([Section("loaded", "Loaded cores", (Sentence(_LOADED), *loaded), "")] if loaded else []),
         Section("point", "One point", (Markup(asset("point.html")),)),
-        Section(
-            "points",
-            "All points",
-            (
-                Markup(asset("points.html")),
-                *((further,) if summary.rows else ()),
-                Note(
-                    f"{_BRACKETS} Figures here carry six significant digits; summary.csv,"
-                    " summary.json and sets.json hold them in full."
-                ),
-            ),
-        ),
+        Section("points", "All points", points),
         _why(summary, own),
         *([_predicted(summary)] if is_priced(summary) else []),
     )
@@ -166,18 +151,14 @@ def _predicted(summary: Summary) -> Section:
 
 def _stress(summary: Summary) -> tuple[Section, ...]:
     answers = group_answers(summary)
+    answer = (
+        Sentence(stress_sentence(summary), answer=True, terminal=True),
+        Lines([*answers.values()], heads=[*answers]),
+        _noise(summary),
+        Lines(facts.about(summary), terminal=True, page=False),
+    )
     return (
-        Section(
-            "answer",
-            "How bad it gets",
-            (
-                Sentence(stress_sentence(summary), answer=True, terminal=True),
-                Lines([*answers.values()], heads=[*answers]),
-                _noise(summary),
-                Lines(facts.about(summary), terminal=True, page=False),
-            ),
-            "Answer",
-        ),
+        Section("answer", "How bad it gets", answer, "Answer"),
         Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
         Section("figures", "Figures", (Figures(stress_charts(summary), _NOTHING),)),
         _why(summary, summary),

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
 
 from deadbeat.executors.metrics import quantiles
 from deadbeat.kinds.contention.figures import Responses, RunFigures, mean_of
@@ -35,27 +34,13 @@ REALISED = ("sync_share_real", "contended_ratio_real", "overlap_real", *PART_COL
 _SUMS = ("miss_episodes", "released", "overruns", "left_out")
 
 
-@frozen(eq=False)
-class Pooled:
-    """The job samples of a point, run by run."""
-
-    delay_ratio: list[Floats] = field(factory=list)
-    slowdown: list[Floats] = field(factory=list)
-    together: list[Responses] = field(factory=list)
-    alone: list[Responses] = field(factory=list)
-
-    def add(self, figures: RunFigures) -> None:
-        for name in ("delay_ratio", "slowdown", "together", "alone"):
-            getattr(self, name).append(getattr(figures, name))
-
-
-def point_row(sets: Rows, pooled: Pooled) -> Row:
+def point_row(sets: Rows, runs: Sequence[RunFigures]) -> Row:
     """The row of a point without its axes: means over sets, quantiles over jobs.
 
     The means' intervals are over sets; those of a single set rest on its rounds, and
     ``slowdown_ci_basis`` says which. Those of misses and of needed deadlines are of these sets.
     """
-    p50, p95, largest = quantiles(_joined(pooled.delay_ratio), 0.5, 0.95, 1.0)
+    p50, p95, largest = quantiles(_joined(run.delay_ratio for run in runs), 0.5, 0.95, 1.0)
     return {
         "task_sets": len(sets),
         "jobs": sum(row["jobs"] for row in sets),
@@ -64,10 +49,10 @@ def point_row(sets: Rows, pooled: Pooled) -> Row:
         "delay_ratio_p95": p95,
         "delay_ratio_max": largest,
         **_mean_of("slowdown", sets),
-        "slowdown_p50": quantiles(_joined(pooled.slowdown), 0.5)[0],
+        "slowdown_p50": quantiles(_joined(run.slowdown for run in runs), 0.5)[0],
         **measured(sets, groups=False),
-        **_miss_columns(sets, pooled),
-        **needed_columns(pooled),
+        **_miss_columns(sets, runs),
+        **needed_columns(runs),
         **{column: sum(row[column] for row in sets) if sets else None for column in _SUMS},
     }
 
@@ -101,9 +86,9 @@ def measured(sets: Rows, *, groups: bool) -> Row:
     return row
 
 
-def _miss_columns(sets: Rows, pooled: Pooled) -> Row:
+def _miss_columns(sets: Rows, runs: Sequence[RunFigures]) -> Row:
     """Misses together, the sets that have one, misses alone, and what is beyond those."""
-    together, alone = (_misses(side) for side in (pooled.together, pooled.alone))
+    together, alone = _misses(run.together for run in runs), _misses(run.alone for run in runs)
     ran = [row for row in sets if row["released"]]
     missing = sum(row["deadline_misses"] > 0 for row in ran)
     over_sets = clopper_pearson(missing, len(ran)) if ran else None
@@ -137,15 +122,16 @@ def miss_shares(together: ShareOf, alone: ShareOf) -> Row:
     }
 
 
-def _misses(side: Sequence[Responses]) -> Share | None:
+def _misses(side: Iterable[Responses]) -> Share | None:
     return Jobs.of([(run.of_deadline, run.clusters) for run in side]).beyond(1.0)
 
 
-def needed_columns(pooled: Pooled) -> Row:
+def needed_columns(runs: Sequence[RunFigures]) -> Row:
     """Smallest deadline over C that all but a share of the jobs meet, together and alone."""
     row: Row = {}
-    for side, runs in (("", pooled.together), ("alone_", pooled.alone)):
-        jobs = Jobs.of([(run.of_cost, run.clusters) for run in runs])
+    together, alone = [run.together for run in runs], [run.alone for run in runs]
+    for side, own in (("", together), ("alone_", alone)):
+        jobs = Jobs.of([(each.of_cost, each.clusters) for each in own])
         for name, share in NEEDED_SHARES.items():
             value, low, high = jobs.limit(share)
             column = f"{side}deadline_needed_{name}"
@@ -167,8 +153,8 @@ def known(sets: Iterable[Mapping[str, object]], column: str) -> Floats:
     return np.array([row[column] for row in sets if row[column] is not None], dtype=np.float64)
 
 
-def _joined(parts: list[Floats]) -> Floats:
-    return np.concatenate(parts) if parts else np.empty(0)
+def _joined(parts: Iterable[Floats]) -> Floats:
+    return np.concatenate([np.empty(0), *parts])
 
 
 # -- what shows without an effect

@@ -39,8 +39,6 @@ _ALPHAS = 5
 _RHO, _ALPHA = "synchronisation share ρ", "contended ratio α"
 #: Distributions of fewer jobs are drawn as steps.
 _FEW_JOBS = 300
-#: Marks of one panel.
-_MARKS = 1500
 
 #: Metric of a distribution, heading of its panel, axis label.
 _OVER_JOBS: tuple[tuple[str, str, str], ...] = (
