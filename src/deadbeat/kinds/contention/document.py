@@ -6,7 +6,7 @@ ever set as text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
@@ -181,7 +181,7 @@ def _circumstances(summary: Summary) -> tuple[Part, ...]:
     sessions = tuple(part for each in facts.sessions(summary) for part in _session(each))
     failed = FactList(facts.failed_runs(summary), empty="None.")
     return (
-        Figures(speed_charts(summary.sets)),
+        Figures([*speed_charts(summary.sets)]),
         Subsection("Calibration", (FactList(facts.leaves(summary, "calibration")),)),
         Subsection("Environment before and after", sessions or (FactList(()),)),
         Subsection("Failed runs", (failed,)),
@@ -192,31 +192,31 @@ def _circumstances(summary: Summary) -> tuple[Part, ...]:
 
 def _session(record: facts.SessionFacts) -> tuple[Part, ...]:
     """Changed values stay in sight; the others fold away."""
-    changed = record.changed
-    same = sorted((record.before.keys() | record.after.keys()) - set(changed))
+    every = sorted(record.before.keys() | record.after.keys())
+    rows = {key: (key, record.before.get(key), record.after.get(key)) for key in every}
+    changed = [rows.pop(key) for key in record.changed]
+    told: Part = Sentence("Nothing differs between before and after.")
     if not record.after:
-        told: Part = Sentence("The state afterwards was not recorded: the session was cut off.")
-    elif not changed:
-        told = Sentence("Nothing differs between before and after.")
-    else:
-        told = _before_after(changed, record)
-    head = f"{len(same)} values {'that did not change' if record.after else 'before'}"
-    rest = Subsection(head, (_before_after(same, record),), folded=True)
-    return (Subsection(record.title, (told, *((rest,) if same else ()))),)
+        told = Sentence("The state afterwards was not recorded: the session was cut off.")
+    elif changed:
+        told = _before_after(changed, record.title)
+    head = f"{len(rows)} values {'that did not change' if record.after else 'before'}"
+    rest = Subsection(head, (_before_after([*rows.values()], record.title),), folded=True)
+    return (Subsection(record.title, (told, *((rest,) if rows else ()))),)
 
 
-def _before_after(keys: Iterable[str], record: facts.SessionFacts) -> Table:
+def _before_after(rows: Sequence[tuple[str, str | None, str | None]], title: str) -> Table:
     """Values before and after; a change is marked by a word, by its amount if it has one."""
     return Table(
         name="session-table",
-        title=record.title,
+        title=title,
         columns=(
             said("what", itemgetter(0)),
             said("before", itemgetter(1), long=True),
             said("after", itemgetter(2), long=True),
             said("difference", _difference, words=True),
         ),
-        rows=[(key, record.before.get(key), record.after.get(key)) for key in keys],
+        rows=rows,
         differs=_difference,
         dense=True,
     )

@@ -94,6 +94,7 @@ class CampaignEvidence:
 #: A message, or one with the run or point that it concerns; a finding where more depends on it.
 Told = str | tuple[str, str] | Finding
 Check = Callable[[CampaignEvidence], Iterator[Told]]
+Cure = str | Callable[[CampaignEvidence], str]
 
 
 @frozen
@@ -103,7 +104,7 @@ class Family:
     checks: list[Callable[[CampaignEvidence], Iterator[Finding]]] = field(factory=list)
 
     def __call__(
-        self, id: str = "", severity: Severity = "info", cure: str = ""
+        self, id: str = "", severity: Severity = "info", cure: Cure = ""
     ) -> Callable[[Check], Check]:
         """Marks a check; ``id`` and the others: of what it yields as words."""
 
@@ -114,7 +115,8 @@ class Family:
                         yield told
                         continue
                     words, where = (told, "") if isinstance(told, str) else told
-                    yield Finding(id=id, severity=severity, message=words, cure=cure, where=where)
+                    do = cure if isinstance(cure, str) else cure(evidence)
+                    yield Finding(id=id, severity=severity, message=words, cure=do, where=where)
 
             self.checks.append(findings)
             return check

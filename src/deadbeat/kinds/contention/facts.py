@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from attrs import evolve, frozen
 
-from deadbeat.model.results import Summary
+from deadbeat.model.results import PrecisionRecord, Summary
 from deadbeat.model.words import beside_label, loud
 from deadbeat.prices.table import PriceTable
 from deadbeat.report.charts import UNDECIDED, spread
 from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
-from deadbeat.store.serial import exact_converter
+from deadbeat.store.serial import converter, exact_converter
 
 #: A point, a group or a task set, as in summary.csv and sets.csv.
 Row = Mapping[str, Any]
@@ -317,18 +317,17 @@ def precision_text(summary: Summary) -> str:
     asked = inside(summary.meta, "parameters", "precision")
     if summary.points and asked.get("sets_mean") is not None:
         return ""
-    record = inside(summary.meta, "precision")
-    points = [inside(point) for point in inside(record, "points").values()]
-    target = number(record.get("target"))
-    if not points or target is None:
+    stored = summary.meta.get("precision")
+    record = stored and converter().structure(stored, PrecisionRecord)
+    if not record or not record.points:
         return ""
-    reasons = Counter(str(point.get("stopped")) for point in points)
-    width = f"{target:g}" if record.get("relative") is False else percent(target)
+    points = record.points.values()
+    reasons = Counter(point.stopped for point in points)
+    width = percent(record.target) if record.relative else f"{record.target:g}"
     text = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
-    sets = sum(int(number(point.get("sets")) or 0) for point in points)
-    metric = str(record.get("metric")).replace("_", " ")
-    at = f"{counted(len(points), 'point')} with {counted(sets, 'task set')}"
-    return f"{metric} to within {width} at {at}: {text}"
+    at = f"{counted(len(points), 'point')} with"
+    at += f" {counted(sum(point.sets for point in points), 'task set')}"
+    return f"{record.metric.replace('_', ' ')} to within {width} at {at}: {text}"
 
 
 def price_table(summary: Summary) -> PriceTable | None:

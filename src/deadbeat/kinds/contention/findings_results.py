@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from deadbeat.executors.tables import LONG_PERIODS
 from deadbeat.kinds.contention.evidence import CampaignEvidence, results
 from deadbeat.kinds.contention.point import NULL_SETS_MIN
 from deadbeat.model.finding import Finding
+from deadbeat.store.origin import Origin
 
 #: Share of left-out jobs from which on their number is worth a word.
 LEFT_OUT_SHARE = 0.03
@@ -96,26 +98,20 @@ def _undecided(evidence: CampaignEvidence) -> Iterator[str]:
         yield f"{_share(evidence, undecided)} no task set: undecided"
 
 
-@results()
-def _few_sets(evidence: CampaignEvidence) -> Iterator[Finding]:
+@results("single-set", "warning", attrgetter("more_sets"))
+def _single_set(evidence: CampaignEvidence) -> Iterator[str]:
     if single := _rows_with(evidence, 1, 2):
-        yield Finding(
-            id="single-set",
-            severity="warning",
-            message=f"{_share(evidence, single, 'rest')} on one task set:"
-            f" {'its interval says' if single == 1 else 'their intervals say'} nothing about other"
-            " sets",
-            cure=evidence.more_sets,
-        )
+        says = "its interval says" if single == 1 else "their intervals say"
+        rest = _share(evidence, single, "rest")
+        yield f"{rest} on one task set: {says} nothing about other sets"
+
+
+@results("few-sets", cure=attrgetter("more_sets"))
+def _few_sets(evidence: CampaignEvidence) -> Iterator[str]:
     if few := _rows_with(evidence, 2, SETS_MIN):
         what = "its interval is" if few == 1 else "their intervals are"
-        yield Finding(
-            id="few-sets",
-            severity="info",
-            message=f"{_share(evidence, few, 'rest')} on fewer than {SETS_MIN} task sets:"
-            f" {what} wide and approximate",
-            cure=evidence.more_sets,
-        )
+        rest = _share(evidence, few, "rest")
+        yield f"{rest} on fewer than {SETS_MIN} task sets: {what} wide and approximate"
 
 
 def _share(evidence: CampaignEvidence, count: int, verb: str = "have") -> str:
@@ -129,27 +125,29 @@ def _share(evidence: CampaignEvidence, count: int, verb: str = "have") -> str:
     return f"{of} {'has' if verb == 'have' else verb + 's'}"
 
 
-@results()
-def _foreign_programs(evidence: CampaignEvidence) -> Iterator[Finding]:
-    origin = evidence.origin
-    if origin is None:
-        return
+def _compare(evidence: CampaignEvidence) -> str:
+    name = evidence.origin.name if evidence.origin else ""
+    return f"compare it with {name}, program by program: deadbeat compare"
+
+
+@results("foreign-programs", cure=_compare)
+def _foreign_programs(evidence: CampaignEvidence) -> Iterator[str]:
+    if evidence.origin is not None and evidence.origin.same_hardware:
+        yield _programs_of(evidence.origin)
+
+
+@results(
+    "foreign-costs",
+    cure="read the slowdown instead of delay ratios: C is not what the work takes here",
+)
+def _foreign_costs(evidence: CampaignEvidence) -> Iterator[str]:
+    if evidence.origin is not None and not evidence.origin.same_hardware:
+        yield f"{_programs_of(evidence.origin)}: costs come from another platform"
+
+
+def _programs_of(origin: Origin) -> str:
     made = origin.original
-    text = f"programs of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})"
-    if origin.same_hardware:
-        yield Finding(
-            id="foreign-programs",
-            severity="info",
-            message=text,
-            cure=f"compare it with {origin.name}, program by program: deadbeat compare",
-        )
-    else:
-        yield Finding(
-            id="foreign-costs",
-            severity="info",
-            message=f"{text}: costs come from another platform",
-            cure="read the slowdown instead of delay ratios: C is not what the work takes here",
-        )
+    return f"programs of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})"
 
 
 @results("thin-tail", cure="draw more sets before comparing tails")

@@ -147,10 +147,9 @@ def point_key(row: Row) -> str:
     return "/".join((str(row["cores"]), *(str(milli(value)) for value in axes)))
 
 
-def point_words(row: Row, *, several: bool) -> str:
-    """``M = 4, ρ = 1, α = 0.5``; the deadline factor where a campaign has several."""
-    words = f"M = {row['cores']}, ρ = {row['sync_share']:g}, α = {row['contended_ratio']:g}"
-    return words + (f", D/C = {factor_of(row):g}" if several else "")
+def point_words(row: Row) -> str:
+    """``M = 4, ρ = 1, α = 0.5``."""
+    return f"M = {row['cores']}, ρ = {row['sync_share']:g}, α = {row['contended_ratio']:g}"
 
 
 def at_places(rows: Iterable[Row], cores: int) -> dict[tuple[int, int], Row]:
@@ -206,7 +205,7 @@ def grid(
             if found.ends and state not in (AT_MOST, AT_LEAST):
                 ends = f"[{', '.join(map(metric.digits(scale.digits), found.ends))}]\n"
             note = f"{ends}n = {row['task_sets']}"
-        where = point_words(place, several=bool(level.option))
+        where = ", ".join(filter(None, (point_words(place), level.option)))
         text = cell_text(row, metric, scale.digits)
         return HeatCell(value, state, text, f"{where}\n{hover}", point_key(place), note)
 

@@ -84,10 +84,6 @@ def _shared_words(summary: Summary) -> str:
     return f"{words}; left out: {'; '.join(left)}." if left else f"{words}."
 
 
-def _point(row: Row) -> str:
-    return point_words(row, several=False)
-
-
 def _order(row: Row) -> tuple[float, ...]:
     return (row["cores"], row["sync_share"], row["contended_ratio"], factor_of(row))
 
@@ -108,7 +104,7 @@ def _miss_words(rows: Rows) -> str:
     if not compared:
         worst = max(known, key=lambda row: float(row["deadline_miss_ratio"]))
         return (
-            f"At {deadline} most jobs miss at {_point(worst)}: {_missed(worst)}; how many the"
+            f"At {deadline} most jobs miss at {point_words(worst)}: {_missed(worst)}; how many the"
             " machine causes by itself is unknown."
         )
     certain = [row for row in compared if misses(row)]
@@ -118,10 +114,10 @@ def _miss_words(rows: Rows) -> str:
         bound = "" if most is None else f" (at most {percent(most)} of the jobs)"
         return f"At {deadline}, running together causes no certain extra misses{bound}."
     first, worst = certain[0], max(certain, key=lambda row: float(row["miss_excess"]))
-    words = f"At {deadline}, running together causes extra misses from {_point(first)} on:"
+    words = f"At {deadline}, running together causes extra misses from {point_words(first)} on:"
     words += f" {_missed(first)}"
     if worst is not first:
-        words += f"; most at {_point(worst)}: {_missed(worst)}"
+        words += f"; most at {point_words(worst)}: {_missed(worst)}"
     return f"{words}."
 
 
@@ -151,7 +147,7 @@ def _loaded_words(rows: Rows) -> str:
     if not known:
         return f"{start} no point has an answer."
     worst = max(known, key=lambda row: float(row["deadline_miss_ratio"]))
-    words = f"{start}, {_share(worst)} of the jobs miss at {_point(worst)}"
+    words = f"{start}, {_share(worst)} of the jobs miss at {point_words(worst)}"
     calm = [row for row in known if row["cores"] == worst["cores"] and not row["contended_ratio"]]
     if calm and worst["contended_ratio"]:
         words += f", {_share(calm[-1])} where nothing is contended (α = 0)"
@@ -191,10 +187,10 @@ def _slowdown_words(rows: Rows, floor: float | None) -> str:
     found = figure(worst, "slowdown_mean")
     digits = _digits(found)
     words = f"The largest slowdown (time together / alone) is {digits(worst['slowdown_mean'])}"
-    words += f" ({found.interval(digits)}), at {_point(worst)}. "
+    words += f" ({found.interval(digits)}), at {point_words(worst)}. "
     if slow:
         words += f"{len(slow)} of {len(known)} points are certainly slowed down, the first is"
-        words += f" {_point(slow[0])}; "
+        words += f" {point_words(slow[0])}; "
     elif floor is not None and float(worst["slowdown_mean"]) > 1 + floor:
         return f"{words}None is certain: no interval lies wholly above {1 + floor:.3f}."
     else:

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention.configurations import place_of, places
-from deadbeat.kinds.contention.samples import SetSample, distribution_charts
+from deadbeat.kinds.contention.samples import SetSample, distribution_charts, of_option
 from deadbeat.kinds.contention.stress_charts import interval_curve
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart, Panel
@@ -44,7 +44,7 @@ def _overlays(names: Sequence[str], summaries: Sequence[Summary], most: int | No
             )
             option = ", ".join(filter(None, (place, level.option)))
             suffix = f"-{re.sub('[^a-z0-9]+', '-', place.lower())}{level.suffix}"
-            charts += distribution_charts(own, floor, suffix=suffix, option=option)
+            charts += of_option(distribution_charts(own, floor), option, suffix)
     order = [chart.family for chart in charts]
     return sorted(charts, key=lambda chart: order.index(chart.family))
 

@@ -51,8 +51,9 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, RunKey, point_text
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import usage
+from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore, estimate_bytes
-from deadbeat.synthesis import SynthesisParameters, seed_for
+from deadbeat.synthesis import Synthesiser, SynthesisParameters, seed_for
 
 #: Wall time of a run beyond its timetable (start, set-up, commit), s.
 _OVERHEAD_S = 0.05
@@ -347,6 +348,11 @@ def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
         critical_cores=drawn.group.critical_cores,
         fill_utilisation=spec.stress.fill_utilisation,
     )
+
+
+def synthesised(spec: CampaignSpec, synthesiser: Synthesiser, key: RunKey) -> TaskSet:
+    """The task set of ``key``."""
+    return synthesiser.synthesise(parameters(spec, key), set_seed(spec, key))
 
 
 def estimate(

@@ -161,7 +161,7 @@ def _over_cores(
     return curve(label, (metric_point(row, metric) for row in own), look=look)
 
 
-def shared_charts(summary: Summary) -> list[Chart]:
+def shared_charts(summary: Summary) -> Iterator[Chart]:
     """Slowdown of the sets by the object that they share, by M."""
     sharing = [s for s in summary.sets if s["sync_share"] and s["contended_ratio"]]
     names = [f"M = {m}" for m in cores_of(summary) if m > 1]

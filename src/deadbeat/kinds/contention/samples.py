@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 
@@ -20,6 +20,8 @@ from deadbeat.report.charts import (
     log_edges,
     percentiles,
 )
+
+T = TypeVar("T")
 
 #: Column of a task set, name, axis label.
 RATIOS = (
@@ -56,21 +58,18 @@ def samples(sets: Iterable[Row], labels: Sequence[str], label_of: Any) -> tuple[
     )
 
 
-def distribution_charts(
-    made_of: Sequence[SetSample], floor: NoiseFloor, *, suffix: str = "", option: str = ""
-) -> list[Chart]:
-    """Histogram, cumulative distribution and percentiles of each figure, a curve per sample.
-
-    Args:
-        suffix: Of the names. option: What tells these charts from others of their family.
-    """
-    charts = [_ratio_chart(made_of, floor, entry) for entry in RATIOS if _known(made_of, entry[1])]
-    if _known(made_of, MISS):
-        charts.append(_miss_chart(made_of))
+def of_option(charts: Iterable[Chart], option: str, suffix: str) -> list[Chart]:
+    """Charts of one option of their families; "": they have no other."""
     return [
         evolve(chart, name=chart.name + suffix, family=chart.name if option else "", option=option)
         for chart in charts
     ]
+
+
+def distribution_charts(made_of: Sequence[SetSample], floor: NoiseFloor) -> list[Chart]:
+    """Histogram, cumulative distribution and percentiles of each figure, a curve per sample."""
+    charts = [_ratio_chart(made_of, floor, entry) for entry in RATIOS if _known(made_of, entry[1])]
+    return [*charts, *([_miss_chart(made_of)] if _known(made_of, MISS) else [])]
 
 
 def _known(made_of: Iterable[SetSample], column: str) -> bool:
@@ -182,13 +181,11 @@ def _calm_bar(parts: Sequence[tuple[SetSample, int, list[float]]], place: int) -
     return Bars(label=sample.label, y=tuple(blank), texts=tuple(texts), look=sample.look)
 
 
-def thinned(items: Sequence[Row], column: str, most: int) -> list[Row]:
-    """At most about ``most`` of the items: evenly spread by ``column``, the worst all kept."""
+def thinned(items: Sequence[T], key: Callable[[T], float], most: int) -> list[T]:
+    """At most about ``most`` of the items: evenly spread by ``key``, the worst all kept."""
     if len(items) <= most:
         return list(items)
-    ordered = sorted(items, key=lambda item: number(item.get(column)) or 0.0)
-    worst = most // 8
-    rest = ordered[: len(ordered) - worst]
-    every = len(rest) / (most - worst)
-    spread = [rest[int(place * every)] for place in range(most - worst)]
+    ordered, worst = sorted(items, key=key), most // 8
+    every = (len(ordered) - worst) / (most - worst)
+    spread = [ordered[int(place * every)] for place in range(most - worst)]
     return spread + ordered[len(ordered) - worst :]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-
-from attrs import evolve
+from operator import itemgetter
 
 from deadbeat.kinds.contention.configurations import configuration_samples, factor_rows
 from deadbeat.kinds.contention.facts import (
@@ -17,7 +16,7 @@ from deadbeat.kinds.contention.facts import (
     number,
 )
 from deadbeat.kinds.contention.object_charts import object_charts
-from deadbeat.kinds.contention.samples import SetSample, distribution_charts, thinned
+from deadbeat.kinds.contention.samples import SetSample, distribution_charts, of_option, thinned
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve
 from deadbeat.stats.correlate import spearman
@@ -38,17 +37,9 @@ def stress_charts(summary: Summary, *, most: int | None = None) -> list[Chart]:
     floor = noise_floor(summary)
     for level in levels(summary.rows, most):
         own = configuration_samples(summary, level)
-        charts += distribution_charts(own, floor, suffix=level.suffix, option=level.option)
-        found = [*_drivers(own), *object_charts(own), *_critical(level.of(summary.rows))]
-        charts += [
-            evolve(
-                chart,
-                name=chart.name + level.suffix,
-                family=level.family(chart.name),
-                option=level.option,
-            )
-            for chart in found
-        ]
+        found = (*distribution_charts(own, floor), *_drivers(own), *object_charts(own))
+        critical = _critical(level.of(summary.rows))
+        charts += of_option((*found, *critical), level.option, level.suffix)
     charts += factor_charts(
         factor_rows(summary), label=lambda row: str(row.get("group")), name="deadline-factor"
     )
@@ -219,18 +210,16 @@ def scatter(
 ) -> Panel | None:
     """A figure of task sets over a quantity, with its rank correlation; None: nothing known."""
     column, y_label = against
-    known = [(sample, [s for s in sample.sets if _pair(s, value_of, column)]) for sample in own]
-    every = [_pair(item, value_of, column) for _, items in known for item in items]
-    if not every:
+    known = [(each, list(_pairs(each.sets, value_of, column))) for each in own]
+    pairs = [pair for _, some in known for pair in some]
+    if not pairs:
         return None
-    pairs = [pair for pair in every if pair]
     found = spearman([x for x, _ in pairs], [y for _, y in pairs])
     low, high = min(x for x, _ in pairs), max(x for x, _ in pairs)
     curves = []
-    for sample, items in known:
-        share = max(20, _POINTS * len(items) // len(pairs))
-        drawn = [_pair(item, value_of, column) for item in thinned(items, column, share)]
-        points = [CurvePoint(*pair) for pair in drawn if pair]
+    for sample, some in known:
+        drawn = thinned(some, itemgetter(1), max(20, _POINTS * len(some) // len(pairs)))
+        points = (CurvePoint(x, y) for x, y in drawn)
         curves.append(curve(sample.label, points, look=sample.look, kind="points"))
     return Panel(
         title=f"{heading}\n{found.text}",
@@ -242,8 +231,10 @@ def scatter(
     )
 
 
-def _pair(
-    item: Row, value_of: Callable[[Row], float | None], column: str
-) -> tuple[float, float] | None:
-    x, y = value_of(item), number(item.get(column))
-    return None if x is None or y is None else (x, y)
+def _pairs(
+    sets: Iterable[Row], value_of: Callable[[Row], float | None], column: str
+) -> Iterator[tuple[float, float]]:
+    for item in sets:
+        x, y = value_of(item), number(item.get(column))
+        if x is not None and y is not None:
+            yield x, y

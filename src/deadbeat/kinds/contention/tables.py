@@ -125,7 +125,7 @@ def _needed(column: str) -> Callable[[Row], str]:
 
 #: What explains a point without being its answer.
 FURTHER_COLUMNS = (
-    said("point", lambda row: f"{point_words(row, several=False)}; {load_words(row, ', ')}"),
+    said("point", lambda row: f"{point_words(row)}; {load_words(row, ', ')}"),
     *(_figure(each.title, each.name, each.scale) for each in MEASURES if each.title),
     _figure("misses alone %", "alone_miss_ratio", 100.0),
     _figure("misses beyond those %", "miss_excess", 100.0),
