@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 from deadbeat.model.results import PrecisionRecord, Summary
 from deadbeat.model.words import beside_label, loud
 from deadbeat.prices.table import PriceTable
-from deadbeat.report.charts import UNDECIDED, spread
+from deadbeat.report.charts import UNDECIDED, Mark, spread
 from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
 from deadbeat.store.serial import converter, exact_converter
 
@@ -41,6 +41,12 @@ class NoiseFloor:
     share: float | None
     text: str
     basis: str
+
+    def marks(self, axis: str) -> tuple[Mark, ...]:
+        """What lies within it."""
+        if not self.share:
+            return ()
+        return (Mark(axis=axis, at=1.0, to=1 + self.share, label="too small to see"),)
 
 
 @frozen(kw_only=True)
@@ -126,10 +132,6 @@ class Level:
     def of(self, rows: Iterable[Row]) -> list[Row]:
         """The rows or task sets of this factor."""
         return [row for row in rows if not self.option or factor_of(row) == self.factor]
-
-    def family(self, name: str) -> str:
-        """Of its figures: ``name``, where there are others."""
-        return name if self.option else ""
 
 
 def levels(rows: Iterable[Row], most: int | None = None) -> tuple[Level, ...]:

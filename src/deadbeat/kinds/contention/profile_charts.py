@@ -20,14 +20,13 @@ from deadbeat.kinds.contention.grids import (
     scale,
 )
 from deadbeat.kinds.contention.object_charts import object_charts
-from deadbeat.kinds.contention.samples import samples
+from deadbeat.kinds.contention.samples import of_option, samples
 from deadbeat.kinds.contention.stress_charts import factor_charts
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import (
     OPTION,
     Chart,
     Curve,
-    Mark,
     Panel,
     curve,
     spread,
@@ -114,33 +113,31 @@ def core_charts(summary: Summary, most: int | None = None) -> Iterator[Chart]:
     shares, ratios = axis_of(summary, "sync_share"), axis_of(summary, "contended_ratio")
     places = [(shares[0], ratios[0])] if len(shares) > 1 else []
     places += [(shares[-1], alpha) for alpha in spread(ratios, _ALPHAS)]
-    floor = noise_floor(summary).share
+    floor = noise_floor(summary)
     for level in levels(summary.rows, most):
         rows = level.of(summary.rows)
-        yield Chart(
-            name=f"cores{level.suffix}",
+        panels = tuple(
+            Panel(
+                title=metric.name,
+                x_label="cores M",
+                y_label=metric.axis,
+                y_limits=_above_one(rows, metric) if metric.neutral else None,
+                curves=tuple(
+                    _over_cores(metric, rows, place, look) for look, place in enumerate(places)
+                ),
+                marks=floor.marks("y") if metric.of_noise else (),
+            )
+            for metric in METRICS
+            if metric.id in _OVER_CORES
+        )
+        chart = Chart(
+            name="cores",
             title="Over the number of cores",
-            option=level.option,
-            family=level.family("cores"),
             caption="Bands: 95 % intervals. Where nothing is drawn above a deadline needed, it is"
             " at least that.",
-            panels=tuple(
-                Panel(
-                    title=metric.name,
-                    x_label="cores M",
-                    y_label=metric.axis,
-                    y_limits=_above_one(rows, metric) if metric.neutral else None,
-                    curves=tuple(
-                        _over_cores(metric, rows, place, look) for look, place in enumerate(places)
-                    ),
-                    marks=(Mark(axis="y", at=1.0, to=1 + floor, label="too small to see"),)
-                    if metric.of_noise and floor
-                    else (),
-                )
-                for metric in METRICS
-                if metric.id in _OVER_CORES
-            ),
+            panels=panels,
         )
+        yield from of_option([chart], level.option, level.suffix)
 
 
 def _above_one(rows: Sequence[Row], metric: GridMetric) -> tuple[float, float]:

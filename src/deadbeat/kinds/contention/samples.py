@@ -93,11 +93,8 @@ def _ratio_chart(
     values = [(sample, sample.values(column)) for sample in made_of]
     edges = log_edges([value for _, own in values for value in own])
     marks: tuple[Mark, ...] = (Mark(axis="x", at=1.0, label="1: no effect"),)
-    if name == "slowdown" and floor.share:
-        marks = (
-            Mark(axis="x", at=1.0, to=1 + floor.share, label="too small to see"),
-            *marks,
-        )
+    if name == "slowdown":
+        marks = (*floor.marks("x"), *marks)
     turned = tuple(evolve(mark, axis="y") for mark in marks)
     drawn = [(sample, len(own), own) for sample, own in values if own]
     panels = (
