@@ -57,17 +57,14 @@ def page_data(summary: Summary) -> dict[str, object]:
     summary = facts.grid_of(summary)
     floor = facts.noise_floor(summary)
     classes = {grids.point_key(attrs.asdict(p)): p.by_class for p in summary.points}
-    cores = grids.cores_of(summary)
-    shares = grids.axis_of(summary, "sync_share")
-    ratios = grids.axis_of(summary, "contended_ratio")
     return {
         "format": FORMAT,
         "name": facts.campaign_name(summary),
         "labels": list(facts.labels(summary)),
         "noise": {"share": floor.share, "text": floor.text},
-        "cores": list(cores),
-        "sync_shares": list(shares),
-        "contended_ratios": list(ratios),
+        "cores": list(grids.cores_of(summary)),
+        "sync_shares": list(grids.axis_of(summary, "sync_share")),
+        "contended_ratios": list(grids.axis_of(summary, "contended_ratio")),
         "factors": list(facts.factors(summary.rows)),
         "points": {grids.point_key(row): _said(row, classes) for row in summary.rows},
         "row_columns": list(SUMMARY_COLUMNS),
@@ -175,19 +172,12 @@ def _distributions(items: Sequence[JobHistogram]) -> dict[str, object]:
             continue
         bins = [float(edge) for edge in item["edges"][filled[0] : filled[-1] + 2]]
         first = place[bins[0]]
-        fits = grid[first : first + len(bins)] == bins
-        if not fits:
+        table = 0
+        if grid[first : first + len(bins)] != bins:
+            table, first = len(tables), 0
             tables.append(bins)
-        lines.append(
-            [
-                plain(item["cores"]),
-                plain(item["sync_share"]),
-                plain(item["contended_ratio"]),
-                str(item["metric"]),
-                0 if fits else len(tables) - 1,
-                first if fits else 0,
-                counts[filled[0] : filled[-1] + 1],
-                plain(facts.factor_of(item)),
-            ]
-        )
+        where = [plain(item.get(axis)) for axis in ("cores", "sync_share", "contended_ratio")]
+        own = counts[filled[0] : filled[-1] + 1]
+        factor = plain(facts.factor_of(item))
+        lines.append([*where, str(item["metric"]), table, first, own, factor])
     return {"edges": [[plain(edge) for edge in bins] for bins in tables], "distributions": lines}

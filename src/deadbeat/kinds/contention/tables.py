@@ -30,12 +30,9 @@ from deadbeat.model.results import Summary
 from deadbeat.report.charts import MEASURED
 from deadbeat.report.document import Column, Table, said
 
-#: What stands below the points of a profile, and the groups of a stress campaign.
-NOTE = (
-    "deadline needed: by all but 1 in 1000 jobs, as a multiple of C;\n"
-    "+ after a miss %: certainly more than the same tasks miss alone"
-)
+#: What stands below the groups of a stress campaign, and the points of a profile.
 STRESS_NOTE = "+ after a miss %: certainly more than the same tasks miss alone"
+NOTE = f"deadline needed: by all but 1 in 1000 jobs, as a multiple of C;\n{STRESS_NOTE}"
 _SLOWDOWN, _NEEDED, _MISS, _ = METRICS
 
 
