@@ -186,7 +186,7 @@ def try_causes(
                 outcome = session.run(_KEY)
                 if outcome.error is not None or outcome.file is None:
                     raise outcome.error or RunError("a trial gave no result")
-                run = BlamedRun.of("trial", read_job_table(outcome.file), trace=outcome.trace)
+                run = BlamedRun("trial", read_job_table(outcome.file), trace=outcome.trace)
                 untraced = outcome.trace.unavailable if outcome.trace else untraced
                 said.append(verdict(run, control))
         outcomes.append(_outcome(control, said, untraced))
@@ -241,7 +241,7 @@ def probe(executor: HardwareExecutor) -> dict[Entry, float]:
             outcome = session.run(_KEY)
         if outcome.error is not None or outcome.file is None:
             raise outcome.error or RunError("a probe gave no result")
-        spans = BlamedRun.of("probe", read_job_table(outcome.file)).columns.solo_median_ns
+        spans = BlamedRun("probe", read_job_table(outcome.file)).columns.solo_median_ns
         found[entry] = float(np.nanmin(spans)) / _PROBE_REPEATS
     return found
 

@@ -40,7 +40,7 @@ class Host:
         begin = np.arange(len(kinds)) * (jobs + 1) * period
         numbers = np.repeat(np.arange(rounds), tasks + 1)
         effect = self.effect * random.lognormal(-(self.differ**2) / 2, self.differ)
-        sums = {name: np.zeros((tasks, rounds)) for name in ("together_ns", "alone_ns")}
+        shared, single = np.zeros((2, tasks, rounds))
         for task in range(tasks):
             mine = (kinds == 0) | (kinds == task + 1)
             at = begin[mine, None] + (1 + np.arange(jobs)) * period + random.uniform(0, period)
@@ -49,10 +49,10 @@ class Host:
             hit = together & (random.random(len(spans)) < 0.2)
             spans = np.where(hit, spans * (1 + effect), spans)
             place = np.repeat(numbers[mine], jobs)
-            np.add.at(sums["together_ns"][task], place[together], spans[together])
-            np.add.at(sums["alone_ns"][task], place[~together], spans[~together])
+            np.add.at(shared[task], place[together], spans[together])
+            np.add.at(single[task], place[~together], spans[~together])
         counts = np.full((tasks, rounds), float(jobs))
-        return RoundSums(**sums, together=counts, alone=counts).slowdown()
+        return RoundSums(together=(shared, counts), alone=(single, counts)).slowdown()
 
     def _spans(self, random: np.random.Generator, at: Floats) -> Floats:
         new, kept = random.standard_normal(len(at)), np.zeros(len(at))

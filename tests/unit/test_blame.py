@@ -54,7 +54,7 @@ def recorded(name: str) -> tuple[BlamedRun, JobTrace]:
         details=np.array([tuple(row) for row in rows["details"]], j.DETAIL_DTYPE),
     )
     trace = trace_from_plain(plain, RECORDED / name)
-    return BlamedRun.of(name, table, trace=trace), trace.jobs[0]
+    return BlamedRun(name, table, trace=trace), trace.jobs[0]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def late_run(job: Job, events: list[TraceEvent], **accounts: int) -> BlamedRun:
     for name, value in accounts.items():
         table.jobs[name][-1] = value
     trace = RunTrace(threads={OWN: 0}, jobs=(JobTrace(job=10, events=tuple(events)),))
-    return BlamedRun.of("r", table, trace=trace)
+    return BlamedRun("r", table, trace=trace)
 
 
 def named(run: BlamedRun) -> LateJob:
@@ -210,7 +210,7 @@ def test_its_own_previous_job() -> None:
     table.jobs["cpu_ns"] = [MS] * 10 + [16 * MS, MS]
     events = (switch(R, (*IDLE, "R"), ME), switch(R + 17 * MS, (*ME, "S"), IDLE))
     trace = RunTrace(threads={OWN: 0}, jobs=(JobTrace(job=11, events=events),))
-    found = blame(BlamedRun.of("r", table, trace=trace), 11, trace.jobs[0])
+    found = blame(BlamedRun("r", table, trace=trace), 11, trace.jobs[0])
     assert (found.cause, found.holder) == ("core held", "its own previous job")
 
 
@@ -241,7 +241,7 @@ def test_its_own_code_with_the_use_that_took_longest(flag: int, words: str) -> N
         [PlannedTask(core=0, uses=[("work", 1, None), ("lock", 1, 0)])], [Resource("lock", None)]
     )
     table = attrs.evolve(run.table, details=details)
-    found = blame(BlamedRun.of("r", table, task_set=plan), 10, None)
+    found = blame(BlamedRun("r", table, task_set=plan), 10, None)
     assert (found.cause, found.holder) == ("execution", "lock")
     assert words in found.evidence
     assert found.details["resource"] == 0

@@ -24,7 +24,6 @@ from deadbeat.kinds.contention.predicted import (
     predicted_parts,
     predicted_words,
 )
-from deadbeat.model.errors import UsageError
 from deadbeat.model.results import PART_COLUMNS, Summary
 from deadbeat.report.paper import log_axis
 
@@ -102,11 +101,6 @@ def test_a_single_line_of_points_is_drawn(shares):
     line = Summary(rows=rows, sets=())
     assert len(chart_names(line)) == 9
     assert len(figures(line, "svg", "slowdown", "overview-slowdown")) == 2
-
-
-def test_an_unknown_format_is_refused_by_name():
-    with pytest.raises(UsageError, match="'gif'"):
-        next(draw_figures(demo_summary(**SMALL), ("png", "gif")))
 
 
 def predicted_by(*pairs: tuple[float, float], kind: str = "hardware", **more: Any) -> Summary:

@@ -45,17 +45,17 @@ def campaign(*rows: dict[str, Any], floor: float | None = 0.02) -> Summary:
 
 
 def line(summary: Summary, start: str) -> str:
-    (found,) = [text for text in headline(summary).lines if text.startswith(start)]
+    (found,) = [text for text in headline(summary) if text.startswith(start)]
     return found
 
 
 def test_points_without_a_single_value_have_no_answer():
     nothing = {"slowdown_mean": None, "deadline_miss_ratio": None, "task_sets": 0}
     empty = campaign(row(1, 0.0, 0.0) | nothing)
-    assert headline(empty).sentence == "No run is stored: nothing is decided."
+    assert " ".join(headline(empty)) == "No run is stored: nothing is decided."
     failed = evolve(empty, meta={"failed": {"m001": {"reason": "the task crashed"}}})
-    assert headline(failed).sentence == "No task set has a result: nothing is decided."
-    assert headline(Summary(rows=(), sets=())).sentence == "Nothing was measured yet."
+    assert " ".join(headline(failed)) == "No task set has a result: nothing is decided."
+    assert " ".join(headline(Summary(rows=(), sets=()))) == "Nothing was measured yet."
 
 
 def test_without_solo_jobs_nothing_is_said_of_the_host():
@@ -156,7 +156,7 @@ def test_the_interval_of_a_single_set_is_called_that():
 
 def test_an_unknown_smallest_effect_is_said():
     assert "is unknown" in line(campaign(row(1, 0, 0), floor=None), "The largest")
-    assert "is unknown" not in headline(campaign(row(1, 0, 0))).sentence
+    assert "is unknown" not in " ".join(headline(campaign(row(1, 0, 0))))
 
 
 def loaded() -> tuple[dict[str, Any], ...]:
@@ -176,7 +176,7 @@ def test_the_loaded_row_has_a_sentence_of_its_own_and_is_in_no_other():
         " nothing is contended (α = 0); 12 % already at M = 1."
     )
     own = headline(evolve(summary, rows=summary.rows[:3]))
-    assert headline(summary).lines[:2] == own.lines[:2]
+    assert headline(summary)[:2] == own[:2]
 
 
 def test_a_loaded_row_takes_its_sets_and_distributions_along():
@@ -194,12 +194,12 @@ def test_a_loaded_row_takes_its_sets_and_distributions_along():
 
 def test_points_without_an_answer_are_counted_over_the_whole_grid():
     answer = headline(demo_summary())
-    assert answer.lines[-1] == "Without an answer: 1 undecided, 1 not measured, of 75 points."
+    assert answer[-1] == "Without an answer: 1 undecided, 1 not measured, of 75 points."
 
 
 def test_the_demo_slows_and_misses_what_its_formulas_say():
     # Slowdown 1 + 0.28 (M - 1) rho alpha^1.4; misses above 1.35.
-    sentence = headline(demo_summary()).sentence
+    sentence = " ".join(headline(demo_summary()))
     assert sentence.startswith("The largest slowdown (time together / alone) is 1.839")
     assert (
         "from M = 4, ρ = 0.5, α = 1 on: 0.16 % of jobs, alone 0 %; most at M = 4, ρ = 1,"
@@ -208,7 +208,7 @@ def test_the_demo_slows_and_misses_what_its_formulas_say():
 
 
 def test_several_deadlines_are_answered_at_the_shortest():
-    sentence = headline(with_factors(demo_summary(), (2.0, 5.0))).sentence
+    sentence = " ".join(headline(with_factors(demo_summary(), (2.0, 5.0))))
     assert "At D = 2 C, running together causes extra misses" in sentence
     assert "They are still missed at D = 5 C." in sentence
 

@@ -11,16 +11,19 @@ from helpers.figures import figures, svg_words
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.kinds.contention import cause_charts as causes
+from deadbeat.kinds.contention.configurations import group_samples
 from deadbeat.kinds.contention.counter_charts import counter_charts
 from deadbeat.kinds.contention.document import campaign_document, write_report
-from deadbeat.kinds.contention.facts import head_facts, noise_floor
+from deadbeat.kinds.contention.facts import head_facts, levels, noise_floor
 from deadbeat.kinds.contention.headline import headline
+from deadbeat.kinds.contention.page_data import sets_data
 from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.samples import distribution_charts
-from deadbeat.kinds.contention.stress_charts import group_samples, interval_curve, stress_charts
+from deadbeat.kinds.contention.stress_charts import interval_curve, stress_charts
 from deadbeat.kinds.contention.stress_words import group_answers
-from deadbeat.kinds.contention.tables import group_table, sets_data
+from deadbeat.kinds.contention.tables import group_table
 from deadbeat.model.results import Summary
+from deadbeat.model.traces import LateJob
 from deadbeat.model.words import time_text
 from deadbeat.report import html as html_of
 
@@ -38,7 +41,7 @@ def svgs() -> dict[str, bytes]:
 
 
 def test_the_answer_names_the_worst_group_and_how_bad_it_is(demo):
-    sentence = headline(demo_stress()).sentence
+    sentence = " ".join(headline(demo_stress()))
     start = r"Of 240 task sets the slowest 5 % of group M=8 run at least [\d.]+ times as long"
     assert re.match(start, sentence)
     assert re.search(r"[\d.]+ % of the sets of group M=8 miss a deadline\.$", sentence)
@@ -49,11 +52,11 @@ def test_nothing_to_see_is_said_as_such():
     base = demo_stress(**SMALL)
     calm = {f"slowdown_{name}": 1.001 for name in ("mean", "p50", "p95", "max")}
     rows = tuple(row | calm | {"miss_set_share": 0.0} for row in base.rows)
-    words = headline(evolve(base, rows=rows)).sentence
+    words = " ".join(headline(evolve(base, rows=rows)))
     assert words.endswith(
         "no set misses a deadline. The slowdown is no more than can be seen here."
     )
-    assert headline(demo_stress(groups=())).sentence == "No run is stored: nothing is decided."
+    assert " ".join(headline(demo_stress(groups=()))) == "No run is stored: nothing is decided."
 
 
 def test_every_distribution_is_drawn_with_its_labels_and_units(svgs):
@@ -76,7 +79,7 @@ def test_every_distribution_is_drawn_with_its_labels_and_units(svgs):
 
 def test_sets_without_a_miss_stand_apart():
     summary = demo_stress(**SMALL)
-    own = group_samples(summary, 2.0)
+    own = group_samples(summary, levels(summary.rows)[0])
     chart = distribution_charts(own, noise_floor(summary))[-1]
     for place, (sample, bar) in enumerate(zip(own, chart.panels[0].bars, strict=True)):
         calm = sum(1 for item in sample.sets if item["deadline_miss_ratio"] == 0)
@@ -140,12 +143,12 @@ def test_more_configurations_than_can_be_told_apart_stay_groups():
 
 def test_an_upper_bound_is_joined_to_no_interval():
     rows = [
-        {"x": x, "value": value, "low": low, "high": high}
+        {"x": x, "value": value, "value_low": low, "value_high": high}
         for x, value, low, high in (
             (2, 0.4, 0.3, 0.5), (3, 0.2, 0.1, 0.3), (4, 0.0, 0.0, 0.39), (5, 0.1, 0.0, 0.2)
         )
     ]  # fmt: skip
-    curve = interval_curve("α = 1", 0, rows, lambda row: row["x"], ("value", "low", "high"))
+    curve = interval_curve("α = 1", 0, rows, lambda row: row["x"], "value")
     assert curve.bands == ((0, 1), (3,))
     assert curve.limits == (2,)
     seen = evolve(curve, bounded=())
@@ -214,7 +217,8 @@ def test_the_worst_jobs_say_what_they_are_put_down_to(demo):
 
 
 def test_response_deadline_and_lateness_are_columns_of_their_own(demo):
-    jobs = causes.jobs_table(demo_stress(**SMALL).meta["causes"])
+    late = [LateJob(**job) for job in demo_stress(**SMALL).meta["causes"]]
+    jobs = causes.jobs_table(late)
     assert [c.heading for c in jobs.columns][1:4] == ["response", "deadline", "late by"]
     cells = jobs.texts()
     assert cells[0][1:4] == ["5.44 ms", "4 ms", "1.44 ms"]
@@ -303,7 +307,5 @@ def test_a_bound_on_misses_is_about_sets_that_would_miss() -> None:
         row | {"miss_set_share": 0.0, "deadline_miss_ratio": 0.0, "miss_set_share_ci_high": 0.09}
         for row in demo_stress().rows[:1]
     )
-    (group,) = group_answers(evolve(demo_stress(), rows=rows))
-    assert (
-        "No set missed a deadline (95 %: at most 9.0 % of such sets would miss one)." in group.lines
-    )
+    (lines,) = group_answers(evolve(demo_stress(), rows=rows)).values()
+    assert "No set missed a deadline (95 %: at most 9.0 % of such sets would miss one)." in lines

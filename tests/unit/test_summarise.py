@@ -27,7 +27,7 @@ from helpers.runs import (
 )
 
 import deadbeat
-from deadbeat.kinds.contention.point import Pooled, point_row
+from deadbeat.kinds.contention.point import point_row
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError, UsageError
@@ -188,7 +188,7 @@ def test_one_set_has_the_interval_of_its_rounds(tmp_path: Path) -> None:
 
 def test_a_delay_ratio_is_known_no_better_than_its_costs(store: CampaignStore) -> None:
     sets = [row | {"cost_half_width": 0.5} for row in summarise(store).sets[1:]]
-    row, plain = point_row(key().point, sets, Pooled()), row_of(store, 1.0)
+    row, plain = point_row(sets, ()), row_of(store, 1.0)
     arms = [one["delay_ratio_ci_high"] - 1.3 for one in (row, plain)]
     assert arms[0] ** 2 == pytest.approx(arms[1] ** 2 + (0.5 * 1.3) ** 2)
     assert row["slowdown_ci_high"] == plain["slowdown_ci_high"]

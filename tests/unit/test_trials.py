@@ -45,7 +45,7 @@ def test_a_trial_is_judged_by_a_job_that_finished() -> None:
     jobs = [*usual, long, *(skip(i * ms) for i in range(11, 70))]
     table = job_table([RunTask(period_ns=ms, deadline_ns=ms)], [jobs], flags=j.RUN_SPLIT)
     table.jobs["flags"][:6] |= j.JOB_SPLIT
-    assert verdict(BlamedRun.of("r", table), control) is None
+    assert verdict(BlamedRun("r", table), control) is None
 
 
 def test_tasks_of_a_trial_share_one_object_on_their_own_cores() -> None:

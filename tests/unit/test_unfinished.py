@@ -34,7 +34,7 @@ def table_of(*jobs: Job, slots: tuple[Slot, ...] = (SLOT,), split: bool = True) 
 def blamed(table: JobTable, trace: RunTrace | None = None, which: int = 0) -> LateJob:
     late = worst_jobs(table, 10)[which]
     traces = {one.job: one for one in (trace.jobs if trace else ())}
-    return blame_late(BlamedRun.of("r", table, trace=trace), late, traces)
+    return blame_late(BlamedRun("r", table, trace=trace), late, traces)
 
 
 LONG = ran(0, 0, 4500, counted=False)

@@ -133,6 +133,11 @@ class Task:
     critical: bool = True
 
     @property
+    def uses(self) -> list[FragmentUse]:
+        """Of all its segments, in order."""
+        return [use for segment in self.segments for use in segment.uses]
+
+    @property
     def cost_ps(self) -> int:
         """Realised cost by calibration, in ps."""
         return sum(segment.cost_ps for segment in self.segments)

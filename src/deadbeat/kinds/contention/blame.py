@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any, TypedDict
+from functools import cached_property
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from attrs import frozen
@@ -18,7 +19,7 @@ from deadbeat.kinds.contention.causes import has_split, split_parts
 from deadbeat.kinds.contention.causes import in_us as _us
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.tasks import FragmentUse, TaskSet
+from deadbeat.model.tasks import TaskSet
 from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, ThreadShare
 from deadbeat.trace.jobs import Lateness
 from deadbeat.trace.timeline import IDLE, INTERRUPT, Span, add_up, named, task_matcher
@@ -27,54 +28,38 @@ from deadbeat.trace.timeline import IDLE, INTERRUPT, Span, add_up, named, task_m
 LEAST_SHARE = 0.1
 #: Events that show less of an excess than this name nobody: most were lost or left out.
 EXPLAINED = 0.5
+#: Cause and words of a part of which nothing more is known.
 _OF_PART = {
-    "wake_up": "wake-up",
-    "core_wait": "core held",
-    "resource_wait": "resource held",
-    "execution": "execution",
-    "stall": "host stall",
-}
-_IN_WORDS = {
-    "wake_up": "between release and start",
-    "core_wait": "waiting for its core",
-    "resource_wait": "asleep within the job",
-    "execution": "own execution",
-    "stall": "suspected host stall",
+    "wake_up": ("wake-up", "between release and start"),
+    "core_wait": ("core held", "waiting for its core"),
+    "resource_wait": ("resource held", "asleep within the job"),
+    "execution": ("execution", "own execution"),
+    "stall": ("host stall", "suspected host stall"),
 }
 
 
-@frozen(kw_only=True, eq=False)
+@frozen(eq=False)
 class BlamedRun:
     """A run as blame needs it: jobs and their parts; trace and plan where there are any."""
 
     text: str
     table: JobTable
-    columns: JobColumns
-    parts: dict[str, Integers]
     trace: RunTrace | None = None
     task_set: TaskSet | None = None
 
-    @classmethod
-    def of(
-        cls,
-        text: str,
-        table: JobTable,
-        *,
-        trace: RunTrace | None = None,
-        task_set: TaskSet | None = None,
-    ) -> BlamedRun:
-        columns = job_columns(table)
-        parts = split_parts(table, columns)
-        return cls(
-            text=text, table=table, columns=columns, parts=parts, trace=trace, task_set=task_set
-        )
+    @cached_property
+    def columns(self) -> JobColumns:
+        return job_columns(self.table)
+
+    @cached_property
+    def parts(self) -> dict[str, Integers]:
+        return split_parts(self.table, self.columns)
 
 
-@frozen(kw_only=True)
-class _Verdict:
+class _Verdict(NamedTuple):
     cause: str
-    holder: str = ""
     evidence: str = ""
+    holder: str = ""
 
 
 def blame(run: BlamedRun, job: int, trace: JobTrace | None) -> LateJob:
@@ -86,7 +71,7 @@ def blame(run: BlamedRun, job: int, trace: JobTrace | None) -> LateJob:
     response = int(columns.finish_ns[job] - columns.release_ns[job])
     totals = _totals(run, job, trace)
     if excess[part] < LEAST_SHARE * response:
-        verdict = _Verdict(cause="unknown", evidence="no part stands out from the task's usual")
+        verdict = _Verdict("unknown", "no part stands out from the task's usual")
     else:
         verdict = _name(run, job, part, excess[part], totals)
     return LateJob(
@@ -137,21 +122,14 @@ def _totals(run: BlamedRun, job: int, trace: JobTrace | None) -> JobTotals | Non
     CPU. Where some were lost it is the sum of the rest (``unknown_ns`` says for how long)."""
     if trace is None or run.trace is None:
         return None
-    totals = trace.totals or _added_up(run, job, trace)
+    totals = trace.totals
+    if totals is None:  # a file of an earlier version: of those events that were kept
+        columns, task = run.columns, int(run.columns.task[job])
+        names = ("release_ns", "start_ns", "finish_ns")
+        times = {name: int(getattr(columns, name)[job]) for name in names}
+        span = Span(cpu=int(run.table.tasks[task]["cpu"]), **times)
+        totals = add_up(trace.events, task_matcher(run.trace.threads, task), span)
     return totals if totals.seen else None
-
-
-def _added_up(run: BlamedRun, job: int, trace: JobTrace) -> JobTotals:
-    """Of a file without totals: of those events that were kept."""
-    assert run.trace is not None
-    columns, task = run.columns, int(run.columns.task[job])
-    span = Span(
-        cpu=int(run.table.tasks[task]["cpu"]),
-        release_ns=int(columns.release_ns[job]),
-        start_ns=int(columns.start_ns[job]),
-        finish_ns=int(columns.finish_ns[job]),
-    )
-    return add_up(trace.events, task_matcher(run.trace.threads, task), span)
 
 
 def _name(
@@ -166,9 +144,10 @@ def _name(
     if part in ("wake_up", "core_wait") and (own := _own_previous(run, job, excess_ns)):
         return own
     if totals is None:
-        words = f"{_us(excess_ns)} more than usual {_IN_WORDS[part]}; no events say who"
+        cause, where = _OF_PART[part]
+        words = f"{_us(excess_ns)} more than usual {where}; no events say who"
         objects = _object_words(run, job) if part == "resource_wait" else ""
-        return _Verdict(cause=_OF_PART[part], holder="", evidence=words + objects)
+        return _Verdict(cause, words + objects)
     rules = {"core_wait": _of_core, "resource_wait": _of_resource, "wake_up": _of_wake_up}
     return rules[part](run, job, totals, excess_ns)
 
@@ -179,7 +158,7 @@ def _moved(run: BlamedRun, job: int, totals: JobTotals | None) -> _Verdict | Non
     if totals is not None and (move := totals.move) is not None:
         after = _us(move.at_ns - int(run.columns.release_ns[job]))
         words = f"moved from CPU {move.from_cpu} to CPU {move.to_cpu} {after} after its release"
-        return _Verdict(cause="migrated", holder=f"CPU {move.to_cpu}", evidence=words)
+        return _Verdict("migrated", words, f"CPU {move.to_cpu}")
     if not len(run.table.details):
         return None
     detail = run.table.details[job]
@@ -188,35 +167,33 @@ def _moved(run: BlamedRun, job: int, totals: JobTotals | None) -> _Verdict | Non
     if not away:
         return None
     words = f"belongs on CPU {home}, started on CPU {cpus[0]} and finished on CPU {cpus[1]}"
-    return _Verdict(cause="migrated", holder=f"CPU {away[0]}", evidence=words)
+    return _Verdict("migrated", words, f"CPU {away[0]}")
 
 
 def _of_core(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
     """Who ran while the job was ready."""
     names = _by_name(run, totals, lambda share: share.ready_ns)
     if not names:
-        return _Verdict(
-            cause="core held", evidence=f"{_us(excess_ns)} ready; events do not say who"
-        )
+        return _Verdict("core held", f"{_us(excess_ns)} ready; events do not say who")
     whole = sum(names.values())
     if whole < EXPLAINED * excess_ns:
         words = f"{_us(excess_ns)} more than usual ready; events show {_us(whole)} of it"
         words += _missing(totals)
-        return _Verdict(cause="core held", evidence=words)
+        return _Verdict("core held", words)
     realtime = int(run.table.tasks[run.columns.task[job]]["policy"]) != 0
     instead = _by_name(run, totals, lambda share: share.instead_ns) if realtime else {}
     if sum(instead.values()) > whole / 2:
         holder = max(instead, key=lambda name: instead[name])
         words = f"ready for {_us(whole)}; for {_us(instead[holder])} of it the kernel ran {holder}"
         words += ", to which a real-time thread has precedence"
-        return _Verdict(cause="throttled", holder=holder, evidence=words)
+        return _Verdict("throttled", words, holder)
     idle_ns = sum(share.ready_ns for share in totals.threads if share.pid == IDLE)
     if idle_ns > whole / 2:
         words = f"ready for {_us(whole)}, its core idle for {_us(idle_ns)}: the way out of idle"
-        return _Verdict(cause="wake-up", holder="idle", evidence=words)
+        return _Verdict("wake-up", words, "idle")
     holder = max(names, key=lambda name: names[name])
     words = f"ready for {_us(whole)}; {holder} ran for {_us(names[holder])} of it"
-    return _Verdict(cause="core held", holder=holder, evidence=words)
+    return _Verdict("core held", words, holder)
 
 
 def _missing(totals: JobTotals) -> str:
@@ -242,12 +219,12 @@ def _of_resource(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) ->
     by_waker = _by_name(run, totals, lambda share: share.slept_ns)
     if not by_waker:
         words = f"{_us(excess_ns)} more than usual asleep; events do not say on what"
-        return _Verdict(cause="resource held", evidence=words + _object_words(run, job))
+        return _Verdict("resource held", words + _object_words(run, job))
     slept = sum(by_waker.values())
     if slept + totals.roused_ns < EXPLAINED * excess_ns:
         words = f"{_us(excess_ns)} more than usual asleep; events show {_us(slept)} of it"
         words += _missing(totals)
-        return _Verdict(cause="resource held", evidence=words + _object_words(run, job))
+        return _Verdict("resource held", words + _object_words(run, job))
     longest = max(totals.threads, key=lambda share: share.longest_ns)
     sleeps = sum(share.sleeps for share in totals.threads)
     holder = max(by_waker, key=lambda name: by_waker[name])
@@ -258,11 +235,8 @@ def _of_resource(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) ->
         words += f", {part}ended by {by}"
     if totals.roused_ns > slept / 10:
         words += f"; its core idle for {_us(totals.roused_ns)} after them"
-    return _Verdict(
-        cause="resource held",
-        holder=holder,
-        evidence=words + _object_words(run, job, longest.longest_to_ns),
-    )
+    words += _object_words(run, job, longest.longest_to_ns)
+    return _Verdict("resource held", words, holder)
 
 
 def _of_wake_up(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
@@ -272,13 +246,13 @@ def _of_wake_up(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> 
     woken = totals.woken_ns
     if woken is None or woken > start:
         words = f"{_us(excess_ns)} more than usual before its start; its wake-up was not seen"
-        return _Verdict(cause="wake-up", evidence=words)
+        return _Verdict("wake-up", words)
     before = _by_name(run, totals, lambda share: share.before_ns)
     holder = max(before, key=lambda name: before[name]) if before else ""
     words = f"woken {_us(woken - release)} after its release, started {_us(start - woken)} later"
     if holder:
         words += f"; until then {holder} had the core"
-    return _Verdict(cause="wake-up", holder=holder, evidence=words)
+    return _Verdict("wake-up", words, holder)
 
 
 def _own_previous(run: BlamedRun, job: int, excess_ns: int) -> _Verdict | None:
@@ -288,7 +262,7 @@ def _own_previous(run: BlamedRun, job: int, excess_ns: int) -> _Verdict | None:
         return None
     late = _us(int(run.columns.finish_ns[before]) - release)
     words = f"its own job before it finished {late} after this release"
-    return _Verdict(cause="core held", holder="its own previous job", evidence=words)
+    return _Verdict("core held", words, "its own previous job")
 
 
 def _previous(run: BlamedRun, job: int) -> int | None:
@@ -307,17 +281,14 @@ def _interrupts(excess_ns: int, totals: JobTotals | None) -> _Verdict | None:
         return None
     name = max(interrupts, key=lambda key: interrupts[key])
     words = f"{_us(sum(interrupts.values()))} of its time went to interrupts, mostly {name}"
-    return _Verdict(cause="core held", holder=f"interrupt ({name})", evidence=words)
+    return _Verdict("core held", words, f"interrupt ({name})")
 
 
 def _of_own_time(run: BlamedRun, job: int, part: str, excess_ns: int) -> _Verdict:
     if part == "execution":
         return _of_execution(run, job, excess_ns)
-    return _Verdict(
-        cause="host stall",
-        evidence=f"{_us(excess_ns)} more than usual in which its thread neither ran, was ready nor"
-        " slept, or pure computation stood still",
-    )
+    words = f"{_us(excess_ns)} more than usual in which its thread neither ran, was ready nor slept"
+    return _Verdict("host stall", f"{words}, or pure computation stood still")
 
 
 def _of_execution(run: BlamedRun, job: int, excess_ns: int) -> _Verdict:
@@ -326,14 +297,13 @@ def _of_execution(run: BlamedRun, job: int, excess_ns: int) -> _Verdict:
     name = str(use.get("use", ""))
     words = f"its own code took {_us(excess_ns)} longer than usual"
     if not use:
-        return _Verdict(cause="execution", evidence=words)
+        return _Verdict("execution", words)
     if use["sync"]:
-        words += (
-            f"; most in {name or 'a synchronising use'}: spinning, or cache lines from other cores"
-        )
+        what, why = "a synchronising use", "spinning, or cache lines from other cores"
     else:
-        words += f"; most in {name or 'a computing use'}: caches, memory, or a slower processor"
-    return _Verdict(cause="execution", holder=name, evidence=words)
+        what, why = "a computing use", "caches, memory, or a slower processor"
+    words += f"; most in {name or what}: {why}"
+    return _Verdict("execution", words, name)
 
 
 class _WorstUse(TypedDict, total=False):
@@ -360,17 +330,12 @@ def _use_of(run: BlamedRun, job: int) -> _WorstUse:
         "use_start_ns": int(detail["worst_use_start_ns"]),
         "sync": bool(int(detail["flags"]) & j.DETAIL_SY),
     }
-    uses = _uses(run, int(run.columns.task[job]))
+    tasks, task = run.task_set.tasks if run.task_set else (), int(run.columns.task[job])
+    uses = tasks[task].uses if task < len(tasks) else []
     if number < len(uses):
         found["use"] = uses[number].entry.fragment
         found["resource"] = uses[number].resource
     return found
-
-
-def _uses(run: BlamedRun, task: int) -> list[FragmentUse]:
-    if run.task_set is None or task >= len(run.task_set.tasks):
-        return []
-    return [use for segment in run.task_set.tasks[task].segments for use in segment.uses]
 
 
 def _object_words(run: BlamedRun, job: int, until_ns: int | None = None) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeGuard
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve
 
 from deadbeat.kinds.contention import grids
-from deadbeat.kinds.contention.facts import factor_of, factors, number
-from deadbeat.kinds.contention.samples import Row
+from deadbeat.kinds.contention.facts import Level, Row, levels, number
 from deadbeat.model.results import Summary
-from deadbeat.model.traces import PARTS
+from deadbeat.model.traces import PARTS, LateJob
 from deadbeat.model.words import time_text
 from deadbeat.report.charts import COLOURS, Chart, Panel, spread, stacked
 from deadbeat.report.document import Lines, Part, Sentence, Subsection, Table, said
@@ -39,83 +37,65 @@ def recorded(summary: Summary) -> bool:
     )
 
 
-def split_charts(summary: Summary, *, levels: int | None = None) -> list[Chart]:
+def split_charts(summary: Summary, *, most: int | None = None) -> list[Chart]:
     """The split over groups (stress) or over the grid (profile); empty where not recorded.
 
     Args:
-        levels: At most so many deadline factors are drawn; None: all.
+        most: At most so many deadline factors are drawn; None: all.
     """
     if not recorded(summary):
         return []
-    every = factors(summary.rows)
-    shown = every if levels is None else spread(every, levels)
-    found = (
-        _stress_split(summary, shown)
-        if summary.mode == "stress"
-        else _profile_split(summary, shown)
-    )
-    # A single chart needs no choice.
-    return found if len(found) > 1 else [evolve(c, family="", option=c.option) for c in found]
-
-
-def _stress_split(summary: Summary, every: Sequence[float]) -> list[Chart]:
-    charts = []
-    for factor in every:
-        rows = [row for row in summary.rows if factor_of(row) == factor]
-        names = tuple(str(row.get("group")) for row in rows)
-        charts.append(
-            Chart(
-                name="split" if len(every) == 1 else f"split-d{round(factor * 1000):06d}",
-                title="Where the response time goes",
-                caption=_CAPTION,
-                panels=(
-                    _bars_panel("Whole response", "task sets of", names, rows, PARTS),
-                    _bars_panel("Without the execution", "task sets of", names, rows, _WAITS),
-                ),
-                family="split",
-                option="" if len(every) == 1 else f"D/C = {factor:g}",
-            )
+    split = _stress_split if summary.mode == "stress" else _profile_split
+    shown = levels(summary.rows, most)
+    found = [
+        Chart(
+            name=f"split{name}{level.suffix}",
+            title="Where the response time goes",
+            caption=_CAPTION,
+            panels=tuple(panels),
+            family="split",
+            option=", ".join(filter(None, (option, level.option))),
         )
-    return charts
+        for name, option, level, panels in split(summary, shown)
+    ]
+    # A single chart needs no choice.
+    return found if len(found) > 1 else [evolve(each, family="") for each in found]
+
+
+#: End of a name, option, deadline factor and panels of a chart.
+_Split = tuple[str, str, Level, list[Panel]]
+
+
+def _stress_split(summary: Summary, shown: Sequence[Level]) -> Iterator[_Split]:
+    for level in shown:
+        rows = level.of(summary.rows)
+        names = tuple(str(row.get("group")) for row in rows)
+        made = (("Whole response", PARTS), ("Without the execution", _WAITS))
+        panels = [_bars_panel(title, "task sets of", names, rows, parts) for title, parts in made]
+        yield "", "", level, panels
 
 
 _WAITS = tuple(part for part in PARTS if part != "execution")
 
 
-def _profile_split(summary: Summary, every: Sequence[float]) -> list[Chart]:
+def _profile_split(summary: Summary, shown: Sequence[Level]) -> Iterator[_Split]:
     """Small multiples: a panel per rho (some of them), a bar per alpha; a chart per M."""
-    charts = []
     shares = spread(grids.axis_of(summary, "sync_share"), _SHARES_SHOWN)
     ratios = grids.axis_of(summary, "contended_ratio")
+    names = tuple(f"{alpha:g}" for alpha in ratios)
     tops = {parts: _top(summary.rows, parts) for parts in (PARTS, _WAITS)}
     for m in reversed(grids.cores_of(summary)):
-        for factor in every:
-            rows = {
-                (grids.milli(row["sync_share"]), grids.milli(row["contended_ratio"])): row
-                for row in summary.rows
-                if int(row["cores"]) == m and factor_of(row) == factor
-            }
+        for level in shown:
+            rows = grids.at_places(level.of(summary.rows), m)
             panels = []
             for parts, words in ((PARTS, ""), (_WAITS, ", without the execution")):
                 for rho in shares:
                     own = [rows.get((grids.milli(rho), grids.milli(a)), {}) for a in ratios]
-                    names = tuple(f"{alpha:g}" for alpha in ratios)
                     panel = _bars_panel(
                         f"ρ = {rho:g}{words}", "contended ratio α", names, own, parts
                     )
                     panels.append(evolve(panel, y_limits=(0.0, 1.08 * tops[parts])))
-            several = len(every) > 1
-            charts.append(
-                Chart(
-                    name=f"split-m{m:03d}" + (f"-d{round(factor * 1000):06d}" if several else ""),
-                    title="Where the response time goes",
-                    caption=_CAPTION,
-                    panels=tuple(panels),
-                    family="split",
-                    option=f"M = {m}" + (f", D/C = {factor:g}" if several else ""),
-                )
-            )
-    return charts
+            yield f"-m{m:03d}", f"M = {m}", level, panels
 
 
 def _top(rows: Iterable[Row], parts: Sequence[str]) -> float:
@@ -145,24 +125,17 @@ def _bars_panel(
 
 # ---------- the worst jobs ----------
 
-Job = Mapping[str, Any]
-
 
 def worst_jobs(summary: Summary) -> tuple[Part, ...]:
     """The worst jobs and what held them up, or why they are not told."""
-    causes, notes = summary.meta.get("causes"), summary.meta.get("causes_notes")
-    refused = summary.meta.get("causes_unavailable")
-    jobs = [job for job in causes if isinstance(job, Mapping)] if _listed(causes) else []
+    jobs = [LateJob(**job) for job in summary.meta.get("causes") or ()]
+    refused, notes = (summary.meta.get(f"causes_{name}") for name in ("unavailable", "notes"))
     return (
         *(() if recorded(summary) else (Sentence(_ABSENT),)),
         *((Sentence(f"Not traced: {refused}."),) if refused else ()),
         *((Subsection("The worst jobs", (jobs_table(jobs),)),) if jobs else ()),
-        *((Lines([str(note) for note in notes]),) if _listed(notes) else ()),
+        *((Lines(notes),) if notes else ()),
     )
-
-
-def _listed(value: object) -> TypeGuard[Sequence[Any]]:
-    return isinstance(value, Sequence) and not isinstance(value, str) and bool(value)
 
 
 _ABSENT = (
@@ -176,19 +149,19 @@ _HOW = (
 )
 
 
-def jobs_table(jobs: Sequence[Job]) -> Table:
+def jobs_table(jobs: Sequence[LateJob]) -> Table:
     """A row per late job."""
     return Table(
         name="late-table",
         title="The worst jobs",
         columns=(
             said("run", _place, words=True),
-            said("response", lambda job: _time(job, number(job.get("response_ns")))),
-            said("deadline", lambda job: number(job.get("deadline_ns")), format=time_text),
-            said("late by", _late),
-            said("put down to", lambda job: job.get("cause") or "unknown", long=True),
-            said("held by", lambda job: job.get("holder") or None, long=True),
-            said("evidence", lambda job: job.get("evidence") or None, long=True),
+            said("response", lambda job: job_time(job, job.response_ns)),
+            said("deadline", lambda job: job.deadline_ns, format=time_text),
+            said("late by", lambda j: job_time(j, j.lateness_ns) if j.lateness_ns > 0 else None),
+            said("put down to", lambda job: job.cause or "unknown", long=True),
+            said("held by", lambda job: job.holder or None, long=True),
+            said("evidence", lambda job: job.evidence or None, long=True),
             said("parts of the response", _split, long=True, markup=_split_bar),
             said("traced", _traced, words=True),
         ),
@@ -198,49 +171,33 @@ def jobs_table(jobs: Sequence[Job]) -> Table:
     )
 
 
-def _time(job: Job, value: float | None) -> str:
-    return ("" if job.get("finished", True) else "≥ ") + time_text(value)
+def job_time(job: LateJob, ns: int) -> str:
+    """Of a job that never finished: at least."""
+    return ("" if job.finished else "≥ ") + time_text(ns)
 
 
-def _late(job: Job) -> str | None:
-    response, deadline = number(job.get("response_ns")), number(job.get("deadline_ns"))
-    if response is None or deadline is None or response <= deadline:
-        return None
-    return _time(job, response - deadline)
-
-
-def _place(job: Job) -> str:
+def _place(job: LateJob) -> str:
     """The run, to be copied whole, and which of its jobs."""
-    text = f"{job.get('run', '–')} t{job.get('task', '–')}, job {job.get('job', '–')}"
-    skipped = number(job.get("skipped")) or 0
-    return f"{text} and {skipped - 1:.0f} more" if skipped > 1 else text
+    text = f"{job.run} t{job.task}, job {job.job}"
+    return f"{text} and {job.skipped - 1} more" if job.skipped > 1 else text
 
 
-def _traced(job: Job) -> str:
+def _traced(job: LateJob) -> str:
     """Whether there were events, and how many of its run the kernel lost."""
-    details = job.get("details")
-    lost = number(details.get("events_lost")) if isinstance(details, Mapping) else None
-    return ("yes" if job.get("traced") else "no") + (f", {lost:.0f} lost" if lost else "")
+    lost = job.details.get("events_lost")
+    return ("yes" if job.traced else "no") + (f", {lost} lost" if lost else "")
 
 
-def _parts(job: Job) -> list[tuple[int, str, float]]:
-    """Place, name and length of the parts of its response that are known and not 0."""
-    split = job.get("parts_ns")
-    known = split if isinstance(split, Mapping) else {}
-    values = [(k, part, number(known.get(part)) or 0.0) for k, part in enumerate(PARTS)]
-    return [each for each in values if each[2]]
+def _split(job: LateJob) -> str:
+    known = ((name, job.parts_ns.get(part)) for part, name in PART_NAMES.items())
+    return ", ".join(f"{name} {time_text(ns)}" for name, ns in known if ns) or "not recorded"
 
 
-def _split(job: Job) -> str:
-    found = [f"{PART_NAMES[part]} {time_text(value)}" for _, part, value in _parts(job)]
-    return ", ".join(found) or "not recorded"
-
-
-def _split_bar(job: Job) -> str:
-    found = _parts(job)
-    whole = sum(value for *_, value in found)
+def _split_bar(job: LateJob) -> str:
+    whole = sum(job.parts_ns.values())
     bar = "".join(
-        f'<i style="width:{100 * value / whole:.1f}%;background:{COLOURS[k % len(COLOURS)]}"></i>'
-        for k, _, value in found
+        f'<i style="width:{100 * job.parts_ns[part] / whole:.1f}%;background:{colour}"></i>'
+        for part, colour in zip(PARTS, COLOURS, strict=False)
+        if job.parts_ns.get(part)
     )
     return f'<span class="split">{bar}</span>' if bar else ""

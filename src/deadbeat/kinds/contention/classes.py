@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from deadbeat.kinds.contention.point import Row, Rows, ends, known, mean_of
+from deadbeat.kinds.contention.figures import mean_of
+from deadbeat.kinds.contention.point import Row, Rows, ends, known
 from deadbeat.model.results import ClassFigures, PointFigures
 from deadbeat.report.document import percent
 from deadbeat.stats.intervals import Floats, Interval, stratified_interval

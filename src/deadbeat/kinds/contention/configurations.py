@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from deadbeat.kinds.contention.facts import factor_of, factors, number
-from deadbeat.kinds.contention.samples import Row, SetSample, samples
-from deadbeat.kinds.contention.stress_rows import miss_shares
+from deadbeat.kinds.contention import grids
+from deadbeat.kinds.contention.facts import Level, Row, inside, levels, number
+from deadbeat.kinds.contention.samples import SetSample, samples
+from deadbeat.kinds.contention.stress_rows import set_misses
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import COLOURS
 
@@ -24,68 +25,66 @@ def groups(summary: Summary) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(row.get("group")) for row in summary.rows))
 
 
-def configurations(summary: Summary) -> tuple[str, ...]:
-    """The groups in order, each with the values that its sets picked from lists.
-
-    More of them than curves can be told apart are not separated.
-    """
-    found = _configurations(summary)
-    return found if found and len(found) <= len(COLOURS) else groups(summary)
+def places(summary: Summary) -> tuple[str, ...]:
+    """The groups, or ``M = 4`` of a profile, in order."""
+    if summary.mode == "stress":
+        return groups(summary)
+    return tuple(f"M = {m}" for m in grids.cores_of(summary))
 
 
-def separated(summary: Summary) -> bool:
-    """Whether a configuration is less than a group."""
-    return configurations(summary) != groups(summary)
+def place_of(summary: Summary, item: Row) -> str:
+    """That of a row or task set of such a campaign."""
+    return str(item.get("group")) if summary.mode == "stress" else f"M = {item.get('cores')}"
 
 
-def configuration_samples(summary: Summary, factor: float) -> tuple[SetSample, ...]:
-    """The task sets of each configuration at one deadline factor."""
-    several = len(factors(summary.rows)) > 1
-    sets = [item for item in summary.sets if not several or factor_of(item) == factor]
-    apart = separated(summary)
-    return samples(
-        sets,
-        configurations(summary),
-        lambda item: _label(summary, item) if apart else str(item.get("group")),
-    )
+def group_samples(summary: Summary, level: Level) -> tuple[SetSample, ...]:
+    """The task sets of each group at one deadline factor."""
+    sets = level.of(summary.sets)
+    return samples(sets, groups(summary), lambda item: str(item.get("group")))
+
+
+def configuration_samples(summary: Summary, level: Level) -> tuple[SetSample, ...]:
+    """The task sets of each group at one deadline factor, those apart that picked other values from
+    lists."""
+    names = _configurations(summary)
+    if not names:
+        return group_samples(summary, level)
+    return samples(level.of(summary.sets), names, lambda item: _label(summary, item))
 
 
 def factor_rows(summary: Summary) -> Sequence[Row]:
     """Misses of each configuration at each deadline factor, as rows with its name as ``group``."""
-    if not separated(summary):
+    if not _configurations(summary):
         return summary.rows
-    rows = []
-    for factor in factors(summary.rows):
-        for sample in configuration_samples(summary, factor):
-            if sample.sets:
-                found = miss_shares(sample.sets)
-                rows.append({"group": sample.label, "deadline_factor": factor, **found})
-    return rows
+    return [
+        {"group": each.label, "deadline_factor": level.factor, **set_misses(each.sets)}
+        for level in levels(summary.rows)
+        for each in configuration_samples(summary, level)
+        if each.sets
+    ]
 
 
 def _configurations(summary: Summary) -> tuple[str, ...]:
+    """The groups in order, each with the values that its sets picked from lists; none where they
+    are the groups, or more than curves can be told apart."""
     if not _columns(summary):
         return ()
     known = {_label(summary, item): _key(summary, item) for item in summary.sets}
-    return tuple(sorted(known, key=lambda label: known[label]))
+    names = tuple(sorted(known, key=lambda label: known[label]))
+    return names if len(names) <= len(COLOURS) and names != groups(summary) else ()
 
 
 def _columns(summary: Summary) -> tuple[str, ...]:
     """What each task set picked from a list of several values."""
-    parameters = summary.meta.get("parameters")
-    stress = parameters.get("stress") if isinstance(parameters, Mapping) else None
-    if not isinstance(stress, Mapping) or stress.get("per_task"):
+    stress = inside(summary.meta, "parameters", "stress")
+    if stress.get("per_task"):
         return ()
-    return tuple(
-        column
-        for column in _LISTED
-        if isinstance(stress.get(column), list | tuple) and len(stress[column]) > 1
-    )
+    picked = ((column, stress.get(column)) for column in _LISTED)
+    return tuple(name for name, each in picked if isinstance(each, list | tuple) and len(each) > 1)
 
 
 def _key(summary: Summary, item: Row) -> tuple[Any, ...]:
-    order = groups(summary)
-    group = str(item.get("group"))
+    order, group = groups(summary), str(item.get("group"))
     place = order.index(group) if group in order else len(order)
     return (place, *(number(item.get(column)) or 0.0 for column in _columns(summary)))
 

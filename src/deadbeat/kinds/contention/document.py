@@ -6,7 +6,7 @@ ever set as text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
@@ -16,7 +16,7 @@ from deadbeat.kinds.contention.cause_charts import split_charts, worst_jobs
 from deadbeat.kinds.contention.counter_charts import counter_charts, counters_note
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.object_charts import speed_charts
-from deadbeat.kinds.contention.page_data import page_data
+from deadbeat.kinds.contention.page_data import page_data, sets_data, sets_note
 from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.predicted import is_priced, predicted_charts, predicted_parts
 from deadbeat.kinds.contention.profile_charts import (
@@ -27,7 +27,6 @@ from deadbeat.kinds.contention.profile_charts import (
 )
 from deadbeat.kinds.contention.screen import (
     below_prices,
-    is_price_list,
     next_steps,
     short_answer,
     slowdown_map,
@@ -38,8 +37,6 @@ from deadbeat.kinds.contention.tables import (
     further_table,
     group_table,
     point_tables,
-    sets_data,
-    sets_note,
 )
 from deadbeat.kinds.contention.worst_job import worst_job_charts
 from deadbeat.model.results import Summary
@@ -57,16 +54,21 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
-    flatten,
     said,
 )
 from deadbeat.report.html import asset, encode, terms, write_page
-from deadbeat.report.paper import FORMATS, write_drawn
+from deadbeat.report.paper import write_drawn
 from deadbeat.report.prices import price_list, price_parts
 from deadbeat.store.place import REPORT_FILE
 
-_BRACKETS = "In brackets: 95 % intervals (how: docs, metrics)."
+_DIGITS = (
+    "In brackets: 95 % intervals (how: docs, metrics). Figures here carry six significant digits;"
+    " summary.csv, summary.json and sets.json hold them in full."
+)
 _NOTHING = "Nothing was measured yet."
+_LOADED = (
+    "Points with more tasks a core and shorter deadlines. The figures above do not include them."
+)
 #: Rows of the list of prices on the first screen.
 _PRICES_SHOWN = 13
 
@@ -76,11 +78,8 @@ def campaign_document(summary: Summary) -> Document:
     stress = summary.mode == "stress"
     sections = _stress(summary) if stress else _profile(summary)
     words = terms("stress", "profile") if stress else terms("profile")
-    prices = facts.price_table(summary)
-    priced = is_price_list(summary)
+    prices = facts.listed_prices(summary)
     picture = group_table(summary) if stress else slowdown_map(summary)
-    if priced and prices is not None:
-        picture = price_list(prices)
     return Document(
         title=facts.campaign_name(summary),
         kind="stress" if stress else "profile",
@@ -89,8 +88,8 @@ def campaign_document(summary: Summary) -> Document:
         noise=facts.noise_floor(summary).text,
         head=facts.head_facts(summary),
         answer=short_answer(summary),
-        picture=picture,
-        rows=_PRICES_SHOWN if priced else 8,
+        picture=price_list(prices) if prices else picture,
+        rows=_PRICES_SHOWN if prices else 8,
         below=below_prices(summary),
         steps=next_steps(summary),
         data_files="summary.csv and sets.csv" if stress else "summary.csv",
@@ -105,13 +104,6 @@ def campaign_document(summary: Summary) -> Document:
     )
 
 
-def _told(summary: Summary) -> tuple[Part, ...]:
-    """What a terminal says below the answer."""
-    origin, known = facts.origin_text(summary), facts.precision_text(summary)
-    lines = [*([f"programs {origin}"] if origin else []), *([known] if known else [])]
-    return (Lines(lines, terminal=True, page=False),)
-
-
 def _noise(summary: Summary) -> Sentence:
     """The smallest effect and what it rests on."""
     floor = facts.noise_floor(summary)
@@ -120,100 +112,53 @@ def _noise(summary: Summary) -> Sentence:
 
 
 def _profile(summary: Summary) -> tuple[Section, ...]:
-    answer, own = headline(summary), facts.grid_of(summary)
+    own, prices = facts.grid_of(summary), facts.listed_prices(summary)
     tables = point_tables(summary)
-    loaded = [table for table in tables if table.page]
-    further = Subsection(
-        "Compute ratio, calm and rough half, misses alone, needed deadlines",
-        (further_table(summary),),
-        folded=True,
+    answer: tuple[Part, ...] = (
+        *(Sentence(line, answer=True, terminal=True) for line in headline(summary)),
+        _noise(summary),
+        Lines(facts.about(summary), terminal=True, page=False),
+        *(table for table in tables if not table.page),
     )
+    figures = (
+        Note("Click on a cell of a heat map to see its sets."),
+        Figures([*grid_charts(own)], _NOTHING),
+        Figures([*core_charts(own), *profile_charts(own), *shared_charts(own)]),
+    )
+    loaded = [Subsection(table.title, (table,)) for table in tables if table.page]
+    points: list[Part] = [Markup(asset("points.html"))]
+    if summary.rows:
+        title = "Compute ratio, calm and rough half, misses alone, needed deadlines"
+        points.append(Subsection(title, (further_table(summary),), folded=True))
+    points.append(Note(_DIGITS))
     return (
-        Section(
-            "answer",
-            "Where it starts to miss",
-            (
-                *(Sentence(line, answer=True, terminal=True) for line in answer.lines),
-                _noise(summary),
-                *_told(summary),
-                *(table for table in tables if not table.page),
-            ),
-            "Answer",
-        ),
-        *_prices(summary),
+        Section("answer", "Where it starts to miss", answer, "Answer"),
+        *([Section("prices", "Prices of sharing", price_parts(prices))] if prices else []),
         Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
-        Section(
-            "figures",
-            "Figures",
-            (
-                Note("Click on a cell of a heat map to see its sets."),
-                Figures([*grid_charts(own)], _NOTHING),
-                Figures([*core_charts(own), *profile_charts(own), *shared_charts(own)]),
-            ),
-        ),
-        *(
-            Section(
-                "loaded",
-                "Loaded cores",
-                (
-                    Sentence(
-                        "Points with more tasks a core and shorter deadlines. The figures above"
-                        " do not include them."
-                    ),
-                    *(Subsection(table.title, (table,)) for table in loaded),
-                ),
-                "",
-            )
-            for _ in loaded[:1]
-        ),
+        Section("figures", "Figures", figures),
+        *([Section("loaded", "Loaded cores", (Sentence(_LOADED), *loaded), "")] if loaded else []),
         Section("point", "One point", (Markup(asset("point.html")),)),
-        Section(
-            "points",
-            "All points",
-            (
-                Markup(asset("points.html")),
-                *((further,) if summary.rows else ()),
-                Note(
-                    f"{_BRACKETS} Figures here carry six significant digits; summary.csv,"
-                    " summary.json and sets.json hold them in full."
-                ),
-            ),
-        ),
+        Section("points", "All points", points),
         _why(summary, own),
-        *_predicted(summary),
+        *([_predicted(summary)] if is_priced(summary) else []),
     )
 
 
-def _prices(summary: Summary) -> tuple[Section, ...]:
-    """What sharing costs, where that was measured."""
-    found = facts.price_table(summary)
-    if found is None or not found.prices:
-        return ()
-    return (Section("prices", "Prices of sharing", price_parts(found)),)
-
-
-def _predicted(summary: Summary) -> tuple[Section, ...]:
-    """Nothing without prices."""
-    if not is_priced(summary):
-        return ()
+def _predicted(summary: Summary) -> Section:
     parts = (Figures(predicted_charts(summary)), *predicted_parts(summary))
-    return (Section("predicted", "Predicted from prices", parts, "Predicted"),)
+    return Section("predicted", "Predicted from prices", parts, "Predicted")
 
 
 def _stress(summary: Summary) -> tuple[Section, ...]:
     answers = group_answers(summary)
+    answer = (
+        Sentence(stress_sentence(summary), answer=True, terminal=True),
+        Lines([*answers.values()], heads=[*answers]),
+        _noise(summary),
+        Lines(facts.about(summary), terminal=True, page=False),
+    )
     return (
-        Section(
-            "answer",
-            "How bad it gets",
-            (
-                Sentence(stress_sentence(summary), answer=True, terminal=True),
-                Lines([each.lines for each in answers], heads=[each.group for each in answers]),
-                _noise(summary),
-                *_told(summary),
-            ),
-            "Answer",
-        ),
+        Section("answer", "How bad it gets", answer, "Answer"),
         Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
         Section("figures", "Figures", (Figures(stress_charts(summary), _NOTHING),)),
         _why(summary, summary),
@@ -236,36 +181,35 @@ def _circumstances(summary: Summary) -> tuple[Part, ...]:
     sessions = tuple(part for each in facts.sessions(summary) for part in _session(each))
     failed = FactList(facts.failed_runs(summary), empty="None.")
     return (
-        Figures(speed_charts(summary.sets)),
-        Subsection("Calibration", (FactList(facts.calibration(summary)),)),
+        Figures([*speed_charts(summary.sets)]),
+        Subsection("Calibration", (FactList(facts.leaves(summary, "calibration")),)),
         Subsection("Environment before and after", sessions or (FactList(()),)),
         Subsection("Failed runs", (failed,)),
-        Subsection("Platform", (FactList([*flatten(facts.platform(summary))]),)),
-        Subsection("Parameters", (FactList(facts.parameters(summary)),)),
+        Subsection("Platform", (FactList(facts.leaves(summary, "platform")),)),
+        Subsection("Parameters", (FactList(facts.leaves(summary, "parameters")),)),
     )
 
 
 def _session(record: facts.SessionFacts) -> tuple[Part, ...]:
     """Changed values stay in sight; the others fold away."""
-    changed = record.changed
-    same = sorted((record.before.keys() | record.after.keys()) - set(changed))
+    every = sorted(record.before.keys() | record.after.keys())
+    rows = {key: (key, record.before.get(key), record.after.get(key)) for key in every}
+    changed = [rows.pop(key) for key in record.changed]
+    told: Part = Sentence("Nothing differs between before and after.")
     if not record.after:
-        told: Part = Sentence("The state afterwards was not recorded: the session was cut off.")
-    elif not changed:
-        told = Sentence("Nothing differs between before and after.")
-    else:
-        told = _before_after(changed, record)
-    head = f"{len(same)} values {'that did not change' if record.after else 'before'}"
-    rest = Subsection(head, (_before_after(same, record),), folded=True)
-    return (Subsection(record.title, (told, *((rest,) if same else ()))),)
+        told = Sentence("The state afterwards was not recorded: the session was cut off.")
+    elif changed:
+        told = _before_after(changed, record.title)
+    head = f"{len(rows)} values {'that did not change' if record.after else 'before'}"
+    rest = Subsection(head, (_before_after([*rows.values()], record.title),), folded=True)
+    return (Subsection(record.title, (told, *((rest,) if rows else ()))),)
 
 
-def _before_after(keys: Iterable[str], record: facts.SessionFacts) -> Table:
+def _before_after(rows: Sequence[tuple[str, str | None, str | None]], title: str) -> Table:
     """Values before and after; a change is marked by a word, by its amount if it has one."""
-    rows = [(key, record.before.get(key), record.after.get(key)) for key in keys]
     return Table(
         name="session-table",
-        title=record.title,
+        title=title,
         columns=(
             said("what", itemgetter(0)),
             said("before", itemgetter(1), long=True),
@@ -303,11 +247,10 @@ def write_report(summary: Summary, out_dir: Path) -> Path:
     )
 
 
-def write_figures(summary: Summary, out_dir: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+def write_figures(summary: Summary, out_dir: Path) -> list[Path]:
     """Writes every figure in every format into ``out_dir``/figures and returns their paths.
 
     Raises:
-        UsageError: A format is not known.
         DeadbeatError: The folder or a file cannot be written.
     """
-    return write_drawn(Path(out_dir) / "figures", draw_figures(summary, formats))
+    return write_drawn(Path(out_dir) / "figures", draw_figures(summary))

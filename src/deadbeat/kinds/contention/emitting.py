@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from attrs import frozen
@@ -12,7 +13,7 @@ from deadbeat.catalog import Catalog, lacking, load_catalog
 from deadbeat.emit import emit_batch, task_set_id
 from deadbeat.executors.base import RunSettings
 from deadbeat.kinds.contention.place import find_campaign
-from deadbeat.kinds.contention.plan import parameters, plan, resolve, set_seed
+from deadbeat.kinds.contention.plan import plan, resolve, synthesised
 from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, specify
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
@@ -140,7 +141,7 @@ def _planned(file: Path, calibration: Calibration | None, catalog: Catalog) -> _
         spec=spec,
         calibration=calibration,
         keys=plan(spec),
-        task_set=lambda key: synthesiser.synthesise(parameters(spec, key), set_seed(spec, key)),
+        task_set=partial(synthesised, spec, synthesiser),
     )
 
 
@@ -154,8 +155,8 @@ def _key(text: str, source: _Source) -> RunKey:
 
 
 def _fragments(task_set: TaskSet) -> set[str]:
-    uses = [use for task in task_set.tasks for segment in task.segments for use in segment.uses]
-    return {use.entry.fragment for use in uses} | {each.fragment for each in task_set.resources}
+    used = {use.entry.fragment for task in task_set.tasks for use in task.uses}
+    return used | {each.fragment for each in task_set.resources}
 
 
 def _require(names: Sequence[str], catalog: Catalog, port: str) -> None:

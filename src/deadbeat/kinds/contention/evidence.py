@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, Severity
 from deadbeat.model.platform import UNDISTURBED, Platform
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import SessionRecord
@@ -91,18 +91,38 @@ class CampaignEvidence:
         return {}
 
 
-Check = Callable[[CampaignEvidence], Iterator[Finding]]
-MACHINE: list[Check] = []
-RESULTS: list[Check] = []
+#: A message, or one with the run or point that it concerns; a finding where more depends on it.
+Told = str | tuple[str, str] | Finding
+Check = Callable[[CampaignEvidence], Iterator[Told]]
+Cure = str | Callable[[CampaignEvidence], str]
 
 
-def machine(check: Check) -> Check:
-    """Marks a check of the machine; one that nothing disturbs has nothing to check."""
-    MACHINE.append(check)
-    return check
+@frozen
+class Family:
+    """Checks of one kind, each marked with what its findings have in common."""
+
+    checks: list[Callable[[CampaignEvidence], Iterator[Finding]]] = field(factory=list)
+
+    def __call__(
+        self, id: str = "", severity: Severity = "info", cure: Cure = ""
+    ) -> Callable[[Check], Check]:
+        """Marks a check; ``id`` and the others: of what it yields as words."""
+
+        def mark(check: Check) -> Check:
+            def findings(evidence: CampaignEvidence) -> Iterator[Finding]:
+                for told in check(evidence):
+                    if isinstance(told, Finding):
+                        yield told
+                        continue
+                    words, where = (told, "") if isinstance(told, str) else told
+                    do = cure if isinstance(cure, str) else cure(evidence)
+                    yield Finding(id=id, severity=severity, message=words, cure=do, where=where)
+
+            self.checks.append(findings)
+            return check
+
+        return mark
 
 
-def results(check: Check) -> Check:
-    """Marks a check of what was run and found."""
-    RESULTS.append(check)
-    return check
+#: Of the machine, which one that nothing disturbs does not need; and of what was run and found.
+machine, results = Family(), Family()

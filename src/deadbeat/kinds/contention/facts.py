@@ -9,16 +9,20 @@ from __future__ import annotations
 import math
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from attrs import evolve, frozen
 
-from deadbeat.model.results import Summary
+from deadbeat.model.results import PrecisionRecord, Summary
 from deadbeat.model.words import beside_label, loud
 from deadbeat.prices.table import PriceTable
+from deadbeat.report.charts import UNDECIDED, Mark, spread
 from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
-from deadbeat.store.serial import exact_converter
+from deadbeat.store.serial import converter, exact_converter
+
+#: A point, a group or a task set, as in summary.csv and sets.csv.
+Row = Mapping[str, Any]
 
 #: Failed runs that are named with a reason.
 _RUNS = 4
@@ -37,6 +41,12 @@ class NoiseFloor:
     share: float | None
     text: str
     basis: str
+
+    def marks(self, axis: str) -> tuple[Mark, ...]:
+        """What lies within it."""
+        if not self.share:
+            return ()
+        return (Mark(axis=axis, at=1.0, to=1 + self.share, label="too small to see"),)
 
 
 @frozen(kw_only=True)
@@ -63,17 +73,87 @@ def number(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def factor_of(row: Mapping[str, object]) -> float:
+class Figure(NamedTuple):
+    """A figure of a row with the ends of its 95 % interval; None: not known.
+
+    Attributes:
+        of_one: Whether the interval is that of one set, over its rounds.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    of_one: bool = False
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def scaled(self, factor: float) -> Figure:
+        """In another unit."""
+        value, low, high = (None if each is None else each * factor for each in self[:3])
+        return Figure(value, low, high, self.of_one)
+
+    def text(self, digits: Callable[[float], str]) -> str:
+        """``1.2 [1.1, 1.3] one set``, or ``undecided``."""
+        if self.value is None:
+            return UNDECIDED
+        ends = "" if self.ends is None else f" [{', '.join(map(digits, self.ends))}]"
+        return digits(self.value) + ends + " one set" * bool(ends and self.of_one)
+
+    def interval(self, digits: Callable[[float], str]) -> str:
+        """``95 % interval 1.1 to 1.3``, or that there is none."""
+        if self.ends is None:
+            return "no interval"
+        return f"95 % interval{' of one set' * self.of_one} {' to '.join(map(digits, self.ends))}"
+
+
+def figure(row: Row, column: str) -> Figure:
+    """A figure of a row; the columns of its interval are named after its own."""
+    stems = (*(f"{column.removesuffix(end)}_ci" for end in ("", "_mean", "_ratio")), column)
+    stem = next((each for each in stems if {f"{each}_low", f"{each}_high"} & row.keys()), "")
+    value, low, high = (number(row.get(name)) for name in (column, f"{stem}_low", f"{stem}_high"))
+    return Figure(value, low, high, row.get(f"{stem}_basis") == "rounds")
+
+
+@frozen
+class Level:
+    """A deadline factor of a campaign.
+
+    Attributes:
+        option: What tells its figures from those of others; "": there is one factor.
+        suffix: Of their names.
+    """
+
+    factor: float
+    option: str = ""
+    suffix: str = ""
+
+    def of(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows or task sets of this factor."""
+        return [row for row in rows if not self.option or factor_of(row) == self.factor]
+
+
+def levels(rows: Iterable[Row], most: int | None = None) -> tuple[Level, ...]:
+    """The deadline factors of ``rows``, ascending; at most about ``most``, None: all."""
+    every = factors(rows)
+    if len(every) < 2:
+        return (Level(max(every, default=0.0)),)
+    shown = every if most is None else spread(every, most)
+    return tuple(Level(f, f"D/C = {f:g}", f"-d{round(f * 1000):06d}") for f in shown)
+
+
+def factor_of(row: Row) -> float:
     """D / C of a row or task set; 0 where the campaign does not say."""
     return number(row.get("deadline_factor")) or 0.0
 
 
-def factors(rows: Iterable[Mapping[str, object]]) -> tuple[float, ...]:
+def factors(rows: Iterable[Row]) -> tuple[float, ...]:
     """The deadline factors that occur, ascending."""
     return tuple(sorted({factor_of(row) for row in rows}))
 
 
-def misses(row: Mapping[str, object]) -> bool:
+def misses(row: Row) -> bool:
     """Whether more jobs miss than of the same tasks alone, by the interval of the difference."""
     return (number(row.get("miss_excess_ci_low")) or 0) > 0
 
@@ -88,13 +168,13 @@ def ratio(value: float) -> str:
     return f"{value:.{3 if value < 10 else 2 if value < 100 else 1}f}"
 
 
-def deadline_words(row: Mapping[str, object]) -> str:
+def deadline_words(row: Row) -> str:
     """``D = 10 C``, or ``D = T`` where T is drawn."""
     factor = factor_of(row)
     return f"D = {factor:g} C" if factor else "D = T"
 
 
-def per_core_of(row: Mapping[str, object]) -> int:
+def per_core_of(row: Row) -> int:
     """Tasks a core of a row or distribution; 0 where the campaign does not say."""
     return int(number(row.get("tasks_per_core")) or 0)
 
@@ -112,7 +192,7 @@ def grid_of(summary: Summary) -> Summary:
     )
 
 
-def loaded_rows(summary: Summary) -> tuple[Mapping[str, object], ...]:
+def loaded_rows(summary: Summary) -> tuple[Row, ...]:
     """The points with another number of tasks a core than the grid's, in order."""
     if summary.mode == "stress":
         return ()
@@ -123,10 +203,10 @@ def loaded_rows(summary: Summary) -> tuple[Mapping[str, object], ...]:
 
 
 def loads(
-    rows: Iterable[Mapping[str, object]],
-) -> dict[tuple[int, float], list[Mapping[str, object]]]:
+    rows: Iterable[Row],
+) -> dict[tuple[int, float], list[Row]]:
     """The rows by tasks a core and deadline factor, ascending: what may be compared."""
-    found: dict[tuple[int, float], list[Mapping[str, object]]] = {}
+    found: dict[tuple[int, float], list[Row]] = {}
     for row in rows:
         found.setdefault((per_core_of(row), factor_of(row)), []).append(row)
     return dict(sorted(found.items()))
@@ -134,45 +214,37 @@ def loads(
 
 def _per_core(summary: Summary) -> int:
     """Tasks a core of the grid: as the campaign says, or the fewest of its points."""
-    asked = number(_mapping(_mapping(summary.meta.get("parameters")).get("tasks")).get("per_core"))
+    asked = number(inside(summary.meta, "parameters", "tasks").get("per_core"))
     every = {per_core_of(row) for row in summary.rows}
     return int(asked) if asked in every else min(every, default=0)
 
 
 def noise_floor(summary: Summary) -> NoiseFloor:
     """The smallest effect, with the sentence for the figures."""
-    basis = str(summary.noise_floor.get("basis") or "")
     share = number(summary.noise_floor.get("smallest_effect"))
-    if share is not None:
-        return NoiseFloor(
-            share=share,
-            text=f"only slowdowns of {percent(share)} or more could be seen here",
-            basis=basis,
-        )
-    if summary.noise_floor:
-        return NoiseFloor(
-            share=None, text="how small a slowdown could be seen here is unknown", basis=basis
-        )
-    return NoiseFloor(
-        share=None, text="how small a slowdown could be seen here was not measured", basis=""
-    )
+    text = f"only slowdowns of {percent(share or 0)} or more could be seen here"
+    if share is None:
+        state = "is unknown" if summary.noise_floor else "was not measured"
+        text = f"how small a slowdown could be seen here {state}"
+    basis = str(summary.noise_floor.get("basis") or "")
+    return NoiseFloor(share=share, text=text, basis=basis)
 
 
 def campaign_name(summary: Summary) -> str:
     return str(summary.meta.get("name") or "unnamed campaign")
 
 
-def platform(summary: Summary) -> Mapping[str, object]:
+def platform(summary: Summary) -> Row:
     """The platform as plain values; empty when not recorded."""
-    return _mapping(summary.meta.get("platform"))
+    return inside(summary.meta, "platform")
 
 
 def origin_text(summary: Summary) -> str:
     """Whose programs were run and where they were calibrated; "" for a campaign's own."""
-    origin = _mapping(summary.meta.get("origin"))
+    origin = inside(summary.meta, "origin")
     if not origin:
         return ""
-    original = _mapping(origin.get("original_platform"))
+    original = inside(origin, "original_platform")
     where = " · ".join(str(original[key]) for key in ("name", "soc", "kernel") if original.get(key))
     words = f"of {origin.get('from') or UNKNOWN}, calibrated on {where or UNKNOWN}"
     if not origin.get("same_hardware"):
@@ -204,13 +276,8 @@ def _sets_are(summary: Summary) -> str:
     """``132 task sets``; ``120 of 132 task sets`` where some failed or are missing."""
     there = len(summary.sets)
     planned = int(number(summary.meta.get("planned")) or 0)
-    tried = there + len(_mapping(summary.meta.get("failed")))
-    every = max(planned, tried)
-    return (
-        f"{there:,} of {counted(every, 'task set')}"
-        if every > there
-        else counted(there, "task set")
-    )
+    every = max(planned, there + len(inside(summary.meta, "failed")))
+    return f"{there:,} of " * (every > there) + counted(every, "task set")
 
 
 def _rows_are(summary: Summary) -> str:
@@ -231,43 +298,38 @@ def labels(summary: Summary) -> tuple[str, ...]:
     own = list(summary.labels)
     if kind and kind != "hardware" and kind.lower() not in {label.lower() for label in own}:
         own.insert(0, kind)
-    asked = _mapping(summary.meta.get("parameters"))
+    asked = inside(summary.meta, "parameters")
     return (*loud(filter(None, own)), *beside_label(asked.get("beside")))
 
 
 def sessions(summary: Summary) -> tuple[SessionFacts, ...]:
     """Environment records, one per invocation of the campaign, in order."""
-    records = summary.meta.get("sessions")
-    if not isinstance(records, Sequence) or isinstance(records, str):
-        environment = _mapping(summary.meta.get("environment"))
-        records = [environment] if environment else []
     return tuple(
         SessionFacts(
-            title=f"Session {_mapping(record).get('session', position)}",
-            before=dict(flatten(_mapping(record).get("before"))),
-            after=dict(flatten(_mapping(record).get("after"))),
+            title=f"Session {inside(record).get('session', position)}",
+            before=dict(flatten(inside(record).get("before"))),
+            after=dict(flatten(inside(record).get("after"))),
         )
-        for position, record in enumerate(records, start=1)
+        for position, record in enumerate(summary.meta.get("sessions") or (), start=1)
     )
 
 
 def precision_text(summary: Summary) -> str:
     """How many points are known as well as was asked, and why not the others; "" if not asked."""
-    asked = _mapping(_mapping(summary.meta.get("parameters")).get("precision"))
+    asked = inside(summary.meta, "parameters", "precision")
     if summary.points and asked.get("sets_mean") is not None:
         return ""
-    record = _mapping(summary.meta.get("precision"))
-    points = [_mapping(point) for point in _mapping(record.get("points")).values()]
-    target = number(record.get("target"))
-    if not points or target is None:
+    stored = summary.meta.get("precision")
+    record = stored and converter().structure(stored, PrecisionRecord)
+    if not record or not record.points:
         return ""
-    reasons = Counter(str(point.get("stopped")) for point in points)
-    width = f"{target:g}" if record.get("relative") is False else percent(target)
+    points = record.points.values()
+    reasons = Counter(point.stopped for point in points)
+    width = percent(record.target) if record.relative else f"{record.target:g}"
     text = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
-    sets = sum(int(number(point.get("sets")) or 0) for point in points)
-    metric = str(record.get("metric")).replace("_", " ")
-    at = f"{counted(len(points), 'point')} with {counted(sets, 'task set')}"
-    return f"{metric} to within {width} at {at}: {text}"
+    at = f"{counted(len(points), 'point')} with"
+    at += f" {counted(sum(point.sets for point in points), 'task set')}"
+    return f"{record.metric.replace('_', ' ')} to within {width} at {at}: {text}"
 
 
 def price_table(summary: Summary) -> PriceTable | None:
@@ -276,17 +338,29 @@ def price_table(summary: Summary) -> PriceTable | None:
     return None if found is None else exact_converter().structure(found, PriceTable)
 
 
-def calibration(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """The calibration's summary as ``path``, text."""
-    return tuple(flatten(summary.meta.get("calibration")))
+def listed_prices(summary: Summary) -> PriceTable | None:
+    """The prices of a profile, which are the picture of its first screen; None: it has none."""
+    found = None if summary.mode == "stress" else price_table(summary)
+    return found if found and found.prices else None
+
+
+def about(summary: Summary) -> list[str]:
+    """Whose programs they are, and how well points are known where that was asked."""
+    origin, precision = origin_text(summary), precision_text(summary)
+    return [*([f"programs {origin}"] if origin else []), *([precision] if precision else [])]
+
+
+def leaves(summary: Summary, part: str) -> tuple[tuple[str, str], ...]:
+    """A part of what is known of the campaign as ``path``, text."""
+    return tuple(flatten(summary.meta.get(part)))
 
 
 def failed_runs(summary: Summary) -> tuple[tuple[str, str], ...]:
     """Every reason for which runs failed, and how many and which, the most frequent first."""
-    failed = _mapping(summary.meta.get("failed"))
+    failed = inside(summary.meta, "failed")
     by_reason: dict[str, list[str]] = {}
     for key in sorted(failed):
-        reason = str(_mapping(failed[key]).get("reason") or UNKNOWN)
+        reason = str(inside(failed[key]).get("reason") or UNKNOWN)
         by_reason.setdefault(reason, []).append(str(key))
     ordered = sorted(by_reason.items(), key=lambda item: -len(item[1]))
     return tuple(
@@ -298,16 +372,16 @@ def failed_runs(summary: Summary) -> tuple[tuple[str, str], ...]:
     )
 
 
-def holds_no_run(summary: Summary) -> bool:
-    """Whether nothing was run, or nothing of it is stored."""
+def nothing_decided(summary: Summary) -> str:
+    """What is said where no row has a result: nothing was run, or nothing of it is stored."""
     counted = any(number(row.get("task_sets")) for row in summary.rows)
-    return not (counted or summary.sets or summary.meta.get("failed"))
+    stored = counted or summary.sets or summary.meta.get("failed")
+    what = "No task set has a result" if stored else "No run is stored"
+    return f"{what}: nothing is decided."
 
 
-def parameters(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """The campaign's parameters as ``path``, text."""
-    return tuple(flatten(summary.meta.get("parameters")))
-
-
-def _mapping(value: Any) -> Mapping[str, object]:
+def inside(value: Any, *keys: str) -> Row:
+    """The table below ``keys`` of nested ones; empty where there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
     return value if isinstance(value, Mapping) else {}

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import Bools, Floats, Integers, JobColumns, quantiles
 from deadbeat.kinds.contention.rounds_kept import RoundSums, Witness, clusters_of
@@ -90,8 +89,11 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
     response = columns.response_ratio[done]
     missed = columns.missed[together]
     solo_cost_ratio = columns.solo_median_ns / table.tasks["wcet_ns"]
+    own_cost_ratio = solo_cost_ratio if chosen is None else solo_cost_ratio[chosen]
+    solo_known = solo_cost_ratio[np.isfinite(solo_cost_ratio)]
     wake_up = (columns.start_ns - columns.release_ns)[together & columns.started]
-    delay_p50, delay_p95 = quantiles(delay, 0.5, 0.95)
+    delay_p50, delay_p95, delay_max = quantiles(delay, 0.5, 0.95, 1.0)
+    wake_up_p50, wake_up_max = quantiles(wake_up, 0.5, 1.0)
     sums, witness = RoundSums.of(columns, table), Witness.of(table, chosen)
     slowdown, calm = sums.slowdown(), witness.calm_rounds()
     period_ns = table.tasks["period_ns"].astype(np.float64)[columns.task[together]]
@@ -100,10 +102,10 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
         "tasks": len(table.tasks),
         "jobs": int(done.sum()),
         "released": int(together.sum()),
-        "delay_ratio_mean": _mean(delay),
+        "delay_ratio_mean": mean_of(delay),
         "delay_ratio_p50": delay_p50,
         "delay_ratio_p95": delay_p95,
-        "delay_ratio_max": _largest(delay),
+        "delay_ratio_max": delay_max,
         "delay_ratio_error": sums.mean_over(table.tasks["wcet_ns"].astype(np.float64)).error,
         "slowdown_mean": slowdown.value,
         "slowdown_error": slowdown.error,
@@ -113,23 +115,23 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
         "witness_ps": witness.alone_ps,
         "compute_ratio": witness.compute_ratio,
         "rounds": slowdown.rounds,
-        "response_ratio_mean": _mean(response),
+        "response_ratio_mean": mean_of(response),
         "deadline_misses": int(missed.sum()),
-        "deadline_miss_ratio": _mean(missed.astype(np.float64)),
+        "deadline_miss_ratio": mean_of(missed.astype(np.float64)),
         "alone_released": int(alone.sum()),
         "alone_misses": int(columns.missed[alone].sum()),
         "miss_episodes": count_episodes(missed, columns.task[together], columns.slot[together]),
         "overruns": int(columns.overrun[together].sum()),
         "skipped": int(columns.skipped[together].sum()),
         "unfinished": int((together & columns.started & ~columns.finished).sum()),
-        "unfinished_share": _mean(unfinished.astype(np.float64)),
+        "unfinished_share": mean_of(unfinished.astype(np.float64)),
         "slowdown_bound": sums.with_unfinished(columns, table).slowdown().value,
         "starved_tasks": len(np.setdiff1d(columns.task[together], columns.task[done])),
         "solo_jobs": int((alone & columns.finished).sum()),
-        "tasks_without_solo": int(np.isnan(_of(solo_cost_ratio, chosen)).sum()),
-        "solo_cost_ratio_p50": _median(solo_cost_ratio),
-        "wake_up_p50_ns": quantiles(wake_up, 0.5)[0],
-        "wake_up_max_ns": _largest(wake_up),
+        "tasks_without_solo": int(np.isnan(own_cost_ratio).sum()),
+        "solo_cost_ratio_p50": float(np.median(solo_known)) if len(solo_known) else None,
+        "wake_up_p50_ns": wake_up_p50,
+        "wake_up_max_ns": wake_up_max,
     }
     return RunFigures(
         set_figures=figures,
@@ -142,18 +144,6 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
     )
 
 
-def _of(values: Floats, chosen: Bools | None) -> Floats:
-    return values if chosen is None else values[chosen]
-
-
-def _median(values: Floats) -> float | None:
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if len(known) else None
-
-
-def _mean(values: Floats) -> float | None:
+def mean_of(values: Floats) -> float | None:
+    """None of nothing."""
     return float(values.mean()) if len(values) else None
-
-
-def _largest(values: NDArray[Any]) -> float | None:
-    return float(values.max()) if len(values) else None

@@ -17,28 +17,31 @@ from deadbeat.model.finding import Finding
 from deadbeat.store.campaign import SessionRecord
 
 
-@machine
-def _environment_recorded(evidence: CampaignEvidence) -> Iterator[Finding]:
+@machine(
+    "environment-not-recorded",
+    "warning",
+    "measure with `deadbeat profile`, which records it before and after",
+)
+def _environment_recorded(evidence: CampaignEvidence) -> Iterator[str]:
     if not evidence.sessions:
-        yield Finding(
-            id="environment-not-recorded",
-            severity="warning",
-            message="the state of the machine was not recorded",
-            cure="measure with `deadbeat profile`, which records it before and after",
-        )
+        yield "the state of the machine was not recorded"
+
+
+@machine("session-not-closed", cure="repeat the command: it continues and records again")
+def _closed(evidence: CampaignEvidence) -> Iterator[str]:
     for record in evidence.sessions:
         if record.after is None:
-            yield Finding(
-                id="session-not-closed",
-                severity="info",
-                message=f"session {record.number} ended without its closing record (killed?):"
-                " steal and throttling during it are unknown",
-                cure="repeat the command: it continues and records again",
+            yield (
+                f"session {record.number} ended without its closing record (killed?):"
+                " steal and throttling during it are unknown"
             )
 
 
-@machine
-def _unknown_facts(evidence: CampaignEvidence) -> Iterator[Finding]:
+@machine(
+    "environment-unknown",
+    cure="sessions/NNN-before.json says why each is missing; some only root can read",
+)
+def _unknown_facts(evidence: CampaignEvidence) -> Iterator[str]:
     names = {
         "steal_ticks": "steal",
         "throttle_counts": "throttling",
@@ -51,12 +54,7 @@ def _unknown_facts(evidence: CampaignEvidence) -> Iterator[Finding]:
     }
     missing = [text for key, text in names.items() if not _told(key, evidence.last.get(key))]
     if evidence.sessions and missing:
-        yield Finding(
-            id="environment-unknown",
-            severity="info",
-            message=f"could not be read: {', '.join(missing)}",
-            cure="sessions/NNN-before.json says why each is missing; some only root can read",
-        )
+        yield f"could not be read: {', '.join(missing)}"
 
 
 def _told(key: str, value: object) -> bool:
@@ -65,8 +63,8 @@ def _told(key: str, value: object) -> bool:
     return value is not None and not is_unknown(value)
 
 
-@machine
-def _steal(evidence: CampaignEvidence) -> Iterator[Finding]:
+@machine("steal", cure="use dedicated hardware, or dedicated virtual CPUs")
+def _steal(evidence: CampaignEvidence) -> Iterator[str]:
     found = {
         (share, -record.number): f"CPU {cpu} in session {record.number}"
         for record in evidence.sessions
@@ -74,12 +72,9 @@ def _steal(evidence: CampaignEvidence) -> Iterator[Finding]:
     }
     if found:
         worst = max(found)
-        yield Finding(
-            id="steal",
-            severity="info",
-            message=f"the hypervisor took {100 * worst[0]:.1f} % of the time of {found[worst]},"
-            " from jobs together and alone",
-            cure="use dedicated hardware, or dedicated virtual CPUs",
+        yield (
+            f"the hypervisor took {100 * worst[0]:.1f} % of the time of {found[worst]},"
+            " from jobs together and alone"
         )
 
 
@@ -87,34 +82,23 @@ def _change(record: SessionRecord) -> Difference:
     return diff(recorded(record.before or {}), recorded(record.after or {}))
 
 
-@machine
-def _throttling(evidence: CampaignEvidence) -> Iterator[Finding]:
+@machine("throttled", "serious", "improve cooling, or fix a lower frequency, and calibrate again")
+def _throttling(evidence: CampaignEvidence) -> Iterator[str]:
     for record in evidence.sessions:
-        events = sum(throttled(_change(record).throttled).values())
-        if events:
-            yield Finding(
-                id="throttled",
-                severity="serious",
-                message=f"the processor throttled {events} times in session {record.number}",
-                cure="improve cooling, or fix a lower frequency, and calibrate again",
-            )
+        if events := sum(throttled(_change(record).throttled).values()):
+            yield f"the processor throttled {events} times in session {record.number}"
 
 
-@machine
-def _rt_bandwidth(evidence: CampaignEvidence) -> Iterator[Finding]:
+@machine("rt-bandwidth", "warning", "sysctl kernel.sched_rt_runtime_us=-1 while measuring")
+def _rt_bandwidth(evidence: CampaignEvidence) -> Iterator[str]:
     runtime, period = evidence.last.get("rt_runtime_us"), evidence.last.get("rt_period_us")
     if rt_kept(runtime, period, release_of(str(evidence.last.get("kernel"))), None) is not None:
         every = f"every {period / 1000:g} ms" if type(period) is int else "each period"
         after = f"{runtime / 1000:g} ms" if type(runtime) is int else f"{runtime} µs"
-        yield Finding(
-            id="rt-bandwidth",
-            severity="warning",
-            message=f"RT throttling is on: real-time tasks are stopped after {after} of {every}",
-            cure="sysctl kernel.sched_rt_runtime_us=-1 while measuring",
-        )
+        yield f"RT throttling is on: real-time tasks are stopped after {after} of {every}"
 
 
-@machine
+@machine()
 def _housekeeping(evidence: CampaignEvidence) -> Iterator[Finding]:
     online = evidence.last.get("cpus_online")
     count = len(online) if isinstance(online, list | tuple) else online
@@ -129,36 +113,25 @@ def _housekeeping(evidence: CampaignEvidence) -> Iterator[Finding]:
         )
 
 
-@machine
-def _governor(evidence: CampaignEvidence) -> Iterator[Finding]:
+@machine("governor", "warning", "cpupower frequency-set -g performance, then calibrate again")
+def _governor(evidence: CampaignEvidence) -> Iterator[str]:
     value = evidence.last.get("governor")
-    slow = slow_governors(value.values() if isinstance(value, Mapping) else [value])
-    if slow:
-        yield Finding(
-            id="governor",
-            severity="warning",
-            message=f"the frequency governor is {', '.join(slow)}, not performance",
-            cure="cpupower frequency-set -g performance, then calibrate again",
-        )
+    if slow := slow_governors(value.values() if isinstance(value, Mapping) else [value]):
+        yield f"the frequency governor is {', '.join(slow)}, not performance"
 
 
-@machine
-def _virtual_machine(evidence: CampaignEvidence) -> Iterator[Finding]:
+@machine("virtual-machine", "warning", "confirm what matters on hardware")
+def _virtual_machine(evidence: CampaignEvidence) -> Iterator[str]:
     if evidence.last.get("virtual") is True or _names_hypervisor(evidence.last.get("virtual")):
-        yield Finding(
-            id="virtual-machine",
-            severity="warning",
-            message="this is a virtual machine: its host decides when its CPUs run",
-            cure="confirm what matters on hardware",
-        )
+        yield "this is a virtual machine: its host decides when its CPUs run"
 
 
 def _names_hypervisor(value: object) -> bool:
     return isinstance(value, str) and not is_unknown(value) and not value.startswith("none")
 
 
-@machine
-def _kernel_changed(evidence: CampaignEvidence) -> Iterator[Finding]:
+@machine("kernel-changed", "serious", "measure each kernel in its own campaign and compare the two")
+def _kernel_changed(evidence: CampaignEvidence) -> Iterator[str]:
     kernels = {
         str(environment["kernel"])
         for record in evidence.sessions
@@ -166,21 +139,15 @@ def _kernel_changed(evidence: CampaignEvidence) -> Iterator[Finding]:
         if environment and _told("kernel", environment.get("kernel"))
     }
     if len(kernels) > 1:
-        yield Finding(
-            id="kernel-changed",
-            severity="serious",
-            message=f"the kernel changed during the campaign: {'; '.join(sorted(kernels))}",
-            cure="measure each kernel in its own campaign and compare the two",
-        )
+        yield f"the kernel changed during the campaign: {'; '.join(sorted(kernels))}"
 
 
-@machine
-def _clock_source(evidence: CampaignEvidence) -> Iterator[Finding]:
+@machine(
+    "clocksource",
+    "warning",
+    "boot with clocksource=tsc (x86), or find out why the kernel gave it up (dmesg)",
+)
+def _clock_source(evidence: CampaignEvidence) -> Iterator[str]:
     clock = evidence.last.get("clocksource")
     if slow_clock(clock):
-        yield Finding(
-            id="clocksource",
-            severity="warning",
-            message=f"the clock source is {clock}: reading it may take a system call or a device",
-            cure="boot with clocksource=tsc (x86), or find out why the kernel gave it up (dmesg)",
-        )
+        yield f"the clock source is {clock}: reading it may take a system call or a device"

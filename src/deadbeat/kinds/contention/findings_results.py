@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from deadbeat.executors.tables import LONG_PERIODS
 from deadbeat.kinds.contention.evidence import CampaignEvidence, results
 from deadbeat.kinds.contention.point import NULL_SETS_MIN
 from deadbeat.model.finding import Finding
+from deadbeat.store.origin import Origin
 
 #: Share of left-out jobs from which on their number is worth a word.
 LEFT_OUT_SHARE = 0.03
@@ -21,7 +23,7 @@ SETS_MIN = 5
 TAIL_SETS_MIN = 100
 
 
-@results
+@results()
 def _simulated(evidence: CampaignEvidence) -> Iterator[Finding]:
     if evidence.platform is not None and evidence.platform.kind != "hardware":
         yield Finding(
@@ -34,46 +36,32 @@ def _simulated(evidence: CampaignEvidence) -> Iterator[Finding]:
         )
 
 
-@results
-def _calibration_missing(evidence: CampaignEvidence) -> Iterator[Finding]:
+@results("no-calibration", "warning", "put back the calibration with which it was generated")
+def _calibration_missing(evidence: CampaignEvidence) -> Iterator[str]:
     if evidence.calibration is None and evidence.sets:
-        yield Finding(
-            id="no-calibration",
-            severity="warning",
-            message="the calibration is missing: platform and overlap are unknown",
-            cure="put back the calibration with which it was generated",
+        yield "the calibration is missing: platform and overlap are unknown"
+
+
+@results("policy-other", "warning", "run as root, or grant RLIMIT_RTPRIO, and use --policy fifo")
+def _policy(evidence: CampaignEvidence) -> Iterator[str]:
+    if ordinary := sum(not row["realtime"] for row in evidence.sets):
+        yield (
+            f"{ordinary} of {len(evidence.sets)} task sets ran without real-time policy:"
+            " other programs preempted them at will"
         )
 
 
-@results
-def _policy(evidence: CampaignEvidence) -> Iterator[Finding]:
-    ordinary = sum(not row["realtime"] for row in evidence.sets)
-    if ordinary:
-        yield Finding(
-            id="policy-other",
-            severity="warning",
-            message=f"{ordinary} of {len(evidence.sets)} task sets ran without real-time policy:"
-            " other programs preempted them at will",
-            cure="run as root, or grant RLIMIT_RTPRIO, and use --policy fifo",
-        )
-
-
-@results
-def _failed(evidence: CampaignEvidence) -> Iterator[Finding]:
+@results("failed-runs", "serious", "repeat the command with --retry")
+def _failed(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
     if broken := sorted(evidence.failed):
         key, number = broken[0], len(broken)
-        yield Finding(
-            id="failed-runs",
-            severity="serious",
-            message=f"{number} run{'s' if number > 1 else ''} failed; the first, {key.text}:"
-            f" {evidence.failed[key].get('reason', 'no reason recorded')}",
-            cure="repeat the command with --retry",
-            where=key.text,
-        )
+        reason = evidence.failed[key].get("reason", "no reason recorded")
+        runs = f"{number} run{'s' if number > 1 else ''}"
+        yield f"{runs} failed; the first, {key.text}: {reason}", key.text
 
 
-@results
-def _left_out(evidence: CampaignEvidence) -> Iterator[Finding]:
+@results("left-out", "warning", "use a larger --deadline-factor, or longer slots (--slot-periods)")
+def _left_out(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
     """Jobs that a job of an earlier slot overlaps do not count."""
     left_out, counted = (
         sum(row[column] for row in evidence.sets for column in columns)
@@ -81,54 +69,49 @@ def _left_out(evidence: CampaignEvidence) -> Iterator[Finding]:
     )
     if left_out > LEFT_OUT_SHARE * (left_out + counted):
         worst = max(evidence.sets, key=lambda row: int(row["left_out"]))
-        yield Finding(
-            id="left-out",
-            severity="warning",
-            message=f"{100 * left_out / (left_out + counted):.0f} % of the jobs do not count,"
-            " because jobs of earlier slots were still running",
-            cure="use a larger --deadline-factor, or longer slots (--slot-periods)",
-            where=str(worst["key"]),
+        share = f"{100 * left_out / (left_out + counted):.0f} %"
+        words = (
+            f"{share} of the jobs do not count, because jobs of earlier slots were still running"
         )
+        yield words, str(worst["key"])
 
 
-@results
-def _few_sets(evidence: CampaignEvidence) -> Iterator[Finding]:
-    counts = [int(row["task_sets"]) for row in evidence.rows]
-    undecided = sum(count == 0 for count in counts)
-    single = sum(count == 1 for count in counts)
-    few = sum(2 <= count < SETS_MIN for count in counts)
-    if undecided and not (evidence.sets or evidence.failed):
-        yield Finding(
-            id="no-runs",
-            severity="serious",
-            message="the campaign has no runs: nothing is decided",
-            cure="repeat its command: it measures what is missing",
-        )
-    elif undecided:
-        yield Finding(
-            id="undecided-points",
-            severity="warning",
-            message=f"{_share(evidence, undecided)} no task set: undecided",
-            cure="repeat the command: it measures what is missing; add --retry if runs failed",
-        )
-    if single:
-        yield Finding(
-            id="single-set",
-            severity="warning",
-            message=f"{_share(evidence, single, 'rest')} on one task set:"
-            f" {'its interval says' if single == 1 else 'their intervals say'} nothing about other"
-            " sets",
-            cure=evidence.more_sets,
-        )
-    if few:
+def _rows_with(evidence: CampaignEvidence, least: int, end: int) -> int:
+    """Rows with at least so many task sets, and fewer than ``end``."""
+    return sum(least <= int(row["task_sets"]) < end for row in evidence.rows)
+
+
+@results("no-runs", "serious", "repeat its command: it measures what is missing")
+def _no_runs(evidence: CampaignEvidence) -> Iterator[str]:
+    if _rows_with(evidence, 0, 1) and not (evidence.sets or evidence.failed):
+        yield "the campaign has no runs: nothing is decided"
+
+
+@results(
+    "undecided-points",
+    "warning",
+    "repeat the command: it measures what is missing; add --retry if runs failed",
+)
+def _undecided(evidence: CampaignEvidence) -> Iterator[str]:
+    undecided = _rows_with(evidence, 0, 1)
+    if undecided and (evidence.sets or evidence.failed):
+        yield f"{_share(evidence, undecided)} no task set: undecided"
+
+
+@results("single-set", "warning", attrgetter("more_sets"))
+def _single_set(evidence: CampaignEvidence) -> Iterator[str]:
+    if single := _rows_with(evidence, 1, 2):
+        says = "its interval says" if single == 1 else "their intervals say"
+        rest = _share(evidence, single, "rest")
+        yield f"{rest} on one task set: {says} nothing about other sets"
+
+
+@results("few-sets", cure=attrgetter("more_sets"))
+def _few_sets(evidence: CampaignEvidence) -> Iterator[str]:
+    if few := _rows_with(evidence, 2, SETS_MIN):
         what = "its interval is" if few == 1 else "their intervals are"
-        yield Finding(
-            id="few-sets",
-            severity="info",
-            message=f"{_share(evidence, few, 'rest')} on fewer than {SETS_MIN} task sets:"
-            f" {what} wide and approximate",
-            cure=evidence.more_sets,
-        )
+        rest = _share(evidence, few, "rest")
+        yield f"{rest} on fewer than {SETS_MIN} task sets: {what} wide and approximate"
 
 
 def _share(evidence: CampaignEvidence, count: int, verb: str = "have") -> str:
@@ -142,151 +125,121 @@ def _share(evidence: CampaignEvidence, count: int, verb: str = "have") -> str:
     return f"{of} {'has' if verb == 'have' else verb + 's'}"
 
 
-@results
-def _foreign_programs(evidence: CampaignEvidence) -> Iterator[Finding]:
-    origin = evidence.origin
-    if origin is None:
-        return
+def _compare(evidence: CampaignEvidence) -> str:
+    name = evidence.origin.name if evidence.origin else ""
+    return f"compare it with {name}, program by program: deadbeat compare"
+
+
+@results("foreign-programs", cure=_compare)
+def _foreign_programs(evidence: CampaignEvidence) -> Iterator[str]:
+    if evidence.origin is not None and evidence.origin.same_hardware:
+        yield _programs_of(evidence.origin)
+
+
+@results(
+    "foreign-costs",
+    cure="read the slowdown instead of delay ratios: C is not what the work takes here",
+)
+def _foreign_costs(evidence: CampaignEvidence) -> Iterator[str]:
+    if evidence.origin is not None and not evidence.origin.same_hardware:
+        yield f"{_programs_of(evidence.origin)}: costs come from another platform"
+
+
+def _programs_of(origin: Origin) -> str:
     made = origin.original
-    text = f"programs of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})"
-    if origin.same_hardware:
-        yield Finding(
-            id="foreign-programs",
-            severity="info",
-            message=text,
-            cure=f"compare it with {origin.name}, program by program: deadbeat compare",
-        )
-    else:
-        yield Finding(
-            id="foreign-costs",
-            severity="info",
-            message=f"{text}: costs come from another platform",
-            cure="read the slowdown instead of delay ratios: C is not what the work takes here",
-        )
+    return f"programs of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})"
 
 
-@results
-def _thin_tail(evidence: CampaignEvidence) -> Iterator[Finding]:
+@results("thin-tail", cure="draw more sets before comparing tails")
+def _thin_tail(evidence: CampaignEvidence) -> Iterator[str]:
     """A 95 % quantile over sets is one of the few sets beyond it."""
-    thin = [row for row in evidence.rows if SETS_MIN <= row["task_sets"] < TAIL_SETS_MIN]
+    thin = _rows_with(evidence, SETS_MIN, TAIL_SETS_MIN)
     if evidence.mode == "stress" and thin:
-        yield Finding(
-            id="thin-tail",
-            severity="info",
-            message=f"{len(thin)} of {len(evidence.rows)} groups have fewer than {TAIL_SETS_MIN}"
-            " task sets: their 95 % and 99 % quantiles rest on a handful",
-            cure="draw more sets before comparing tails",
+        yield (
+            f"{thin} of {len(evidence.rows)} groups have fewer than {TAIL_SETS_MIN} task sets:"
+            " their 95 % and 99 % quantiles rest on a handful"
         )
 
 
-@results
-def _no_unshielded_group(evidence: CampaignEvidence) -> Iterator[Finding]:
-    shielded = [row for row in evidence.rows if row.get("critical_cores")]
-    if shielded and len(shielded) == len(evidence.rows):
-        yield Finding(
-            id="no-unshielded-group",
-            severity="info",
-            message="every group is shielded: what shielding saves is unknown",
-            cure="measure the same sets unshielded too: --critical-cores 0,1",
-        )
+@results("no-unshielded-group", cure="measure the same sets unshielded too: --critical-cores 0,1")
+def _no_unshielded_group(evidence: CampaignEvidence) -> Iterator[str]:
+    if evidence.rows and all(row.get("critical_cores") for row in evidence.rows):
+        yield "every group is shielded: what shielding saves is unknown"
 
 
-@results
-def _overloaded(evidence: CampaignEvidence) -> Iterator[Finding]:
+@results("overloaded", "warning", "use a larger --deadline-factor, or fewer tasks on a core")
+def _overloaded(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
     """The sum of C / T on a core above 1: it falls behind even where nothing interferes."""
-    if evidence.overloaded:
-        yield Finding(
-            id="overloaded",
-            severity="warning",
-            message=f"{len(evidence.overloaded)} of {len(evidence.sets)} task sets ask more of a"
-            " core than it has (C/T sums to more than 1): they miss without any interference",
-            cure="use a larger --deadline-factor, or fewer tasks on a core",
-            where=evidence.overloaded[0].text,
-        )
+    if found := evidence.overloaded:
+        words = f"{len(found)} of {len(evidence.sets)} task sets ask more of a core than it has"
+        words += " (C/T sums to more than 1): they miss without any interference"
+        yield words, found[0].text
 
 
-@results
-def _long_slots(evidence: CampaignEvidence) -> Iterator[Finding]:
+@results("long-slots", cure="use a larger --deadline-factor, or --overrun skip")
+def _long_slots(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
     """What is released late piles up within a slot: short slots would measure their own length."""
-    if evidence.long_slots:
-        yield Finding(
-            id="long-slots",
-            severity="info",
-            message=f"{len(evidence.long_slots)} of {len(evidence.sets)} task sets ask more of a"
-            f" core than it has under --overrun late: their slots last {LONG_PERIODS} periods, and"
-            " their misses grow with that length",
-            cure="use a larger --deadline-factor, or --overrun skip",
-            where=evidence.long_slots[0].text,
-        )
+    if found := evidence.long_slots:
+        words = f"{len(found)} of {len(evidence.sets)} task sets ask more of a core than it has"
+        words += f" under --overrun late: their slots last {LONG_PERIODS} periods, and their misses"
+        yield f"{words} grow with that length", found[0].text
 
 
-@results
-def _critical_contend(evidence: CampaignEvidence) -> Iterator[Finding]:
+@results(
+    "critical-tasks-contend",
+    cure="use --contended-ratio 0, or --critical-cores 1, to see the other cores alone",
+)
+def _critical_contend(evidence: CampaignEvidence) -> Iterator[str]:
     """On several critical cores, critical tasks slow each other down as well."""
     for row in evidence.rows:
         if (row.get("critical_cores") or 0) > 1 and row.get("contended_ratio_real"):
-            yield Finding(
-                id="critical-tasks-contend",
-                severity="info",
-                message=f"the critical tasks of {row['group']} contend with one another (alpha ="
+            yield (
+                f"the critical tasks of {row['group']} contend with one another (alpha ="
                 f" {row['contended_ratio_real']:.2f}): other cores are not the only cause of"
-                " their slowdown",
-                cure="use --contended-ratio 0, or --critical-cores 1, to see the other cores alone",
+                " their slowdown"
             )
             return
 
 
-@results
-def _costs_disagree(evidence: CampaignEvidence) -> Iterator[Finding]:
+@results(
+    "calibration",
+    "warning",
+    "calibrate again; read the slowdown, which does not depend on calibration",
+)
+def _costs_disagree(evidence: CampaignEvidence) -> Iterator[str]:
     """Solo span against calibrated cost: the share of the delay ratio that is no contention."""
     if evidence.origin is not None:
         return  # the costs were measured elsewhere, see _foreign_programs
     ratios = np.concatenate([np.empty(0), *evidence.solo_cost_ratios.values()])
     off = float(np.median(ratios[~np.isnan(ratios)]) - 1) if not np.isnan(ratios).all() else 0.0
     if abs(off) > ALONE_TOLERANCE:
-        yield Finding(
-            id="calibration",
-            severity="warning",
-            message=f"tasks alone took {100 * abs(off):.0f} % {'more' if off > 0 else 'less'}"
-            " than their C (median): delay ratios are off by the same amount",
-            cure="calibrate again; read the slowdown, which does not depend on calibration",
+        yield (
+            f"tasks alone took {100 * abs(off):.0f} % {'more' if off > 0 else 'less'}"
+            " than their C (median): delay ratios are off by the same amount"
         )
 
 
-@results
-def _no_solo(evidence: CampaignEvidence) -> Iterator[Finding]:
-    rows = [row for row in evidence.sets if row["tasks_without_solo"]]
-    if rows:
+@results("no-solo-reference", "warning", "lengthen the runs with --duration")
+def _no_solo(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
+    if rows := [row for row in evidence.sets if row["tasks_without_solo"]]:
         tasks = sum(row["tasks_without_solo"] for row in rows)
-        yield Finding(
-            id="no-solo-reference",
-            severity="warning",
-            message=f"{tasks} tasks of {len(rows)} task sets never ran alone:"
-            " they are left out of the slowdown",
-            cure="lengthen the runs with --duration",
-            where=str(rows[0]["key"]),
+        words = f"{tasks} tasks of {len(rows)} task sets never ran alone: they are left out of the"
+        yield f"{words} slowdown", str(rows[0]["key"])
+
+
+@results("no-program")
+def _plan_missing(evidence: CampaignEvidence) -> Iterator[str]:
+    if number := sum(row["sync_share_real"] is None for row in evidence.sets):
+        yield (
+            f"the task sets of {number} runs are not stored:"
+            " realised shares and overlap are unknown"
         )
 
 
-@results
-def _plan_missing(evidence: CampaignEvidence) -> Iterator[Finding]:
-    number = sum(row["sync_share_real"] is None for row in evidence.sets)
-    if number:
-        yield Finding(
-            id="no-program",
-            severity="info",
-            message=f"the task sets of {number} runs are not stored:"
-            " realised shares and overlap are unknown",
-        )
-
-
-@results
-def _noise(evidence: CampaignEvidence) -> Iterator[Finding]:
+@results("noise-floor-undecided", cure="measure M = 1 or alpha = 0 as well, with one task a core")
+def _noise(evidence: CampaignEvidence) -> Iterator[str]:
     if evidence.sets and evidence.noise.get("smallest_effect") is None:
-        yield Finding(
-            id="noise-floor-undecided",
-            severity="info",
-            message="the smallest effect that a point can show is unknown: fewer than"
-            f" {NULL_SETS_MIN} task sets share neither an object nor a core",
-            cure="measure M = 1 or alpha = 0 as well, with one task a core",
+        yield (
+            "the smallest effect that a point can show is unknown: fewer than"
+            f" {NULL_SETS_MIN} task sets share neither an object nor a core"
         )

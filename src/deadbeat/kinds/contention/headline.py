@@ -2,57 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from attrs import frozen
+from collections.abc import Callable, Sequence
 
 from deadbeat.kinds.contention.facts import (
+    Figure,
+    Row,
     deadline_words,
     factor_of,
     factors,
+    figure,
     grid_of,
-    holds_no_run,
     loaded_rows,
     loads,
     misses,
-    multiple,
     noise_floor,
+    nothing_decided,
     number,
     price_table,
 )
-from deadbeat.kinds.contention.grids import axis_of
+from deadbeat.kinds.contention.grids import axis_of, point_words
 from deadbeat.kinds.contention.predicted import predicted_words
 from deadbeat.kinds.contention.stress_words import stress_sentence
 from deadbeat.model.results import Summary
 from deadbeat.report.document import percent
 from deadbeat.report.prices import price_words
 
-Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
 
-@frozen(kw_only=True)
-class Headline:
-    """The answer of a campaign in sentences."""
-
-    lines: tuple[str, ...]
-
-    @property
-    def sentence(self) -> str:
-        return " ".join(self.lines)
-
-
-def headline(summary: Summary) -> Headline:
-    """Says where a campaign starts to miss and to slow down, or how bad a stress campaign gets."""
+def headline(summary: Summary) -> tuple[str, ...]:
+    """The answer in sentences: where a campaign starts to miss and to slow down, or how bad a
+    stress campaign gets."""
     if summary.mode == "stress":
-        return Headline(lines=(stress_sentence(summary),))
+        return (stress_sentence(summary),)
     if not summary.rows:
-        return Headline(lines=("Nothing was measured yet.",))
-    if not any(_known(summary.rows, column) for column in ("slowdown_mean", "deadline_miss_ratio")):
-        if holds_no_run(summary):
-            return Headline(lines=("No run is stored: nothing is decided.",))
-        return Headline(lines=("No task set has a result: nothing is decided.",))
+        return ("Nothing was measured yet.",)
+    if not any(_having(summary.rows, name) for name in ("slowdown_mean", "deadline_miss_ratio")):
+        return (nothing_decided(summary),)
     own = grid_of(summary)
     ordered = sorted(own.rows, key=_order)
     every = factors(ordered)
@@ -68,7 +54,7 @@ def headline(summary: Summary) -> Headline:
         predicted_words(summary),
         _open_words(rows, cells * len({row["cores"] for row in rows})),
     )
-    return Headline(lines=tuple(line for line in lines if line))
+    return tuple(filter(None, lines))
 
 
 def _shared_words(summary: Summary) -> str:
@@ -89,9 +75,8 @@ def _shared_words(summary: Summary) -> str:
     if worst.slowdown is None:
         why = f"{len(left)} of {len(worst.by_class)} objects are saturated" if left else "undecided"
         return f"{start}, there is no mean slowdown: {why}."
-    ends = ""
-    if worst.low is not None and worst.high is not None:
-        ends = f" ({worst.low:.2f} to {worst.high:.2f})"
+    both = Figure(worst.slowdown, worst.low, worst.high).ends
+    ends = f" ({both[0]:.2f} to {both[1]:.2f})" if both else ""
     ordered = sorted((c.slowdown, name) for name, c in worst.by_class.items() if c.slowdown)
     (low, cheap), (high, dear) = ordered[0], ordered[-1]
     words = f"{start}, sets take {worst.slowdown:.2f} times as long{ends}:"
@@ -99,45 +84,27 @@ def _shared_words(summary: Summary) -> str:
     return f"{words}; left out: {'; '.join(left)}." if left else f"{words}."
 
 
-def place(row: Row) -> str:
-    """A point inside its M, in words."""
-    return f"ρ = {row['sync_share']:g}, α = {row['contended_ratio']:g}"
-
-
-def _point(row: Row) -> str:
-    return f"M = {row['cores']}, {place(row)}"
-
-
 def _order(row: Row) -> tuple[float, ...]:
     return (row["cores"], row["sync_share"], row["contended_ratio"], factor_of(row))
 
 
-def _known(rows: Rows, column: str) -> list[Row]:
+def _having(rows: Rows, column: str) -> list[Row]:
     return [row for row in rows if number(row.get(column)) is not None]
-
-
-def needed_text(row: Row, column: str, at_least: str = "at least ") -> str:
-    """A needed deadline over C; "at least" its low end where its high end is not known."""
-    value, low, high = (number(row.get(f"{column}{end}")) for end in ("", "_low", "_high"))
-    if value is not None and high is not None:
-        return multiple(value)
-    found = value if low is None else low
-    return "" if found is None else f"{at_least}{multiple(found)}"
 
 
 # -- misses
 
 
 def _miss_words(rows: Rows) -> str:
-    known = _known(rows, "deadline_miss_ratio")
+    known = _having(rows, "deadline_miss_ratio")
     if not known:
         return "Misses: no point has an answer."
     deadline = deadline_words(known[0])
-    compared = _known(known, "miss_excess")
+    compared = _having(known, "miss_excess")
     if not compared:
         worst = max(known, key=lambda row: float(row["deadline_miss_ratio"]))
         return (
-            f"At {deadline} most jobs miss at {_point(worst)}: {_missed(worst)}; how many the"
+            f"At {deadline} most jobs miss at {point_words(worst)}: {_missed(worst)}; how many the"
             " machine causes by itself is unknown."
         )
     certain = [row for row in compared if misses(row)]
@@ -147,10 +114,10 @@ def _miss_words(rows: Rows) -> str:
         bound = "" if most is None else f" (at most {percent(most)} of the jobs)"
         return f"At {deadline}, running together causes no certain extra misses{bound}."
     first, worst = certain[0], max(certain, key=lambda row: float(row["miss_excess"]))
-    words = f"At {deadline}, running together causes extra misses from {_point(first)} on:"
+    words = f"At {deadline}, running together causes extra misses from {point_words(first)} on:"
     words += f" {_missed(first)}"
     if worst is not first:
-        words += f"; most at {_point(worst)}: {_missed(worst)}"
+        words += f"; most at {point_words(worst)}: {_missed(worst)}"
     return f"{words}."
 
 
@@ -175,12 +142,12 @@ def _longer_words(rows: Rows, every: Sequence[float]) -> str:
 
 def _loaded_words(rows: Rows) -> str:
     """A row of points with a number of tasks a core of its own."""
-    known = _known(rows, "deadline_miss_ratio")
+    known = _having(rows, "deadline_miss_ratio")
     start = f"With {load_words(rows[0])}"
     if not known:
         return f"{start} no point has an answer."
     worst = max(known, key=lambda row: float(row["deadline_miss_ratio"]))
-    words = f"{start}, {_share(worst)} of the jobs miss at {_point(worst)}"
+    words = f"{start}, {_share(worst)} of the jobs miss at {point_words(worst)}"
     calm = [row for row in known if row["cores"] == worst["cores"] and not row["contended_ratio"]]
     if calm and worst["contended_ratio"]:
         words += f", {_share(calm[-1])} where nothing is contended (α = 0)"
@@ -207,21 +174,23 @@ def _share(row: Row) -> str:
 
 def slows(row: Row, floor: float | None) -> bool:
     """Whether the slowdown's interval excludes 1 by more than the smallest effect."""
-    low = number(row.get("slowdown_ci_low"))
+    low = figure(row, "slowdown_mean").low
     return low is not None and low > 1 + (floor or 0.0)
 
 
 def _slowdown_words(rows: Rows, floor: float | None) -> str:
-    known = _known(rows, "slowdown_mean")
+    known = _having(rows, "slowdown_mean")
     if not known:
         return "Slowdown: no point has an answer."
     worst = max(known, key=lambda row: float(row["slowdown_mean"]))
     slow = [row for row in known if slows(row, floor)]
-    words = f"The largest slowdown (time together / alone) is {_ratio(worst, 'mean')}"
-    words += f" ({interval(worst)}), at {_point(worst)}. "
+    found = figure(worst, "slowdown_mean")
+    digits = _digits(found)
+    words = f"The largest slowdown (time together / alone) is {digits(worst['slowdown_mean'])}"
+    words += f" ({found.interval(digits)}), at {point_words(worst)}. "
     if slow:
         words += f"{len(slow)} of {len(known)} points are certainly slowed down, the first is"
-        words += f" {_point(slow[0])}; "
+        words += f" {point_words(slow[0])}; "
     elif floor is not None and float(worst["slowdown_mean"]) > 1 + floor:
         return f"{words}None is certain: no interval lies wholly above {1 + floor:.3f}."
     else:
@@ -231,21 +200,10 @@ def _slowdown_words(rows: Rows, floor: float | None) -> str:
     return f"{words}only slowdowns of {percent(floor)} or more could be seen."
 
 
-def interval(row: Row) -> str:
-    """The slowdown's ``95 % interval a to b``, of one set where it is; or that there is none."""
-    ends = number(row.get("slowdown_ci_low")), number(row.get("slowdown_ci_high"))
-    if ends[0] is None or ends[1] is None:
-        return "no interval"
-    of = " of one set" if row.get("slowdown_ci_basis") == "rounds" else ""
-    return f"95 % interval{of} {_ratio(row, 'ci_low')} to {_ratio(row, 'ci_high')}"
-
-
-def _ratio(row: Row, name: str) -> str:
+def _digits(found: Figure) -> Callable[[float], str]:
     """Three decimals, where the value is small or the interval narrow enough for them to count."""
-    low, high = number(row.get("slowdown_ci_low")), number(row.get("slowdown_ci_high"))
-    narrow = low is not None and high is not None and high - low < 0.1
-    value = float(row[f"slowdown_{name}"])
-    return f"{value:.{3 if narrow or value < 10 else 1}f}"
+    narrow = found.ends is not None and found.ends[1] - found.ends[0] < 0.1
+    return lambda value: f"{value:.{3 if narrow or value < 10 else 1}f}"
 
 
 def _open_words(rows: Rows, cells: int) -> str:

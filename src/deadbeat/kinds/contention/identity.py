@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
+from deadbeat.kinds.contention.facts import inside, platform
 from deadbeat.kinds.contention.plan import is_complete, plan
 from deadbeat.kinds.contention.spec import read_spec
 from deadbeat.kinds.contention.view import CampaignView
@@ -79,12 +80,6 @@ def name_of(view: CampaignView) -> str:
     return view.store.path.resolve().name
 
 
-def platform_of(view: CampaignView) -> Mapping[str, object]:
-    """Where the campaign ran, as stored in its summary; empty if it is not known."""
-    found = view.summary.meta.get("platform")
-    return found if isinstance(found, Mapping) else {}
-
-
 def require_identical(baseline: CampaignView, other: CampaignView) -> tuple[Finding, ...]:
     """What to know of the pairing of two campaigns of the identical programs.
 
@@ -127,8 +122,8 @@ def _refusal(
     mine, theirs = standing_of(baseline).planned, standing_of(other).planned
     message = f"{one} and {two} have no program in common"
     if mine & theirs:
-        parts = [f"{len(changed)} of {shared} task sets differ ({_some(changed)})"]
-        parts = parts if changed else []
+        differ = f"{len(changed)} of {shared} task sets differ ({_some(changed)})"
+        parts = [differ] if changed else []
         parts += [
             f"{len(keys)} of {len(mine | theirs)} task sets are planned in {name} alone"
             f" ({_some(sorted(keys))})"
@@ -161,7 +156,7 @@ def _require_executables(baseline: CampaignView, other: CampaignView, shared: li
     # Only programs of the same task sets can be the same file.
     wrong = [k for k in both if mine[k][1] == theirs[k][1] and mine[k][0] != theirs[k][0]]
     if wrong:
-        lines = differing_platforms(platform_of(baseline), platform_of(other))
+        lines = differing_platforms(platform(baseline.summary), platform(other.summary))
         raise UsageError(
             f"{name_of(baseline)} and {name_of(other)} have the same task sets in other"
             f" executables: {len(wrong)} of {len(both)} runs ({_some(wrong)}); compiler, flags,"
@@ -230,8 +225,7 @@ def _unpaired(sides: Sides) -> Iterator[Finding]:
 
 
 def _other_settings(baseline: CampaignView, other: CampaignView) -> Iterator[Finding]:
-    runs = [view.store.spec.get("run") for view in (baseline, other)]
-    mine, theirs = (run if isinstance(run, Mapping) else {} for run in runs)
+    mine, theirs = (inside(view.store.spec, "run") for view in (baseline, other))
     different = [
         f"run.{key}: {mine.get(key)} | {theirs.get(key)}"
         for key in _HOW

@@ -11,6 +11,7 @@ from attrs import evolve
 
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.begin import begin
+from deadbeat.kinds.contention.cause_charts import job_time
 from deadbeat.kinds.contention.document import campaign_document, write_figures, write_report
 from deadbeat.kinds.contention.facts import labels, price_table
 from deadbeat.kinds.contention.headline import headline
@@ -24,7 +25,6 @@ from deadbeat.model.finding import counts_text
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import Access
 from deadbeat.model.traces import PARTS, LateJob
-from deadbeat.model.words import time_text
 from deadbeat.prices.stage import prices_in
 from deadbeat.report.beside import with_beside
 from deadbeat.report.document import Table, said
@@ -70,7 +70,7 @@ def _answer(summary: Summary, path: Path) -> Shown:
     return Shown(
         kind=summary.mode,
         state=state_of(path).state,
-        headline=headline(summary).sentence,
+        headline=" ".join(headline(summary)),
         plain=plain(summary, path),
         document=with_beside(campaign_document(summary), path),
         page=path / REPORT_FILE,
@@ -147,19 +147,14 @@ def _prices_of(store: CampaignStore, runs: Sequence[str]) -> list[str]:
 
 def _parts(job: LateJob) -> str:
     known = ((part.replace("_", " "), job.parts_ns.get(part)) for part in PARTS)
-    return ", ".join(f"{name} {_time(job, ns)}" for name, ns in known if ns) or "not known"
-
-
-def _time(job: LateJob, ns: int) -> str:
-    """Of a job that never finished: at least."""
-    return ("" if job.finished else "≥ ") + time_text(ns)
+    return ", ".join(f"{name} {job_time(job, ns)}" for name, ns in known if ns) or "not known"
 
 
 _LATE = (
     said("run", lambda job: job.run),
     said("job", lambda job: f"t{job.task} {job.job}", words=True),
-    said("response", lambda job: _time(job, job.response_ns)),
-    said("late by", lambda j: _time(j, j.lateness_ns) if j.lateness_ns > 0 else "-"),
+    said("response", lambda job: job_time(job, job.response_ns)),
+    said("late by", lambda j: job_time(j, j.lateness_ns) if j.lateness_ns > 0 else "-"),
     said("parts of the response", _parts, long=True),
     said("cause", lambda job: job.cause + (f": {job.holder}" if job.holder else ""), long=True),
 )

@@ -9,6 +9,7 @@ import attrs
 
 from deadbeat.kinds.contention.blame import BlamedRun, blame_late
 from deadbeat.kinds.contention.causes import in_us
+from deadbeat.kinds.contention.facts import inside
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.worst_job import moment_of
 from deadbeat.model import jobs as j
@@ -142,8 +143,7 @@ def _inside(store: CampaignStore, error: DataError) -> str:
 
 def _unavailable(store: CampaignStore, *, some: bool) -> str:
     """Why there are no events; ``some``: of other runs there are."""
-    run = store.spec.get("run")
-    if not isinstance(run, dict) or not run.get("causes"):
+    if not inside(store.spec, "run").get("causes"):
         return "scheduling events were not recorded (--causes)"
     try:
         refused = store.traces.unavailable()
@@ -181,9 +181,7 @@ def run_of(store: CampaignStore, key: RunKey, trace: RunTrace | None) -> BlamedR
     """``key`` with its trace and its plan, as far as they are there."""
     table = _table(store, key)
     planned = store.programs.planned(key)
-    return BlamedRun.of(
-        key.text, table, trace=trace, task_set=planned.task_set if planned else None
-    )
+    return BlamedRun(key.text, table, trace, planned.task_set if planned else None)
 
 
 def late_facts(store: CampaignStore, worst: Worst) -> dict[str, object]:

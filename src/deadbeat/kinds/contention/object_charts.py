@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import mean, median
 from typing import Any
 
@@ -45,7 +45,7 @@ def _parts(row: Row) -> list[tuple[str, float]]:
     return [(name, float(part)) for name, _, part in pairs]
 
 
-def object_charts(made_of: Sequence[SetSample]) -> list[Chart]:
+def object_charts(made_of: Sequence[SetSample]) -> Iterator[Chart]:
     """Slowdown of the task sets by the object that they share, the worst object first."""
     found: dict[str, list[tuple[SetSample, float]]] = {}
     for sample in made_of:
@@ -57,7 +57,7 @@ def object_charts(made_of: Sequence[SetSample]) -> list[Chart]:
     ordered = sorted(found.items(), key=lambda item: -mean(value for _, value in item[1]))
     shown = ordered[:_OBJECTS]
     if len(shown) < 2:
-        return []
+        return
 
     def points(sample: SetSample, place: int) -> Iterable[CurvePoint]:
         for at, (name, every) in enumerate(shown):
@@ -68,31 +68,29 @@ def object_charts(made_of: Sequence[SetSample]) -> list[Chart]:
 
     left_out = len(ordered) - len(shown)
     more = f" {left_out} objects with less are left out." if left_out else ""
-    return [
-        Chart(
-            name="objects",
-            title="Which shared object goes with it",
-            caption="A mark is a task set that spends a quarter or more of its contended time in"
-            " the object; most share several, so this says what goes together, not why." + more,
-            panels=(
-                Panel(
-                    title="",
-                    x_label="object, by the mean over its sets",
-                    y_label="slowdown of a task set",
-                    categories=tuple(f"{name} ({len(every)})" for name, every in shown),
-                    curves=tuple(
-                        curve(each.label, points(each, place), look=each.look, kind="points")
-                        for place, each in enumerate(made_of)
-                    ),
-                    marks=(Mark(axis="y", at=1.0, label="no slowdown"),),
-                    y_log=True,
+    yield Chart(
+        name="objects",
+        title="Which shared object goes with it",
+        caption="A mark is a task set that spends a quarter or more of its contended time in"
+        " the object; most share several, so this says what goes together, not why." + more,
+        panels=(
+            Panel(
+                title="",
+                x_label="object, by the mean over its sets",
+                y_label="slowdown of a task set",
+                categories=tuple(f"{name} ({len(every)})" for name, every in shown),
+                curves=tuple(
+                    curve(each.label, points(each, place), look=each.look, kind="points")
+                    for place, each in enumerate(made_of)
                 ),
+                marks=(Mark(axis="y", at=1.0, label="no slowdown"),),
+                y_log=True,
             ),
-        )
-    ]
+        ),
+    )
 
 
-def speed_charts(sets: Sequence[Row]) -> list[Chart]:
+def speed_charts(sets: Sequence[Row]) -> Iterator[Chart]:
     """How fast the host computed while the sets ran, over the time of the run."""
     known = sorted(
         (began, pace)
@@ -100,27 +98,25 @@ def speed_charts(sets: Sequence[Row]) -> list[Chart]:
         if (began := number(row.get("began_ns"))) and (pace := number(row.get("witness_ps")))
     )
     if len(known) < 3:
-        return []
+        return
     first, usual = known[0][0], median(pace for _, pace in known)
     points = [CurvePoint((began - first) / 60e9, 100 * (usual / pace - 1)) for began, pace in known]
-    return [
-        Chart(
-            name="host-speed",
-            title="Speed of the host over the run",
-            caption="Each mark is a task set: the median time of a fixed computation after its"
-            " jobs, alone, against the median of all sets.",
-            panels=(
-                Panel(
-                    title="",
-                    x_label="minutes since the first set",
-                    y_label="faster or slower than usual (%)",
-                    curves=(curve("", points, kind="points"),),
-                    marks=(Mark(axis="y", at=0.0, label=""),),
-                    y_limits=_around([point.y for point in points]),
-                ),
+    yield Chart(
+        name="host-speed",
+        title="Speed of the host over the run",
+        caption="Each mark is a task set: the median time of a fixed computation after its"
+        " jobs, alone, against the median of all sets.",
+        panels=(
+            Panel(
+                title="",
+                x_label="minutes since the first set",
+                y_label="faster or slower than usual (%)",
+                curves=(curve("", points, kind="points"),),
+                marks=(Mark(axis="y", at=0.0, label=""),),
+                y_limits=_around([point.y for point in points]),
             ),
-        )
-    ]
+        ),
+    )
 
 
 def _around(values: Sequence[float]) -> tuple[float, float]:

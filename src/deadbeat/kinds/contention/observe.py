@@ -15,10 +15,10 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention.identity import (
     ProgramStanding,
     name_of,
-    platform_of,
     require_identical,
     standing_of,
 )
@@ -96,7 +96,7 @@ def read_campaign(path: Path) -> CampaignSubject:
 
 def campaign_of(view: CampaignView) -> CampaignSubject:
     """A campaign that is open already."""
-    platform, standing = platform_of(view), standing_of(view)
+    platform, standing = facts.platform(view.summary), standing_of(view)
     return CampaignSubject(
         view=view,
         standing=standing,

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from attrs import evolve
 
-from deadbeat.kinds.contention import facts, grids
-from deadbeat.kinds.contention.configurations import groups
-from deadbeat.kinds.contention.samples import SetSample, distribution_charts
+from deadbeat.kinds.contention import facts
+from deadbeat.kinds.contention.configurations import place_of, places
+from deadbeat.kinds.contention.samples import SetSample, distribution_charts, of_option
 from deadbeat.kinds.contention.stress_charts import interval_curve
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import Chart, Panel, spread
-
-_MISS = ("deadline_miss_ratio", "deadline_miss_ci_low", "deadline_miss_ci_high")
+from deadbeat.report.charts import Chart, Panel
 
 
 def overlay_charts(
-    names: Sequence[str], summaries: Sequence[Summary], levels: int | None
+    names: Sequence[str], summaries: Sequence[Summary], most: int | None
 ) -> list[Chart]:
-    """Every figure, the baseline first; ``levels``: at most so many deadline factors have
+    """Every figure, the baseline first; ``most``: at most so many deadline factors have
     distributions, None: all."""
-    return [*_overlays(names, summaries, levels), *_factor_overlays(names, summaries)]
+    return [*_overlays(names, summaries, most), *_factor_overlays(names, summaries)]
 
 
-def _overlays(
-    names: Sequence[str], summaries: Sequence[Summary], levels: int | None
-) -> list[Chart]:
+def _overlays(names: Sequence[str], summaries: Sequence[Summary], most: int | None) -> list[Chart]:
     """Distributions over the task sets that every campaign has, by M or group."""
     common = common_sets(summaries)
     first = common[0] if common else ()
@@ -35,31 +31,25 @@ def _overlays(
         return []
     floor = facts.noise_floor(summaries[0])
     charts = []
-    every = list(facts.factors(first))
     # most cores first: a page begins with what it shows first, and M = 1 seldom shows anything
-    for place in reversed(_places(summaries[0])):
-        for factor in every if levels is None else spread(every, levels):
+    for place in reversed(places(summaries[0])):
+        for level in facts.levels(first, most):
             own = tuple(
                 SetSample(
                     label=name,
                     look=look,
-                    sets=tuple(
-                        item
-                        for item in sets
-                        if _place(summaries[0], item) == place and facts.factor_of(item) == factor
-                    ),
+                    sets=tuple(s for s in level.of(sets) if place_of(summaries[0], s) == place),
                 )
                 for look, (name, sets) in enumerate(zip(names, common, strict=True))
             )
-            option = place + (f", D/C = {factor:g}" if len(every) > 1 else "")
-            suffix = f"-{re.sub('[^a-z0-9]+', '-', place.lower())}"
-            suffix += f"-d{round(factor * 1000):06d}" if len(every) > 1 else ""
-            charts += distribution_charts(own, floor, suffix=suffix, option=option)
+            option = ", ".join(filter(None, (place, level.option)))
+            suffix = f"-{re.sub('[^a-z0-9]+', '-', place.lower())}{level.suffix}"
+            charts += of_option(distribution_charts(own, floor), option, suffix)
     order = [chart.family for chart in charts]
     return sorted(charts, key=lambda chart: order.index(chart.family))
 
 
-def common_sets(summaries: Sequence[Summary]) -> list[tuple[Mapping[str, object], ...]]:
+def common_sets(summaries: Sequence[Summary]) -> list[tuple[facts.Row, ...]]:
     """Of each campaign the task sets that all of them have: the same programs on every side."""
     if not summaries:
         return []
@@ -70,28 +60,17 @@ def common_sets(summaries: Sequence[Summary]) -> list[tuple[Mapping[str, object]
     ]
 
 
-def _places(summary: Summary) -> tuple[str, ...]:
-    if summary.mode == "stress":
-        return groups(summary)
-    return tuple(f"M = {m}" for m in grids.cores_of(summary))
-
-
-def _place(summary: Summary, item: Mapping[str, object]) -> str:
-    return str(item.get("group")) if summary.mode == "stress" else f"M = {item.get('cores')}"
-
-
 def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list[Chart]:
     """Miss ratio over D / C with a curve per campaign; of a grid its most contended point."""
     if not summaries or len(facts.factors(summaries[0].rows)) < 2:
         return []
     panels = []
-    for place in _places(summaries[0]):
+    for place in places(summaries[0]):
         curves = []
         for look, (name, summary) in enumerate(zip(names, summaries, strict=True)):
-            rows = _most_contended(
-                row for row in summary.rows if _place(summaries[0], row) == place
-            )
-            curves.append(interval_curve(name, look, rows, facts.factor_of, _MISS, scale=100.0))
+            own = [row for row in summary.rows if place_of(summaries[0], row) == place]
+            rows, column = _most_contended(own), "deadline_miss_ratio"
+            curves.append(interval_curve(name, look, rows, facts.factor_of, column, scale=100.0))
         panels.append(
             Panel(
                 title=place,
@@ -111,9 +90,8 @@ def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list
     return [chart if len(panels) <= 12 else evolve(chart, title=f"{chart.title} (first 12)")]
 
 
-def _most_contended(rows: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    found = list(rows)
-    if not found or "sync_share" not in found[0]:
-        return found
-    top = max((row["sync_share"], row["contended_ratio"]) for row in found)
-    return [row for row in found if (row["sync_share"], row["contended_ratio"]) == top]
+def _most_contended(rows: Sequence[facts.Row]) -> Sequence[facts.Row]:
+    if not rows or "sync_share" not in rows[0]:
+        return rows
+    top = max((row["sync_share"], row["contended_ratio"]) for row in rows)
+    return [row for row in rows if (row["sync_share"], row["contended_ratio"]) == top]

@@ -1,4 +1,4 @@
-"""The data that is embedded in the page of a profile, compact: its points, sets, distributions."""
+"""The data that is embedded in the page of a campaign, compact: points, sets, distributions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import attrs
 
 from deadbeat.kinds.contention import facts, grids
 from deadbeat.kinds.contention.classes import class_words
+from deadbeat.kinds.contention.configurations import group_samples, groups
+from deadbeat.kinds.contention.facts import Level, Row, levels, number
 from deadbeat.model.results import SUMMARY_COLUMNS, ClassFigures, JobHistogram, Summary
 from deadbeat.report.charts import MEASURED
 from deadbeat.report.html import plain
@@ -16,24 +18,37 @@ from deadbeat.report.html import plain
 #: Version of the embedded data.
 FORMAT = 1
 
-#: Heading, keys a set may name the quantity by (first one that occurs), kind of formatting.
-_SET_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("replica", ("replica",), "integer"),
-    ("object", ("class",), "text"),
-    ("seed", ("seed",), "identifier"),
-    ("tasks N", ("tasks",), "integer"),
-    ("jobs", ("jobs",), "integer"),
-    ("slowdown", ("slowdown_mean",), "ratio"),
-    ("delay ratio", ("delay_ratio_mean",), "ratio"),
-    ("misses", ("deadline_misses",), "integer"),
-    ("miss ratio", ("deadline_miss_ratio",), "percent"),
-    ("episodes", ("miss_episodes",), "integer"),
-    ("ρ real", ("sync_share_real",), "share"),
-    ("α real", ("contended_ratio_real",), "share"),
-    ("overlap", ("overlap_real",), "percent"),
-    ("shared objects", ("shared_objects",), "text"),
-    ("file", ("file", "key"), "text"),
-)
+#: Columns of a task set, what it is and what came of it: heading and kind of formatting.
+_DRAWN: Mapping[str, tuple[str, str]] = {
+    "group": ("group", "text"),
+    "replica": ("replica", "integer"),
+    "class": ("object", "text"),
+    "deadline_factor": ("D/C", "identifier"),
+    "cores": ("M", "identifier"),
+    "critical_cores": ("critical cores", "identifier"),
+    "tasks": ("tasks N", "integer"),
+    "seed": ("seed", "identifier"),
+    "utilisation": ("utilisation", "ratio"),
+}
+_FOUND: Mapping[str, tuple[str, str]] = {
+    "jobs": ("jobs", "integer"),
+    "slowdown_mean": ("slowdown", "ratio"),
+    "delay_ratio_mean": ("delay ratio", "ratio"),
+    "deadline_misses": ("misses", "integer"),
+    "deadline_miss_ratio": ("miss ratio", "percent"),
+    "miss_episodes": ("episodes", "integer"),
+    "sync_share_real": ("ρ real", "share"),
+    "contended_ratio_real": ("α real", "share"),
+    "overlap_real": ("overlap", "percent"),
+    "shared_objects": ("shared objects", "text"),
+    "file": ("file", "text"),
+}
+_FIELDS = {**_DRAWN, **_FOUND}
+#: Columns of the sets of a point, and of the worst sets of a stress campaign, in order.
+_OF_POINT = ("replica", "class", "seed", "tasks", *_FOUND)
+_OF_STRESS = tuple(name for name in _FIELDS if name not in ("class", "miss_episodes"))
+#: Task sets in the table of each group: the worst. All are in sets.csv.
+SETS_SHOWN = 100
 
 
 def page_data(summary: Summary) -> dict[str, object]:
@@ -42,17 +57,14 @@ def page_data(summary: Summary) -> dict[str, object]:
     summary = facts.grid_of(summary)
     floor = facts.noise_floor(summary)
     classes = {grids.point_key(attrs.asdict(p)): p.by_class for p in summary.points}
-    cores = grids.cores_of(summary)
-    shares = grids.axis_of(summary, "sync_share")
-    ratios = grids.axis_of(summary, "contended_ratio")
     return {
         "format": FORMAT,
         "name": facts.campaign_name(summary),
         "labels": list(facts.labels(summary)),
         "noise": {"share": floor.share, "text": floor.text},
-        "cores": list(cores),
-        "sync_shares": list(shares),
-        "contended_ratios": list(ratios),
+        "cores": list(grids.cores_of(summary)),
+        "sync_shares": list(grids.axis_of(summary, "sync_share")),
+        "contended_ratios": list(grids.axis_of(summary, "contended_ratio")),
         "factors": list(facts.factors(summary.rows)),
         "points": {grids.point_key(row): _said(row, classes) for row in summary.rows},
         "row_columns": list(SUMMARY_COLUMNS),
@@ -63,11 +75,11 @@ def page_data(summary: Summary) -> dict[str, object]:
     }
 
 
-def _rows(rows: Iterable[Mapping[str, object]]) -> list[list[Any]]:
+def _rows(rows: Iterable[Row]) -> list[list[Any]]:
     return [[plain(row.get(column)) for column in SUMMARY_COLUMNS] for row in rows]
 
 
-def _said(row: Mapping[str, object], classes: Mapping[str, Mapping[str, ClassFigures]]) -> str:
+def _said(row: Row, classes: Mapping[str, Mapping[str, ClassFigures]]) -> str:
     """Every metric of a point in words, and the slowdown of each object."""
     if grids.state_of(row, grids.METRICS[0]) not in MEASURED:
         return "undecided, no run"
@@ -78,20 +90,71 @@ def _said(row: Mapping[str, object], classes: Mapping[str, Mapping[str, ClassFig
     return "; ".join([*told, *(["by object: " + ", ".join(objects)] if objects else [])])
 
 
-def _sets(sets: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    """Columns that occur in any set, and a line per set behind the four numbers of its point."""
+def _present(sets: Iterable[Row], columns: Sequence[str]) -> list[str]:
+    """Those of ``columns`` that occur in any set."""
     present = {key for item in sets for key in item}
-    fields = []
-    for heading, keys, kind in _SET_FIELDS:
-        key = next((key for key in keys if key in present), None)
-        if key is not None:
-            fields.append((heading, key, kind))
+    return [column for column in columns if column in present]
+
+
+def _fields(columns: Iterable[str], **other: tuple[str, str]) -> list[dict[str, str]]:
+    """Heading and kind of columns; ``other``: where they are not the usual ones."""
+    found = (other.get(column, _FIELDS[column]) for column in columns)
+    return [{"heading": heading, "kind": kind} for heading, kind in found]
+
+
+def _lines(sets: Iterable[Row], columns: Sequence[str]) -> list[list[Any]]:
+    return [[plain(item.get(column)) for column in columns] for item in sets]
+
+
+def _sets(sets: Sequence[Row]) -> dict[str, object]:
+    """A line per set behind the four numbers of its point."""
+    columns = _present(sets, _OF_POINT)
     point = ("cores", "sync_share", "contended_ratio", "deadline_factor")
-    columns = [*point, *(key for _, key, _ in fields)]
+    return {"set_fields": _fields(columns), "sets": _lines(sets, (*point, *columns))}
+
+
+def sets_data(summary: Summary) -> dict[str, object]:
+    """The worst task sets of each group, as the table of the page shows them."""
+    columns = _present(summary.sets, _OF_STRESS)
+    shown = [item for level in levels(summary.rows) for item in _worst(summary, level)]
     return {
-        "set_fields": [{"heading": heading, "kind": kind} for heading, _, kind in fields],
-        "sets": [[plain(item.get(key)) for key in columns] for item in sets],
+        "format": FORMAT,
+        "fields": _fields(columns, replica=("set", "identifier")),
+        "group": columns.index("group") if "group" in columns else 0,
+        "groups": list(groups(summary)),
+        "sort": columns.index("slowdown_mean") if "slowdown_mean" in columns else 0,
+        "sets": _lines(shown, columns),
+        "total": len(summary.sets),
     }
+
+
+def sets_note(summary: Summary) -> str:
+    if len(summary.sets) <= SETS_SHOWN:
+        return "Every task set; click a heading to sort. The same in full: sets.csv."
+    return (
+        f"The {SETS_SHOWN} most slowed down sets of each group, and as many with the highest miss"
+        " ratio; click a heading to sort. Every task set: sets.csv."
+    )
+
+
+def _worst(summary: Summary, level: Level) -> list[Row]:
+    """Several factors share the room of one."""
+    room = max(10, SETS_SHOWN // len(levels(summary.rows)))
+    found: list[Row] = []
+    for sample in group_samples(summary, level):
+        kept: dict[int, Row] = {}
+        for column in ("slowdown_mean", "deadline_miss_ratio"):
+            kept |= _most(sample.sets, column, room)
+        found += kept.values()
+    return found
+
+
+def _most(sets: Sequence[Row], column: str, count: int) -> dict[int, Row]:
+    """The sets with the largest values, by place."""
+    values = [number(item.get(column)) for item in sets]
+    known = [float("-inf") if value is None else value for value in values]
+    ordered = sorted(range(len(sets)), key=known.__getitem__, reverse=True)
+    return {place: sets[place] for place in ordered[:count]}
 
 
 def _distributions(items: Sequence[JobHistogram]) -> dict[str, object]:
@@ -109,19 +172,12 @@ def _distributions(items: Sequence[JobHistogram]) -> dict[str, object]:
             continue
         bins = [float(edge) for edge in item["edges"][filled[0] : filled[-1] + 2]]
         first = place[bins[0]]
-        fits = grid[first : first + len(bins)] == bins
-        if not fits:
+        table = 0
+        if grid[first : first + len(bins)] != bins:
+            table, first = len(tables), 0
             tables.append(bins)
-        lines.append(
-            [
-                plain(item["cores"]),
-                plain(item["sync_share"]),
-                plain(item["contended_ratio"]),
-                str(item["metric"]),
-                0 if fits else len(tables) - 1,
-                first if fits else 0,
-                counts[filled[0] : filled[-1] + 1],
-                plain(facts.factor_of(item)),
-            ]
-        )
+        where = [plain(item.get(axis)) for axis in ("cores", "sync_share", "contended_ratio")]
+        own = counts[filled[0] : filled[-1] + 1]
+        factor = plain(facts.factor_of(item))
+        lines.append([*where, str(item["metric"]), table, first, own, factor])
     return {"edges": [[plain(edge) for edge in bins] for bins in tables], "distributions": lines}

@@ -12,7 +12,6 @@ from deadbeat.kinds.contention.cause_charts import split_charts
 from deadbeat.kinds.contention.counter_charts import counter_charts
 from deadbeat.kinds.contention.predicted import is_priced, predicted_charts
 from deadbeat.kinds.contention.stress_charts import stress_charts
-from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart, spread
 from deadbeat.report.paper import FORMATS, Words, draw_charts
@@ -23,16 +22,7 @@ _LEVELS = 3
 
 
 def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator[tuple[str, bytes]]:
-    """Yields file name and content of every figure, one at a time; of a profile, of its grid.
-
-    Raises:
-        UsageError: A format is not one of FORMATS.
-    """
-    unknown = [name for name in formats if name not in FORMATS]
-    if unknown:
-        raise UsageError(
-            f"figure format '{unknown[0]}' is not known", f"choose among {', '.join(FORMATS)}"
-        )
+    """Yields file name and content of every figure, one at a time; of a profile, of its grid."""
     words, summary = words_of(summary), facts.grid_of(summary)
     yield from draw_charts(_charts(summary), words, formats)
 
@@ -40,14 +30,14 @@ def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator
 def _charts(summary: Summary) -> Iterator[Chart]:
     note = _of_levels(summary)
     drawn: list[Chart] = [
-        *split_charts(summary, levels=_LEVELS),
+        *split_charts(summary, most=_LEVELS),
         *counter_charts(summary),
     ]
     if summary.mode == "stress":
-        drawn += stress_charts(summary, levels=_LEVELS)
+        drawn += stress_charts(summary, most=_LEVELS)
     else:
-        prices = facts.price_table(summary)
-        drawn += [price_chart(prices)] if prices is not None and prices.prices else []
+        prices = facts.listed_prices(summary)
+        drawn += [price_chart(prices)] if prices else []
         drawn += profile.profile_charts(summary)
         drawn += profile.core_charts(summary, _LEVELS)
         drawn += profile.shared_charts(summary)

@@ -51,8 +51,9 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, RunKey, point_text
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import usage
+from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore, estimate_bytes
-from deadbeat.synthesis import SynthesisParameters, seed_for
+from deadbeat.synthesis import Synthesiser, SynthesisParameters, seed_for
 
 #: Wall time of a run beyond its timetable (start, set-up, commit), s.
 _OVERHEAD_S = 0.05
@@ -212,17 +213,15 @@ def _plan_grid(spec: CampaignSpec) -> tuple[RunKey, ...]:
         for replica in range(max(_sets_at(spec, cores, share, r) for r in row.contended_ratio))
     ]
     blocks.sort(key=lambda block: _rank(spec.seed, *block))
-    return tuple(key for block in blocks for key in _block_keys(spec, *block))
+    return tuple(key for block in blocks for key in _block_keys(spec, block))
 
 
-def _block_keys(
-    spec: CampaignSpec, cores: int, share: int, replica: int, per_core: int = 0
-) -> Iterator[RunKey]:
+def _block_keys(spec: CampaignSpec, block: Sequence[int]) -> Iterator[RunKey]:
     """The runs of one block: the same programs under every alpha and deadline."""
-    row = spec.loaded if per_core else spec.grid
+    cores, share, replica, *loaded = block
+    row, per_core = (spec.loaded, loaded[0]) if loaded else (spec.grid, 0)
     assert row is not None
-    place = (cores, share, replica, *([per_core] if per_core else []))
-    for ratio in sorted(row.contended_ratio, key=lambda r: _rank(spec.seed, *place, r)):
+    for ratio in sorted(row.contended_ratio, key=lambda r: _rank(spec.seed, *block, r)):
         if replica >= _sets_at(spec, cores, share, ratio):
             continue
         levels = _levels(spec, cores, share, replica, ratio)
@@ -283,18 +282,15 @@ def _rank(seed: int, *place: int) -> bytes:
 
 def batches(keys: Sequence[RunKey], limit: int = BATCH_LIMIT) -> tuple[tuple[RunKey, ...], ...]:
     """``keys`` cut into programs of at most ``limit`` sets; only a longer block is cut itself."""
-    found: list[tuple[RunKey, ...]] = []
-    current: list[RunKey] = []
+    found: list[list[RunKey]] = [[]]
     for _, block in groupby(keys, key=_block_of):
         new = list(block)
-        if current and len(current) + len(new) > limit:
-            found.append(tuple(current))
-            current = []
-        current += new
-        while len(current) > limit:
-            found.append(tuple(current[:limit]))
-            current = current[limit:]
-    return (*found, tuple(current)) if current else tuple(found)
+        if found[-1] and len(found[-1]) + len(new) > limit:
+            found.append([])
+        found[-1] += new
+        while len(found[-1]) > limit:
+            found[-1:] = [found[-1][:limit], found[-1][limit:]]
+    return tuple(tuple(batch) for batch in found if batch)
 
 
 def _block_of(key: RunKey) -> tuple[int, int, int, int]:
@@ -352,6 +348,11 @@ def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
         critical_cores=drawn.group.critical_cores,
         fill_utilisation=spec.stress.fill_utilisation,
     )
+
+
+def synthesised(spec: CampaignSpec, synthesiser: Synthesiser, key: RunKey) -> TaskSet:
+    """The task set of ``key``."""
+    return synthesiser.synthesise(parameters(spec, key), set_seed(spec, key))
 
 
 def estimate(

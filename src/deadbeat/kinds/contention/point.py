@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
 
 from deadbeat.executors.metrics import quantiles
-from deadbeat.kinds.contention.figures import Responses, RunFigures
+from deadbeat.kinds.contention.figures import Responses, RunFigures, mean_of
 from deadbeat.model.measures import MEASURES
-from deadbeat.model.results import NEEDED_SHARES, PART_COLUMNS, Point
+from deadbeat.model.results import NEEDED_SHARES, PART_COLUMNS
 from deadbeat.stats.exceedance import Jobs, Share
 from deadbeat.stats.intervals import (
     Floats,
@@ -35,31 +34,14 @@ REALISED = ("sync_share_real", "contended_ratio_real", "overlap_real", *PART_COL
 _SUMS = ("miss_episodes", "released", "overruns", "left_out")
 
 
-@frozen(eq=False)
-class Pooled:
-    """The job samples of a point, run by run."""
-
-    delay_ratio: list[Floats] = field(factory=list)
-    slowdown: list[Floats] = field(factory=list)
-    together: list[Responses] = field(factory=list)
-    alone: list[Responses] = field(factory=list)
-
-    def add(self, figures: RunFigures) -> None:
-        for name in ("delay_ratio", "slowdown", "together", "alone"):
-            getattr(self, name).append(getattr(figures, name))
-
-
-def point_row(point: Point, sets: Rows, pooled: Pooled) -> Row:
-    """The row of ``point``: means over sets, quantiles over jobs.
+def point_row(sets: Rows, runs: Sequence[RunFigures]) -> Row:
+    """The row of a point without its axes: means over sets, quantiles over jobs.
 
     The means' intervals are over sets; those of a single set rest on its rounds, and
     ``slowdown_ci_basis`` says which. Those of misses and of needed deadlines are of these sets.
     """
-    p50, p95, largest = quantiles(_joined(pooled.delay_ratio), 0.5, 0.95, 1.0)
+    p50, p95, largest = quantiles(_joined(run.delay_ratio for run in runs), 0.5, 0.95, 1.0)
     return {
-        "cores": point.cores,
-        "sync_share": point.sync_share,
-        "contended_ratio": point.contended_ratio,
         "task_sets": len(sets),
         "jobs": sum(row["jobs"] for row in sets),
         **_mean_of("delay_ratio", sets, common=mean_of(known(sets, "cost_half_width")) or 0.0),
@@ -67,10 +49,10 @@ def point_row(point: Point, sets: Rows, pooled: Pooled) -> Row:
         "delay_ratio_p95": p95,
         "delay_ratio_max": largest,
         **_mean_of("slowdown", sets),
-        "slowdown_p50": quantiles(_joined(pooled.slowdown), 0.5)[0],
+        "slowdown_p50": quantiles(_joined(run.slowdown for run in runs), 0.5)[0],
         **measured(sets, groups=False),
-        **_miss_columns(sets, pooled),
-        **needed_columns(pooled),
+        **_miss_columns(sets, runs),
+        **needed_columns(runs),
         **{column: sum(row[column] for row in sets) if sets else None for column in _SUMS},
     }
 
@@ -104,39 +86,52 @@ def measured(sets: Rows, *, groups: bool) -> Row:
     return row
 
 
-def _miss_columns(sets: Rows, pooled: Pooled) -> Row:
+def _miss_columns(sets: Rows, runs: Sequence[RunFigures]) -> Row:
     """Misses together, the sets that have one, misses alone, and what is beyond those."""
-    together, alone = (_misses(side) for side in (pooled.together, pooled.alone))
+    together, alone = _misses(run.together for run in runs), _misses(run.alone for run in runs)
     ran = [row for row in sets if row["released"]]
     missing = sum(row["deadline_misses"] > 0 for row in ran)
     over_sets = clopper_pearson(missing, len(ran)) if ran else None
-    excess = None
-    if together and alone:
-        excess = difference(together.value, together.interval, alone.value, alone.interval)
     return {
-        **_share_columns("deadline_miss", together),
+        **miss_shares(
+            *((side.value, side.interval) if side else (None, None) for side in (together, alone))
+        ),
         "miss_sets": missing if ran else None,
         **ends("miss_sets_ci", over_sets),
-        **_share_columns("alone_miss", alone),
-        "miss_excess": together.value - alone.value if together and alone else None,
-        **ends("miss_excess_ci", excess),
     }
 
 
-def _misses(side: Sequence[Responses]) -> Share | None:
+#: A share and its interval; None: not known.
+ShareOf = tuple[float | None, Interval | None]
+
+
+def miss_shares(together: ShareOf, alone: ShareOf) -> Row:
+    """Columns of the misses together and alone, and of what is beyond those alone."""
+    (one, of_one), (other, of_other) = together, alone
+    excess = apart = None
+    if one is not None and other is not None:
+        excess = one - other
+        apart = difference(one, of_one, other, of_other) if of_one and of_other else None
+    return {
+        "deadline_miss_ratio": one,
+        **ends("deadline_miss_ci", of_one),
+        "alone_miss_ratio": other,
+        **ends("alone_miss_ci", of_other),
+        "miss_excess": excess,
+        **ends("miss_excess_ci", apart),
+    }
+
+
+def _misses(side: Iterable[Responses]) -> Share | None:
     return Jobs.of([(run.of_deadline, run.clusters) for run in side]).beyond(1.0)
 
 
-def _share_columns(name: str, share: Share | None) -> Row:
-    value = {f"{name}_ratio": share.value if share else None}
-    return value | ends(f"{name}_ci", share.interval if share else None)
-
-
-def needed_columns(pooled: Pooled) -> Row:
+def needed_columns(runs: Sequence[RunFigures]) -> Row:
     """Smallest deadline over C that all but a share of the jobs meet, together and alone."""
     row: Row = {}
-    for side, runs in (("", pooled.together), ("alone_", pooled.alone)):
-        jobs = Jobs.of([(run.of_cost, run.clusters) for run in runs])
+    together, alone = [run.together for run in runs], [run.alone for run in runs]
+    for side, own in (("", together), ("alone_", alone)):
+        jobs = Jobs.of([(each.of_cost, each.clusters) for each in own])
         for name, share in NEEDED_SHARES.items():
             value, low, high = jobs.limit(share)
             column = f"{side}deadline_needed_{name}"
@@ -158,13 +153,8 @@ def known(sets: Iterable[Mapping[str, object]], column: str) -> Floats:
     return np.array([row[column] for row in sets if row[column] is not None], dtype=np.float64)
 
 
-def mean_of(values: Floats) -> float | None:
-    """None of nothing."""
-    return float(values.mean()) if len(values) else None
-
-
-def _joined(parts: list[Floats]) -> Floats:
-    return np.concatenate(parts) if parts else np.empty(0)
+def _joined(parts: Iterable[Floats]) -> Floats:
+    return np.concatenate([np.empty(0), *parts])
 
 
 # -- what shows without an effect

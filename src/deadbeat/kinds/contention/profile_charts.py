@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
-from deadbeat.kinds.contention.facts import factor_of, factors, labels, noise_floor
+from deadbeat.kinds.contention.facts import Level, Row, factors, labels, levels, noise_floor
 from deadbeat.kinds.contention.grids import (
     METRICS,
     GridMetric,
-    Row,
     Scale,
+    at_places,
     axis_of,
     cores_of,
     grid,
@@ -20,14 +20,13 @@ from deadbeat.kinds.contention.grids import (
     scale,
 )
 from deadbeat.kinds.contention.object_charts import object_charts
-from deadbeat.kinds.contention.samples import samples
+from deadbeat.kinds.contention.samples import of_option, samples
 from deadbeat.kinds.contention.stress_charts import factor_charts
-from deadbeat.model.results import JobHistogram, Summary
+from deadbeat.model.results import Summary
 from deadbeat.report.charts import (
     OPTION,
     Chart,
     Curve,
-    Mark,
     Panel,
     curve,
     spread,
@@ -39,8 +38,6 @@ _ALPHAS = 5
 _RHO, _ALPHA = "synchronisation share ρ", "contended ratio α"
 #: Distributions of fewer jobs are drawn as steps.
 _FEW_JOBS = 300
-#: Marks of one panel.
-_MARKS = 1500
 
 #: Metric of a distribution, heading of its panel, axis label.
 _OVER_JOBS: tuple[tuple[str, str, str], ...] = (
@@ -50,33 +47,16 @@ _OVER_JOBS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def suffix_of(factor: float | None) -> str:
-    """Of the names of charts of one deadline factor among several."""
-    return "" if factor is None else f"-d{round(factor * 1000):06d}"
-
-
-def _levels(summary: Summary, levels: int | None) -> Sequence[float | None]:
-    """Deadline factors with figures of their own; of a campaign with one factor None."""
-    every = factors(summary.rows)
-    if len(every) < 2:
-        return (None,)
-    return every if levels is None else spread(every, levels)
-
-
-def _of_factor(factor: float | None) -> str:
-    return "" if factor is None else f"D/C = {factor:g}"
-
-
 #: Fewest values of rho and of alpha of which a surface is drawn.
 SURFACE_POINTS = 5
 
 
-def grid_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
+def grid_charts(summary: Summary, most: int | None = None) -> Iterator[Chart]:
     """Heat map of every metric at every M, most cores first; beside it a surface, where there are
     points enough for it to show more.
 
     Args:
-        levels: At most so many deadline factors have figures of their own; None: all.
+        most: At most so many deadline factors have figures of their own; None: all.
     """
     raise_it = all(
         len(axis_of(summary, column)) >= SURFACE_POINTS
@@ -85,15 +65,14 @@ def grid_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
     for metric in METRICS:
         range_of = scale(summary, metric, noise_floor(summary))
         for m in reversed(cores_of(summary)):
-            for factor in _levels(summary, levels):
-                own = grid(summary, metric, m, range_of, factor=factor)
+            for level in levels(summary.rows, most):
+                own = grid(summary, metric, m, range_of, level)
                 flat = Panel(title="Heat map", x_label=_ALPHA, y_label=_RHO, heat=own)
                 raised = evolve(flat, title="Surface", y_label="sync share ρ", surface=True)
-                place = (f"M = {m}", *filter(None, [_of_factor(factor)]))
                 yield Chart(
-                    name=f"{metric.id}-m{m:03d}{suffix_of(factor)}",
+                    name=f"{metric.id}-m{m:03d}{level.suffix}",
                     title="Grid of points",
-                    option=OPTION.join((metric.name, *place)),
+                    option=OPTION.join(filter(None, (metric.name, f"M = {m}", level.option))),
                     family="grid",
                     caption=_grid_caption(summary, metric, range_of, raised=raise_it),
                     panels=(raised, flat) if raise_it else (flat,),
@@ -126,7 +105,7 @@ def _grid_caption(summary: Summary, metric: GridMetric, range_of: Scale, *, rais
 _OVER_CORES = ("slowdown", "deadline_needed", "deadline_miss_ratio")
 
 
-def core_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
+def core_charts(summary: Summary, most: int | None = None) -> Iterator[Chart]:
     """Slowdown, deadline needed and misses over the number of cores, each with its 95 % interval:
     a curve without synchronisation, and a curve per alpha at the largest rho."""
     if len(cores_of(summary)) < 2:
@@ -134,33 +113,31 @@ def core_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
     shares, ratios = axis_of(summary, "sync_share"), axis_of(summary, "contended_ratio")
     places = [(shares[0], ratios[0])] if len(shares) > 1 else []
     places += [(shares[-1], alpha) for alpha in spread(ratios, _ALPHAS)]
-    floor = noise_floor(summary).share
-    for factor in _levels(summary, levels):
-        rows = [row for row in summary.rows if factor in (None, factor_of(row))]
-        yield Chart(
-            name=f"cores{suffix_of(factor)}",
+    floor = noise_floor(summary)
+    for level in levels(summary.rows, most):
+        rows = level.of(summary.rows)
+        panels = tuple(
+            Panel(
+                title=metric.name,
+                x_label="cores M",
+                y_label=metric.axis,
+                y_limits=_above_one(rows, metric) if metric.neutral else None,
+                curves=tuple(
+                    _over_cores(metric, rows, place, look) for look, place in enumerate(places)
+                ),
+                marks=floor.marks("y") if metric.of_noise else (),
+            )
+            for metric in METRICS
+            if metric.id in _OVER_CORES
+        )
+        chart = Chart(
+            name="cores",
             title="Over the number of cores",
-            option=_of_factor(factor),
-            family="cores" if factor else "",
             caption="Bands: 95 % intervals. Where nothing is drawn above a deadline needed, it is"
             " at least that.",
-            panels=tuple(
-                Panel(
-                    title=metric.name,
-                    x_label="cores M",
-                    y_label=metric.axis,
-                    y_limits=_above_one(rows, metric) if metric.neutral else None,
-                    curves=tuple(
-                        _over_cores(metric, rows, place, look) for look, place in enumerate(places)
-                    ),
-                    marks=(Mark(axis="y", at=1.0, to=1 + floor, label="too small to see"),)
-                    if metric.of_noise and floor
-                    else (),
-                )
-                for metric in METRICS
-                if metric.id in _OVER_CORES
-            ),
+            panels=panels,
         )
+        yield from of_option([chart], level.option, level.suffix)
 
 
 def _above_one(rows: Sequence[Row], metric: GridMetric) -> tuple[float, float]:
@@ -175,63 +152,51 @@ def _over_cores(
     metric: GridMetric, rows: Sequence[Row], place: tuple[float, float], look: int
 ) -> Curve:
     rho, alpha = place
-    own = sorted(
-        (
-            row
-            for row in rows
-            if milli(row["sync_share"]) == milli(rho)
-            and milli(row["contended_ratio"]) == milli(alpha)
-        ),
-        key=lambda row: int(row["cores"]),
-    )
+    every = (at_places(rows, m) for m in sorted({int(row["cores"]) for row in rows}))
+    own = [found[key] for found in every if (key := (milli(rho), milli(alpha))) in found]
     label = f"ρ = {rho:g}, α = {alpha:g}"
     return curve(label, (metric_point(row, metric) for row in own), look=look)
 
 
-def shared_charts(summary: Summary) -> list[Chart]:
+def shared_charts(summary: Summary) -> Iterator[Chart]:
     """Slowdown of the sets by the object that they share, by M."""
     sharing = [s for s in summary.sets if s["sync_share"] and s["contended_ratio"]]
     names = [f"M = {m}" for m in cores_of(summary) if m > 1]
     return object_charts(samples(sharing, names, lambda item: f"M = {item['cores']}"))
 
 
-def overview_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
+def overview_charts(summary: Summary, most: int | None = None) -> Iterator[Chart]:
     """The heat maps of every M side by side, on one colour scale."""
     for metric in METRICS if summary.rows else ():
         range_of = scale(summary, metric, noise_floor(summary))
-        for factor in _levels(summary, levels):
+        for level in levels(summary.rows, most):
             yield Chart(
-                name=f"overview-{metric.id}{suffix_of(factor)}",
+                name=f"overview-{metric.id}{level.suffix}",
                 title=f"{metric.name} by cores M",
-                option=_of_factor(factor),
+                option=level.option,
                 caption="",
                 panels=tuple(
                     Panel(
                         title=f"M = {m}",
                         x_label=_ALPHA,
                         y_label=_RHO,
-                        heat=grid(summary, metric, m, range_of, factor=factor),
+                        heat=grid(summary, metric, m, range_of, level),
                     )
                     for m in cores_of(summary)
                 ),
             )
 
 
-def distribution_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
+def distribution_charts(summary: Summary, most: int | None = None) -> Iterator[Chart]:
     """Cumulative distributions over jobs at the largest rho, from the lowest alpha to the highest;
     a chart per M."""
     for m in cores_of(summary):
-        for factor in _levels(summary, levels):
-            items = [
-                item
-                for item in summary.distributions
-                if item["cores"] == m and factor in (None, factor_of(item))
-            ]
-            if items:
-                yield _distribution_chart(items, m, factor)
+        for level in levels(summary.rows, most):
+            if own := [item for item in level.of(summary.distributions) if item["cores"] == m]:
+                yield _distribution_chart(own, m, level)
 
 
-def _distribution_chart(items: Sequence[JobHistogram], m: int, factor: float | None) -> Chart:
+def _distribution_chart(items: Sequence[Row], m: int, level: Level) -> Chart:
     rho = max(float(item["sync_share"]) for item in items)
     panels = []
     for metric, title, x_label in _OVER_JOBS:
@@ -256,15 +221,15 @@ def _distribution_chart(items: Sequence[JobHistogram], m: int, factor: float | N
             )
         )
     return Chart(
-        name=f"distributions-m{m:03d}{suffix_of(factor)}",
+        name=f"distributions-m{m:03d}{level.suffix}",
         title=f"Distributions over jobs, M = {m}, ρ = {rho:g}",
-        option=_of_factor(factor),
+        option=level.option,
         caption="",
         panels=tuple(panels),
     )
 
 
-def _shares(item: JobHistogram, look: int) -> Curve:
+def _shares(item: Row, look: int) -> Curve:
     """Share of jobs at or below the edges of the bins, from the first that holds any."""
     counts = [int(count) for count in item["counts"]]
     filled = [place for place, count in enumerate(counts) if count]
@@ -280,26 +245,20 @@ def _shares(item: JobHistogram, look: int) -> Curve:
     return Curve(label=label, kind=kind, look=look, x=edges, y=tuple(shares))
 
 
-def profile_charts(summary: Summary) -> list[Chart]:
+def profile_charts(summary: Summary) -> Iterator[Chart]:
     """Miss ratio over D / C at the largest rho, a curve per alpha, a chart per M."""
     if len(factors(summary.rows)) < 2:
-        return []
-    found = []
+        return
     shares = axis_of(summary, "sync_share")
-    ratios = {milli(alpha) for alpha in spread(axis_of(summary, "contended_ratio"), _CURVES)}
+    ratios = spread(axis_of(summary, "contended_ratio"), _CURVES)
     for m in reversed(cores_of(summary)):
-        rows = [
-            row
-            for row in summary.rows
-            if int(row["cores"]) == m
-            and milli(row["sync_share"]) == milli(shares[-1])
-            and milli(row["contended_ratio"]) in ratios
-        ]
+        every = [at_places(level.of(summary.rows), m) for level in levels(summary.rows)]
+        keys = [(milli(shares[-1]), milli(alpha)) for alpha in ratios]
         charts = factor_charts(
-            sorted(rows, key=lambda row: float(row["contended_ratio"])),
+            [found[key] for key in keys for found in every if key in found],
             label=lambda row: f"α = {float(row['contended_ratio']):g}",
             name=f"deadline-factor-m{m:03d}",
             title=f"Deadline misses over the deadline factor, ρ = {shares[-1]:g}",
         )
-        found += [evolve(c, family="deadline-factor", option=f"M = {m}") for c in charts]
-    return found
+        for chart in charts:
+            yield evolve(chart, family="deadline-factor", option=f"M = {m}")

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from deadbeat.emit import task_set_id
 from deadbeat.executors.base import RunRequest
-from deadbeat.kinds.contention.plan import is_complete, parameters, plan, programs_of, set_seed
+from deadbeat.kinds.contention.plan import is_complete, plan, programs_of, synthesised
 from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spec
 from deadbeat.model.errors import CalibrationError, DataError, UsageError
 from deadbeat.model.platform import Platform
@@ -114,14 +114,8 @@ def require_fragments(
     """
     keys = [key for program in source.programs.all() for key in program.keys]
     stored = [source.programs.planned(key) for key in keys]
-    used = {
-        use.entry.fragment
-        for each in stored
-        if each is not None
-        for task in each.task_set.tasks
-        for segment in task.segments
-        for use in segment.uses
-    }
+    tasks = (task for each in stored if each is not None for task in each.task_set.tasks)
+    used = {use.entry.fragment for task in tasks for use in task.uses}
     wrong = sorted(used & set(lacking))
     if wrong:
         raise UsageError(
@@ -286,11 +280,7 @@ class Generated:
     def batch(self, name: str, keys: Sequence[RunKey]) -> Batch:
         """Synthesises every set; ``name`` does not matter."""
         requests = tuple(
-            RunRequest(
-                key,
-                self.synthesiser.synthesise(parameters(self.spec, key), set_seed(self.spec, key)),
-            )
-            for key in keys
+            RunRequest(key, synthesised(self.spec, self.synthesiser, key)) for key in keys
         )
         ids = {request.key: task_set_id(request.task_set) for request in requests}
         return Batch(requests=requests, set_ids=ids)

@@ -60,26 +60,26 @@ class RunMean:
     rounds: int = 0
 
 
+Sums = tuple[Floats, Floats]
+
+
 @frozen(kw_only=True, eq=False)
 class RoundSums:
-    """Spans of the counted, finished jobs by task and round: numbers and sums, together and alone.
+    """Spans of the counted, finished jobs by task and round.
 
     Attributes:
-        together_ns, alone_ns: Sums, tasks x rounds.
-        together, alone: Numbers of jobs, tasks x rounds.
+        together, alone: Their sums, ns, and their numbers, each tasks x rounds.
     """
 
-    together_ns: Floats
-    together: Floats
-    alone_ns: Floats
-    alone: Floats
+    together: Sums
+    alone: Sums
 
     @classmethod
     def of(cls, columns: JobColumns, table: JobTable) -> RoundSums:
         usable = columns.counted & columns.finished
         return cls(
-            **_sums(columns, table, usable & ~columns.solo, "together"),
-            **_sums(columns, table, usable & columns.solo, "alone"),
+            together=_sums(columns, table, usable & ~columns.solo),
+            alone=_sums(columns, table, usable & columns.solo),
         )
 
     def with_unfinished(self, columns: JobColumns, table: JobTable) -> RoundSums:
@@ -90,12 +90,8 @@ class RoundSums:
             return self
         last_ns = max(int(table.slots["end_ns"].max()), int(columns.finish_ns.max()))
         spans = attrs.evolve(columns, span_ns=(last_ns - columns.start_ns).astype(np.float64))
-        more = _sums(spans, table, open_, "together")
-        return attrs.evolve(
-            self,
-            together_ns=self.together_ns + more["together_ns"],
-            together=self.together + more["together"],
-        )
+        (sums, counts), (more, others) = self.together, _sums(spans, table, open_)
+        return attrs.evolve(self, together=(sums + more, counts + others))
 
     def slowdown(self) -> RunMean:
         """Mean over tasks of (mean span together / mean span alone), over all rounds.
@@ -104,31 +100,31 @@ class RoundSums:
         lie in the deleted round is left out of that replicate with it: where tasks have a solo
         slot in few rounds only, the error holds what tasks differ by.
         """
-        used = (self.together + self.alone).any(axis=0)
+        used = (self.together[1] + self.alone[1]).any(axis=0)
         whole, replicates = (
-            _ratio_of_means(f(self.together_ns), f(self.together), f(self.alone_ns), f(self.alone))
-            for f in (_all_rounds, _all_but_one)
+            _ratio_of_means(*map(part, (*self.together, *self.alone)))
+            for part in (_all_rounds, _all_but_one)
         )
         return _jackknife(float(whole[0]), replicates[used])
 
     def slowdown_of(self, chosen: Bools) -> float | None:
         """The slowdown in the ``chosen`` rounds."""
-        sums = (self.together_ns, self.together, self.alone_ns, self.alone)
-        (found,) = _ratio_of_means(*(values[:, chosen].sum(1, keepdims=True) for values in sums))
+        sums = (_all_rounds(values[:, chosen]) for values in (*self.together, *self.alone))
+        (found,) = _ratio_of_means(*sums)
         return float(found) if np.isfinite(found) else None
 
     def mean_over(self, cost_ns: Floats) -> RunMean:
         """Mean over all jobs together of span / cost; ``cost_ns`` of each task."""
-        above = (self.together_ns / cost_ns[:, None]).sum(axis=0, keepdims=True)
-        below = self.together.sum(axis=0, keepdims=True)
+        sums, counts = self.together
+        above = (sums / cost_ns[:, None]).sum(axis=0, keepdims=True)
+        below = counts.sum(axis=0, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
-            whole = _all_rounds(above) / _all_rounds(below)
-            replicates = _all_but_one(above) / _all_but_one(below)
+            whole, replicates = (part(above) / part(below) for part in (_all_rounds, _all_but_one))
         return _jackknife(float(whole[0, 0]), replicates[0][below[0] > 0])
 
 
-def _sums(columns: JobColumns, table: JobTable, chosen: Bools, side: str) -> dict[str, Floats]:
-    """Numbers and sums of the spans of the chosen jobs."""
+def _sums(columns: JobColumns, table: JobTable, chosen: Bools) -> Sums:
+    """Sums and numbers of the spans of the chosen jobs."""
     rounds = round_count(table)
     place = columns.task[chosen] * rounds + round_of(columns, table)[chosen]
     shape, size = (len(table.tasks), rounds), len(table.tasks) * rounds
@@ -137,7 +133,7 @@ def _sums(columns: JobColumns, table: JobTable, chosen: Bools, side: str) -> dic
         np.bincount(place, weights=weights, minlength=size).reshape(shape).astype(np.float64)
         for weights in (spans, np.ones_like(spans))
     )
-    return {f"{side}_ns": sums, side: counts}
+    return sums, counts
 
 
 def round_of(columns: JobColumns, table: JobTable) -> Integers:

@@ -96,18 +96,20 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
 
     def _measure_own(self, borrowed: Calibration, tell: Watcher) -> None:
         """What the shared objects of the sets take on this other system: its overheads."""
+        if self._store.load_own_costs() is not None:
+            return
         names = {entry.partition("/")[0] for entry in borrowed.costs}
         known = self._catalog.fragments.items()
         objects = {name: each for name, each in known if name in names and each.kind is Kind.SY}
-        usable = set(objects) - set(
-            self._executor.unavailable(Catalog(fragments=objects), policy=self._spec.run.policy)
-        )
-        if self._store.load_own_costs() is not None or not usable:
+        policy = self._spec.run.policy
+        lacking = self._executor.unavailable(Catalog(fragments=objects), policy=policy)
+        usable = {name: each for name, each in objects.items() if name not in lacking}
+        if not usable:
             return
         tell(Phase(name="calibration"))
         self._store.save_own_costs(
             self._executor.calibrate(
-                Catalog(fragments={name: objects[name] for name in usable}),
+                Catalog(fragments=usable),
                 Costing(
                     pool=borrowed.pool,
                     seconds=OWN_SECONDS,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 
-from deadbeat.kinds.contention.facts import NoiseFloor, number
+from deadbeat.kinds.contention.facts import NoiseFloor, Row, number
 from deadbeat.report.charts import (
     Bars,
     Chart,
@@ -20,7 +21,7 @@ from deadbeat.report.charts import (
     percentiles,
 )
 
-Row = Mapping[str, Any]
+T = TypeVar("T")
 
 #: Column of a task set, name, axis label.
 RATIOS = (
@@ -57,29 +58,32 @@ def samples(sets: Iterable[Row], labels: Sequence[str], label_of: Any) -> tuple[
     )
 
 
-def distribution_charts(
-    made_of: Sequence[SetSample], floor: NoiseFloor, *, suffix: str = "", option: str = ""
-) -> list[Chart]:
-    """Histogram, cumulative distribution and percentiles of each figure, a curve per sample.
-
-    Args:
-        suffix: Of the names. option: What tells these charts from others of their family.
-    """
-    charts = [_ratio_chart(made_of, floor, entry) for entry in RATIOS if _known(made_of, entry[1])]
-    if _known(made_of, MISS):
-        charts.append(_miss_chart(made_of))
+def of_option(charts: Iterable[Chart], option: str, suffix: str) -> list[Chart]:
+    """Charts of one option of their families; "": they have no other."""
     return [
         evolve(chart, name=chart.name + suffix, family=chart.name if option else "", option=option)
         for chart in charts
     ]
 
 
+def distribution_charts(made_of: Sequence[SetSample], floor: NoiseFloor) -> list[Chart]:
+    """Histogram, cumulative distribution and percentiles of each figure, a curve per sample."""
+    charts = [_ratio_chart(made_of, floor, entry) for entry in RATIOS if _known(made_of, entry[1])]
+    return [*charts, *([_miss_chart(made_of)] if _known(made_of, MISS) else [])]
+
+
 def _known(made_of: Iterable[SetSample], column: str) -> bool:
     return any(sample.values(column) for sample in made_of)
 
 
-def _named(curve: Curve, sample: SetSample) -> Curve:
-    return evolve(curve, label=sample.label, look=sample.look)
+#: Samples with the number of their sets and those values of them that are drawn.
+_Drawn = Sequence[tuple[SetSample, int, list[float]]]
+
+
+def _curves(drawn: _Drawn, draw: Callable[..., Curve]) -> tuple[Curve, ...]:
+    """A curve for each sample; all of its sets are 100 %."""
+    made = ((sample, draw(own, of=count)) for sample, count, own in drawn)
+    return tuple(evolve(each, label=sample.label, look=sample.look) for sample, each in made)
 
 
 def _ratio_chart(
@@ -89,28 +93,22 @@ def _ratio_chart(
     values = [(sample, sample.values(column)) for sample in made_of]
     edges = log_edges([value for _, own in values for value in own])
     marks: tuple[Mark, ...] = (Mark(axis="x", at=1.0, label="1: no effect"),)
-    if name == "slowdown" and floor.share:
-        marks = (
-            Mark(axis="x", at=1.0, to=1 + floor.share, label="too small to see"),
-            *marks,
-        )
+    if name == "slowdown":
+        marks = (*floor.marks("x"), *marks)
     turned = tuple(evolve(mark, axis="y") for mark in marks)
-    drawn = [(sample, own) for sample, own in values if own]
+    drawn = [(sample, len(own), own) for sample, own in values if own]
     panels = (
         Panel(
             title="Histogram", x_label=axis, y_label="task sets per bin (%)", x_log=True,
-            curves=tuple(_named(histogram(own, edges), sample) for sample, own in drawn),
-            marks=marks,
+            curves=_curves(drawn, partial(histogram, edges=edges)), marks=marks,
         ),
         Panel(
             title="Cumulative", x_label=axis, y_label="task sets at or below (%)", x_log=True,
-            curves=tuple(_named(cumulative(own), sample) for sample, own in drawn),
-            marks=marks, y_limits=(-1.0, 101.0),
+            curves=_curves(drawn, cumulative), marks=marks, y_limits=(-1.0, 101.0),
         ),
         Panel(
             title="Percentiles", x_label="percentile of the task sets (%)", y_label=axis,
-            curves=tuple(_named(percentiles(own), sample) for sample, own in drawn),
-            y_log=True, marks=turned, x_limits=(-1.0, 101.0),
+            curves=_curves(drawn, percentiles), y_log=True, marks=turned, x_limits=(-1.0, 101.0),
         ),
     )  # fmt: skip
     counts = ", ".join(f"{sample.label}: {len(own):,} sets" for sample, own in values)
@@ -142,23 +140,17 @@ def _miss_chart(made_of: Sequence[SetSample]) -> Chart:
         Panel(
             title="Histogram, zeros left out", x_label=_MISS_AXIS, x_log=True,
             y_label="task sets per bin (% of all)",
-            curves=tuple(
-                _named(histogram(own, edges, of=count), sample) for sample, count, own in missed
-            ),
+            curves=_curves(missed, partial(histogram, edges=edges)),
         ),
         Panel(
             title="Cumulative, from the share without a miss", x_label=_MISS_AXIS,
             y_label="task sets at or below (%)", x_log=True, y_limits=ends,
-            curves=tuple(
-                _named(cumulative(own, of=count), sample) for sample, count, own in missed
-            ),
+            curves=_curves(missed, cumulative),
         ),
         Panel(
             title="Percentiles, zeros left out", x_label="percentile of the task sets (%)",
             y_label="deadline miss ratio (% of jobs)", y_log=True, x_limits=ends,
-            curves=tuple(
-                _named(percentiles(own, of=count), sample) for sample, count, own in missed
-            ),
+            curves=_curves(missed, percentiles),
         ),
     )  # fmt: skip
     return Chart(
@@ -186,13 +178,11 @@ def _calm_bar(parts: Sequence[tuple[SetSample, int, list[float]]], place: int) -
     return Bars(label=sample.label, y=tuple(blank), texts=tuple(texts), look=sample.look)
 
 
-def thinned(items: Sequence[Row], column: str, most: int) -> list[Row]:
-    """At most about ``most`` of the items: evenly spread by ``column``, the worst all kept."""
+def thinned(items: Sequence[T], key: Callable[[T], float], most: int) -> list[T]:
+    """At most about ``most`` of the items: evenly spread by ``key``, the worst all kept."""
     if len(items) <= most:
         return list(items)
-    ordered = sorted(items, key=lambda item: number(item.get(column)) or 0.0)
-    worst = most // 8
-    rest = ordered[: len(ordered) - worst]
-    every = len(rest) / (most - worst)
-    spread = [rest[int(place * every)] for place in range(most - worst)]
+    ordered, worst = sorted(items, key=key), most // 8
+    every = (len(ordered) - worst) / (most - worst)
+    spread = [ordered[int(place * every)] for place in range(most - worst)]
     return spread + ordered[len(ordered) - worst :]

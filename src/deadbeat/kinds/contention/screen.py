@@ -3,43 +3,29 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import Any
 
 from deadbeat.kinds.contention import facts
-from deadbeat.kinds.contention.facts import factor_of, factors, grid_of, misses, number
-from deadbeat.kinds.contention.grids import axis_of, cores_of
+from deadbeat.kinds.contention.facts import Row, grid_of, levels, listed_prices, misses, number
+from deadbeat.kinds.contention.grids import at_places, axis_of, cores_of, milli
 from deadbeat.kinds.contention.headline import headline, slows
 from deadbeat.model.results import Summary
 from deadbeat.report.document import CellMap
-
-Row = Mapping[str, Any]
 
 #: From which slowdown on a cell is drawn stronger.
 _STEPS = (1.1, 1.25, 1.5)
 
 
-def is_price_list(summary: Summary) -> bool:
-    """Whether the list of prices is the picture of the first screen, else the map."""
-    prices = facts.price_table(summary)
-    return summary.mode != "stress" and prices is not None and bool(prices.prices)
-
-
 def short_answer(summary: Summary) -> tuple[str, ...]:
     """What stands above the picture: above prices the dearest one; above a map all of it."""
-    lines = headline(summary).lines
-    return lines[:1] if is_price_list(summary) else (*lines, *_about(summary))
-
-
-def _about(summary: Summary) -> list[str]:
-    """Whose programs they are, and how well points are known where that was asked."""
-    origin, known = facts.origin_text(summary), facts.precision_text(summary)
-    return [*([f"programs {origin}"] if origin else []), *([known] if known else [])]
+    lines = headline(summary)
+    return lines[:1] if listed_prices(summary) else (*lines, *facts.about(summary))
 
 
 def below_prices(summary: Summary) -> tuple[str, ...]:
     """What stands below the list of prices, where that is the picture."""
-    return (*headline(summary).lines[1:], *_about(summary)) if is_price_list(summary) else ()
+    if not listed_prices(summary):
+        return ()
+    return (*headline(summary)[1:], *facts.about(summary))
 
 
 def slowdown_map(summary: Summary) -> CellMap | None:
@@ -47,18 +33,15 @@ def slowdown_map(summary: Summary) -> CellMap | None:
     an answer. Only what lies surely beyond the noise has a block, a point that misses has a ``+``.
     """
     own = grid_of(summary)
-    shortest = min(factors(own.rows), default=0)
-    rows = [row for row in own.rows if factor_of(row) == shortest]
+    rows = levels(own.rows)[0].of(own.rows)
     known = [row for row in rows if number(row.get("slowdown_mean")) is not None]
     if not known:
         return None
     cores = max(known, key=lambda row: float(row["slowdown_mean"]))["cores"]
     shares, ratios = axis_of(own, "sync_share"), axis_of(own, "contended_ratio")
     floor = facts.noise_floor(summary).share
-    places = {
-        (row["sync_share"], row["contended_ratio"]): row for row in rows if row["cores"] == cores
-    }
-    cells = [[places.get((share, ratio)) for ratio in ratios] for share in shares]
+    places = at_places(rows, cores)
+    cells = [[places.get((milli(share), milli(ratio))) for ratio in ratios] for share in shares]
     every = cores_of(own)
     missing = "; +: certainly more misses than alone" if any(map(misses, places.values())) else ""
     of = f" (the worst of M = {', '.join(map(str, every))})" if len(every) > 1 else ""
@@ -81,9 +64,7 @@ def _text(row: Row | None) -> str:
 
 
 def _strength(row: Row | None, floor: float | None) -> int:
-    if row is None or not slows(row, floor):
-        return 0
-    return strength_of(float(row["slowdown_mean"]))
+    return strength_of(float(row["slowdown_mean"])) if row and slows(row, floor) else 0
 
 
 def strength_of(slowdown: float) -> int:
@@ -104,10 +85,5 @@ def next_steps(summary: Summary) -> list[tuple[str, str]]:
         steps.append((f"deadbeat why {name}", "why the worst jobs were late"))
     elif facts.platform(summary).get("kind") == "hardware":
         steps.append((f"deadbeat {verb} --quick --causes", "find out who had the core or the lock"))
-    steps.append(
-        (
-            f"deadbeat {verb} --programs-from {name}",
-            "the same programs on another kernel",
-        )
-    )
-    return steps
+    again = f"deadbeat {verb} --programs-from {name}"
+    return [*steps, (again, "the same programs on another kernel")]

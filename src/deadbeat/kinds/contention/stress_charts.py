@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 
-from attrs import evolve
-
-from deadbeat.kinds.contention.configurations import configuration_samples, factor_rows, groups
-from deadbeat.kinds.contention.facts import factor_of, factors, noise_floor, number
+from deadbeat.kinds.contention.configurations import configuration_samples, factor_rows
+from deadbeat.kinds.contention.facts import (
+    Row,
+    factor_of,
+    factors,
+    figure,
+    levels,
+    noise_floor,
+    number,
+)
 from deadbeat.kinds.contention.object_charts import object_charts
-from deadbeat.kinds.contention.samples import Row, SetSample, distribution_charts, samples, thinned
+from deadbeat.kinds.contention.samples import SetSample, distribution_charts, of_option, thinned
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve, spread
+from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve
 from deadbeat.stats.correlate import spearman
 
 #: Points of one panel of a scatter plot.
@@ -20,28 +27,19 @@ _POINTS = 1500
 _WIDE = 50
 
 
-def stress_charts(summary: Summary, *, levels: int | None = None) -> list[Chart]:
+def stress_charts(summary: Summary, *, most: int | None = None) -> list[Chart]:
     """Every figure that the summary has the numbers for.
 
     Args:
-        levels: At most so many deadline factors have distributions of their own; None: all.
+        most: At most so many deadline factors have distributions of their own; None: all.
     """
-    charts = []
+    charts: list[Chart] = []
     floor = noise_floor(summary)
-    every = factors(summary.rows)
-    for factor in every if levels is None else spread(every, levels):
-        own = configuration_samples(summary, factor)
-        several = len(every) > 1
-        option = f"D/C = {factor:g}" if several else ""
-        suffix = f"-d{round(factor * 1000):06d}" if several else ""
-        charts += distribution_charts(own, floor, suffix=suffix, option=option)
-        charts += _drivers(own, suffix, option)
-        family = "objects" if option else ""
-        charts += [
-            evolve(chart, name=f"objects{suffix}", family=family, option=option)
-            for chart in object_charts(own)
-        ]
-        charts += _critical(summary, factor, suffix, option)
+    for level in levels(summary.rows, most):
+        own = configuration_samples(summary, level)
+        found = (*distribution_charts(own, floor), *_drivers(own), *object_charts(own))
+        critical = _critical(level.of(summary.rows))
+        charts += of_option((*found, *critical), level.option, level.suffix)
     charts += factor_charts(
         factor_rows(summary), label=lambda row: str(row.get("group")), name="deadline-factor"
     )
@@ -60,20 +58,11 @@ _ORDER = (
 )
 
 
-def group_samples(summary: Summary, factor: float) -> tuple[SetSample, ...]:
-    """The task sets of each group at one deadline factor."""
-    several = len(factors(summary.rows)) > 1
-    sets = [item for item in summary.sets if not several or factor_of(item) == factor]
-    return samples(sets, groups(summary), lambda item: str(item.get("group")))
-
-
 def factor_charts(
     rows: Iterable[Row], *, label: Callable[[Row], str], name: str, title: str = ""
-) -> list[Chart]:
+) -> Iterator[Chart]:
     """Miss ratio over D / C, a curve per label, where there are several factors."""
     rows = list(rows)
-    if len(factors(rows)) < 2:
-        return []
     by_label: dict[str, list[Row]] = {}
     for row in rows:
         by_label.setdefault(label(row), []).append(row)
@@ -81,17 +70,15 @@ def factor_charts(
         Panel(
             title=heading, x_label="deadline factor D / C", y_label=axis,
             curves=tuple(
-                interval_curve(text, look, own, factor_of, columns, scale=100.0)
+                interval_curve(text, look, own, factor_of, column, scale=100.0)
                 for look, (text, own) in enumerate(by_label.items())
             ),
         )
-        for heading, axis, columns in _FACTOR_PANELS
-        if any(number(row.get(columns[0])) is not None for row in rows)
+        for heading, axis, column in _FACTOR_PANELS
+        if any(number(row.get(column)) is not None for row in rows)
     ]  # fmt: skip
-    if not panels:
-        return []
-    return [
-        Chart(
+    if panels and len(factors(rows)) > 1:
+        yield Chart(
             name=name,
             title=title or "Deadline misses over the deadline factor",
             caption="The same task sets with other periods T = D = factor x C; every level was run."
@@ -99,20 +86,11 @@ def factor_charts(
             " missed: the fewer the sets, the higher.",
             panels=tuple(panels),
         )
-    ]
 
 
 _FACTOR_PANELS = (
-    (
-        "Jobs",
-        "deadline miss ratio (% of jobs)",
-        ("deadline_miss_ratio", "deadline_miss_ci_low", "deadline_miss_ci_high"),
-    ),
-    (
-        "Task sets",
-        "sets with a miss (%)",
-        ("miss_set_share", "miss_set_share_ci_low", "miss_set_share_ci_high"),
-    ),
+    ("Jobs", "deadline miss ratio (% of jobs)", "deadline_miss_ratio"),
+    ("Task sets", "sets with a miss (%)", "miss_set_share"),
 )
 
 
@@ -121,45 +99,34 @@ def interval_curve(
     look: int,
     rows: Sequence[Row],
     x_of: Callable[[Row], float],
-    columns: Sequence[str],
+    column: str,
     *,
     scale: float = 1.0,
 ) -> Curve:
-    """Value and interval of rows over x; an end that is not known is the value itself.
+    """A figure of rows over x, with its interval; an end that is not known is the value itself.
 
     Where nothing was seen (a value of zero) the interval is an upper bound: see ``Curve.bounded``.
     """
-    points = []
-    for row in sorted(rows, key=x_of):
-        value, low, high = (number(row.get(column)) for column in columns)
-        if value is not None:
-            bounded = value == 0 and bool(high)
-            points.append(CurvePoint(x_of(row), value, low, high, bounded))
+    found = [(x_of(row), figure(row, column)) for row in sorted(rows, key=x_of)]
+    points = (
+        CurvePoint(x, own.value, own.low, own.high, own.value == 0 and bool(own.high))
+        for x, own in found
+        if own.value is not None
+    )
     return curve(text, points, look=look, scale=scale)
 
 
 _CRITICAL_PANELS = (
-    (
-        "Mean slowdown",
-        "slowdown of critical tasks",
-        ("slowdown_mean", "slowdown_ci_low", "slowdown_ci_high"),
-        1.0,
-    ),
-    ("95th percentile over sets", "slowdown of critical tasks", ("slowdown_p95", "", ""), 1.0),
-    (
-        "Deadline misses",
-        "miss ratio of critical tasks (% of jobs)",
-        ("deadline_miss_ratio", "deadline_miss_ci_low", "deadline_miss_ci_high"),
-        100.0,
-    ),
+    ("Mean slowdown", "slowdown of critical tasks", "slowdown_mean", 1.0),
+    ("95th percentile over sets", "slowdown of critical tasks", "slowdown_p95", 1.0),
+    ("Deadline misses", "miss ratio of critical tasks (% of jobs)", "deadline_miss_ratio", 100.0),
 )
 
 
-def _critical(summary: Summary, factor: float, suffix: str, option: str) -> list[Chart]:
+def _critical(rows: Sequence[Row]) -> Iterator[Chart]:
     """Slowdown of the critical tasks over the number of cores they have to themselves."""
-    rows = [row for row in summary.rows if factor_of(row) == factor]
     if not any(number(row.get("critical_cores")) for row in rows):
-        return []
+        return
     cores = sorted({str(row.get("cores") or "drawn") for row in rows}, key=lambda m: (len(m), m))
     by_cores = {m: [row for row in rows if str(row.get("cores") or "drawn") == m] for m in cores}
 
@@ -172,69 +139,59 @@ def _critical(summary: Summary, factor: float, suffix: str, option: str) -> list
             x_label="critical cores k (0: not shielded)",
             y_label=axis,
             curves=tuple(
-                interval_curve(f"M = {m}", look, own, critical, columns, scale=scale)
+                interval_curve(f"M = {m}", look, own, critical, column, scale=scale)
                 for look, (m, own) in enumerate(by_cores.items())
             ),
             marks=(Mark(axis="y", at=1.0, label="1: no effect"),) if scale == 1.0 else (),
         )
-        for heading, axis, columns, scale in _CRITICAL_PANELS
+        for heading, axis, column, scale in _CRITICAL_PANELS
     )
-    return [
-        Chart(
-            name=f"critical{suffix}",
-            title="How much still reaches the critical tasks",
-            caption="Critical tasks alone on k cores; computation fills the other cores. Reference:"
-            " the same tasks alone on the machine. k = 0: the same draws on all cores. Bands: 95 %,"
-            " over task sets; an arrow is an upper bound where nothing was missed.",
-            panels=tuple(panels),
-            family="critical" if option else "",
-            option=option,
-        )
-    ]
+    yield Chart(
+        name="critical",
+        title="How much still reaches the critical tasks",
+        caption="Critical tasks alone on k cores; computation fills the other cores. Reference:"
+        " the same tasks alone on the machine. k = 0: the same draws on all cores. Bands: 95 %,"
+        " over task sets; an arrow is an upper bound where nothing was missed.",
+        panels=tuple(panels),
+    )
 
 
-def _contention(item: Mapping[str, object]) -> float | None:
+def _contention(item: Row) -> float | None:
     rho, alpha = number(item.get("sync_share_real")), number(item.get("contended_ratio_real"))
     if rho == 0:
         return 0.0
     return None if rho is None or alpha is None else 100 * rho * alpha
 
 
-def _overlap(item: Mapping[str, object]) -> float | None:
-    share = number(item.get("overlap_real"))
-    return None if share is None else 100 * share
-
-
-def _utilisation(item: Mapping[str, object]) -> float | None:
-    return number(item.get("utilisation"))
+def _overlap(item: Row) -> float | None:
+    return figure(item, "overlap_real").scaled(100).value
 
 
 _DRIVERS: tuple[tuple[str, str, Callable[[Row], float | None]], ...] = (
     ("Contended share", "contended share of C, realised ρ × α (%)", _contention),
     ("Overlap", "overlap: contended time with another core inside (%)", _overlap),
-    ("Utilisation", "utilisation of the task set, sum of C / T", _utilisation),
+    (
+        "Utilisation",
+        "utilisation of the task set, sum of C / T",
+        lambda item: number(item.get("utilisation")),
+    ),
 )
 
 
-def _drivers(own: Sequence[SetSample], suffix: str, option: str) -> list[Chart]:
-    panels = []
-    for heading, axis, value_of in _DRIVERS:
-        panel = scatter(own, heading, axis, value_of, ("slowdown_mean", _SLOWDOWN))
-        # What does not vary drives nothing.
-        if panel is not None and len({x for each in panel.curves for x in each.x}) > 1:
-            panels.append(panel)
-    if not panels:
-        return []
-    return [
-        Chart(
-            name=f"drivers{suffix}",
+def _drivers(own: Sequence[SetSample]) -> Iterator[Chart]:
+    made = (
+        scatter(own, heading, axis, value_of, ("slowdown_mean", _SLOWDOWN))
+        for heading, axis, value_of in _DRIVERS
+    )
+    # What does not vary drives nothing.
+    panels = [p for p in made if p and len({x for each in p.curves for x in each.x}) > 1]
+    if panels:
+        yield Chart(
+            name="drivers",
             title="What drives the slowdown",
             caption=SCATTER_CAPTION,
             panels=tuple(panels),
-            family="drivers" if option else "",
-            option=option,
         )
-    ]
 
 
 _SLOWDOWN = "slowdown of a task set"
@@ -253,18 +210,16 @@ def scatter(
 ) -> Panel | None:
     """A figure of task sets over a quantity, with its rank correlation; None: nothing known."""
     column, y_label = against
-    known = [(sample, [s for s in sample.sets if _pair(s, value_of, column)]) for sample in own]
-    every = [_pair(item, value_of, column) for _, items in known for item in items]
-    if not every:
+    known = [(each, list(_pairs(each.sets, value_of, column))) for each in own]
+    pairs = [pair for _, some in known for pair in some]
+    if not pairs:
         return None
-    pairs = [pair for pair in every if pair]
     found = spearman([x for x, _ in pairs], [y for _, y in pairs])
     low, high = min(x for x, _ in pairs), max(x for x, _ in pairs)
     curves = []
-    for sample, items in known:
-        share = max(20, _POINTS * len(items) // len(pairs))
-        drawn = [_pair(item, value_of, column) for item in thinned(items, column, share)]
-        points = [CurvePoint(*pair) for pair in drawn if pair]
+    for sample, some in known:
+        drawn = thinned(some, itemgetter(1), max(20, _POINTS * len(some) // len(pairs)))
+        points = (CurvePoint(x, y) for x, y in drawn)
         curves.append(curve(sample.label, points, look=sample.look, kind="points"))
     return Panel(
         title=f"{heading}\n{found.text}",
@@ -276,8 +231,10 @@ def scatter(
     )
 
 
-def _pair(
-    item: Row, value_of: Callable[[Row], float | None], column: str
-) -> tuple[float, float] | None:
-    x, y = value_of(item), number(item.get(column))
-    return None if x is None or y is None else (x, y)
+def _pairs(
+    sets: Iterable[Row], value_of: Callable[[Row], float | None], column: str
+) -> Iterator[tuple[float, float]]:
+    for item in sets:
+        x, y = value_of(item), number(item.get(column))
+        if x is not None and y is not None:
+            yield x, y

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import quantiles
-from deadbeat.kinds.contention.point import ends, known, mean_of, measured
-from deadbeat.stats.intervals import difference, mean_interval, share_over_sets
+from deadbeat.kinds.contention.figures import mean_of
+from deadbeat.kinds.contention.point import ends, known, measured, miss_shares
+from deadbeat.stats.intervals import mean_interval, share_over_sets
 from deadbeat.stats.proportions import wilson
 
 Floats = NDArray[np.float64]
@@ -35,7 +36,7 @@ def group_row(sets: Sets) -> dict[str, object]:
     for metric, shared in (("slowdown", 0.0), ("delay_ratio", common)):
         row |= _spread(metric, known(sets, f"{metric}_mean"), common=shared)
     row |= measured(sets, groups=True)
-    row |= miss_shares(sets)
+    row |= set_misses(sets)
     row |= {column: sum(item[column] for item in sets) if sets else None for column in _SUMS}
     return row
 
@@ -47,7 +48,7 @@ def _spread(metric: str, values: Floats, *, common: float) -> dict[str, object]:
     return named | ends(f"{metric}_ci", mean_interval(values, common=common))
 
 
-def miss_shares(sets: Sets) -> dict[str, object]:
+def set_misses(sets: Sets) -> dict[str, object]:
     """Jobs pooled, together and alone, with intervals over sets; and the sets that missed anything,
     apart from those that did not.
 
@@ -57,24 +58,12 @@ def miss_shares(sets: Sets) -> dict[str, object]:
     released, missed = known(ran, "released"), known(ran, "deadline_misses")
     late = (missed / released)[missed > 0]
     p50, p95 = quantiles(late, 0.5, 0.95)
-    shares = {
-        "deadline_miss": (missed, released),
-        "alone_miss": (known(ran, "alone_misses"), known(ran, "alone_released")),
-    }
-    ratios = [float(e.sum() / t.sum()) if t.any() else None for e, t in shares.values()]
-    intervals = [share_over_sets(events, trials) for events, trials in shares.values()]
-    row: dict[str, object] = {}
-    for name, ratio, interval in zip(shares, ratios, intervals, strict=True):
-        row |= {f"{name}_ratio": ratio, **ends(f"{name}_ci", interval)}
-    (one, other), (of_one, of_other) = ratios, intervals
-    excess = apart = None
-    if one is not None and other is not None:
-        excess = one - other
-        if of_one and of_other:
-            apart = difference(one, of_one, other, of_other)
-    return row | {
-        "miss_excess": excess,
-        **ends("miss_excess_ci", apart),
+    sides = ((missed, released), (known(ran, "alone_misses"), known(ran, "alone_released")))
+    shares = (
+        (float(e.sum() / t.sum()) if t.any() else None, share_over_sets(e, t)) for e, t in sides
+    )
+    return {
+        **miss_shares(*shares),
         "miss_set_share": len(late) / len(ran) if ran else None,
         **ends("miss_set_share_ci", wilson(len(late), len(ran)) if ran else None),
         "deadline_miss_p50_nonzero": p50,

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from attrs import frozen
-
-from deadbeat.kinds.contention.facts import factor_of, holds_no_run, misses, noise_floor, number
+from deadbeat.kinds.contention.facts import (
+    Row,
+    factor_of,
+    figure,
+    misses,
+    noise_floor,
+    nothing_decided,
+    number,
+)
 from deadbeat.model.results import Summary
 from deadbeat.report.document import percent
-
-Row = Mapping[str, Any]
 
 #: More shielded groups than this are read in the table.
 _SHIELDED_SHOWN = 4
 
 
-@frozen(kw_only=True)
-class GroupAnswer:
-    """One group in words: ``lines`` on its slowdown, its misses and what is missing."""
-
-    group: str
-    lines: tuple[str, ...]
-
-
-def group_answers(summary: Summary) -> tuple[GroupAnswer, ...]:
-    """An entry for each group, in the order of the rows."""
+def group_answers(summary: Summary) -> dict[str, list[str]]:
+    """Lines on the slowdown of each group, its misses and what is missing, in the order of rows."""
     by_group: dict[str, list[Row]] = {}
     for row in summary.rows:
         by_group.setdefault(str(row.get("group")), []).append(row)
-    return tuple(
-        GroupAnswer(group=group, lines=tuple(_group_lines(rows)))
-        for group, rows in by_group.items()
-    )
+    return {group: _group_lines(rows) for group, rows in by_group.items()}
 
 
 def _quantiles(row: Row) -> str:
@@ -64,26 +56,24 @@ def _group_lines(rows: Sequence[Row]) -> list[str]:
 
 
 def _slowdown_line(row: Row) -> str:
-    value = number(row.get("slowdown_mean"))
-    if value is None:
+    found = figure(row, "slowdown_mean")
+    if found.value is None:
         return "Slowdown: undecided."
-    low, high = number(row.get("slowdown_ci_low")), number(row.get("slowdown_ci_high"))
-    ends = "no interval"
-    if low is not None and high is not None:
-        ends = f"95 % interval {low:.3f} to {high:.3f}"
+    ends = found.interval("{:.3f}".format)
     whose = " of the critical tasks" if number(row.get("critical_cores")) else ""
-    return f"Mean slowdown{whose} {value:.3f} ({ends}); {_quantiles(row)}."
+    return f"Mean slowdown{whose} {found.value:.3f} ({ends}); {_quantiles(row)}."
 
 
 def _miss_line(row: Row, *, several: bool) -> str:
-    share = number(row.get("miss_set_share"))
+    share = figure(row, "miss_set_share")
     where = f"At D/C = {factor_of(row):g}: " if several else ""
-    if share is None:
+    if share.value is None:
         return f"{where}Misses: undecided."
-    if share == 0:
+    if share.value == 0:
         none = "no set" if where else "No set"
         return f"{where}{none} missed a deadline{_at_most(row)}."
-    words = f"{where}{percent(share)} of the sets missed a deadline{_ends(row)}"
+    words = f"{where}{percent(share.value)} of the sets missed a deadline"
+    words += f" ({share.interval(percent)})"
     half = number(row.get("deadline_miss_p50_nonzero"))
     if half is not None:
         words += f"; half of these missed more than {percent(half)} of their jobs"
@@ -91,15 +81,8 @@ def _miss_line(row: Row, *, several: bool) -> str:
 
 
 def _at_most(row: Row) -> str:
-    high = number(row.get("miss_set_share_ci_high"))
+    high = figure(row, "miss_set_share").high
     return "" if high is None else f" (95 %: at most {percent(high)} of such sets would miss one)"
-
-
-def _ends(row: Row) -> str:
-    low, high = (number(row.get(f"miss_set_share_ci_{end}")) for end in ("low", "high"))
-    if low is None or high is None:
-        return " (no interval)"
-    return f" (95 % interval {percent(low)} to {percent(high)})"
 
 
 def _until(rows: Sequence[Row]) -> str:
@@ -117,10 +100,8 @@ def _until(rows: Sequence[Row]) -> str:
 def stress_sentence(summary: Summary) -> str:
     """The answer: how slow and how late random task sets get, and how well critical ones fare."""
     decided = [row for row in summary.rows if number(row.get("slowdown_p50")) is not None]
-    if not decided and holds_no_run(summary):
-        return "No run is stored: nothing is decided."
     if not decided:
-        return "No task set has a result: nothing is decided."
+        return nothing_decided(summary)
     worst = max(decided, key=lambda row: float(row["slowdown_p95"]))
     first = decided[0]["deadline_factor"]
     sets = sum(int(row["task_sets"]) for row in decided if row["deadline_factor"] == first)

@@ -24,7 +24,7 @@ from deadbeat.kinds.contention.late import WORST, Worst, late_facts
 from deadbeat.kinds.contention.object_charts import shared_objects
 from deadbeat.kinds.contention.overlap import contended_plan, overlap_share
 from deadbeat.kinds.contention.plan import class_unit, group_of, group_text
-from deadbeat.kinds.contention.point import Pooled, noise_floor, point_row, pool_plain
+from deadbeat.kinds.contention.point import noise_floor, point_row, pool_plain
 from deadbeat.kinds.contention.precision import precision_columns, precision_findings
 from deadbeat.kinds.contention.predict import Priced, is_plain, pace_of, prediction_figures
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
@@ -160,16 +160,16 @@ class _Parts:
 
     @classmethod
     def _of(cls, cell: _Cell, reader: RunReader, attempts: Attempts) -> _Parts:
-        sets, pooled = [], Pooled()
+        sets, runs = [], list[RunFigures]()
         counts = {name: np.zeros(len(EDGES) - 1, np.int64) for name in DISTRIBUTED}
         for key in cell.keys:
             figures, set_row = reader.read(key, group=cell.group)
             sets.append(set_row)
             if cell.point:
-                pooled.add(figures)
+                runs.append(figures)
             for name in DISTRIBUTED:
                 counts[name] += bin_counts(getattr(figures, name))
-        found = point_row(cell.point, sets, pooled) if cell.point else group_row(sets)
+        found = point_row(sets, runs) if cell.point else group_row(sets)
         if cell.classes:
             found |= point_slowdown(sets, by_class(sets))
         row = {**found, **cell.where} | precision_columns(attempts.precision, cell.name, sets)

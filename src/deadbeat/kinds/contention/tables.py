@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable
+
+from attrs import evolve
 
 from deadbeat.kinds.contention import facts
-from deadbeat.kinds.contention.configurations import groups
-from deadbeat.kinds.contention.facts import factor_of, factors, misses, number, ratio
-from deadbeat.kinds.contention.grids import METRICS, GridMetric, cell_text, state_of
-from deadbeat.kinds.contention.headline import load_words, needed_text, place
-from deadbeat.kinds.contention.stress_charts import group_samples
+from deadbeat.kinds.contention.facts import (
+    Row,
+    factor_of,
+    factors,
+    figure,
+    misses,
+    number,
+    ratio,
+)
+from deadbeat.kinds.contention.grids import (
+    METRICS,
+    GridMetric,
+    bare_words,
+    cell_text,
+    point_words,
+    state_of,
+)
+from deadbeat.kinds.contention.headline import load_words
 from deadbeat.model.measures import MEASURES
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import MEASURED
 from deadbeat.report.document import Column, Table, said
-from deadbeat.report.html import plain
 
-Row = Mapping[str, Any]
-
-#: What stands below the points of a profile, and the groups of a stress campaign.
-NOTE = (
-    "deadline needed: by all but 1 in 1000 jobs, as a multiple of C;\n"
-    "+ after a miss %: certainly more than the same tasks miss alone"
-)
+#: What stands below the groups of a stress campaign, and the points of a profile.
 STRESS_NOTE = "+ after a miss %: certainly more than the same tasks miss alone"
+NOTE = f"deadline needed: by all but 1 in 1000 jobs, as a multiple of C;\n{STRESS_NOTE}"
 _SLOWDOWN, _NEEDED, _MISS, _ = METRICS
 
 
 # ---------- points ----------
-
-
-def _with_interval(row: Row, metric: GridMetric) -> str:
-    value = number(row.get(metric.column))
-    if value is None:
-        return state_of(row, metric)
-    digits = _percent if metric.scale == 100 else ratio
-    text = digits(value * metric.scale)
-    low, high = (number(row.get(end)) for end in (metric.low, metric.high))
-    if low is None or high is None:
-        return text
-    of_one = " one set" if row.get(f"{metric.id}_ci_basis") == "rounds" else ""
-    return f"{text} [{digits(low * metric.scale)}, {digits(high * metric.scale)}]{of_one}"
 
 
 def _percent(value: float) -> str:
@@ -53,9 +48,13 @@ def _or_dash(row: Row, metric: GridMetric) -> str:
 
 
 def _miss(row: Row) -> str:
-    if not number(row.get(_MISS.column)):
-        return _or_dash(row, _MISS) + " "
-    return _with_interval(row, _MISS) + ("+" if misses(row) else " ")
+    found = _MISS.drawn(row)
+    text = found.text(_percent) if found.value else _or_dash(row, _MISS)
+    return text + ("+" if found.value and misses(row) else " ")
+
+
+def _slowdown(row: Row) -> str:
+    return _SLOWDOWN.of(row).text(ratio)
 
 
 #: A point without an answer says ``undecided`` where its slowdown would stand.
@@ -64,7 +63,7 @@ POINT_COLUMNS = (
     said("rho", lambda row: f"{row['sync_share']:.2f}"),
     said("alpha", lambda row: f"{row['contended_ratio']:.2f}"),
     said("sets", lambda row: str(row.get("task_sets") or 0)),
-    said("slowdown\nmean [95 %]", lambda row: _with_interval(row, _SLOWDOWN)),
+    said("slowdown\nmean [95 %]", _slowdown),
     said("deadline\nneeded", lambda row: _or_dash(row, _NEEDED)),
     said("miss %\n[95 %]", _miss),
 )
@@ -92,47 +91,41 @@ def point_tables(summary: Summary) -> list[Table]:
     ]
 
 
-def interval_text(row: Row, column: str, ends: str = "", scale: float = 1.0) -> str:
-    """A value with its interval; ``undecided`` where sets were run and nothing is known."""
-    value = number(row.get(column))
-    if value is None:
-        return "undecided"
-    digits = 2 if scale == 100 else 3
-    low, high = (number(row.get(f"{ends}_{end}")) if ends else None for end in ("low", "high"))
-    text = f"{value * scale:.{digits}f}"
-    if low is None or high is None:
-        return text
-    if value == 0 and high:
-        return f"< {high * scale:.2g} (none seen)"
-    return f"{text} [{low * scale:.{digits}f}, {high * scale:.{digits}f}]"
+def _text(column: str, scale: float = 1.0) -> Callable[[Row], str]:
+    """A figure of a row with its interval, with fixed decimals."""
+    digits = f"{{:.{2 if scale == 100 else 3}f}}".format
+
+    def text(row: Row) -> str:
+        found = figure(row, column).scaled(scale)
+        if found.value == 0 and found.ends and found.ends[1]:
+            return f"< {found.ends[1]:.2g} (none seen)"
+        return found.text(digits)
+
+    return text
 
 
 def _figure(
-    heading: str, column: str, ends: str = "", scale: float = 1.0, *, short: Any = False
+    heading: str, column: str, scale: float = 1.0, short: Callable[[float], str] | None = None
 ) -> Column:
-    """A figure of a row with its interval; ``short``: its text in a terminal, False: not there."""
+    """A figure of a row; ``short``: how a terminal writes it, None: it does not."""
     return said(
         heading,
         lambda row: None if number(row.get(column)) is None else row,
-        format=lambda row: interval_text(row, column, ends, scale),
-        terminal=short,
+        format=_text(column, scale),
+        terminal=False if short is None else lambda row: short(scale * row[column]),
     )
 
 
-def _needed(column: str) -> Callable[[Row], str | None]:
-    return lambda row: needed_text(row, column, "≥ ") or None
+def _needed(column: str) -> Callable[[Row], str]:
+    return lambda row: bare_words(row, _NEEDED, column)
 
 
 #: What explains a point without being its answer.
 FURTHER_COLUMNS = (
-    said("point", lambda row: f"M = {row['cores']}, {place(row)}; {load_words(row, ', ')}"),
-    *(
-        _figure(each.title, each.name, f"{each.name}_ci" if each.interval else "", each.scale)
-        for each in MEASURES
-        if each.title
-    ),
-    _figure("misses alone %", "alone_miss_ratio", "alone_miss_ci", 100.0),
-    _figure("misses beyond those %", "miss_excess", "miss_excess_ci", 100.0),
+    said("point", lambda row: f"{point_words(row)}; {load_words(row, ', ')}"),
+    *(_figure(each.title, each.name, each.scale) for each in MEASURES if each.title),
+    _figure("misses alone %", "alone_miss_ratio", 100.0),
+    _figure("misses beyond those %", "miss_excess", 100.0),
     said("sets that miss", lambda row: row.get("miss_sets"), format=str),
     # At least the low end where the high end is not known.
     *(
@@ -164,16 +157,8 @@ def _count(heading: str, column: str, *, terminal: bool = False) -> Column:
     )
 
 
-def _slowdown(row: Row) -> str:
-    return interval_text(row, "slowdown_mean", "slowdown_ci")
-
-
-def _mean(row: Row) -> str:
-    if number(row.get("slowdown_mean")) is None:
-        return "undecided"
-    low, high = (number(row.get(f"slowdown_ci_{end}")) for end in ("low", "high"))
-    text = ratio(row["slowdown_mean"])
-    return text if low is None or high is None else f"{text} [{ratio(low)}, {ratio(high)}]"
+def _missed(row: Row) -> str:
+    return f"{100 * row['deadline_miss_ratio']:.2f}" + ("+" if misses(row) else " ")
 
 
 def group_table(summary: Summary) -> Table:
@@ -187,36 +172,22 @@ def group_table(summary: Summary) -> Table:
         _count("jobs", "jobs"),
         _count("miss episodes", "miss_episodes"),
         _count("overruns", "overruns"),
-        said("slowdown\nmean [95 %]", lambda row: row, format=_slowdown, terminal=_mean),
+        said("slowdown\nmean [95 %]", lambda row: row, format=_text("slowdown_mean"),
+             terminal=_slowdown),
         _figure("p5", "slowdown_p5"),
-        _figure("p50", "slowdown_p50", short=lambda row: ratio(row["slowdown_p50"])),
-        _figure("p95", "slowdown_p95", short=lambda row: ratio(row["slowdown_p95"])),
+        *(_figure(name, f"slowdown_{name}", short=ratio) for name in ("p50", "p95")),
         _figure("p99", "slowdown_p99"),
         _figure("max", "slowdown_max"),
-        _figure("delay ratio\nmean [95 %]", "delay_ratio_mean", "delay_ratio_ci"),
+        _figure("delay ratio\nmean [95 %]", "delay_ratio_mean"),
         *(_figure(name, f"delay_ratio_{name}") for name in ("p50", "p95", "max")),
         _figure("response ratio", "response_ratio_mean"),
-        _figure(
-            "miss %\nof jobs",
-            "deadline_miss_ratio",
-            "deadline_miss_ci",
-            100.0,
-            short=lambda row: (
-                f"{100 * row['deadline_miss_ratio']:.2f}" + ("+" if misses(row) else " ")
-            ),
-        ),
-        _figure(
-            "of\nsets",
-            "miss_set_share",
-            "miss_set_share_ci",
-            100.0,
-            short=lambda row: f"{100 * row['miss_set_share']:.1f}",
-        ),
-        _figure("their median %", "deadline_miss_p50_nonzero", "", 100.0),
-        _figure("their p95 %", "deadline_miss_p95_nonzero", "", 100.0),
+        evolve(_figure("miss %\nof jobs", "deadline_miss_ratio", 100.0), terminal=_missed),
+        _figure("of\nsets", "miss_set_share", 100.0, "{:.1f}".format),
+        _figure("their median %", "deadline_miss_p50_nonzero", 100.0),
+        _figure("their p95 %", "deadline_miss_p95_nonzero", 100.0),
         _figure("ρ real", "sync_share_real"),
         _figure("α real", "contended_ratio_real"),
-        _figure("overlap %", "overlap_real", "", 100.0),
+        _figure("overlap %", "overlap_real", 100.0),
         # How well a group is known where a precision was asked for, and why it stopped.
         said("half width", lambda row: number(row.get("half_width")), format="{:.3f}".format,
              page=aimed, terminal=False),
@@ -235,77 +206,3 @@ def group_table(summary: Summary) -> Table:
         " Percentiles are over task sets, the miss ratio over all jobs. The same figures in full:"
         " summary.csv.",
     )
-
-
-# ---------- task sets ----------
-
-#: Task sets in the table of each group: the worst. All are in sets.csv.
-SETS_SHOWN = 100
-#: Column of a task set, heading, kind of formatting.
-_FIELDS: tuple[tuple[str, str, str], ...] = (
-    ("group", "group", "text"),
-    ("replica", "set", "identifier"),
-    ("deadline_factor", "D/C", "identifier"),
-    ("cores", "M", "identifier"),
-    ("critical_cores", "critical cores", "identifier"),
-    ("tasks", "tasks N", "integer"),
-    ("seed", "seed", "identifier"),
-    ("utilisation", "utilisation", "ratio"),
-    ("jobs", "jobs", "integer"),
-    ("slowdown_mean", "slowdown", "ratio"),
-    ("delay_ratio_mean", "delay ratio", "ratio"),
-    ("deadline_misses", "misses", "integer"),
-    ("deadline_miss_ratio", "miss ratio", "percent"),
-    ("sync_share_real", "ρ real", "share"),
-    ("contended_ratio_real", "α real", "share"),
-    ("overlap_real", "overlap", "percent"),
-    ("shared_objects", "shared objects", "text"),
-    ("file", "file", "text"),
-)
-
-
-def sets_note(summary: Summary) -> str:
-    if len(summary.sets) <= SETS_SHOWN:
-        return "Every task set; click a heading to sort. The same in full: sets.csv."
-    return (
-        f"The {SETS_SHOWN} most slowed down sets of each group, and as many with the highest miss"
-        " ratio; click a heading to sort. Every task set: sets.csv."
-    )
-
-
-def sets_data(summary: Summary) -> dict[str, object]:
-    """The worst task sets of each group, as the table of the page shows them."""
-    present = {key for item in summary.sets for key in item}
-    fields = [field for field in _FIELDS if field[0] in present]
-    columns = [column for column, _, _ in fields]
-    shown = [item for factor in factors(summary.rows) for item in _worst(summary, factor)]
-    return {
-        "format": 1,
-        "fields": [{"heading": heading, "kind": kind} for _, heading, kind in fields],
-        "group": columns.index("group") if "group" in columns else 0,
-        "groups": list(groups(summary)),
-        "sort": columns.index("slowdown_mean") if "slowdown_mean" in columns else 0,
-        "sets": [[plain(item.get(column)) for column in columns] for item in shown],
-        "total": len(summary.sets),
-    }
-
-
-def _worst(summary: Summary, factor: float) -> list[Row]:
-    """Several factors share the room of one."""
-    room = max(10, SETS_SHOWN // len(factors(summary.rows)))
-    found: list[Row] = []
-    for sample in group_samples(summary, factor):
-        kept = {}
-        for column in ("slowdown_mean", "deadline_miss_ratio"):
-            for place_ in _most(sample.sets, column)[:room]:
-                kept[place_] = sample.sets[place_]
-        found += kept.values()
-    return found
-
-
-def _most(sets: Sequence[Row], column: str) -> list[int]:
-    def value(place: int) -> float:
-        known = number(sets[place].get(column))
-        return float("-inf") if known is None else known
-
-    return sorted(range(len(sets)), key=value, reverse=True)
