@@ -1,9 +1,10 @@
 /*
  * A busy neighbour for benchmarks: on and off for exponential times of one mean, so half of the time
  * each. While on it takes its CPU from every task for 50 us of each 200 us, as a busy hyper-thread
- * sibling of another tenant does (research: 20 to 29 %), or, as an ordinary process, computes.
+ * sibling of another tenant does (research: 20 to 29 %), as `stall` all of it, as a host that takes the
+ * CPU away, or, as an ordinary process, computes.
  *
- *   neighbour CPU MEAN_MS fifo|other SECONDS SEED
+ *   neighbour CPU MEAN_MS fifo|stall|other SECONDS SEED
  *
  * It ends by itself after SECONDS, and with its parent.
  */
@@ -47,7 +48,7 @@ int main(int count, char **words)
     if (count != 6)
         return 2;
     double mean_ns = atof(words[2]) * 1e6;
-    int fifo = strcmp(words[3], "fifo") == 0;
+    int stall = strcmp(words[3], "stall") == 0, fifo = stall || strcmp(words[3], "fifo") == 0;
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
     CPU_SET(atoi(words[1]), &cpus);
@@ -60,7 +61,7 @@ int main(int count, char **words)
         return perror("SCHED_FIFO"), 1;
     for (int64_t at = now_ns();;) {
         int64_t off = at + (int64_t)(-mean_ns * log(1 - drand48()));
-        for (; at < off && !fifo; at = off)
+        for (; at < off && (stall || !fifo); at = off)
             spin_until(off);
         for (; at < off; at += CYCLE_NS) {
             sleep_until(at);
