@@ -263,15 +263,19 @@ class LatencyRun(StoredRun):
     """One run of one engine beside one load.
 
     Attributes:
+        key: Which run of the matrix.
+        started: UTC, RFC 3339.
         seconds: How long was measured.
         interval_ns: Period of every measuring thread.
         priority: What was asked for; policy ``fifo`` or ``other``.
         cpus: What each CPU saw.
         load: What the load really did.
         circumstances: What the machine did meanwhile.
+        problems: What is wrong with it.
         split: Of the traced wake-ups, a PathSplit per CPU; empty: not traced.
         kind: As `Platform.kind`.
         engine_version: Of the program that measured.
+        replaced: Invalid measurements in the place of which it is, the first first.
     """
 
     key: LatencyKey

@@ -208,9 +208,13 @@ class LoadRun(Seen, StoredRun):
     """One run, with its circumstances.
 
     Attributes:
+        key: Which.
+        started: UTC, RFC 3339.
         applied: What the condition did: path or option -> value, in words.
         machine: Read before and after: stolen ticks, frequency, RT bandwidth.
+        problems: What is wrong with the run.
         kind: As `Platform.kind`.
+        replaced: Invalid measurements in the place of which it is, as of a `LatencyRun`.
     """
 
     key: LoadKey

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
@@ -88,8 +88,11 @@ def places_of(topology: object) -> dict[int, CpuPlace]:
     """Of each CPU, as `host.environment` recorded it under ``topology``; what it did not is
     unknown."""
 
+    def listed(value: Any) -> Sequence[Any]:
+        return value if isinstance(value, list | tuple) else ()
+
     def numbers(value: Any) -> tuple[int, ...]:
-        return tuple(value) if isinstance(value, list | tuple) else ()
+        return tuple(each for each in listed(value) if isinstance(each, int))
 
     def whole(value: Any) -> int | None:
         return value if isinstance(value, int) else None
@@ -104,11 +107,11 @@ def places_of(topology: object) -> dict[int, CpuPlace]:
                     size_bytes=whole(cache.get("size_bytes")),
                     cpus=numbers(cache.get("shared_cpus")),
                 )
-                for cache in map(_mapping, numbers(place.get("caches")))
+                for cache in map(_mapping, listed(place.get("caches")))
             ),
         )
         for cpu, place in _mapping(topology).items()
-        if isinstance(place, Mapping)
+        if isinstance(place, Mapping) and cpu.isdecimal()
     }
 
 

@@ -24,14 +24,8 @@ class Replaced:
 
 @frozen(kw_only=True, slots=False)  # a run may have a second base
 class StoredRun:
-    """One measurement.
-
-    Attributes:
-        key: Which run of its folder.
-        started: UTC, RFC 3339; "": not known.
-        problems: What is wrong with it.
-        replaced: Invalid measurements in the place of which it is, the first first.
-    """
+    """One measurement: ``key`` names it in its folder, ``started`` is UTC (RFC 3339), ``problems``
+    are what is wrong with it, ``replaced`` the invalid measurements in the place of which it is."""
 
     key: Any
     started: str
