@@ -99,8 +99,7 @@ class Titled(click.Command):
         return found
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        titles = [*OPTIONS, "Other"]
-        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
+        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in (*OPTIONS, "Other")}
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         everything = ctx.meta.get(_ALL) or len(options) <= FEW
         order = {name: number for number, name in enumerate(PLACED)}

@@ -39,11 +39,10 @@ def measured_campaigns(
     for name, executor in sides:
         say(f"{name}: {mode} on {executor.partition(':')[2]}")
         first = Layer() if paths else written_in(file, mode)
-        own = {"name": name, "mode": mode}
         begin = Begin(
             runs=runs,
             written=first.values,
-            typed=own,
+            typed={"name": name, "mode": mode},
             names={**first.names, "name": "--name", "mode": "--campaign"},
             fresh=fresh,
             given={"executor": executor, "programs_from": str(paths[0]) if paths else None},
