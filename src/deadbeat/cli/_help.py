@@ -99,11 +99,11 @@ class Titled(click.Command):
         return found
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        titles = [*OPTIONS, "Other"]
-        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
+        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in (*OPTIONS, "Other")}
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         everything = ctx.meta.get(_ALL) or len(options) <= FEW
-        for option in sorted(options, key=_order):
+        order = {name: number for number, name in enumerate(PLACED)}
+        for option in sorted(options, key=lambda each: order.get(each.opts[-1], len(order))):
             title, rare = place(option)
             record = option.get_help_record(ctx)
             if record is not None and (everything or not rare):
@@ -115,12 +115,6 @@ class Titled(click.Command):
         for title, records in shown.items():
             with formatter.section(title):
                 formatter.write_dl(records)
-
-
-def _order(option: click.Parameter) -> int:
-    known = list(PLACED)
-    name = option.opts[-1]
-    return known.index(name) if name in PLACED else len(known)
 
 
 def _show_all(ctx: click.Context, option: click.Parameter, asked: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -153,10 +154,8 @@ def new_folder(
         free_bytes(out, option="--out")
         return out
     name = "-".join([verb, *names])[:_NAME_MAX]
-    number = 1
-    while (runs / numbered(name, number)).exists():
-        number += 1
-    return runs / numbered(name, number)
+    places = (runs / numbered(name, number) for number in itertools.count(1))
+    return next(place for place in places if not place.exists())
 
 
 # -- in the terminal

@@ -13,6 +13,7 @@ from deadbeat.kinds.contention.begin import finished
 from deadbeat.kinds.contention.place import state_of
 from deadbeat.kinds.registry import kind_of
 from deadbeat.model.errors import UsageError
+from deadbeat.model.specification import Layer
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import read_toml
 from deadbeat.store.place import CAMPAIGN, family
@@ -37,18 +38,14 @@ def measured_campaigns(
     kind, paths = kind_of("campaign"), list[Path]()
     for name, executor in sides:
         say(f"{name}: {mode} on {executor.partition(':')[2]}")
-        first = written_in(file, mode)
-        own = {"name": name, "mode": mode}
+        first = Layer() if paths else written_in(file, mode)
         begin = Begin(
             runs=runs,
-            written=first.values if not paths else {},
-            typed=own,
-            names={**(first.names if not paths else {}), "name": "--name", "mode": "--campaign"},
+            written=first.values,
+            typed={"name": name, "mode": mode},
+            names={**first.names, "name": "--name", "mode": "--campaign"},
             fresh=fresh,
-            given={
-                "executor": executor,
-                "programs_from": str(paths[0]) if paths else None,
-            },
+            given={"executor": executor, "programs_from": str(paths[0]) if paths else None},
             words=words_typed("lab run"),
             say=say,
         )

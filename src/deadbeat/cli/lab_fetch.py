@@ -117,8 +117,21 @@ def got_kernels(wanted: Sequence[Sequence[Offer]]) -> Fetched:
     Raises:
         DeadbeatError: None can be had.
     """
+    began, last = time.monotonic(), 0
+
+    def told(step: Fetching) -> None:
+        """How far it is, a line for each kernel where nobody watches."""
+        nonlocal last
+        took = time.monotonic() - began
+        left = took * (step.total / step.done - 1) if step.done else 0.0
+        words = f"{step.name}, {step.number} of {step.kernels}, {size(step.done)}"
+        words += f" of {size(step.total)}" + (f", {duration(left)} left" if left >= 1 else "")
+        share = step.done / step.total if step.total else 1.0
+        watch.share(share, words, tell=step.number != last)
+        last = step.number
+
     with Watch("fetch") as watch:
-        got = get(wanted, told=_Told(watch))
+        got = get(wanted, told=told)
     for why in got.refused.values():
         say(why)
     if wanted and not got.kernels:
@@ -153,20 +166,3 @@ def _wanted(words: Sequence[str], machine: str) -> list[tuple[Offer, ...]]:
         for choices in chosen(word, offers(own, say=say).kernels):
             found[choices[0].name] = choices
     return list(found.values())
-
-
-class _Told:
-    """Tells a person how far it is, a line for each kernel where nobody watches."""
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch, self._began, self._last = watch, time.monotonic(), 0
-
-    def __call__(self, step: Fetching) -> None:
-        took = time.monotonic() - self._began
-        left = took * (step.total / step.done - 1) if step.done else 0.0
-        words = f"{step.name}, {step.number} of {step.kernels}, {size(step.done)}"
-        words += f" of {size(step.total)}" + (f", {duration(left)} left" if left >= 1 else "")
-        self._watch.share(
-            step.done / step.total if step.total else 1.0, words, tell=step.number != self._last
-        )
-        self._last = step.number

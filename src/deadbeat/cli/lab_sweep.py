@@ -40,7 +40,9 @@ def sweep(
     spec = how.spec()
     wanted = _load(load, spec)
     row = _row(flavour or "amd64", first, last)
-    begin = row if every else _first(row)
+    # The oldest of all, and the newest of each series.
+    first_ones = {each.name for each in (row[0], *newest(row))}
+    begin = [each for each in row if every or each.name in first_ones]
     say(f"{count_of(len(row), 'package')}, {len(begin)} of them first")
     known: dict[str, Path | None] = {}
     values: dict[str, tuple[float, ...]] = {}
@@ -85,12 +87,6 @@ def _row(flavour: str, first: str, last: str) -> list[Offer]:
     if len(found) < 2:
         raise UsageError(f"fewer than two packages from {first} to {last}", "deadbeat lab list")
     return found
-
-
-def _first(row: Sequence[Offer]) -> list[Offer]:
-    """The newest of each series and the oldest of all."""
-    chosen = {each.name for each in (row[0], *newest(row))}
-    return [each for each in row if each.name in chosen]
 
 
 def _measure(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import attrs
 
 from deadbeat.catalog import load_catalog
@@ -26,8 +24,12 @@ def check(*, name: str, cross: str | None) -> Shown:
             Ability(what="connection", can=False, found=error.message, cure=error.hint, needed=True)
         ]
     lacking = [each.what for each in found if each.needed and each.can is False]
-    other = any(each.found == RUNS_AS + "other" for each in found)
-    sentence = _sentence(name, lacking, " --policy other" if other else "")
+    if lacking:
+        sentence = f"{name} cannot be measured: {', '.join(lacking)}"
+    else:
+        other = any(each.found == RUNS_AS + "other" for each in found)
+        quick = "deadbeat latency --quick" + " --policy other" * other
+        sentence = f"{name} can be measured: {quick}{target_option(name)}"
     rows = [(each.what, _WORDS[each.can], each.found, each.cure) for each in found]
     return Shown(
         kind="targets",
@@ -43,9 +45,3 @@ def check(*, name: str, cross: str | None) -> Shown:
         ],
         status=1 if lacking else 0,
     )
-
-
-def _sentence(name: str, lacking: Sequence[str], policy: str) -> str:
-    if lacking:
-        return f"{name} cannot be measured: {', '.join(lacking)}"
-    return f"{name} can be measured: deadbeat latency --quick{policy}{target_option(name)}"

@@ -242,7 +242,9 @@ def resolved(
     for place in spec.aggressors:
         if not placed(spec, place, machine):
             named = ",".join(map(str, cpus))
-            why = f"--aggressors: {_missing(place)} beside CPU {cpus[0]} among CPUs {named}"
+            words = {SIBLING: "no CPU of its core", OTHERS: "no other core"}
+            missing = words.get(place, f"not {place} other cores")
+            why = f"--aggressors: {missing} beside CPU {cpus[0]} among CPUs {named}"
             raise UsageError(why, f"use {' or '.join(there)}")
     held = sum(work.size * max(work.primitive.amount, 2) for work in spec.works if work.primitive)
     if held * len(cpus) > MEMORY_LIMIT:
@@ -258,12 +260,6 @@ def placed(spec: InterfereSpec, place: str, machine: VictimCaches) -> tuple[int,
     if place not in (OTHERS, SIBLING):
         beside = beside[: int(place)] if int(place) <= len(beside) else []
     return (victim, *beside) if beside else ()
-
-
-def _missing(place: str) -> str:
-    if place == SIBLING:
-        return "no CPU of its core"
-    return "no other core" if place == OTHERS else f"not {place} other cores"
 
 
 @frozen(order=True)
