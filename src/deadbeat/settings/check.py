@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import partial, wraps
 from importlib import import_module
 from inspect import Parameter, getmembers, isfunction, signature
 from types import ModuleType
@@ -146,7 +146,7 @@ def _compared(row: Row, facts: Facts) -> CheckVerdict:
         return verdict(word in row.words, word, well=row.well)
     if row.spares_rt:
         return _spares_rt(facts, row.path)
-    return judged(facts, row.path, accepts(row.good), why=row.bad, well=row.well, shown=row.shown)
+    return judged(facts, row.path, row.good, why=row.bad, well=row.well, shown=row.shown)
 
 
 def _spares_rt(facts: Facts, path: str) -> CheckVerdict:
@@ -158,19 +158,13 @@ def _spares_rt(facts: Facts, path: str) -> CheckVerdict:
 
 
 def judged(
-    facts: Facts,
-    path: str,
-    good: Callable[[int], bool],
-    *,
-    why: str,
-    well: str = "",
-    shown: str = "",
+    facts: Facts, path: str, good: str, *, why: str, well: str = "", shown: str = ""
 ) -> CheckVerdict:
-    """Pass where the number in ``path`` is ``good``, else fail for ``why``."""
+    """Pass where the number in ``path`` is ``good`` (`accepts`), else fail for ``why``."""
     value = facts.integer(path)
     name = path if path.startswith("/sys") else path.removeprefix("/proc/sys/").replace("/", ".")
     found = shown.format(value) if shown else f"{name} = {value}"
-    return verdict(good(value), found, why=why, well=well)
+    return verdict(accepts(good)(value), found, why=why, well=well)
 
 
 def built(facts: Facts, *names: str) -> list[str]:
@@ -244,4 +238,4 @@ def _given(judge: Callable[..., CheckVerdict], row: Row) -> Body:
     _, *takes = signature(judge).parameters.values()
     every = takes and takes[-1].kind is Parameter.VAR_POSITIONAL
     reads = row.files if every else row.files[: len(takes)]
-    return lambda facts: judge(facts, *reads)
+    return wraps(judge)(lambda facts: judge(facts, *reads))

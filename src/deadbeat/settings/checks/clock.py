@@ -87,11 +87,10 @@ def constant_rate(facts: Facts) -> CheckVerdict:
 
 def _chrony(facts: Facts) -> str:
     """Configuration of chronyd. UnreadError where there is none to read."""
-    for path in _CHRONY:
-        text = facts.get(path)
-        if text is not None:
-            return text
-    raise UnreadError(f"{_CHRONY[0]}: {facts.reading(_CHRONY[0]).reason}, and chronyd runs")
+    texts = [text for path in _CHRONY if (text := facts.get(path)) is not None]
+    if not texts:
+        raise UnreadError(f"{_CHRONY[0]}: {facts.reading(_CHRONY[0]).reason}, and chronyd runs")
+    return texts[0]
 
 
 def time_stamping(facts: Facts) -> CheckVerdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from deadbeat.host.proc import Interrupt
 from deadbeat.host.values import UnreadError, cpu_set, cpus_text, mask_cpus
@@ -32,10 +33,9 @@ _IRQ_THREAD_PRIORITY = 50
 def on_rt_cpus(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     counted = [
-        f"{_device(label, seen.after.interrupts[label])}: {count} on CPU {cpu}"
-        for cpu in facts.rt_cpus
-        for label, count in seen.interrupts(cpu).items()
-        if _is_device(label, seen.after.interrupts[label])
+        f"{_device(label, row)}: {count} on CPU {cpu}"
+        for cpu, label, row, count in _reached(facts)
+        if _is_device(label, row)
     ]
     cpus, seconds = cpus_text(facts.rt_cpus), f"{seen.seconds:.1f} s"
     return none_of(counted, f"none on CPU {cpus} in {seconds}", why=f"within {seconds}")
@@ -165,25 +165,21 @@ def disk_completion(facts: Facts, affinities: str) -> CheckVerdict:
 
 def between_cpus(facts: Facts) -> CheckVerdict:
     seen = window(facts)
-    counted = []
-    for cpu in facts.rt_cpus:
-        for label, count in seen.interrupts(cpu).items():
-            about = seen.after.interrupts[label].about
-            if about in _BETWEEN_CPUS and count > _IPIS_PER_S * seen.seconds:
-                counted.append(f"{about} on CPU {cpu}: {count / seen.seconds:.0f}/s")
+    counted = [
+        f"{row.about} on CPU {cpu}: {count / seen.seconds:.0f}/s"
+        for cpu, _, row, count in _reached(facts)
+        if row.about in _BETWEEN_CPUS and count > _IPIS_PER_S * seen.seconds
+    ]
     found = f"fewer on CPU {cpus_text(facts.rt_cpus)}"
     return none_of(counted, found, why=f"counted for {seen.seconds:.1f} s")
 
 
 def timer_tick(facts: Facts) -> CheckVerdict:
     seen = window(facts)
-    rates = {
-        cpu: sum(
-            n for k, n in seen.interrupts(cpu).items() if _is_timer(k, seen.after.interrupts[k])
-        )
-        / seen.seconds
-        for cpu in facts.rt_cpus
-    }
+    ticks = dict.fromkeys(facts.rt_cpus, 0)
+    for cpu, label, row, count in _reached(facts):
+        ticks[cpu] += count * _is_timer(label, row)
+    rates = {cpu: count / seen.seconds for cpu, count in ticks.items()}
     if not any(_is_timer(k, row) for k, row in seen.after.interrupts.items()):
         return unknown("/proc/interrupts names no timer")
     found = few([f"CPU {cpu}: {rate:.0f}/s" for cpu, rate in rates.items()])
@@ -200,6 +196,14 @@ def unhandled(facts: Facts, file: str, messages: str) -> CheckVerdict:
     if "Linux version " not in log:
         return unknown("none in the log, but its beginning is lost", found)
     return passed(found, "recorded; no line was switched off")
+
+
+def _reached(facts: Facts) -> Iterator[tuple[int, str, Interrupt, int]]:
+    """CPU, label, line and count of what came to the CPUs for real-time tasks in the window."""
+    seen = window(facts)
+    for cpu in facts.rt_cpus:
+        for label, count in seen.interrupts(cpu).items():
+            yield cpu, label, seen.after.interrupts[label], count
 
 
 def _is_timer(label: str, row: Interrupt) -> bool:

@@ -8,7 +8,6 @@ from deadbeat.settings.check import CheckVerdict, failed, judged, none_of, passe
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import ONLINE, absent, few
 from deadbeat.settings.reading_window import places, realtime_tasks, tasks, window
-from deadbeat.settings.rows import accepts
 
 #: VIRTIO_BALLOON_F_REPORTING (linux/virtio_balloon.h): place in the file of features.
 _REPORTING = 5
@@ -32,7 +31,7 @@ def khugepaged(facts: Facts, defrag: str, enabled: str) -> CheckVerdict:
     if chosen(facts.text(enabled)) == "never":
         return passed("enabled = never")
     why = "khugepaged moves pages; every CPU that used them is interrupted"
-    return judged(facts, defrag, accepts("0"), why=why)
+    return judged(facts, defrag, "0", why=why)
 
 
 def lock_limit(facts: Facts) -> CheckVerdict:
@@ -53,7 +52,7 @@ def dirty(facts: Facts, limit: str, ratio: str) -> CheckVerdict:
     if size:
         return passed(f"vm.dirty_bytes = {size}")
     why = "writing is put off until it comes in long bursts"
-    return judged(facts, ratio, accepts(f"<= {_DIRTY_MAX}"), why=why)
+    return judged(facts, ratio, f"<= {_DIRTY_MAX}", why=why)
 
 
 def reserved_huge_pages(facts: Facts) -> CheckVerdict:

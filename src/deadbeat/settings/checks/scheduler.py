@@ -30,7 +30,6 @@ from deadbeat.settings.reading import (
     root_domains,
 )
 from deadbeat.settings.reading_window import places, realtime_tasks, roaming, tasks
-from deadbeat.settings.rows import accepts
 
 COMMANDS = {
     # The group of this process in the hierarchy of the cpu controller (cgroup v1). In a container
@@ -98,9 +97,7 @@ def rt_bandwidth(facts: Facts, runtimes: str, periods: str) -> CheckVerdict:
 def _limit_holds(facts: Facts) -> bool:
     """As `limit_holds`. UnreadError where that takes a configuration that nobody could read."""
     kernel = release(facts)
-    return limit_holds(kernel, None) and (
-        kernel < (6, 12) or limit_holds(kernel, facts.option("RT_GROUP_SCHED") == "y")
-    )
+    return limit_holds(kernel, kernel < (6, 12) or facts.option("RT_GROUP_SCHED") == "y")
 
 
 def throttled(facts: Facts, messages: str) -> CheckVerdict:
@@ -173,7 +170,7 @@ def timer_migration(facts: Facts, path: str) -> CheckVerdict:
             "it holds for high-resolution timers; from Linux 6.9 on other timers of idle CPUs are"
             " pulled by busy ones whatever it says"
         )
-    return judged(facts, path, accepts("0"), why=why, well=well)
+    return judged(facts, path, "0", why=why, well=well)
 
 
 def deadline_admission(

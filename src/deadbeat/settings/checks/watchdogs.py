@@ -10,7 +10,6 @@ from deadbeat.settings.check import CheckVerdict, failed, judged, none_of, passe
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import absent, cpu_of, is_x86, lacking, meant, numbers, shared
 from deadbeat.settings.reading_window import programs
-from deadbeat.settings.rows import accepts
 
 COMMANDS = {"bpf-programs": "bpftool prog show"}
 #: Programs that sample or trace others while they run.
@@ -159,5 +158,5 @@ def psi(facts: Facts, _config: str, _cmdline: str, pressure: str) -> CheckVerdic
 
 def latencytop(facts: Facts, _config: str, path: str) -> CheckVerdict:
     if facts.get(path) is not None:
-        return judged(facts, path, accepts("0"), why="each wait costs a stack trace")
+        return judged(facts, path, "0", why="each wait costs a stack trace")
     return without(facts, "LATENCYTOP", why="each wait costs a stack trace once it is switched on")
