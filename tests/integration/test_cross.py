@@ -16,7 +16,7 @@ import pytest
 from deadbeat.build.native import (
     NO_TASK_SETS,
     compile_program,
-    fragment_index_source,
+    index_source,
     link_program,
     native_root,
 )
@@ -203,7 +203,7 @@ def test_objects_stay_whole_when_four_tasks_in_two_processes_use_them(
     }
     sources = [native_root() / "fragments" / "sy" / f"{name}.c" for name in shared]
     index = tmp_path / "index.c"
-    index.write_text(fragment_index_source(shared))
+    index.write_text(index_source(shared))
     everything = [STRESS, *PORT, index, *sources]
     program = compile_program(everything, tmp_path / "stress", cross=machine.cross)
     for name, fragment in shared.items():

@@ -8,6 +8,7 @@ import pytest
 
 from deadbeat.model.errors import UsageError
 from deadbeat.settings.knob import all_knobs
+from deadbeat.settings.making import MAKES
 from deadbeat.settings.profile import all_profiles, find_profile, turns
 from deadbeat.settings.tuning_plan import plan
 from deadbeat.targets.fake import FakeTarget
@@ -359,15 +360,15 @@ def test_every_knob_is_tried_and_says_what_it_is() -> None:
     tried = {word.partition("=")[0] for word, _, wanted in CASES if wanted} | set(BOOT)
     assert tried == set(all_knobs())
     for knob in all_knobs().values():
-        assert (knob.settings is None) == (knob.boot is not None), knob.name
+        assert not knob.boot or not (knob.paths or knob.name in MAKES), knob.name
         assert knob.title and knob.why and knob.source, knob.name
-        assert not knob.default or knob.values.allows(knob.default), knob.name
-        assert not knob.values.allows("\n"), knob.name
+        assert not knob.value or knob.allows(knob.value), knob.name
+        assert not knob.allows("\n"), knob.name
 
 
 def test_a_machine_that_has_nothing_misses_every_knob_for_a_reason() -> None:
     planned = plan(FakeTarget(files=ONLINE), turns(list(all_knobs())), rt_cpus=(2,))
-    runtime = [item for item in planned.items if item.knob.settings]
+    runtime = [item for item in planned.items if not item.knob.boot]
     assert [item.knob.name for item in runtime if not item.missing or item.good] == []
     assert planned.settings == ()
 

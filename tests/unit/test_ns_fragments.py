@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.build.native import compile_program, fragment_index_source, native_root
+from deadbeat.build.native import compile_program, index_source, native_root
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.catalog import Catalog, load_catalog
 
@@ -42,7 +42,7 @@ def build_driver(
 ) -> Run:
     """Links the driver with the fragments of ``sources``; returns a function that calls it."""
     index = folder / "ns_index.c"
-    index.write_text(fragment_index_source([path.stem for path in sources]))
+    index.write_text(index_source([path.stem for path in sources]))
     driver = RUNTIME / "tests" / "ns_driver.c"
     program = compile_program(
         [driver, index, *sources], folder / "ns_driver", flags=flags, static=static

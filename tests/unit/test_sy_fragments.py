@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-from deadbeat.build.native import compile_program, fragment_index_source, native_root
+from deadbeat.build.native import compile_program, index_source, native_root
 
 ROOT = native_root()
 SOURCES = {path.stem: path for path in sorted((ROOT / "fragments" / "sy").glob("*.c"))}
@@ -73,7 +73,7 @@ Stress = Callable[..., subprocess.CompletedProcess[str]]
 
 def build(folder: Path, name: str, sources: Sequence[Path], flags: Sequence[str]) -> Path:
     index = folder / "index.c"
-    index.write_text(fragment_index_source([path.stem for path in sources]))
+    index.write_text(index_source([path.stem for path in sources]))
     static = not any("sanitize" in flag for flag in flags)
     program = folder / name
     return compile_program([DRIVER, PORT, index, *sources], program, flags=flags, static=static)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import platform
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -18,8 +16,8 @@ from pathlib import Path
 from attrs import frozen
 
 from deadbeat.build.cargo import call_cargo
-from deadbeat.build.native import cache_root, identity_of, key_of, native_root, object_of
-from deadbeat.build.toolchain import Toolchain, machine_word
+from deadbeat.build.native import cache_root, identity_of, kept, key_of, native_root, object_of
+from deadbeat.build.toolchain import Toolchain, answer_of, machine_word
 from deadbeat.model.errors import BuildError
 
 #: The C library's own.
@@ -45,10 +43,7 @@ class Allocator:
 @cache
 def _archive(toolchain: Toolchain, archive: str, package: str) -> Path:
     argv = [toolchain.cc, *toolchain.words, f"-print-file-name={archive}"]
-    done = subprocess.run(
-        argv, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
-    path = Path(done.stdout.strip())
+    path = Path(answer_of(argv).stdout.strip())
     if not path.is_absolute():
         raise BuildError(f"{archive} is not installed", f"Debian: apt-get install {package}")
     return path.resolve()
@@ -76,32 +71,22 @@ def _from_crate(toolchain: Toolchain, *, name: str, cargo: str = "cargo") -> tup
     files = sorted(each for each in source.iterdir() if each.is_file())
     parts = [part for path in files for part in (path.name, path.read_bytes())]
     path = cache_root() / "allocators" / f"lib{name}-{key_of(*identity_of(toolchain), *parts)}.a"
-    if not path.exists():
-        _build(name, files, path, cargo)
-    return (str(path),)
 
+    def build(place: Path) -> None:
+        work = place.parent
+        for each in files:
+            shutil.copy(each, work)
+        call_cargo(
+            ("build", "--quiet", "--release", "--locked"),
+            work,
+            f"build {name}",
+            hint=_CARGO,
+            cargo=cargo,
+            environment={"CARGO_TARGET_DIR": str(work / "target")},
+        )
+        (work / "target" / "release" / f"lib{name}.a").replace(place)
 
-def _build(name: str, files: list[Path], path: Path, cargo: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as temporary:
-            work = Path(temporary)
-            for each in files:
-                shutil.copy(each, work)
-            call_cargo(
-                ("build", "--quiet", "--release", "--locked"),
-                work,
-                f"build {name}",
-                hint=_CARGO,
-                cargo=cargo,
-                environment={"CARGO_TARGET_DIR": str(work / "target")},
-            )
-            (work / "target" / "release" / f"lib{name}.a").replace(path)
-    except OSError as error:
-        raise BuildError(
-            f"cannot keep {name} in {path.parent}: {error.strerror or error}",
-            "free some space or set DEADBEAT_CACHE to a writable folder",
-        ) from error
+    return (str(kept(path, build, f"cannot keep {name} in {path.parent}")),)
 
 
 def _tuned(toolchain: Toolchain) -> tuple[str, ...]:

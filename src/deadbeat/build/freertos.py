@@ -14,9 +14,9 @@ from deadbeat.build.native import (
     STANDARD,
     WARNINGS,
     cache_root,
-    fragment_index_source,
     headers_hash,
     identity_of,
+    index_source,
     key_of,
     made,
     native_root,
@@ -119,7 +119,7 @@ def task_set_program(board: Board, tables: str, fragments: Sequence[Path]) -> Pa
     Args:
         tables: C text of its task sets. ``fragments``: Those it has, by file.
     """
-    index = fragment_index_source([each.stem for each in fragments])
+    index = index_source([each.stem for each in fragments])
     runtime = native_root() / "runtime" / "src"
     core = [*runtime.glob("core/*.c"), *runtime.glob("program/*.c"), port_folder() / f"{_JOB}.c"]
     texts = (text_source(index, "index"), text_source(tables, "tables"))

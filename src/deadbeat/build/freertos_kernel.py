@@ -7,11 +7,10 @@ there without a network.
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from pathlib import Path
 
 from deadbeat.build.cargo import call_cargo
-from deadbeat.build.native import cache_root
+from deadbeat.build.native import cache_root, kept
 from deadbeat.model.errors import BuildError
 
 VERSION = "V11.2.0"
@@ -38,24 +37,12 @@ def kernel_sources(*, cargo: str = "cargo") -> Path:
         BuildError: There is no cargo, no network, or what came is not what is expected.
     """
     place = cache_root() / "freertos" / f"{VERSION}-{DIGEST[:16]}"
-    if (place / "tasks.c").is_file():
-        return place
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place.parent) as folder:
-            fetched = _fetch(Path(folder), cargo)
-            _verify(fetched)
-            if not place.exists():
-                fetched.replace(place)
-    except OSError as error:
-        raise BuildError(
-            f"the FreeRTOS kernel cannot be kept in {place.parent}: {error.strerror or error}",
-            "free some space or set DEADBEAT_CACHE to a writable folder",
-        ) from error
-    return place
+    failing = f"the FreeRTOS kernel cannot be kept in {place.parent}"
+    return kept(place, lambda made: _fetched(made.parent, cargo).replace(made), failing)
 
 
-def _fetch(folder: Path, cargo: str) -> Path:
+def _fetched(folder: Path, cargo: str) -> Path:
+    """The kernel as it came into ``folder``, verified."""
     (folder / "Cargo.toml").write_text(_MANIFEST)
     (folder / "lib.rs").touch()
     what = f"fetch the FreeRTOS kernel (crate {CRATE} {CRATE_VERSION})"
@@ -63,6 +50,7 @@ def _fetch(folder: Path, cargo: str) -> Path:
     fetched = folder / "vendor" / CRATE / _FOLDER
     if not fetched.is_dir():
         raise BuildError(f"crate {CRATE} {CRATE_VERSION} came without the kernel", _HINT)
+    _verify(fetched)
     return fetched
 
 

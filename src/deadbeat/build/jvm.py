@@ -6,13 +6,12 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from attrs import frozen
 
-from deadbeat.build.native import cache_root, key_of, native_root
+from deadbeat.build.native import cache_root, kept, key_of, native_root
 from deadbeat.model.errors import BuildError
 
 #: Where Debian, Fedora and Arch keep them.
@@ -84,33 +83,19 @@ def agent_jar() -> Path:
     files = [project / "pom.xml", *sorted((project / "src").rglob("*.java"))]
     parts = [part for path in files for part in (path.name, path.read_bytes())]
     folder = cache_root() / "jvm" / key_of(compilers[0].version, *parts)
-    if not folder.exists():
-        _build(project, folder, compilers[0])
-    return folder / _JARS[0]
+    failing = f"cannot write to the compile cache {cache_root()}"
+    return kept(folder, lambda made: _build(project, made, compilers[0]), failing) / _JARS[0]
 
 
-def _build(project: Path, folder: Path, jdk: Jdk) -> None:
+def _build(project: Path, made: Path, jdk: Jdk) -> None:
     if shutil.which("mvn") is None:
         raise BuildError("Maven is not installed", "install the package maven")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-            work, made = Path(name) / "jvm", Path(name) / "made"
-            ignored = shutil.ignore_patterns("target")
-            shutil.copytree(project, work, ignore=ignored)
-            _maven(work, jdk)
-            made.mkdir()
-            for jar in _JARS:
-                shutil.copy(work / "target" / jar, made / jar)
-            if not folder.exists():
-                made.rename(folder)
-    except OSError as error:
-        if folder.exists():  # somebody else was faster
-            return
-        raise BuildError(
-            f"cannot write to the compile cache {cache_root()}: {error.strerror or error}",
-            "free some space or set DEADBEAT_CACHE to a writable folder",
-        ) from error
+    work = made.parent / "jvm"
+    shutil.copytree(project, work, ignore=shutil.ignore_patterns("target"))
+    _maven(work, jdk)
+    made.mkdir()
+    for jar in _JARS:
+        shutil.copy(work / "target" / jar, made / jar)
 
 
 def _maven(work: Path, jdk: Jdk) -> None:

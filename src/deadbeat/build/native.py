@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from errno import ENOTEMPTY
 from functools import cache
 from pathlib import Path
 
-from deadbeat.build.toolchain import OPTIMISED, STATIC, Toolchain, check_static
+from deadbeat.build.toolchain import OPTIMISED, STATIC, Toolchain, answer_of, check_static
 from deadbeat.model.errors import BuildError
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wmissing-prototypes", "-Wshadow")
@@ -74,17 +74,9 @@ def primitive_sources() -> tuple[Path, ...]:
     return tuple(sorted((native_root() / "runtime" / "primitives").glob("*.c")))
 
 
-def fragment_index_source(names: Iterable[str]) -> str:
-    """C text that defines ``db_fragments[]`` and ``db_fragment_count`` for these fragments."""
-    return _index_source("fragment", names, "tables.h")
-
-
-def primitive_index_source(names: Iterable[str]) -> str:
-    """C text that defines ``db_primitives[]`` and ``db_primitive_count`` for these primitives."""
-    return _index_source("primitive", names, "primitive.h")
-
-
-def _index_source(kind: str, names: Iterable[str], header: str) -> str:
+def index_source(names: Iterable[str], kind: str = "fragment", header: str = "tables.h") -> str:
+    """C text that defines ``db_fragments[]`` and ``db_fragment_count`` for these fragments, or the
+    same of another ``kind``."""
     ordered = sorted(names)
     lines = [f'#include "deadbeat/{header}"', ""]
     lines += [f"extern const struct db_{kind} db_{kind}_{name};" for name in ordered]
@@ -125,27 +117,40 @@ def key_of(*parts: str | bytes) -> str:
 
 
 def _call(argv: Sequence[str], what: str) -> None:
-    done = subprocess.run(
-        argv, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
+    done = answer_of(argv)
     if done.returncode != 0:
         text = (done.stderr or done.stdout).strip()
         raise BuildError(f"{argv[0]} could not build {what}: {text[:1500]}", "see its words above")
 
 
-def made(path: Path, argv: Sequence[str], what: str) -> Path:
-    """Runs ``argv`` + a temporary output name unless ``path`` exists, then renames into place."""
+def kept(path: Path, make: Callable[[Path], object], failing: str = "") -> Path:
+    """``path`` of the cache; where it is not there, ``make`` makes it, whole or not at all.
+
+    Args:
+        make: Gets where to make it: alone in a temporary folder.
+        failing: What fails where nothing can be written; "": that.
+    """
     try:
-        if path.exists():
-            return path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            temporary = Path(folder) / path.name
-            _call([*argv, "-o", str(temporary)], what)
-            temporary.replace(path)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+                place = Path(folder) / path.name
+                make(place)
+                place.replace(path)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        if error.errno == ENOTEMPTY:  # a folder that somebody else made meanwhile
+            return path
+        what = failing or f"cannot write {path.name} to the compile cache {cache_root()}"
+        raise BuildError(
+            f"{what}: {error.strerror or error}",
+            "free some space or set DEADBEAT_CACHE to a writable folder",
+        ) from error
     return path
+
+
+def made(path: Path, argv: Sequence[str], what: str) -> Path:
+    """``path`` of the cache, the output of ``argv``."""
+    return kept(path, lambda place: _call([*argv, "-o", str(place)], what))
 
 
 def _object(toolchain: Toolchain, source: Path, flags: Sequence[str], headers: str) -> Path:
@@ -188,23 +193,7 @@ def object_of(toolchain: Toolchain, source: Path) -> Path:
 def text_source(text: str, stem: str) -> Path:
     """A C file that holds ``text``, in the cache."""
     path = cache_root() / "sources" / f"{stem}-{key_of(text)}.c"
-    try:
-        if path.exists():
-            return path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}.part")
-        temporary.write_text(text)
-        temporary.replace(path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    return path
-
-
-def _unwritable(path: Path, error: OSError) -> BuildError:
-    return BuildError(
-        f"cannot write {path.name} to the compile cache {cache_root()}: {error.strerror or error}",
-        "free some space or set DEADBEAT_CACHE to a writable folder",
-    )
+    return kept(path, lambda place: place.write_text(text))
 
 
 def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None) -> Path:
@@ -214,9 +203,10 @@ def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None)
         BuildError: The compiler is missing or refuses a source.
     """
     fragments = fragment_sources(fragments_root)
-    index = text_source(fragment_index_source([p.stem for p in fragments]), "index")
+    index = text_source(index_source([p.stem for p in fragments]), "index")
     primitives = primitive_sources()
-    more = text_source(primitive_index_source([p.stem for p in primitives]), "primitives")
+    names = [path.stem for path in primitives]
+    more = text_source(index_source(names, "primitive", "primitive.h"), "primitives")
     sources = [*runtime_sources(), index, *fragments, more]
     # not position independent: const tables stay in read-only memory, calls stay direct
     code = ("-fno-pie",) if toolchain.static else ()
@@ -226,23 +216,14 @@ def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None)
     objects = _objects(toolchain, sources, flags)
     objects += _objects(toolchain, primitives, flags, str(KEPT_HEADERS.is_file()))
     path = cache_root() / "libraries" / f"libdeadbeat-{key_of(*[o.name for o in objects])}.a"
-    if not path.exists():
-        _archive(toolchain, path, objects)
-    return path
+    return kept(path, lambda place: _archive(toolchain, place, objects))
 
 
 def _archive(toolchain: Toolchain, path: Path, objects: Sequence[Path]) -> None:
     if not shutil.which(toolchain.ar):
         hint = "install it (Debian: apt-get install binutils)"
         raise BuildError(f"no archiver: {toolchain.ar} was not found on PATH", hint)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            temporary = Path(folder) / path.name
-            _call([toolchain.ar, "rcsD", str(temporary), *map(str, objects)], path.name)
-            temporary.replace(path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
+    _call([toolchain.ar, "rcsD", str(path), *map(str, objects)], path.name)
 
 
 def link_program(

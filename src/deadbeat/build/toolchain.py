@@ -175,7 +175,7 @@ def check_static(toolchain: Toolchain) -> None:
         source.write_text("int main(void) { return 0; }\n")
         argv = [toolchain.cc, *toolchain.words, "-pthread", *STATIC, str(source)]
         argv += ["-o", f"{folder}/empty", "-lm", "-lrt", *toolchain.link_flags]
-        done = _run(argv)
+        done = answer_of(argv)
     if done.returncode == 0:
         return
     lacking = re.search(r"cannot find (-l\w+|\S+\.[ao])", done.stderr)
@@ -381,7 +381,8 @@ def _refuse_faults(path: Path, table: Mapping[str, object]) -> None:
 # --- what a compiler says of itself ---------------------------------------------------------------
 
 
-def _run(argv: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str]:
+def answer_of(argv: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str]:
+    """What ``argv``, given ``text``, says to its end. BuildError where it cannot be started."""
     try:
         return subprocess.run(
             argv, input=text, capture_output=True, text=True, errors="replace", check=False
@@ -394,7 +395,7 @@ def _run(argv: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str
 
 @cache
 def _identify(cc: str) -> str:
-    done = _run([cc, "--version"])
+    done = answer_of([cc, "--version"])
     if done.returncode != 0 or not done.stdout.strip():
         raise BuildError(
             f"{cc} --version failed: {done.stderr.strip()[:200]}", "check the compiler"
@@ -406,7 +407,7 @@ def _identify(cc: str) -> str:
 def _macros(cc: str, words: tuple[str, ...]) -> Mapping[str, str]:
     """What the compiler and the C library define before the first line of a source."""
     _identify(cc)
-    done = _run([cc, *words, "-E", "-dM", "-x", "c", "-"], _PROBE)
+    done = answer_of([cc, *words, "-E", "-dM", "-x", "c", "-"], _PROBE)
     if done.returncode != 0:
         said = " ".join(done.stderr.split())[:200]
         if "features.h" in said:
@@ -463,4 +464,4 @@ def _needed_libraries(macros: Mapping[str, str]) -> tuple[str, ...]:
 
 @cache
 def _archiver_of(cc: str, words: tuple[str, ...]) -> str:
-    return _run([cc, *words, "-print-prog-name=ar"]).stdout.strip() or "ar"
+    return answer_of([cc, *words, "-print-prog-name=ar"]).stdout.strip() or "ar"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from deadbeat.build.native import fragment_index_source, native_root
+from deadbeat.build.native import index_source, native_root
 from deadbeat.catalog import CORE_PORT
 from deadbeat.model.errors import UsageError
 
@@ -73,7 +73,7 @@ def tree_files(tree: Tree) -> dict[str, bytes]:
         "PORTING.md": page.encode(),
         "tables.c": tree.tables.encode(),
         "settings.c": tree.settings.encode(),
-        "index.c": fragment_index_source(tree.fragments).encode(),
+        "index.c": index_source(tree.fragments).encode(),
     }
     return dict(sorted(content.items()))
 

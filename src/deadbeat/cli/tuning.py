@@ -56,15 +56,15 @@ def _tree(target: Target, root: Path) -> str:
 
 def listed() -> Shown:
     profiles, knobs = all_profiles().values(), all_knobs().values()
-    names = ("name", "title", "why", "source", "default", "irreversible", "note")
+    names = ("name", "title", "why", "source", "irreversible", "note")
     rows = [
         {name: getattr(knob, name) for name in names}
-        | {"values": knob.values.words, "at_boot": knob.boot is not None}
+        | {"default": knob.value, "values": knob.possible, "at_boot": bool(knob.boot)}
         for knob in knobs
     ]
     parts = [f"profile {each.name}: {each.title}\n    {', '.join(each.words)}" for each in profiles]
     for knob in knobs:
-        takes = f"  [{knob.default}; {knob.values.words}]" if knob.default else ""
+        takes = f"  [{knob.value}; {knob.possible}]" if knob.value else ""
         parts.append(f"{knob.name}: {knob.title}{takes}\n    {knob.why} ({knob.source})")
         if knob.note:
             parts.append(f"    note: {knob.note}")

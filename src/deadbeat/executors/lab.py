@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Event
-from typing import Self
 
 from attrs import evolve
 
@@ -40,7 +39,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.rules import Whole
 from deadbeat.store.files import atomic_write, storing
-from deadbeat.targets.base import Completed, Readings
+from deadbeat.targets.base import ClosedAfterwards, Completed, Process, Readings
 from deadbeat.targets.fake import FakeTarget
 
 #: Environment and words of the first process.
@@ -92,7 +91,7 @@ def _parameter(word: str) -> str:
     return f"/sys/module/{module}/parameters/{name}".replace("-", "_") if dot else ""
 
 
-class GuestTarget:
+class GuestTarget(ClosedAfterwards):
     """A machine of the lab; see :class:`deadbeat.targets.base.Target`.
 
     Args:
@@ -164,14 +163,8 @@ class GuestTarget:
         self._files.clear()
         self._made.clear()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class GuestProcess:
+class GuestProcess(Process):
     """A program of a boot; see :class:`deadbeat.targets.base.Process`.
 
     One that is talked to (``serve``) is booted anew for each line it is sent: what a task set gives
@@ -214,12 +207,6 @@ class GuestProcess:
 
     def stderr(self) -> str:
         return self._errors
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill()
 
 
 class GuestExecutor(HardwareExecutor):

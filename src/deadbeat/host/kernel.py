@@ -74,10 +74,11 @@ Answer = tuple[str | Unknown, str]
 
 def preemption_model(read: Read) -> Answer:
     """none, voluntary, full, lazy or rt; and what the answer rests on."""
-    return _realtime(read) or _switchable_now(read) or _dynamic(read) or _built_in(read)
+    return realtime_model(read) or _switchable_now(read) or _dynamic(read) or _built_in(read)
 
 
-def _realtime(read: Read) -> Answer | None:
+def realtime_model(read: Read) -> Answer | None:
+    """As `preemption_model`; None: the kernel is not PREEMPT_RT, or does not say so."""
     if stripped(read, REALTIME) == "1":
         return "rt", f"{REALTIME} is 1"
     if re.search(r"\bPREEMPT[_ ]RT\b", read(VERSION) or ""):

@@ -55,7 +55,7 @@ SNAPSHOT_FILES = (
 #: intel_powerclamp.c (-1: not at work).
 SLOWS_CPUS = re.compile(r"(thermal-)?(cpufreq|idle)-|Processor$|intel_powerclamp")
 #: Trip points from which on the kernel slows a processor down.
-_SLOWED_FROM = ("passive", "hot", "critical")
+SLOWED_FROM = ("passive", "hot", "critical")
 
 #: Read before and after a run; and once before a run, as these cost more.
 COMMANDS = {"log": "dmesg", "processes": "cat /proc/[0-9]*/stat 2>/dev/null; true"}
@@ -268,7 +268,7 @@ def _trips(readings: Readings) -> dict[str, int] | Unknown:
     for path, number in given(numbers).items():
         kind = readings.files.get(f"{path.removesuffix('_temp')}_type", Reading(None)).text or ""
         # A trip point at 0 or below is one that is not set.
-        if kind.strip() in _SLOWED_FROM and number > 0:
+        if kind.strip() in SLOWED_FROM and number > 0:
             found[_folder(path)] = min(number, found.get(_folder(path), number))
     return found if not isinstance(numbers, Unknown) else numbers
 

@@ -1,16 +1,17 @@
 """A check: a row of ``settings/checks/FAMILY.toml`` and, where it takes logic, its function.
 
 A public function in ``FAMILY.py`` is that of the row of its name, where ``_`` is ``-``; one at the
-end only keeps it apart from what it calls. Nothing else has to be told of either.
+end only keeps it apart from what it calls. Its parameters behind the facts are what the row reads,
+in that order, as far as it has some. Nothing else has to be told of either.
 """
 
 from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import partial, wraps
 from importlib import import_module
-from inspect import getmembers, isfunction
+from inspect import Parameter, getmembers, isfunction, signature
 from types import ModuleType
 
 from attrs import frozen
@@ -56,10 +57,23 @@ def unknown(reason: str, found: object = "") -> CheckVerdict:
 
 
 def verdict(
-    good: object, found: object, *, why: str = "", well: str = "", cure: str | None = None
+    good: object,
+    found: object,
+    bad: object = "",
+    *,
+    why: str = "",
+    well: str = "",
+    cure: str | None = None,
+    severity: Severity | None = None,
 ) -> CheckVerdict:
-    """Pass where what was ``found`` is ``good``, else fail for ``why``, or as the row says."""
-    return passed(found, well) if good else failed(found, why, cure=cure)
+    """Pass where what was ``found`` is ``good``; else fail for ``why``, or as the row says.
+
+    Args:
+        bad: What is found in a failure; "": ``found``.
+    """
+    if good:
+        return passed(found, well)
+    return failed(bad or found, why, cure=cure, severity=severity)
 
 
 def none_of(names: Sequence[str], found: object, *, why: str = "", well: str = "") -> CheckVerdict:
@@ -120,11 +134,8 @@ def _line(text: str) -> str:
 
 def _compared(row: Row, facts: Facts) -> CheckVerdict:
     if row.having or row.without:
-        return (
-            having(facts, row.having, row.bad)
-            if row.having
-            else without(facts, row.without, row.bad)
-        )
+        judge = having if row.having else without
+        return judge(facts, *(row.without or (row.having,)), why=row.bad)
     missing = facts.reading(row.path).reason == MISSING
     if row.unset and missing and facts.option(row.unset) == "n":
         return passed(f"CONFIG_{row.unset} is not set")
@@ -135,32 +146,25 @@ def _compared(row: Row, facts: Facts) -> CheckVerdict:
         return verdict(word in row.words, word, well=row.well)
     if row.spares_rt:
         return _spares_rt(facts, row.path)
-    return judged(facts, row.path, accepts(row.good), why=row.bad, well=row.well, shown=row.shown)
+    return judged(facts, row.path, row.good, why=row.bad, well=row.well, shown=row.shown)
 
 
 def _spares_rt(facts: Facts, path: str) -> CheckVerdict:
     housekeeping(facts)
     cpus = mask_cpus(facts.text(path))
-    if here := shared(facts, cpus):
-        why = f"real-time CPU {cpus_text(here)} is among them"
-        return failed(f"CPU {cpus_text(cpus)}", why)
-    return passed(f"CPU {cpus_text(cpus)}")
+    here = shared(facts, cpus)
+    why = f"real-time CPU {cpus_text(here)} is among them"
+    return verdict(not here, f"CPU {cpus_text(cpus)}", why=why)
 
 
 def judged(
-    facts: Facts,
-    path: str,
-    good: Callable[[int], bool],
-    *,
-    why: str,
-    well: str = "",
-    shown: str = "",
+    facts: Facts, path: str, good: str, *, why: str, well: str = "", shown: str = ""
 ) -> CheckVerdict:
-    """Pass where the number in ``path`` is ``good``, else fail for ``why``."""
+    """Pass where the number in ``path`` is ``good`` (`accepts`), else fail for ``why``."""
     value = facts.integer(path)
     name = path if path.startswith("/sys") else path.removeprefix("/proc/sys/").replace("/", ".")
     found = shown.format(value) if shown else f"{name} = {value}"
-    return verdict(good(value), found, why=why, well=well)
+    return verdict(accepts(good)(value), found, why=why, well=well)
 
 
 def built(facts: Facts, *names: str) -> list[str]:
@@ -168,16 +172,16 @@ def built(facts: Facts, *names: str) -> list[str]:
     return [f"CONFIG_{n}={facts.option(n)}" for n in names if facts.option(n) != "n"]
 
 
-def without(facts: Facts, names: Sequence[str], reason: str) -> CheckVerdict:
-    """Passes where the kernel has none of ``names``; else fails with ``reason``."""
+def without(facts: Facts, *names: str, why: str) -> CheckVerdict:
+    """Passes where the kernel has none of ``names``; else fails for ``why``."""
     there = built(facts, *names)
-    return failed(", ".join(there), reason) if there else passed("not set")
+    return verdict(not there, "not set", ", ".join(there), why=why)
 
 
-def having(facts: Facts, name: str, reason: str) -> CheckVerdict:
-    """Passes where the kernel has ``name``; else fails with ``reason``."""
+def having(facts: Facts, name: str, *, why: str) -> CheckVerdict:
+    """Passes where the kernel has ``name``; else fails for ``why``."""
     there = built(facts, name)
-    return passed(there[0]) if there else failed(f"CONFIG_{name} is not set", reason)
+    return verdict(there, "".join(there), f"CONFIG_{name} is not set", why=why)
 
 
 def shut(facts: Facts, path: str, meanwhile: str = "") -> CheckVerdict:
@@ -215,7 +219,7 @@ def all_commands() -> dict[str, str]:
 def all_checks() -> tuple[Check, ...]:
     """Every check, by family in alphabetical order, in the order of its rows."""
     found: dict[str, list[Check]] = {}
-    bodies: dict[str, Body] = {}
+    bodies: dict[str, Callable[..., CheckVerdict]] = {}
     for family in _families():
         name = family.__name__.rpartition(".")[2]
         found[name] = list(getattr(family, "CHECKS", ()))
@@ -223,7 +227,15 @@ def all_checks() -> tuple[Check, ...]:
             if judge.__module__ == family.__name__ and not own.startswith("_"):
                 bodies[f"{name}.{own.removesuffix('_').replace('_', '-')}"] = judge
     for row in rows().values():
-        body = bodies.pop(row.id, partial(_compared, row))
+        body = _given(bodies.pop(row.id), row) if row.id in bodies else partial(_compared, row)
         found.setdefault(row.id.partition(".")[0], []).append(Check(row, body))
     assert not bodies, f"no row for {', '.join(bodies)}"
     return tuple(each for name in sorted(found) for each in found[name])
+
+
+def _given(judge: Callable[..., CheckVerdict], row: Row) -> Body:
+    """``judge`` with as many of what the row reads as it takes."""
+    _, *takes = signature(judge).parameters.values()
+    every = takes and takes[-1].kind is Parameter.VAR_POSITIONAL
+    reads = row.files if every else row.files[: len(takes)]
+    return wraps(judge)(lambda facts: judge(facts, *reads))

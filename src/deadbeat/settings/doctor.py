@@ -128,15 +128,14 @@ def _report(
             evolve(each, cure=f"on {examined.name}: {each.cure}") if each.cure else each
             for each in results
         )
-    if partial:
-        return DoctorReport(results=results, facts=facts, target=examined, partial=True)
-    sight = sight_of_facts(facts)
+    sight = None if partial else sight_of_facts(facts)
     return DoctorReport(
         results=results,
         facts=facts,
         target=examined,
-        inventory=inventory.inventory(facts),
-        hardening=tuple((option, option.state(sight)) for option in OPTIONS),
+        inventory=inventory.inventory(facts) if sight else (),
+        hardening=tuple((each, each.state(sight)) for each in OPTIONS) if sight else (),
+        partial=partial,
     )
 
 

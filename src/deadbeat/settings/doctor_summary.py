@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 from attrs import frozen
@@ -135,7 +135,7 @@ def told(result: CheckResult) -> str:
 def knobs_for(result: CheckResult) -> tuple[Knob, ...]:
     """Knobs of `deadbeat tune` with which a check passes; those of a running machine first."""
     found = [knob for knob in all_knobs().values() if result.id in knob.cures]
-    return tuple(sorted(found, key=lambda knob: (knob.settings is None, knob.name)))
+    return tuple(sorted(found, key=lambda knob: (bool(knob.boot), knob.name)))
 
 
 def cure(result: CheckResult) -> str:
@@ -168,7 +168,7 @@ def advised(failing: Iterable[str], *, workload: str) -> Advice | None:
     """
     name = "compute" if workload == "compute" else "realtime"
     wrong = list(failing)
-    knobs = [turn.knob for turn in turns(all_profiles()[name].words) if turn.knob.settings]
+    knobs = [turn.knob for turn in turns(all_profiles()[name].words) if not turn.knob.boot]
     helping = [knob for knob in knobs if set(knob.cures) & set(wrong)]
     if not helping:
         return None
@@ -230,18 +230,15 @@ def hardening_rows(states: Iterable[tuple[Hardening, HardeningState]]) -> list[t
 
 def as_json(report: DoctorReport) -> dict[str, object]:
     """What ``--json`` prints: docs/reference/doctor.md."""
-    by_severity: dict[str, Mapping[str, int]] = {
-        severity: dict(Counter(r.status for r in report.results if r.severity == severity))
-        for severity in SEVERITIES
-    }
+    count: Counter[tuple[str, str]] = Counter((r.severity, r.status) for r in report.results)
     return {
         "target": attrs.asdict(report.target),
         "summary": {
             "sentence": sentence(report),
             **{s: sum(r.status == s for r in report.results) for s in _STATUSES},
             "severities": {
-                severity: {status: found.get(status, 0) for status in _STATUSES}
-                for severity, found in by_severity.items()
+                severity: {status: count[severity, status] for status in _STATUSES}
+                for severity in SEVERITIES
             },
         },
         "checks": [

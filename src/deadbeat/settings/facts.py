@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.host.kernel import CMDLINE, arguments, options_of
 from deadbeat.host.values import UnreadError, parse_cpu_list
@@ -155,11 +155,8 @@ def gather(
     names = [each.removeprefix("command:") for each in wanted if each.startswith("command:")]
     paths = [each for each in wanted if not each.startswith("command:")]
     readings = target.read_many(paths, {name: known[name] for name in names})
-    facts = Facts(readings=readings, workload=workload)
-    found = tuple(rt_cpus) if rt_cpus is not None else _guessed_cpus(facts)
-    return Facts(
-        readings=readings, workload=workload, rt_cpus=found, asked_cpus=rt_cpus is not None
-    )
+    facts = Facts(readings=readings, workload=workload, asked_cpus=rt_cpus is not None)
+    return evolve(facts, rt_cpus=_guessed_cpus(facts) if rt_cpus is None else tuple(rt_cpus))
 
 
 def _guessed_cpus(facts: Facts) -> tuple[int, ...]:

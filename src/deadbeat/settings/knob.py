@@ -9,140 +9,97 @@ kernel's command line instead; those are printed, never applied.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
+import attrs
 from attrs import frozen
 
 from deadbeat.host.values import cpu_mask, cpus_text
 from deadbeat.model.tuning import Setting
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.making import (
-    MAKES,
-    Make,
-    NotHereError,
-    managed_interrupts,
-    of_cpus,
-    present,
-)
+from deadbeat.settings.making import MAKES, NotHereError, managed_interrupts, of_cpus, present
 from deadbeat.settings.reading import ONLINE, housekeeping
 from deadbeat.settings.rows import Row, SetRow, accepts, loose, rows
 
 
-@frozen
-class Values:
-    """What may be given to a knob.
-
-    Attributes:
-        words: In words, for a person.
-        allows: Whether a text is one of them.
-    """
-
-    words: str
-    allows: Callable[[str], bool]
-
-
 @frozen(kw_only=True)
-class Knob:
-    """One knob.
+class Knob(SetRow):
+    """A `SetRow` with what it has of its check: ``why``, ``source``, ``cures`` and ``path``.
 
-    Attributes:
-        name: As ``--knob`` has it.
-        title: What it sets, a few words.
-        why: What it does to latency, a sentence.
-        source: Who advises it.
-        cures: Checks of `deadbeat doctor` that pass with it.
-        reads: Files and patterns that ``settings`` and ``boot`` look at (settings/facts.py).
-        values: What may be given; ``default``: what is taken without.
-        settings: Files and what they shall hold, in the order of writing. NotHereError or
-            UnreadError where there is nothing to set.
-        boot: Words for the kernel's command line, in place of ``settings``.
-        fixed: Files of ``settings`` that the kernel lets nobody write, and why; told, left alone.
-        enough: Whether a number that is there is as good as the one that is wanted; a profile
-            leaves it alone then, ``--knob NAME=VALUE`` does not.
-        irreversible: What cannot be put back, in words; then it is refused unless accepted.
-        keep: Patterns of files that change with it and cannot be written; the way back tells which
-            are no longer as they were.
-        note: What else it does, or who disagrees.
+    ``reads`` is all that it looks at (settings/facts.py).
     """
 
-    name: str
-    title: str
-    why: str
-    source: str
-    cures: tuple[str, ...]
-    reads: tuple[str, ...]
-    values: Values
-    default: str
-    settings: Make | None
-    boot: Callable[[Facts], Sequence[str]] | None
-    fixed: Callable[[Facts], Mapping[str, str]] | None
-    enough: Callable[[int, int], bool] | None
-    irreversible: str
-    keep: tuple[str, ...]
-    note: str
+    @property
+    def possible(self) -> str:
+        """What may be given, in words."""
+        if self.values:
+            *others, last = self.values
+            return f"{', '.join(others)} or {last}"
+        if self.range != (0, 0):
+            return f"{self.range[0]} to {self.range[1]}{self.unit and ' '}{self.unit}"
+        return self.words or "no value"
+
+    def allows(self, text: str) -> bool:
+        """Whether ``text`` may be given."""
+        if self.values:
+            return text in self.values
+        if self.range != (0, 0):
+            least, most = self.range
+            return bool(re.fullmatch(r"-?\d{1,18}", text)) and least <= int(text) <= most
+        return bool(re.fullmatch(self.shape, text))
+
+    def settings(self, facts: Facts, value: str) -> Sequence[Setting]:
+        """Files and what they shall hold, in the order of writing; of ``paths``, those there are.
+
+        NotHereError or UnreadError where there is nothing to set."""
+        if self.boot or self.name in MAKES:
+            return () if self.boot else MAKES[self.name](facts, value)
+        paths = self.paths or (self.path,)
+        there = [path for path in paths if facts.get(path) is not None] if self.paths else paths
+        try:
+            found = [
+                each
+                for path in there or paths[:1]
+                for each in (of_cpus if self.only_rt else present)(facts, path)
+            ]
+        except NotHereError as error:
+            raise NotHereError("; ".join(filter(None, (str(error), self.lacking)))) from None
+        text = _filled(self.writes, facts) or value
+        return [Setting(each, text, self.form) for each in found]
+
+    def fixed(self, facts: Facts) -> Mapping[str, str]:
+        """Files of `settings` that the kernel lets nobody write, and why; told, left alone."""
+        return managed_interrupts(facts) if self.name == "irq-affinity" else {}
+
+    def boot_words(self, facts: Facts) -> tuple[str, ...]:
+        """Words for the kernel's command line, in place of `settings`."""
+        return tuple(_filled(word, facts) for word in self.boot)
+
+    def is_enough(self, now: str | None, wanted: str) -> bool:
+        """Whether the number that is there is as good as the one that is ``wanted``; a profile
+        leaves it alone then, ``--knob NAME=VALUE`` does not."""
+        numbers = [re.match(r"-?\d+", text or "") for text in (now, wanted)]
+        if numbers[0] is None or numbers[1] is None or not self.enough:
+            return False
+        limit = {"less": f"<= {numbers[1][0]}", "more": f">= {numbers[1][0]}"}
+        return accepts(limit.get(self.enough, self.enough))(int(numbers[0][0]))
 
 
 def _knob_of(how: SetRow, row: Row | None = None) -> Knob:
     path = how.path or (row.path if row else "")
     paths = how.paths or ((path,) if not (how.reads or how.boot) else ())
     written = " ".join((*how.boot, how.writes))
-    return Knob(
-        name=how.name,
-        title=how.title,
-        why=how.why or (row.why if row else ""),
-        source="; ".join(filter(None, (row.source if row else "", how.source))),
-        cures=how.cures or ((row.id,) if row else ()),
-        reads=(*how.reads, *paths, *((ONLINE,) if "{" in written else ())),
-        values=_values(how),
-        default=how.value,
-        settings=None if how.boot else MAKES.get(how.name) or _files(how, paths),
-        boot=(lambda facts: [_filled(word, facts) for word in how.boot]) if how.boot else None,
-        fixed=managed_interrupts if how.name == "irq-affinity" else None,
-        enough=_enough(how.enough) if how.enough else None,
-        irreversible=how.irreversible,
-        keep=how.keep,
-        note=how.note,
-    )
-
-
-def _values(how: SetRow) -> Values:
-    if how.values:
-        *others, last = how.values
-        return Values(f"{', '.join(others)} or {last}", {*how.values}.__contains__)
-    if how.range != (0, 0):
-        least, most = how.range
-
-        def allows(text: str) -> bool:
-            return bool(re.fullmatch(r"-?\d{1,18}", text)) and least <= int(text) <= most
-
-        return Values(f"{least} to {most}{how.unit and ' '}{how.unit}", allows)
-    return Values(how.words or "no value", lambda text: bool(re.fullmatch(how.shape, text)))
-
-
-def _enough(text: str) -> Callable[[int, int], bool]:
-    if text in ("less", "more"):
-        return lambda now, wanted: now <= wanted if text == "less" else now >= wanted
-    return lambda now, _wanted: accepts(text)(now)
-
-
-def _files(how: SetRow, paths: Sequence[str]) -> Make:
-    """The value in one file or every file of a pattern; of several, in those that are there."""
-
-    def settings(facts: Facts, value: str) -> list[Setting]:
-        there = [path for path in paths if facts.get(path) is not None] if how.paths else paths
-        try:
-            found = [
-                each
-                for path in there or paths[:1]
-                for each in (of_cpus if how.only_rt else present)(facts, path)
-            ]
-        except NotHereError as error:
-            raise NotHereError("; ".join(filter(None, (str(error), how.lacking)))) from None
-        text = _filled(how.writes, facts) or value
-        return [Setting(each, text, how.form) for each in found]
-
-    return settings
+    fields: dict[str, Any] = {
+        **attrs.asdict(how, recurse=False),
+        "why": how.why or (row.why if row else ""),
+        "source": "; ".join(filter(None, (row.source if row else "", how.source))),
+        "cures": how.cures or ((row.id,) if row else ()),
+        "path": path,
+        "reads": (*how.reads, *paths, *((ONLINE,) if "{" in written else ())),
+    }
+    return Knob(**fields)
 
 
 def _filled(text: str, facts: Facts) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from deadbeat.host.proc import INTERRUPTS, interrupts_of
 from deadbeat.host.values import UnreadError, cpu_mask, cpus_text, mask_cpus, parse_cpu_list
@@ -29,6 +30,7 @@ class NotHereError(Exception):
     """There is nothing to set on this machine; says why."""
 
 
+T = TypeVar("T")
 Make = Callable[[Facts, str], Sequence[Setting]]
 _CPU = "/sys/devices/system/cpu"
 
@@ -38,10 +40,7 @@ def present(facts: Facts, path: str) -> list[str]:
 
     NotHereError where there is none: an empty list would look as if it had been set."""
     if is_pattern(path):
-        found = sorted(facts.matches(path), key=_by_number)
-        if found:
-            return found
-        raise NotHereError(f"not found: {path}")
+        return _some(sorted(facts.matches(path), key=_by_number), f"not found: {path}")
     reading = facts.reading(path)
     if reading.text is None:
         raise NotHereError(f"{path}: {reading.reason}")
@@ -55,8 +54,13 @@ def _by_number(path: str) -> list[tuple[int, str]]:
 def of_cpus(facts: Facts, pattern: str) -> list[str]:
     """Paths that ``pattern`` matches of the CPUs meant for real-time tasks; else NotHereError."""
     found = [each for each in present(facts, pattern) if cpu_of(each) in facts.rt_cpus]
+    return _some(found, f"nothing of CPU {cpus_text(facts.rt_cpus)} is called {pattern}")
+
+
+def _some(found: list[T], why: str) -> list[T]:
+    """``found``; NotHereError, with ``why``, where that is nothing."""
     if not found:
-        raise NotHereError(f"nothing of CPU {cpus_text(facts.rt_cpus)} is called {pattern}")
+        raise NotHereError(why)
     return found
 
 
@@ -112,9 +116,7 @@ def make_idle_states(facts: Facts, value: str) -> list[Setting]:
         if int(_number_beside(exits, path.replace("/disable", "/latency"), "exit latency"))
         > int(value)
     ]
-    if not made:
-        raise NotHereError(f"no sleep state takes longer than {value} us to leave")
-    return made
+    return _some(made, f"no sleep state takes longer than {value} us to leave")
 
 
 def make_smt(facts: Facts, value: str) -> list[Setting]:
@@ -171,9 +173,7 @@ def make_irq_affinity(facts: Facts, _value: str) -> list[Setting]:
             continue  # of an interrupt that has gone meanwhile
         if now & set(facts.rt_cpus):
             made.append(Setting(path, cpus_text(now & left or left)))
-    if not made:
-        raise NotHereError("no interrupt may go to the CPUs for real-time tasks")
-    return made
+    return _some(made, "no interrupt may go to the CPUs for real-time tasks")
 
 
 def make_packet_steering(facts: Facts, _value: str) -> list[Setting]:
@@ -187,9 +187,7 @@ def make_packet_steering(facts: Facts, _value: str) -> list[Setting]:
             continue  # a device without queues of its own refuses to tell
         if now & set(facts.rt_cpus):
             made.append(Setting(path, cpu_mask(now & left or left), "mask"))
-    if not made:
-        raise NotHereError("no queue of a network device steers to the CPUs for real-time tasks")
-    return made
+    return _some(made, "no queue of a network device steers to the CPUs for real-time tasks")
 
 
 # -- the kernel
@@ -267,9 +265,7 @@ def make_tracing(facts: Facts, _value: str) -> list[Setting]:
     made = [Setting(path, "") for path, text in _held(facts, folder, "set_event") if text]
     tracers = _held(facts, folder, "current_tracer")
     made += [Setting(path, "nop") for path, text in tracers if text != "nop"]
-    if not made:
-        raise NotHereError("no event and no tracer is on")
-    return made
+    return _some(made, "no event and no tracer is on")
 
 
 def _held(facts: Facts, folder: str, name: str) -> Iterator[tuple[str, str]]:
@@ -282,9 +278,7 @@ def _held(facts: Facts, folder: str, name: str) -> Iterator[tuple[str, str]]:
 def make_watchdogs(facts: Facts, _value: str) -> list[Setting]:
     paths = (f"/proc/sys/kernel/{name}" for name in ("soft_watchdog", "nmi_watchdog"))
     made = [Setting(path, "0") for path in paths if facts.get(path) not in (None, "0")]
-    if not made:
-        raise NotHereError("no watchdog is on")
-    return made
+    return _some(made, "no watchdog is on")
 
 
 #: Name of a knob -> its function.

@@ -140,7 +140,7 @@ def turns(words: Sequence[str], exact: Sequence[str] = ()) -> list[Turn]:
 def _turn(word: str, *, exact: bool) -> Turn:
     name, _, value = word.partition("=")
     knob = all_knobs()[name]
-    return Turn(knob, value or knob.default, exact)
+    return Turn(knob, value or knob.value, exact)
 
 
 def _faults(word: str) -> list[str]:
@@ -150,6 +150,6 @@ def _faults(word: str) -> list[str]:
         hint = near if near.startswith("did you mean") else "deadbeat tune list names them"
         return [f"there is no knob {shown(name)}: {hint}"]
     knob = all_knobs()[name]
-    if equals and not (value and knob.values.allows(value)):
-        return [f"{name}: {shown(value)} is not possible: {knob.values.words}"]
+    if equals and not (value and knob.allows(value)):
+        return [f"{name}: {shown(value)} is not possible: {knob.possible}"]
     return []

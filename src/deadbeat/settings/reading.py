@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from deadbeat.host import kernel
-from deadbeat.host.kernel import CMDLINE, VERSION, release_of
+from deadbeat.host.kernel import CMDLINE, VERSION, realtime_model, release_of
 from deadbeat.host.proc import CPUINFO, Interrupt, colon_fields
 from deadbeat.host.snapshot import SLOWS_CPUS
 from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
@@ -69,12 +68,6 @@ def lockdown(facts: Facts) -> str | None:
 
 
 # -- CPUs
-
-
-#: Files that `isolated` reads.
-ISOLATED = ("/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated")
-#: Files that `tickless` reads.
-TICKLESS = ("/sys/devices/system/cpu/nohz_full", CMDLINE, ONLINE)
 
 
 def meant(facts: Facts, cpus: Iterable[int] | None = None) -> str:
@@ -152,18 +145,19 @@ def isolated(facts: Facts) -> set[int]:
     """CPUs outside the scheduler's balancing: at boot, or by an isolated partition.
 
     UnreadError where the kernel does not say."""
-    at_boot = set(facts.cpu_list(ISOLATED[0]))
-    partitions = facts.get(ISOLATED[1])
-    return at_boot | set(facts.cpu_list(ISOLATED[1]) if partitions else ())
+    at_boot = set(facts.cpu_list("/sys/devices/system/cpu/isolated"))
+    partitions = "/sys/fs/cgroup/cpuset.cpus.isolated"
+    return at_boot | set(facts.cpu_list(partitions) if facts.get(partitions) else ())
 
 
 def tickless(facts: Facts) -> set[int]:
     """CPUs whose tick stops beside a single task. A kernel without NO_HZ_FULL has none."""
-    if facts.get(TICKLESS[0]) is None:
+    file = "/sys/devices/system/cpu/nohz_full"
+    if facts.get(file) is None:
         facts.text(CMDLINE)
         online(facts)  # without sysfs nothing is known
         return set()
-    return set(facts.cpu_list(TICKLESS[0]))
+    return set(facts.cpu_list(file))
 
 
 def offloaded(facts: Facts) -> set[int]:
@@ -204,15 +198,8 @@ def numbers(facts: Facts, pattern: str) -> dict[str, int]:
 
 
 def realtime(facts: Facts) -> bool:
-    """Whether this is a PREEMPT_RT kernel; needs REALTIME among what is read."""
-    return bool(
-        facts.get(REALTIME[0]) == "1"
-        or re.search(r"\bPREEMPT[_ ]RT\b", facts.get(REALTIME[1]) or "")
-    )
-
-
-#: Files that `realtime` reads.
-REALTIME = (kernel.REALTIME, kernel.VERSION)
+    """Whether this is a PREEMPT_RT kernel."""
+    return realtime_model(facts.get) is not None
 
 
 # -- interrupts that the kernel places by itself
@@ -237,24 +224,17 @@ def managed_by_name(rows: Mapping[str, Interrupt]) -> set[str]:
 # -- what slows CPUs down because they are hot
 
 
-#: Files that `cooling_of_cpus` reads.
-COOLING = (
-    "/sys/class/thermal/cooling_device[0-9]*/type",
-    "/sys/class/thermal/cooling_device[0-9]*/cur_state",
-)
-
-
 def cooling_of_cpus(facts: Facts) -> list[tuple[str, int]]:
     """What slows CPUs down (not fans), with how much of it is in use; 0: nothing.
 
     UnreadError where one does not tell."""
-    states = []
-    for path, reading in facts.matches(COOLING[0]).items():
+    states, device = [], "/sys/class/thermal/cooling_device[0-9]*"
+    for path, reading in facts.matches(f"{device}/type").items():
         name = (reading.text or "").strip()
         if not SLOWS_CPUS.match(name):
             continue
         state = path.replace("/type", "/cur_state")
-        text = facts.matches(COOLING[1]).get(state, reading).text or ""
+        text = facts.matches(f"{device}/cur_state").get(state, reading).text or ""
         if re.fullmatch(r"-?\d+\s*", text) is None:
             raise UnreadError(f"{state} holds {text[:40]!r}, not a number")
         states.append((name, int(text)))

@@ -22,6 +22,7 @@ from deadbeat.host.proc import (
 )
 from deadbeat.host.values import UnreadError, cpu_set, known
 from deadbeat.settings.facts import Facts
+from deadbeat.settings.reading import housekeeping, shared
 from deadbeat.targets.readings import ALONE, MEANWHILE
 
 WINDOW = "command:window"
@@ -103,6 +104,11 @@ def tasks(facts: Facts) -> tuple[TaskState, ...]:
     return tuple(found.values())
 
 
+def programs(facts: Facts) -> set[str]:
+    """Names of what runs; threads of the kernel are not counted. As `tasks`."""
+    return {task.name for task in tasks(facts) if not task.kernel}
+
+
 def realtime_tasks(facts: Facts) -> list[TaskState]:
     """Real-time threads of users, the highest priority first."""
     found = [task for task in tasks(facts) if task.realtime and not task.kernel]
@@ -146,6 +152,19 @@ def _places(text: str) -> dict[int, TaskPlace]:
         )
         for (pid, tid), row in rows.items()
     }
+
+
+def roaming(facts: Facts) -> list[TaskState]:
+    """Threads that may run on the CPUs meant for real-time tasks and on others.
+
+    UnreadError where no other CPU is left."""
+    other, where = {*housekeeping(facts)}, places(facts)
+    return [
+        task
+        for task in tasks(facts)
+        if task.tid in where
+        if shared(facts, where[task.tid].cpus) and other & {*where[task.tid].cpus}
+    ]
 
 
 @frozen(kw_only=True)

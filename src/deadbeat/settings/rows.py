@@ -174,7 +174,13 @@ def rows() -> Mapping[str, Row]:
     Raises:
         ValueError: A row is wrong; says which and how.
     """
-    return {row.id: row for row in _read()}
+    tables = (each for each in files(_FOLDER).iterdir() if each.name.endswith(".toml"))
+    return {
+        id: row_of(id, plain)
+        for file in sorted(tables, key=lambda each: each.name)
+        for name, plain in tomllib.loads(file.read_text(encoding="utf-8")).items()
+        for id in (f"{file.name.removesuffix('.toml')}.{name}",)
+    }
 
 
 @cache
@@ -185,14 +191,6 @@ def loose() -> tuple[SetRow, ...]:
 
 def _cited(source: str) -> str:
     return source.format_map(vars(sources))
-
-
-def _read() -> Iterator[Row]:
-    tables = (each for each in files(_FOLDER).iterdir() if each.name.endswith(".toml"))
-    for file in sorted(tables, key=lambda each: each.name):
-        family = file.name.removesuffix(".toml")
-        for name, plain in tomllib.loads(file.read_text(encoding="utf-8")).items():
-            yield row_of(f"{family}.{name}", plain)
 
 
 def row_of(id: str, plain: Mapping[str, object]) -> Row:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from functools import partial
 
 from attrs import frozen
 
@@ -177,41 +177,28 @@ def _check_cpus(facts: Facts) -> None:
 
 def _planned(turn: Turn, facts: Facts) -> Planned:
     knob, value = turn.knob, turn.value
+    planned = partial(Planned, knob=knob, value=value)
     try:
-        made = tuple(knob.settings(facts, value)) if knob.settings else ()
-        words = tuple(knob.boot(facts)) if knob.boot else ()
+        made = tuple(knob.settings(facts, value))
+        words = knob.boot_words(facts)
     except (NotHereError, UnreadError) as error:
-        return Planned(knob=knob, value=value, missing=str(error))
-    fixed = knob.fixed(facts) if knob.fixed else {}
+        return planned(missing=str(error))
+    fixed = knob.fixed(facts)
     left = tuple(_left(each, facts, fixed[each.path]) for each in made if each.path in fixed)
     made = tuple(each for each in made if each.path not in fixed)
     if left and not made:
-        return Planned(
-            knob=knob,
-            value=value,
-            left=left,
-            missing=f"none of {len(left)} files: {left[0].reason}",
-        )
-    if knob.enough is not None and not turn.exact:
-        good = [each for each in made if _enough(knob, facts.get(each.path), each.value)]
+        return planned(left=left, missing=f"none of {len(left)} files: {left[0].reason}")
+    if knob.enough and not turn.exact:
+        good = [each for each in made if knob.is_enough(facts.get(each.path), each.value)]
         if good == list(made):
-            return Planned(
-                knob=knob, value=value, missing=f"{good[0].path} is as good already", good=True
-            )
+            return planned(missing=f"{good[0].path} is as good already", good=True)
         made = tuple(each for each in made if each not in good)
-    return Planned(knob=knob, value=value, settings=made, left=left, boot=words)
+    return planned(settings=made, left=left, boot=words)
 
 
 def _left(setting: Setting, facts: Facts, reason: str) -> Change:
     old = " ".join((facts.get(setting.path) or "").split())
     return Change(path=setting.path, outcome="left", old=old, wanted=setting.value, reason=reason)
-
-
-def _enough(knob: Knob, now: str | None, wanted: str) -> bool:
-    numbers = [re.match(r"-?\d+", text or "") for text in (now, wanted)]
-    if numbers[0] is None or numbers[1] is None or knob.enough is None:
-        return False
-    return knob.enough(int(numbers[0][0]), int(numbers[1][0]))
 
 
 def _check_agreement(items: Sequence[Planned]) -> None:

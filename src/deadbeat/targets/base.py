@@ -43,10 +43,12 @@ class Process(Protocol):
     def stderr(self) -> str:
         """What it has written to standard error so far."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_: object) -> None:
         """Kill it if it still runs."""
+        self.kill()
 
 
 class Target(Protocol):
@@ -120,6 +122,19 @@ class Target(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
+
+
+class ClosedAfterwards:
+    """A target that a ``with`` block closes at its end."""
+
+    def close(self) -> None:
+        """See `Target`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def is_here(target: Target) -> bool:

@@ -5,16 +5,16 @@ Public: whoever writes against :class:`deadbeat.targets.base.Target` tests with 
 
 from __future__ import annotations
 
+import fnmatch
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Self
 
 from attrs import field, frozen
 
 from deadbeat.model.errors import TargetError
-from deadbeat.targets.base import LOCAL, Completed
-from deadbeat.targets.readings import Reading, Readings, scripted
+from deadbeat.targets.base import LOCAL, ClosedAfterwards, Completed, Process
+from deadbeat.targets.readings import MISSING, NO_PROGRAM, Reading, Readings, is_pattern
 
 
 @frozen(kw_only=True)
@@ -34,7 +34,7 @@ class Conversation:
     stderr: str = ""
 
 
-class FakeProcess:
+class FakeProcess(Process):
     """A scripted command that is running; see :class:`deadbeat.targets.base.Process`.
 
     Waiting takes no time: when no line is there, ``read_line`` fails as if ``timeout`` were over.
@@ -91,17 +91,11 @@ class FakeProcess:
         """The scripted standard error."""
         return self._conversation.stderr
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill()
-
 
 Command = Completed | Callable[[tuple[str, ...]], Completed]
 
 
-class FakeTarget:
+class FakeTarget(ClosedAfterwards):
     """A machine made of dictionaries; see :class:`deadbeat.targets.base.Target`.
 
     Args:
@@ -184,7 +178,17 @@ class FakeTarget:
         self, paths: Sequence[str], commands: Mapping[str, str] | None = None
     ) -> Readings:
         """What of ``files``, ``outputs`` and ``refused`` is asked for; see the protocol."""
-        return scripted(self.files, self.outputs, self.refused, paths, commands or {})
+        there = sorted({*self.files, *self.refused})
+        patterns = {p: tuple(fnmatch.filter(there, p)) for p in paths if is_pattern(p)}
+        plain = [path for path in paths if not is_pattern(path)]
+        files = {}
+        for path in (*plain, *(path for matched in patterns.values() for path in matched)):
+            text = self.read_text(path)
+            reason = self.refused.get(path, MISSING) if text is None else ""
+            files[path] = Reading(text, reason)
+        absent = Reading(None, NO_PROGRAM)
+        given = {name: self.outputs.get(name, absent) for name in commands or ()}
+        return Readings(files=files, commands=given, patterns=patterns)
 
     def read_text(self, path: str) -> str | None:
         """A scripted file as text (also where its name ends in .gz), or None."""
@@ -196,9 +200,3 @@ class FakeTarget:
         for process in self.processes:
             process.kill()
         self.closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

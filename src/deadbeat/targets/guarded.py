@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from deadbeat.model.errors import UsageError
-from deadbeat.targets.keeper import DONE, keeper
+from deadbeat.targets.local import HostKeeper
 
 #: Starts only once its keeper watches: whoever dies before leaves nothing behind.
 _GATE = 'read -r go && exec "$@" </dev/null'
@@ -70,14 +70,9 @@ class GuardedProgram:
             process_group=0,
         )
         self.status: int | None = None
-        self._keeper: subprocess.Popen[bytes] | None = None
+        self._keeper: HostKeeper | None = None
         try:
-            self._keeper = subprocess.Popen(
-                keeper(_AFTER, str(self._process.pid), file),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+            self._keeper = HostKeeper(_AFTER, str(self._process.pid), file)
             assert self._process.stdin is not None
             self._process.stdin.write(b"go\n")
             self._process.stdin.close()
@@ -127,7 +122,5 @@ class GuardedProgram:
             if self._process.stdin is not None and not self._process.stdin.closed:
                 self._process.stdin.close()
         if self._keeper is not None:
-            with suppress(BrokenPipeError):
-                self._keeper.communicate(f"{DONE}\n".encode())
-            self._keeper = None
+            self._keeper.call_off()
         return self.status

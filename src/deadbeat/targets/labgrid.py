@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -18,8 +17,7 @@ from attrs import frozen
 
 from deadbeat.model.errors import TargetError, UnreachableError, UsageError
 from deadbeat.model.words import nearest, shown
-from deadbeat.targets.keeper import DONE, keeper
-from deadbeat.targets.local import spawn
+from deadbeat.targets.local import HostKeeper
 from deadbeat.targets.ssh import SshTarget
 from deadbeat.targets.ssh_connection import plain
 
@@ -190,17 +188,11 @@ class LabgridTarget(SshTarget):
         if not word.startswith(_PREFIX) or not place or not place.isprintable():
             raise UsageError(f"{shown(word)} names no place", f"write {_PREFIX}PLACE")
         self._farm = farm or Coordinator()
-        self._keeper: subprocess.Popen[bytes] | None = None
+        self._keeper: HostKeeper | None = None
         self._lease: Lease | None = self._farm.acquire(place)
         try:
             if self._lease.ours:
-                null = subprocess.DEVNULL
-                self._keeper = spawn(
-                    keeper(_RELEASE, *self._farm.release_command(place)),
-                    stdin=subprocess.PIPE,
-                    stdout=null,
-                    stderr=null,
-                )
+                self._keeper = HostKeeper(_RELEASE, *self._farm.release_command(place))
             super().__init__(self._lease.service)
         except BaseException:
             with suppress(TargetError):
@@ -221,5 +213,4 @@ class LabgridTarget(SshTarget):
             return
         self._farm.release(lease.place)
         if self._keeper is not None:
-            with suppress(BrokenPipeError):
-                self._keeper.communicate(f"{DONE}\n".encode())
+            self._keeper.call_off()

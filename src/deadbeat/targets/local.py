@@ -17,11 +17,11 @@ import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 from weakref import WeakSet
 
 from deadbeat.model.errors import TargetError
-from deadbeat.targets.base import LOCAL, Completed
+from deadbeat.targets.base import LOCAL, ClosedAfterwards, Completed, Process
 from deadbeat.targets.keeper import DONE, keeper
 from deadbeat.targets.readings import Readings, ask
 
@@ -34,7 +34,6 @@ _WORK_PREFIX = "deadbeat-work-"
 _REAP_SECONDS = 1.0
 #: How often the size of what a process said is looked at where it is limited.
 _LOOK_S = 1.0
-_NULL = subprocess.DEVNULL
 #: Of the folder of a process that was killed; what measured there has half a second to end.
 _REMOVE = 'for try in 1 2 3 4 5; do rm -rf -- "$0"; [ -e "$0" ] || exit 0; sleep 0.1; done'
 
@@ -79,7 +78,24 @@ def spawn(
         raise TargetError(f"{argv[0]} cannot be started: {error.strerror or error}") from error
 
 
-class LocalProcess:
+class HostKeeper:
+    """Runs ``script`` on this host if this process dies before `call_off`; see `keeper`."""
+
+    def __init__(self, script: str, *words: str) -> None:
+        null = subprocess.DEVNULL
+        self._process: subprocess.Popen[bytes] | None = spawn(
+            keeper(script, *words), stdin=subprocess.PIPE, stdout=null, stderr=null
+        )
+
+    def call_off(self) -> None:
+        """Ends it; nothing is run. Safe to call again."""
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(BrokenPipeError):
+                process.communicate(f"{DONE}\n".encode())
+
+
+class LocalProcess(Process):
     """A child of this process; see :class:`deadbeat.targets.base.Process`.
 
     Args:
@@ -259,14 +275,8 @@ class LocalProcess:
         lines = self.stderr().strip().splitlines()
         return f"it said: {lines[-1]}" if lines else ""
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.kill()
-
-
-class LocalTarget:
+class LocalTarget(ClosedAfterwards):
     """This machine; see :class:`deadbeat.targets.base.Target`.
 
     Args:
@@ -278,16 +288,12 @@ class LocalTarget:
 
     def __init__(self, *, folder: Path | None = None) -> None:
         self.name = socket.gethostname()
-        self._temporary = folder is None
+        self._owner = -1  # keeps the folder locked
+        self._keeper: HostKeeper | None = None
         if folder is None:
             _remove_orphans()
-        self._owner = -1  # keeps the folder locked
-        self._keeper: subprocess.Popen[bytes] | None = None
-        if folder is None:
             folder, self._owner = _work_folder()
-            self._keeper = spawn(
-                keeper(_REMOVE, str(folder)), stdin=subprocess.PIPE, stdout=_NULL, stderr=_NULL
-            )
+            self._keeper = HostKeeper(_REMOVE, str(folder))
         self.folder = str(folder)
         self._running: WeakSet[LocalProcess] = WeakSet()
 
@@ -345,21 +351,12 @@ class LocalTarget:
         """Kill what still runs and remove the temporary folder."""
         for process in list(self._running):
             process.kill()
-        if self._temporary:
-            shutil.rmtree(self.folder, ignore_errors=True)
         if self._keeper is not None:
-            with suppress(BrokenPipeError):
-                self._keeper.communicate(f"{DONE}\n".encode())
-            self._keeper = None
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self._keeper.call_off()
         if self._owner >= 0:
             os.close(self._owner)
             self._owner = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _work_folder() -> tuple[Path, int]:

@@ -6,7 +6,6 @@ missing, denied, or failed, with the system's words.
 
 from __future__ import annotations
 
-import fnmatch
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 
@@ -192,33 +191,3 @@ def _parse(output: str, mark: str) -> Readings | None:
         else:
             commands[what] = reading
     return None
-
-
-def scripted(
-    content: Mapping[str, str | bytes],
-    outputs: Mapping[str, Reading],
-    refused: Mapping[str, str],
-    paths: Sequence[str],
-    commands: Mapping[str, str],
-) -> Readings:
-    """What a machine made of dictionaries gives; for the public fake.
-
-    Args:
-        content: Path -> what it holds.
-        outputs: Name of a command -> what it gives; others are no programs there.
-        refused: Path -> why it cannot be read.
-    """
-    there = sorted({*content, *refused})
-    patterns = {p: tuple(fnmatch.filter(there, p)) for p in paths if is_pattern(p)}
-    wanted = [*(p for p in paths if not is_pattern(p)), *(m for p in patterns.values() for m in p)]
-    files = {}
-    for path in wanted:
-        held = content.get(path)
-        if path in refused:
-            files[path] = Reading(None, refused[path])
-        elif held is None:
-            files[path] = Reading(None, MISSING)
-        else:
-            files[path] = Reading(held if isinstance(held, str) else held.decode(errors="replace"))
-    given = {name: outputs.get(name, Reading(None, NO_PROGRAM)) for name in commands}
-    return Readings(files=files, commands=given, patterns=patterns)

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from deadbeat.targets.base import ClosedAfterwards
 from deadbeat.targets.readings import Reading, Readings
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Self
 
     from deadbeat.targets.base import Process, Target
     from deadbeat.targets.completed import Completed
 
 
-class RootedTarget:
+class RootedTarget(ClosedAfterwards):
     """``target``, whose `read_text` and `read_many` find every path below ``root``.
 
     Programs run as they do on ``target``; whoever writes files puts ``root`` before them. What is
@@ -75,9 +75,3 @@ class RootedTarget:
 
     def close(self) -> None:
         """Nothing: ``target`` belongs to somebody else."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 from weakref import WeakSet
 
 from attrs import evolve
 
 from deadbeat.model.errors import TargetError
-from deadbeat.targets.base import Completed
+from deadbeat.targets.base import ClosedAfterwards, Completed, Process
 from deadbeat.targets.local import LocalProcess
 from deadbeat.targets.readings import Readings, ask
 from deadbeat.targets.ssh_connection import ANSWER_S, Address, Connection, after, plain
@@ -62,7 +62,7 @@ cat <"$1"
 _READ = '[ ! -d "$1" ] && [ -r "$1" ] && cat <"$1"'
 
 
-class SshProcess:
+class SshProcess(Process):
     """A command on a target; see :class:`deadbeat.targets.base.Process`.
 
     Args:
@@ -189,14 +189,8 @@ class SshProcess:
         """What it has written to standard error so far."""
         return self._local.stderr()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.kill()
-
-
-class SshTarget:
+class SshTarget(ClosedAfterwards):
     """``ssh://user@host:port``; see :class:`deadbeat.targets.base.Target`.
 
     A cut connection is made anew by whatever needs it next, with a new folder.
@@ -274,11 +268,8 @@ class SshTarget:
             raise refusal(self.name, argv[0], given.refused)
         return given
 
-    def start(self, argv: Sequence[str]) -> SshProcess:
-        """Start a command and talk to it; see the protocol."""
-        return self._begun(argv)
-
-    def _begun(self, argv: Sequence[str], *, stdin: IO[bytes] | None = None) -> SshProcess:
+    def start(self, argv: Sequence[str], *, stdin: IO[bytes] | None = None) -> SshProcess:
+        """Start a command and talk to it, or let it read a file; see the protocol."""
         process = SshProcess(self._connected(), argv, stdin=stdin)
         self._running.add(process)
         return process
@@ -296,7 +287,7 @@ class SshTarget:
                 if self._sent.get(destination) == known and self._is_there(words):
                     return
                 self._sent.pop(destination, None)
-                with self._begun(("sh", "-c", _PUT, "sh", *words), stdin=file) as process:
+                with self.start(("sh", "-c", _PUT, "sh", *words), stdin=file) as process:
                     done = process.close(_STALL_S + size / _SLOWEST)
         except OSError as error:
             raise _not_copied(str(source), destination, error.strerror or str(error)) from error
@@ -311,7 +302,7 @@ class SshTarget:
         """Copy a file of the target; see the protocol. It is as private as new files are here."""
         part = destination.with_name(destination.name + ".part")
         try:
-            with self._begun(("sh", "-c", _GET, "sh", source)) as process:
+            with self.start(("sh", "-c", _GET, "sh", source)) as process:
                 announced = (process.read_line(_STALL_S) or "").split()
                 if not announced or not all(word.isdecimal() for word in announced):
                     done = process.close(_STALL_S)
@@ -364,12 +355,6 @@ class SshTarget:
             self._forget()
             if self._connection is not None:
                 self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _sums(file: IO[bytes]) -> tuple[int, str, int]:

@@ -12,7 +12,6 @@ import re
 import secrets
 import shlex
 import shutil
-import subprocess
 import tempfile
 import threading
 import time
@@ -28,8 +27,8 @@ from attrs import frozen
 
 from deadbeat.model.errors import TargetError, UnreachableError, UsageError
 from deadbeat.model.words import shown
-from deadbeat.targets.keeper import DONE, keeper
-from deadbeat.targets.local import LocalProcess, spawn
+from deadbeat.targets.keeper import DONE
+from deadbeat.targets.local import HostKeeper, LocalProcess
 
 #: Names a file of ssh's configuration to be used in place of the user's.
 CONFIGURATION = "DEADBEAT_SSH_CONFIG"
@@ -190,7 +189,7 @@ class Connection:
         self.address = address
         self._mark = f"deadbeat{secrets.token_hex(8)}"
         self._local = _socket_folder()
-        self._keeper: subprocess.Popen[bytes] | None = None
+        self._keeper: HostKeeper | None = None
         self._cut = False
         self._asking = threading.Lock()
         path = os.environ.get(CONFIGURATION)
@@ -211,13 +210,7 @@ class Connection:
             hint = "install OpenSSH's client (Debian: apt-get install openssh-client)"
             raise TargetError(error.message, hint) from error
         try:
-            null = subprocess.DEVNULL
-            self._keeper = spawn(
-                keeper(_AFTER, str(self._local), str(self._master.pid)),
-                stdin=subprocess.PIPE,
-                stdout=null,
-                stderr=null,
-            )
+            self._keeper = HostKeeper(_AFTER, str(self._local), str(self._master.pid))
             self.folder = self._opened(words[-1], replacing)
         except BaseException:
             self.close()
@@ -274,9 +267,7 @@ class Connection:
         self._cut = True
         shutil.rmtree(self._local, ignore_errors=True)
         if self._keeper is not None:
-            with suppress(BrokenPipeError):
-                self._keeper.communicate(f"{DONE}\n".encode())
-            self._keeper = None
+            self._keeper.call_off()
 
     def _opened(self, random: str, replacing: str) -> str:
         """The folder, once the keeper has made it and what others left is removed."""

@@ -7,17 +7,11 @@ import re
 from deadbeat.host.judgements import slow_clock
 from deadbeat.host.values import UnreadError
 from deadbeat.settings.check import CheckVerdict, failed, passed, unknown, verdict
-from deadbeat.settings.facts import DMESG, Facts
+from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import cpu_flags, few
-from deadbeat.settings.reading_window import tasks
+from deadbeat.settings.reading_window import programs
 
-_SOURCES = "/sys/devices/system/clocksource/clocksource0"
-_CURRENT = f"{_SOURCES}/current_clocksource"
-_AVAILABLE = f"{_SOURCES}/available_clocksource"
-_EVENTS = "/sys/devices/system/clockevents/clockevent[0-9]*/current_device"
-_CMDLINE = "/proc/cmdline"
 _CHRONY = ("/etc/chrony/chrony.conf", "/etc/chrony.conf")
-_SLACK = "/proc/self/timerslack_ns"
 
 #: Timers that each CPU has.
 _LOCAL = re.compile(
@@ -30,61 +24,57 @@ _VIRTUAL = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
 _SLOW = ("hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit", "tsc-early", "i8253")
 
 
-def source(facts: Facts) -> CheckVerdict:
-    current = facts.text(_CURRENT)
+def source(facts: Facts, clock: str, offered: str) -> CheckVerdict:
+    current = facts.text(clock)
     if current in _FAST:
         return passed(current)
     if current in _VIRTUAL:
         return passed(current, "the host's page and the CPU's counter")
     if current not in _SLOW:
         return unknown("a clock that is not known here", current)
-    there = (facts.get(_AVAILABLE) or "").split()
+    there = (facts.get(offered) or "").split()
     fast = [name for name in there if name in _FAST]
     return failed(
         current,
-        cure=f"echo {fast[0]} > {_CURRENT}"
+        cure=f"echo {fast[0]} > {clock}"
         if fast
         else "find out from the kernel's log why the CPU's counter was given up (clock.stable)",
     )
 
 
-def stable(facts: Facts) -> CheckVerdict:
-    log = facts.get(DMESG)
+def stable(facts: Facts, log: str, clock: str, offered: str) -> CheckVerdict:
     bad = re.search(
         r"^.*(?:Marking clocksource .* as unstable|Marking TSC unstable|TSC found unstable).*$",
-        log or "",
+        facts.get(log) or "",
         re.M,
     )
     if bad:
         words = re.sub(r"^\[[^]]*\]\s*", "", bad[0])
         return failed(words[:80], "time is read from a slower clock since")
-    current = facts.text(_CURRENT)
+    current = facts.text(clock)
     if "tsc" in cpu_flags(facts) and current not in _VIRTUAL:
         # One that was marked is no longer listed (clocksource.c, available_clocksource_show).
-        if "tsc" not in facts.text(_AVAILABLE).split():
-            return failed("tsc is not available")
-        return passed(current, "tsc is still among the clocks")
-    if "clocksource" not in facts.text(DMESG):
+        there = "tsc" in facts.text(offered).split()
+        return verdict(there, current, "tsc is not available", well="tsc is still among the clocks")
+    if "clocksource" not in facts.text(log):
         raise UnreadError("the log no longer holds the messages of the boot")
     return passed(current, "the log reports no doubt")
 
 
-def user_space(facts: Facts) -> CheckVerdict:
+def user_space(facts: Facts, clock: str) -> CheckVerdict:
     if facts.argument("vdso") == "0":
         return failed("vdso=0")
-    current = facts.text(_CURRENT)
+    current = facts.text(clock)
     return verdict(not slow_clock(current), current)
 
 
-def event_device(facts: Facts) -> CheckVerdict:
-    found = sorted(set(facts.texts(_EVENTS).values()))
+def event_device(facts: Facts, devices: str) -> CheckVerdict:
+    found = sorted(set(facts.texts(devices).values()))
     bad = [name for name in found if re.fullmatch(r"hpet\d*|pit|dummy_timer|bc_hrtimer|", name)]
-    if bad:
-        return failed(few(found))
     strange = [name for name in found if not _LOCAL.fullmatch(name)]
-    if strange:
+    if strange and not bad:
         return unknown("timers that are not known here", few(strange))
-    return passed(few(found))
+    return verdict(not bad, few(found))
 
 
 def constant_rate(facts: Facts) -> CheckVerdict:
@@ -92,27 +82,19 @@ def constant_rate(facts: Facts) -> CheckVerdict:
     if not flags:
         return passed("no time stamp counter", "it concerns x86 alone")
     missing = sorted({"tsc", "constant_tsc", "nonstop_tsc"} - flags)
-    if missing:
-        return failed(f"lacks {', '.join(missing)}")
-    return passed("constant_tsc nonstop_tsc")
-
-
-def _daemons(facts: Facts) -> set[str]:
-    """Programs that are running; threads of the kernel are not counted."""
-    return {task.name for task in tasks(facts) if not task.kernel}
+    return verdict(not missing, "constant_tsc nonstop_tsc", f"lacks {', '.join(missing)}")
 
 
 def _chrony(facts: Facts) -> str:
     """Configuration of chronyd. UnreadError where there is none to read."""
-    for path in _CHRONY:
-        text = facts.get(path)
-        if text is not None:
-            return text
-    raise UnreadError(f"{_CHRONY[0]}: {facts.reading(_CHRONY[0]).reason}, and chronyd runs")
+    texts = [text for path in _CHRONY if (text := facts.get(path)) is not None]
+    if not texts:
+        raise UnreadError(f"{_CHRONY[0]}: {facts.reading(_CHRONY[0]).reason}, and chronyd runs")
+    return texts[0]
 
 
 def time_stamping(facts: Facts) -> CheckVerdict:
-    daemons = _daemons(facts)
+    daemons = programs(facts)
     if "chronyd" not in daemons:
         return passed("chronyd does not run")
     if not re.search(r"^\s*hwtimestamp\b", _chrony(facts), re.M):
@@ -123,7 +105,7 @@ def time_stamping(facts: Facts) -> CheckVerdict:
 
 
 def steps(facts: Facts) -> CheckVerdict:
-    daemons = _daemons(facts)
+    daemons = programs(facts)
     free = sorted(daemons & {"ntpd", "systemd-timesyn", "systemd-timesyncd", "sntp"})
     if free:
         return failed(few(free), "it steps the clock when it is far off")

@@ -23,25 +23,13 @@ from deadbeat.settings.reading import (
     tickless,
 )
 
-_CMDLINE = "/proc/cmdline"
-_IDLE_DRIVER = "/sys/devices/system/cpu/cpuidle/current_driver"
-_DRIVERS = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_driver"
-_PSTATES = (
-    "/sys/devices/system/cpu/intel_pstate/status",
-    "/sys/devices/system/cpu/amd_pstate/status",
-)
-_RCU = "/sys/module/rcupdate/parameters"
-_RCU_NORMAL = (f"{_RCU}/rcu_normal_after_boot", f"{_RCU}/rcu_normal", f"{_RCU}/rcu_expedited")
-_RCU_PATIENCE = "/sys/module/rcutree/parameters/nohz_full_patience_delay"
-_CONSOLE = "/sys/class/tty/console/active"
-_VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities/*"
 _SERIAL = re.compile(r"tty(?:S|AMA|USB|PS|LP|mxc|SAC|MSM|STM|HS|GS|O|SC)\d")
 
 
-def _said(facts: Facts, name: str) -> str:
-    """``name=value`` as on the command line; "" where it is not there."""
+def _said(facts: Facts, name: str, otherwise: str = "") -> str:
+    """``name=value`` as on the command line; ``otherwise`` where it is not there."""
     value = facts.argument(name)
-    return "" if value is None else f"{name}={value}" if value else name
+    return otherwise if value is None else f"{name}={value}" if value else name
 
 
 def _uncovered(facts: Facts, cpus: set[int]) -> set[int]:
@@ -64,12 +52,10 @@ def isolation(facts: Facts) -> CheckVerdict:
 
 def managed_irq(facts: Facts) -> CheckVerdict:
     flagged = "managed_irq" in (facts.argument("isolcpus") or "").split(",")
-    if flagged and not _uncovered(facts, argument_cpus(facts, "isolcpus")):
-        return passed(_said(facts, "isolcpus"))
-    found = _said(facts, "isolcpus") or "no isolcpus="
-    return failed(
-        found,
-        f"managed interrupts may be placed on {meant(facts)}",
+    return verdict(
+        flagged and not _uncovered(facts, argument_cpus(facts, "isolcpus")),
+        _said(facts, "isolcpus", "no isolcpus="),
+        why=f"managed interrupts may be placed on {meant(facts)}",
         cure=f"boot with isolcpus=managed_irq,domain,{cpus_text(facts.rt_cpus)}",
     )
 
@@ -78,9 +64,8 @@ def nohz_full(facts: Facts) -> CheckVerdict:
     found = tickless(facts)
     with_them, bare = found & set(facts.rt_cpus), _uncovered(facts, found)
     if facts.workload == "periodic":
-        if with_them:
-            return failed(cpus_text(found))
-        return passed(cpus_text(found), "a periodic loop wants its ticks (kernel-configuration)")
+        well = "a periodic loop wants its ticks (kernel-configuration)"
+        return verdict(not with_them, cpus_text(found), well=well)
     if not bare:
         return passed(cpus_text(found), "for tasks that compute for long, alone on their CPU")
     if facts.workload == "compute":
@@ -89,9 +74,12 @@ def nohz_full(facts: Facts) -> CheckVerdict:
             f"ticks interrupt computing on {meant(facts, bare)}",
             cure=f"boot with nohz_full={cpus_text(facts.rt_cpus)} (built with NO_HZ_FULL)",
         )
-    if with_them:
-        return failed(cpus_text(found), "some real-time CPUs have a tick and some have none")
-    return passed(cpus_text(found), "computing tasks would want it, periodic ones do not")
+    return verdict(
+        not with_them,
+        cpus_text(found),
+        why="some real-time CPUs have a tick and some have none",
+        well="computing tasks would want it, periodic ones do not",
+    )
 
 
 def rcu_nocbs(facts: Facts) -> CheckVerdict:
@@ -108,9 +96,7 @@ def rcu_nocbs(facts: Facts) -> CheckVerdict:
 def rcu_nocb_poll(facts: Facts) -> CheckVerdict:
     if not offloaded(facts):
         return passed("nothing is offloaded", "there is nothing to poll for")
-    if facts.argument("rcu_nocb_poll") is not None:
-        return passed("rcu_nocb_poll")
-    return failed("not polled")
+    return verdict(facts.argument("rcu_nocb_poll") is not None, "rcu_nocb_poll", "not polled")
 
 
 def irqaffinity(facts: Facts) -> CheckVerdict:
@@ -119,7 +105,7 @@ def irqaffinity(facts: Facts) -> CheckVerdict:
     if found and not on:
         return passed(_said(facts, "irqaffinity"))
     return failed(
-        _said(facts, "irqaffinity") or "no irqaffinity=",
+        _said(facts, "irqaffinity", "no irqaffinity="),
         f"interrupts may go to {meant(facts, on or None)}",
         cure=f"boot with irqaffinity={cpus_text(housekeeping(facts))}",
     )
@@ -128,9 +114,7 @@ def irqaffinity(facts: Facts) -> CheckVerdict:
 def skew_tick(facts: Facts) -> CheckVerdict:
     if len(online(facts)) == 1:
         return passed("one CPU", "there are no other ticks")
-    if facts.argument("skew_tick") == "1":
-        return passed("skew_tick=1")
-    return failed(_said(facts, "skew_tick") or "no skew_tick=")
+    return verdict(facts.argument("skew_tick") == "1", _said(facts, "skew_tick", "no skew_tick="))
 
 
 def tsc(facts: Facts) -> CheckVerdict:
@@ -144,7 +128,7 @@ def tsc(facts: Facts) -> CheckVerdict:
     sockets = set(re.findall(r"^physical id\s*:\s*(\d+)", facts.text(CPUINFO), re.M))
     if steady and len(sockets) <= _trusted_sockets(release(facts)):
         return passed("constant_tsc nonstop_tsc tsc_adjust", "this kernel does not check it")
-    return failed(_said(facts, "tsc") or "no tsc=")
+    return failed(_said(facts, "tsc", "no tsc="))
 
 
 def _trusted_sockets(kernel: tuple[int, int]) -> int:
@@ -152,49 +136,45 @@ def _trusted_sockets(kernel: tuple[int, int]) -> int:
     return -1 if kernel < (5, 16) else 2 if kernel < (6, 6) else 4
 
 
-def watchdogs(facts: Facts) -> CheckVerdict:
+def watchdogs(facts: Facts, _cmdline: str, watchdog: str) -> CheckVerdict:
     if facts.argument("nowatchdog") is not None:
         return passed("nowatchdog")
-    if lacking(facts, "/proc/sys/kernel/watchdog"):
+    if lacking(facts, watchdog):
         return passed("no lockup detector in this kernel")
     parts = {
         "nosoftlockup": facts.argument("nosoftlockup") is not None,
         "nmi_watchdog=0": facts.argument("nmi_watchdog") == "0",
     }
     missing = [word for word, there in parts.items() if not there]
-    if not missing:
-        return passed("nosoftlockup nmi_watchdog=0")
-    return failed(f"lacks {', '.join(missing)}")
+    return verdict(not missing, " ".join(parts), f"lacks {', '.join(missing)}")
 
 
-def max_cstate(facts: Facts) -> CheckVerdict:
-    driver = facts.text(_IDLE_DRIVER)
+def max_cstate(facts: Facts, _cmdline: str, idle_driver: str) -> CheckVerdict:
+    driver = facts.text(idle_driver)
     if not re.fullmatch(r"[\w-]+", driver):
-        raise UnreadError(f"{_IDLE_DRIVER} holds {driver[:20]!r}")
+        raise UnreadError(f"{idle_driver} holds {driver[:20]!r}")
     if driver not in ("acpi_idle", "intel_idle"):
         return passed(f"driver {driver}", "these options apply to acpi_idle and intel_idle")
     if facts.argument("idle") in ("poll", "halt") or facts.argument("cpuidle.off") == "1":
         return passed(
             f"idle={facts.argument('idle')}" if facts.argument("idle") else "cpuidle.off=1"
         )
-    words = {"acpi_idle": ("processor.max_cstate",), "intel_idle": ("intel_idle.max_cstate",)}
-    caps = {word: facts.argument(word) for word in words[driver]}
-    if all(cap in ("0", "1") for cap in caps.values()):
-        return passed(" ".join(f"{word}={cap}" for word, cap in caps.items()))
-    found = ", ".join(f"no {w}=" if c is None else f"{w}={c}" for w, c in caps.items())
-    return failed(f"{driver}: {found}")
+    word = "processor.max_cstate" if driver == "acpi_idle" else "intel_idle.max_cstate"
+    cap = facts.argument(word)
+    found = f"no {word}=" if cap is None else f"{word}={cap}"
+    return verdict(cap in ("0", "1"), found, f"{driver}: {found}")
 
 
 def idle_poll(facts: Facts) -> CheckVerdict:
     if facts.argument("idle") != "poll":
-        return passed(_said(facts, "idle") or "no idle=")
+        return passed(_said(facts, "idle", "no idle="))
     if "hypervisor" in cpu_flags(facts):
         return failed("idle=poll in a guest", severity="medium")
     return failed("idle=poll", "heat, a lower turbo, and a slower SMT sibling")
 
 
-def pstate(facts: Facts) -> CheckVerdict:
-    for path in _PSTATES:
+def pstate(facts: Facts, _cmdline: str, drivers: str, intel: str, amd: str) -> CheckVerdict:
+    for path in (intel, amd):
         status = facts.get(path)
         if status in ("active", "guided"):
             name = path.split("/")[-2]
@@ -202,7 +182,7 @@ def pstate(facts: Facts) -> CheckVerdict:
     asked = _said(facts, "intel_pstate") or _said(facts, "amd_pstate")
     if asked.partition("=")[2] in ("disable", "passive"):
         return passed(asked)
-    found = sorted({r.text.strip() for r in facts.matches(_DRIVERS).values() if r.text})
+    found = sorted({r.text.strip() for r in facts.matches(drivers).values() if r.text})
     if not found:
         return unknown("no frequency driver: firmware or a host decides, and does not say how")
     return passed(f"driver {', '.join(found)}")
@@ -211,9 +191,7 @@ def pstate(facts: Facts) -> CheckVerdict:
 def threadirqs(facts: Facts) -> CheckVerdict:
     if realtime(facts):
         return passed("PREEMPT_RT", "all handlers are threads")
-    if facts.argument("threadirqs") is not None:
-        return passed("threadirqs")
-    return failed("no threadirqs")
+    return verdict(facts.argument("threadirqs") is not None, "threadirqs", "no threadirqs")
 
 
 def kthread_cpus(facts: Facts) -> CheckVerdict:
@@ -224,7 +202,7 @@ def kthread_cpus(facts: Facts) -> CheckVerdict:
     away = isolated(facts) | tickless(facts)
     if not _uncovered(facts, away):
         return passed(f"isolated: {cpus_text(away)}", "unbound threads keep out of isolated CPUs")
-    words = _said(facts, "kthread_cpus") or "no kthread_cpus="
+    words = _said(facts, "kthread_cpus", "no kthread_cpus=")
     words += "" if known else " (not known to this kernel)"
     return failed(
         words,
@@ -234,31 +212,29 @@ def kthread_cpus(facts: Facts) -> CheckVerdict:
     )
 
 
-def rcu_expedited(facts: Facts) -> CheckVerdict:
+def rcu_expedited(facts: Facts, after_boot: str, normal: str, expedited: str) -> CheckVerdict:
     if realtime(facts):
         return passed("PREEMPT_RT", "it uses normal grace periods once booted")
-    values = {path.rpartition("/")[2]: facts.integer(path) for path in _RCU_NORMAL}
-    found = ", ".join(f"{name}={value}" for name, value in values.items())
-    normal = [values["rcu_normal_after_boot"], values["rcu_normal"]]
-    return verdict(1 in normal, found)
+    values = {path: facts.integer(path) for path in (after_boot, normal, expedited)}
+    found = ", ".join(f"{path.rpartition('/')[2]}={value}" for path, value in values.items())
+    return verdict(1 in (values[after_boot], values[normal]), found)
 
 
-def rcu_patience(facts: Facts) -> CheckVerdict:
+def rcu_patience(facts: Facts, patience: str) -> CheckVerdict:
     if not tickless(facts):
         return passed("no CPU without a tick", "it concerns nohz_full= alone")
-    value = facts.integer(_RCU_PATIENCE)
+    value = facts.integer(patience)
     return verdict(value >= 1000, f"{value} ms")
 
 
-def serial_console(facts: Facts) -> CheckVerdict:
-    active = facts.get(_CONSOLE)
+def serial_console(facts: Facts, _cmdline: str, console: str) -> CheckVerdict:
+    active = facts.get(console)
     names = facts.arguments("console") if active is None else active.split()
     serial = [name for name in names if _SERIAL.match(name)]
     if not serial:
         return passed(", ".join(names) or "none is named")
-    if _quiet(facts):
-        return passed(f"{', '.join(serial)}, {_quiet(facts)}", "few messages go there")
-    return failed(", ".join(serial))
+    found, word = ", ".join(serial), _quiet(facts)
+    return verdict(word, f"{found}, {word}", found, well="few messages go there")
 
 
 def _quiet(facts: Facts) -> str:
@@ -271,21 +247,21 @@ def _quiet(facts: Facts) -> str:
 
 def quiet(facts: Facts) -> CheckVerdict:
     word = _quiet(facts)
-    if word:
-        return passed(word)
-    found = _said(facts, "loglevel") or "neither quiet nor loglevel="
-    return failed(found)
+    return verdict(word, word, _said(facts, "loglevel", "neither quiet nor loglevel="))
 
 
-def mitigations(facts: Facts) -> CheckVerdict:
-    asked = _said(facts, "mitigations") or "default"
-    states = {path.rpartition("/")[2]: t for path, t in facts.texts(_VULNERABILITIES).items()}
+def mitigations(facts: Facts, _cmdline: str, vulnerabilities: str) -> CheckVerdict:
+    asked = _said(facts, "mitigations", "default")
+    states = {path.rpartition("/")[2]: t for path, t in facts.texts(vulnerabilities).items()}
     open_ = [name for name, text in states.items() if text.startswith("Vulnerable")]
     active = sum(text.startswith("Mitigation") for text in states.values())
     found = f"{asked}: {active} active, {len(open_)} open"
-    if facts.argument("mitigations") == "off" and open_:
-        return failed(found, f"open: {few(open_)}; not comparable with a machine that has them")
-    return passed(found, "recorded; no advice")
+    return verdict(
+        not open_ or facts.argument("mitigations") != "off",
+        found,
+        why=f"open: {few(open_)}; not comparable with a machine that has them",
+        well="recorded; no advice",
+    )
 
 
 def _not_known(facts: Facts) -> str:
@@ -315,12 +291,11 @@ def lists_agree(facts: Facts) -> CheckVerdict:
 
 def housekeeping_(facts: Facts) -> CheckVerdict:
     away = isolated(facts) | tickless(facts)
-    left = online(facts) - away
+    left, found = online(facts) - away, f"isolated: {cpus_text(away)}"
     if not left:
-        return failed(f"isolated: {cpus_text(away)}", "no CPU is left for the rest of the system")
+        return failed(found, "no CPU is left for the rest of the system")
     if 0 in away:
-        return failed(f"isolated: {cpus_text(away)}", "CPU 0 has duties that cannot be moved")
+        return failed(found, "CPU 0 has duties that cannot be moved")
     wanted = argument_cpus(facts, "irqaffinity")
-    if wanted and wanted <= away:
-        return failed(f"isolated: {cpus_text(away)}, {_said(facts, 'irqaffinity')}")
-    return passed(f"housekeeping: {cpus_text(left)}")
+    words = f"{found}, {_said(facts, 'irqaffinity')}"
+    return verdict(not wanted or not wanted <= away, f"housekeeping: {cpus_text(left)}", words)

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 
 from deadbeat.host.proc import Interrupt
 from deadbeat.host.values import UnreadError, cpu_set, cpus_text, mask_cpus
 from deadbeat.settings.check import CheckVerdict, failed, none_of, passed, unknown, verdict
-from deadbeat.settings.facts import DMESG, Facts
+from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import few, housekeeping, managed_by_name, read_only, shared
-from deadbeat.settings.reading_window import (
-    places,
-    realtime_tasks,
-    tasks,
-    window,
-)
+from deadbeat.settings.reading_window import programs, realtime_tasks, roaming, tasks, window
 
-EFFECTIVE = "/proc/irq/*/effective_affinity_list"
-ASKED = "/proc/irq/*/smp_affinity_list"
-BALANCER = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance")
-ISOLATED = "/sys/devices/system/cpu/isolated"
-RECEIVE = "/sys/class/net/*/queues/rx-*/rps_cpus"
-SEND = "/sys/class/net/*/queues/tx-*/xps_cpus"
-THREADED = "/sys/class/net/*/threaded"
-COMPLETION = "/sys/block/*/queue/rq_affinity"
-UNHANDLED = "/sys/module/spurious/parameters/noirqdebug"
+_EFFECTIVE = "/proc/irq/*/effective_affinity_list"
+_ASKED = "/proc/irq/*/smp_affinity_list"
 
 #: Softirqs that go with a device's work; the others go with the tick.
 _DEVICE_SOFTIRQS = ("HI", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET")
@@ -43,22 +33,18 @@ _IRQ_THREAD_PRIORITY = 50
 def on_rt_cpus(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     counted = [
-        f"{_device(label, seen.after.interrupts[label])}: {count} on CPU {cpu}"
-        for cpu in facts.rt_cpus
-        for label, count in seen.interrupts(cpu).items()
-        if _is_device(label, seen.after.interrupts[label])
+        f"{_device(label, row)}: {count} on CPU {cpu}"
+        for cpu, label, row, count in _reached(facts)
+        if _is_device(label, row)
     ]
-    if counted:
-        return failed(few(counted), f"within {seen.seconds:.1f} s")
-    return passed(f"none on CPU {cpus_text(facts.rt_cpus)} in {seen.seconds:.1f} s")
+    cpus, seconds = cpus_text(facts.rt_cpus), f"{seen.seconds:.1f} s"
+    return none_of(counted, f"none on CPU {cpus} in {seconds}", why=f"within {seconds}")
 
 
 def placement(facts: Facts) -> CheckVerdict:
     housekeeping(facts)
-    here = [name for _, name in _directed(facts)]
-    if here:
-        return failed(few(here), f"{len(here)} interrupts go to CPU {cpus_text(facts.rt_cpus)}")
-    return passed(f"none to CPU {cpus_text(facts.rt_cpus)}")
+    here, cpus = [name for _, name in _directed(facts)], cpus_text(facts.rt_cpus)
+    return none_of(here, f"none to CPU {cpus}", why=f"{len(here)} interrupts go to CPU {cpus}")
 
 
 def managed(facts: Facts) -> CheckVerdict:
@@ -67,26 +53,24 @@ def managed(facts: Facts) -> CheckVerdict:
         return unknown("ls shows no /proc/irq/N/smp_affinity")
     fixed = closed | managed_by_name(window(facts).after.interrupts)
     here = [name for number, name in _directed(facts) if number in fixed]
-    if here:
-        return failed(few(here), f"they stay on CPU {cpus_text(facts.rt_cpus)}")
-    return passed(f"{len(fixed)} managed, none on CPU {cpus_text(facts.rt_cpus)}")
+    cpus = cpus_text(facts.rt_cpus)
+    found = f"{len(fixed)} managed, none on CPU {cpus}"
+    return none_of(here, found, why=f"they stay on CPU {cpus}")
 
 
-def balancing(facts: Facts) -> CheckVerdict:
-    if not any(task.name == "irqbalance" for task in tasks(facts)):
+def balancing(facts: Facts, _window: str, debian: str, others: str, isolated: str) -> CheckVerdict:
+    if "irqbalance" not in programs(facts):
         return passed("it does not run")
-    banned: set[int] = set()
-    for path in BALANCER:
+    # Since version 1.8 it leaves out isolated CPUs by itself.
+    banned = cpu_set(facts.get(isolated) or "")
+    for path in (debian, others):
         text = facts.get(path) or ""
         for value in re.findall(r"^\s*IRQBALANCE_BANNED_CPULIST=[\"']?([\d,-]+)", text, re.M):
             banned |= cpu_set(value)
         for value in re.findall(r"^\s*IRQBALANCE_BANNED_CPUS=[\"']?([\da-fA-F,]+)", text, re.M):
             banned |= set(mask_cpus(value))
-    # Since version 1.8 it leaves out isolated CPUs by itself.
-    banned |= cpu_set(facts.get(ISOLATED) or "")
-    if set(facts.rt_cpus) <= banned:
-        return passed(f"it runs without CPU {cpus_text(banned)}")
-    return failed(f"it runs, banned: {cpus_text(banned)}")
+    found = f"it runs, banned: {cpus_text(banned)}"
+    return verdict(set(facts.rt_cpus) <= banned, f"it runs without CPU {cpus_text(banned)}", found)
 
 
 def thread_priority(facts: Facts) -> CheckVerdict:
@@ -98,23 +82,13 @@ def thread_priority(facts: Facts) -> CheckVerdict:
         return passed("no interrupt thread runs")
     top = max(task.priority for task in threads)
     below = [task.words for task in realtime_tasks(facts) if 0 < task.priority <= top]
-    if below:
-        return failed(few(below), f"interrupt threads at {top} come before these tasks")
-    return passed(f"{len(threads)} interrupt threads at most at {top}")
+    why = f"interrupt threads at {top} come before these tasks"
+    return none_of(below, f"{len(threads)} interrupt threads at most at {top}", why=why)
 
 
 def kernel_threads(facts: Facts) -> CheckVerdict:
-    other = {*housekeeping(facts)}
-    where = places(facts)
-    loose = [
-        task.name
-        for task in tasks(facts)
-        if task.kernel and task.tid in where
-        if shared(facts, where[task.tid].cpus) and other & {*where[task.tid].cpus}
-    ]
-    if loose:
-        return failed(f"{len(loose)}: {few(loose)}")
-    return passed("every one is placed")
+    loose = [task.name for task in roaming(facts) if task.kernel]
+    return verdict(not loose, "every one is placed", f"{len(loose)}: {few(loose)}")
 
 
 def softirqs(facts: Facts) -> CheckVerdict:
@@ -125,9 +99,8 @@ def softirqs(facts: Facts) -> CheckVerdict:
         for name, count in seen.softirqs(cpu).items()
         if name in _DEVICE_SOFTIRQS
     ]
-    if counted:
-        return failed(few(counted), f"within {seen.seconds:.1f} s")
-    return passed(f"none on CPU {cpus_text(facts.rt_cpus)}")
+    found = f"none on CPU {cpus_text(facts.rt_cpus)}"
+    return none_of(counted, found, why=f"within {seen.seconds:.1f} s")
 
 
 def softirq_threads(facts: Facts) -> CheckVerdict:
@@ -143,18 +116,17 @@ def softirq_threads(facts: Facts) -> CheckVerdict:
     return none_of(running, "no tick of CPU time", why=f"within {seen.seconds:.1f} s")
 
 
-def receive_steering(facts: Facts) -> CheckVerdict:
+def receive_steering(facts: Facts, masks: str) -> CheckVerdict:
     housekeeping(facts)
-    queues = facts.texts(RECEIVE)
+    queues, cpus = facts.texts(masks), cpus_text(facts.rt_cpus)
     here = [_queue(path) for path, text in queues.items() if shared(facts, mask_cpus(text))]
-    if here:
-        return failed(few(here), f"packets are handed to CPU {cpus_text(facts.rt_cpus)}")
-    return passed(f"{len(queues)} queues, none to CPU {cpus_text(facts.rt_cpus)}")
+    found = f"{len(queues)} queues, none to CPU {cpus}"
+    return none_of(here, found, why=f"packets are handed to CPU {cpus}")
 
 
-def send_steering(facts: Facts) -> CheckVerdict:
+def send_steering(facts: Facts, files: str) -> CheckVerdict:
     other = {*housekeeping(facts)}
-    found = facts.matches(SEND)
+    found = facts.matches(files)
     refused = [f"{p}: {r.reason}" for p, r in found.items() if "denied" in r.reason]
     if refused:
         return unknown(refused[0])
@@ -164,31 +136,25 @@ def send_steering(facts: Facts) -> CheckVerdict:
     return none_of(both, f"{len(masks)} queues with a mask, none of both kinds")
 
 
-def packet_threads(facts: Facts) -> CheckVerdict:
-    found = {path.split("/")[4]: text for path, text in facts.texts(THREADED).items()}
-    devices = [name for name in found if name != "lo"]
-    plain = [name for name in devices if found[name] == "0"]
-    if plain:
-        return failed(few([f"{name} = 0" for name in plain]))
-    return passed(few([f"{name} = {found[name]}" for name in devices]) or "no device but lo")
+def packet_threads(facts: Facts, threaded: str) -> CheckVerdict:
+    found = [f"{p.split('/')[4]} = {text}" for p, text in facts.texts(threaded).items()]
+    devices = [words for words in found if not words.startswith("lo = ")]
+    plain = [words for words in devices if words.endswith(" = 0")]
+    return none_of(plain, few(devices) or "no device but lo")
 
 
-def network_queues(facts: Facts) -> CheckVerdict:
+def network_queues(facts: Facts, masks: str) -> CheckVerdict:
     room = len(housekeeping(facts))
-    counts: dict[str, int] = {}
-    for path in facts.texts(RECEIVE):
-        device = path.split("/")[4]
-        counts[device] = counts.get(device, 0) + 1
+    counts = Counter(path.split("/")[4] for path in facts.texts(masks))
     over = [f"{device}: {count}" for device, count in counts.items() if count > room]
-    if over:
-        return failed(few(over), f"{room} CPUs are left for the rest")
-    return passed(few([f"{device}: {count}" for device, count in counts.items()]))
+    found = few([f"{device}: {count}" for device, count in counts.items()])
+    return none_of(over, found, why=f"{room} CPUs are left for the rest")
 
 
-def disk_completion(facts: Facts) -> CheckVerdict:
+def disk_completion(facts: Facts, affinities: str) -> CheckVerdict:
     real = {
         path.split("/")[3]: text
-        for path, text in facts.texts(COMPLETION).items()
+        for path, text in facts.texts(affinities).items()
         if not re.match(r"/sys/block/(loop|ram|zram|dm-|md)", path)
     }
     if not real:
@@ -199,42 +165,45 @@ def disk_completion(facts: Facts) -> CheckVerdict:
 
 def between_cpus(facts: Facts) -> CheckVerdict:
     seen = window(facts)
-    counted = []
-    for cpu in facts.rt_cpus:
-        for label, count in seen.interrupts(cpu).items():
-            about = seen.after.interrupts[label].about
-            if about in _BETWEEN_CPUS and count > _IPIS_PER_S * seen.seconds:
-                counted.append(f"{about} on CPU {cpu}: {count / seen.seconds:.0f}/s")
-    if counted:
-        return failed(few(counted), f"counted for {seen.seconds:.1f} s")
-    return passed(f"fewer on CPU {cpus_text(facts.rt_cpus)}")
+    counted = [
+        f"{row.about} on CPU {cpu}: {count / seen.seconds:.0f}/s"
+        for cpu, _, row, count in _reached(facts)
+        if row.about in _BETWEEN_CPUS and count > _IPIS_PER_S * seen.seconds
+    ]
+    found = f"fewer on CPU {cpus_text(facts.rt_cpus)}"
+    return none_of(counted, found, why=f"counted for {seen.seconds:.1f} s")
 
 
 def timer_tick(facts: Facts) -> CheckVerdict:
     seen = window(facts)
-    rates = {
-        cpu: sum(
-            n for k, n in seen.interrupts(cpu).items() if _is_timer(k, seen.after.interrupts[k])
-        )
-        / seen.seconds
-        for cpu in facts.rt_cpus
-    }
+    ticks = dict.fromkeys(facts.rt_cpus, 0)
+    for cpu, label, row, count in _reached(facts):
+        ticks[cpu] += count * _is_timer(label, row)
+    rates = {cpu: count / seen.seconds for cpu, count in ticks.items()}
     if not any(_is_timer(k, row) for k, row in seen.after.interrupts.items()):
         return unknown("/proc/interrupts names no timer")
     found = few([f"CPU {cpu}: {rate:.0f}/s" for cpu, rate in rates.items()])
-    if facts.workload == "compute" and max(rates.values(), default=0) > _TICKS_PER_S:
-        return failed(found)
-    return passed(found, "" if facts.workload == "compute" else "recorded; it depends on the tasks")
+    if facts.workload != "compute":
+        return passed(found, "recorded; it depends on the tasks")
+    return verdict(max(rates.values(), default=0) <= _TICKS_PER_S, found)
 
 
-def unhandled(facts: Facts) -> CheckVerdict:
-    found, log = f"noirqdebug = {facts.text(UNHANDLED)}", facts.text(DMESG)
+def unhandled(facts: Facts, file: str, messages: str) -> CheckVerdict:
+    found, log = f"noirqdebug = {facts.text(file)}", facts.text(messages)
     off = list(dict.fromkeys(re.findall(r"Disabling IRQ #(\d+)", log)))
     if off:
         return failed(f"{found}, IRQ {few(off)} off")
     if "Linux version " not in log:
         return unknown("none in the log, but its beginning is lost", found)
     return passed(found, "recorded; no line was switched off")
+
+
+def _reached(facts: Facts) -> Iterator[tuple[int, str, Interrupt, int]]:
+    """CPU, label, line and count of what came to the CPUs for real-time tasks in the window."""
+    seen = window(facts)
+    for cpu in facts.rt_cpus:
+        for label, count in seen.interrupts(cpu).items():
+            yield cpu, label, seen.after.interrupts[label], count
 
 
 def _is_timer(label: str, row: Interrupt) -> bool:
@@ -259,7 +228,7 @@ def _queue(path: str) -> str:
 def _directed(facts: Facts) -> list[tuple[str, str]]:
     """Number and name of every interrupt that goes to a real-time CPU."""
     # Where the kernel keeps no effective affinity, what was asked for is it.
-    found = facts.matches(EFFECTIVE) or facts.matches(ASKED)
+    found = facts.matches(_EFFECTIVE) or facts.matches(_ASKED)
     if not found:
         raise UnreadError("/proc/irq has no interrupt with an affinity")
     rows = window(facts).after.interrupts

@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
-from deadbeat.host.kernel import kernel_release, preemption_model
-from deadbeat.host.values import Unknown, cpus_text, mask_cpus
+from deadbeat.host.kernel import preemption_model, release_of
+from deadbeat.host.values import Unknown, cpus_text, known, mask_cpus
 from deadbeat.settings.check import CheckVerdict, built, failed, having, passed, unknown, verdict
 from deadbeat.settings.facts import CONFIG, DMESG, Facts
-from deadbeat.settings.reading import ONLINE, groups_realtime, lacking, lockdown, meant, realtime
+from deadbeat.settings.reading import (
+    ONLINE,
+    groups_realtime,
+    lacking,
+    lockdown,
+    meant,
+    realtime,
+    shared,
+)
 
 COMMANDS = {
     "timer-resolution": r"sed -n '/\.resolution/{p;q;}' /proc/timer_list",
     "slab-partial": 'set -- /sys/kernel/slab/*/cpu_partial; cat "$1" > /dev/null && cat "$@"',
 }
-_RESOLUTION, _PARTIAL = "command:timer-resolution", "command:slab-partial"
-_WATCHDOG = "/proc/sys/kernel/watchdog"
-_WATCHDOG_CPUS = "/proc/sys/kernel/watchdog_cpumask"
-_EFI = "/sys/firmware/efi/fw_platform_size"
-_EFI_CPUS = "/sys/devices/virtual/workqueue/efi_runtime/cpumask"
-_CARDS = "/sys/class/drm/card*/dev"
-
 _GOVERNORS = ("ONDEMAND", "CONSERVATIVE", "SCHEDUTIL", "POWERSAVE", "USERSPACE")
-_DEBUG = (
-    "DEBUG_OBJECTS",
-    "SLUB_DEBUG_ON",
-    "DEBUG_PREEMPT",
-    "DEBUG_PAGEALLOC",
-    "DEBUG_KMEMLEAK",
-    "DEBUG_VM",
-    "DEBUG_RT_MUTEXES",
-    "DEBUG_SPINLOCK",
-    "DEBUG_MUTEXES",
-    "DEBUG_RWSEMS",
-    "DEBUG_IRQFLAGS",
-    "DEBUG_TIMEKEEPING",
-    "FAULT_INJECTION",
-    "PROVE_RCU",
-)
 
 
 def preempt_rt(facts: Facts) -> CheckVerdict:
@@ -45,11 +31,8 @@ def preempt_rt(facts: Facts) -> CheckVerdict:
         return passed("PREEMPT_RT", "/sys/kernel/realtime or /proc/version says so")
     if facts.get(CONFIG) is None and facts.get("/proc/version"):
         return failed("no PREEMPT_RT in /proc/version")
-    return having(
-        facts,
-        "PREEMPT_RT",
-        "interrupt handlers and spin locks of this kernel cannot be preempted",
-    )
+    why = "interrupt handlers and spin locks of this kernel cannot be preempted"
+    return having(facts, "PREEMPT_RT", why=why)
 
 
 def preemption(facts: Facts) -> CheckVerdict:
@@ -58,14 +41,12 @@ def preemption(facts: Facts) -> CheckVerdict:
         booted = re.findall(r"Dynamic Preempt: (\w+)", facts.get(DMESG) or "")
         if booted:
             model, basis = booted[-1], "as the kernel said at boot; debugfs does not show it now"
-    if isinstance(model, Unknown):
-        return unknown(model.reason)
-    if model in ("rt", "full", "lazy"):
-        return passed(model, basis)
     locked = lockdown(facts) not in (None, "none")
-    return failed(
+    return verdict(
+        known(model) in ("rt", "full", "lazy"),
         model,
-        f"other tasks' system calls run to their end, or to a point that allows it ({basis})",
+        why=f"other tasks' system calls run to their end, or to a point that allows it ({basis})",
+        well=basis,
         cure="boot with preempt=full (kernel lockdown forbids the switch at run time)"
         if locked
         else None,
@@ -79,35 +60,32 @@ def _as_read(facts: Facts, path: str) -> str | None:
     return facts.get(path) if path in facts.readings.files else None
 
 
-def high_res_timers(facts: Facts) -> CheckVerdict:
-    found = re.search(r"resolution:\s*(\d+) nsecs", facts.get(_RESOLUTION) or "")
+def high_res_timers(facts: Facts, _config: str, resolution: str) -> CheckVerdict:
+    found = re.search(r"resolution:\s*(\d+) nsecs", facts.get(resolution) or "")
+    late = "timers are served by the tick"
     if found is not None:
-        words = f"resolution {found[1]} ns"
-        late = "timers are served by the tick"
-        return verdict(int(found[1]) == 1, words, why=late)
+        return verdict(int(found[1]) == 1, f"resolution {found[1]} ns", why=late)
     if facts.argument("highres") in ("off", "0"):
         return failed("highres=off")
-    built_in = having(facts, "HIGH_RES_TIMERS", "timers are served by the tick")
+    built_in = having(facts, "HIGH_RES_TIMERS", why=late)
     if built_in.status != "pass":
         return built_in
-    why = facts.reading(_RESOLUTION).reason
+    why = facts.reading(resolution).reason
     return passed(built_in.found, f"as built; /proc/timer_list does not say ({why})")
 
 
 def default_governor(facts: Facts) -> CheckVerdict:
     others = [n for n in facts.config() if n.startswith("CPU_FREQ_DEFAULT_GOV_")]
-    if facts.option("CPU_FREQ_DEFAULT_GOV_PERFORMANCE") == "y":
-        return passed("performance")
     found = ", ".join(each.rpartition("_")[2].lower() for each in others) or "none is named"
-    return failed(found)
+    good = facts.option("CPU_FREQ_DEFAULT_GOV_PERFORMANCE") == "y"
+    return verdict(good, "performance", found)
 
 
 def other_governors(facts: Facts) -> CheckVerdict:
     there = [name.lower() for name in _GOVERNORS if facts.option(f"CPU_FREQ_GOV_{name}") != "n"]
-    if not there:
-        return passed("none")
     worst = "; ondemand follows the load and harms most" if "ondemand" in there else ""
-    return failed(", ".join(there), f"any program with the right can switch to them{worst}")
+    why = f"any program with the right can switch to them{worst}"
+    return verdict(not there, "none", ", ".join(there), why=why)
 
 
 _TICK_SOURCES = "cpu-isolation: computing wants NO_HZ_FULL; periodic loops a steady tick"
@@ -130,59 +108,57 @@ def tick(facts: Facts) -> CheckVerdict:
     return failed(found, _TICK_SOURCES)
 
 
-def lockup_detector(facts: Facts) -> CheckVerdict:
-    if facts.get(_WATCHDOG) is None and not built(facts, "LOCKUP_DETECTOR"):
+def lockup_detector(facts: Facts, _config: str, watchdog: str, cpus: str) -> CheckVerdict:
+    if facts.get(watchdog) is None and not built(facts, "LOCKUP_DETECTOR"):
         return passed("not set")
-    if facts.integer(_WATCHDOG) == 0:
+    if facts.integer(watchdog) == 0:
         return passed("built, kernel.watchdog is 0")
-    on = set(facts.cpu_list(_WATCHDOG_CPUS))
-    if on & set(facts.rt_cpus):
-        return failed(f"on, CPUs {cpus_text(on)}", f"its timers fire on {meant(facts)}")
-    return passed(f"on, CPUs {cpus_text(on)}", f"not on {meant(facts)}")
+    return _spared(facts, "on", facts.cpu_list(cpus), "its timers fire on")
+
+
+def _spared(facts: Facts, found: str, cpus: Collection[int], why: str) -> CheckVerdict:
+    """Pass where none of ``cpus`` is meant for real-time tasks."""
+    return verdict(
+        not shared(facts, cpus),
+        f"{found}, CPUs {cpus_text(cpus)}",
+        why=f"{why} {meant(facts)}",
+        well=f"not on {meant(facts)}",
+    )
 
 
 def noise_tracers(facts: Facts) -> CheckVerdict:
     names = ("TIMERLAT_TRACER", "OSNOISE_TRACER", "HWLAT_TRACER")
     missing = [name for name in names if facts.option(name) == "n"]
-    if missing:
-        return failed(f"not set: {', '.join(missing)}")
-    return passed("all are built in")
+    return verdict(not missing, "all are built in", f"not set: {', '.join(missing)}")
 
 
-def efi_runtime(facts: Facts) -> CheckVerdict:
-    if facts.option("EFI") == "n" or lacking(facts, _EFI):
+def efi_runtime(facts: Facts, _config: str, _cmdline: str, efi: str, workers: str) -> CheckVerdict:
+    if facts.option("EFI") == "n" or lacking(facts, efi):
         return passed("no EFI", "this system was not booted by EFI")
     words = (facts.argument("efi") or "").split(",")
     if "noruntime" in words:
         return passed("efi=noruntime")
     if facts.option("EFI_DISABLE_RUNTIME") == "y" and "runtime" not in words:
         return passed("CONFIG_EFI_DISABLE_RUNTIME=y")
-    mask = facts.get(_EFI_CPUS)
-    on = set(facts.cpu_list(ONLINE)) if mask is None else set(mask_cpus(mask))
-    if on & set(facts.rt_cpus):
-        return failed(
-            f"enabled, CPUs {cpus_text(on)}", f"a call of the firmware may stop {meant(facts)}"
-        )
-    return passed(f"enabled, CPUs {cpus_text(on)}", f"not on {meant(facts)}")
+    mask = facts.get(workers)
+    on = facts.cpu_list(ONLINE) if mask is None else mask_cpus(mask)
+    return _spared(facts, "enabled", on, "a call of the firmware may stop")
 
 
-def drm(facts: Facts) -> CheckVerdict:
+def drm(facts: Facts, _config: str, devices: str) -> CheckVerdict:
     if facts.option("DRM") == "n":
         return passed("not set")
-    cards = [path.split("/")[-2] for path in facts.matches(_CARDS)]
-    if not cards:
-        return passed(f"CONFIG_DRM={facts.option('DRM')}", "no card is there")
-    return failed(", ".join(cards))
+    cards = [path.split("/")[-2] for path in facts.matches(devices)]
+    found = f"CONFIG_DRM={facts.option('DRM')}"
+    return verdict(not cards, found, ", ".join(cards), well="no card is there")
 
 
-def slub_partial(facts: Facts) -> CheckVerdict:
+def slub_partial(facts: Facts, _config: str, partial: str) -> CheckVerdict:
     if facts.option("SLUB_CPU_PARTIAL") == "n":
         return passed("not set")
-    counts = [int(word) for word in facts.text(_PARTIAL).split()]
+    counts = [int(word) for word in facts.text(partial).split()]
     on = sum(count > 0 for count in counts)
-    if on:
-        return failed(f"{on} of {len(counts)} caches")
-    return passed(f"0 in all {len(counts)} caches")
+    return verdict(not on, f"0 in all {len(counts)} caches", f"{on} of {len(counts)} caches")
 
 
 def rt_group_sched(facts: Facts) -> CheckVerdict:
@@ -196,7 +172,7 @@ def rt_group_sched(facts: Facts) -> CheckVerdict:
 def rcu_boost(facts: Facts) -> CheckVerdict:
     if facts.option("PREEMPT_RCU") == "n":
         return passed("CONFIG_PREEMPT_RCU is not set", "readers are not preempted")
-    return having(facts, "RCU_BOOST", "a reader below real-time priority can hold RCU up")
+    return having(facts, "RCU_BOOST", why="a reader below real-time priority can hold RCU up")
 
 
 def hz(facts: Facts) -> CheckVerdict:
@@ -208,9 +184,9 @@ def hz(facts: Facts) -> CheckVerdict:
     return failed(value, f"time-outs in ticks are rounded to {1000 // int(value)} ms")
 
 
-def release(facts: Facts) -> CheckVerdict:
-    text = facts.text("/proc/version")
-    found = kernel_release(lambda path: text)
+def release(facts: Facts, version: str) -> CheckVerdict:
+    text = facts.text(version)
+    found = release_of(text)
     if found == (0, 0):
         return unknown("/proc/version names no release", text[:60])
     words = f"{found[0]}.{found[1]}"

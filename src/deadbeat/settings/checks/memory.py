@@ -3,52 +3,35 @@
 from __future__ import annotations
 
 from deadbeat.host.proc import MEMINFO, TaskState, colon_fields, limit, status_field
-from deadbeat.host.values import Unknown, UnreadError, chosen
+from deadbeat.host.values import UnreadError, chosen, known
 from deadbeat.settings.check import CheckVerdict, failed, judged, none_of, passed, unknown, verdict
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import ONLINE, absent, few
-from deadbeat.settings.reading_window import (
-    places,
-    realtime_tasks,
-    tasks,
-    window,
-)
+from deadbeat.settings.reading_window import places, realtime_tasks, tasks, window
 
-SWAPPINESS = "/proc/sys/vm/swappiness"
-HUGE = "/sys/kernel/mm/transparent_hugepage"
-BALLOONS = (
-    "/sys/bus/virtio/drivers/virtio_balloon/virtio*",
-    "/sys/bus/vmbus/drivers/hv_balloon/*-*-*",
-    "/sys/devices/system/xen_memory/xen_memory*",
-)
-FEATURES = "/sys/bus/virtio/drivers/virtio_balloon/virtio*/features"
 #: VIRTIO_BALLOON_F_REPORTING (linux/virtio_balloon.h): place in the file of features.
 _REPORTING = 5
-VIRTIO_MEM = "/sys/bus/virtio/drivers/virtio_mem/virtio*"
-DAMON = "/sys/kernel/mm/damon/admin/kdamonds/*/state"
 _CAP_IPC_LOCK = 14
 #: Share of memory that may be dirty before writers are held up (tuned, latency-performance).
 _DIRTY_MAX = 10
 
 
-def swap(facts: Facts) -> CheckVerdict:
-    devices = [line.split()[0] for line in facts.text("/proc/swaps").splitlines()[1:] if line]
+def swap(facts: Facts, swaps: str, swappiness: str) -> CheckVerdict:
+    devices = [line.split()[0] for line in facts.text(swaps).splitlines()[1:] if line]
     if not devices:
         return passed("no swap")
-    value = facts.integer(SWAPPINESS)
+    value = facts.integer(swappiness)
     found = f"{few(devices)}, swappiness {value}"
     return verdict(value <= 10, found, well="swap is there, and hardly used")
 
 
-def khugepaged(facts: Facts) -> CheckVerdict:
-    if absent(facts, f"{HUGE}/enabled") and facts.option("TRANSPARENT_HUGEPAGE") == "n":
+def khugepaged(facts: Facts, defrag: str, enabled: str) -> CheckVerdict:
+    if absent(facts, enabled) and facts.option("TRANSPARENT_HUGEPAGE") == "n":
         return passed("CONFIG_TRANSPARENT_HUGEPAGE is not set")
-    if chosen(facts.text(f"{HUGE}/enabled")) == "never":
+    if chosen(facts.text(enabled)) == "never":
         return passed("enabled = never")
-    return judged(
-        facts, f"{HUGE}/khugepaged/defrag", lambda value: value == 0,
-        why="khugepaged moves pages; every CPU that used them is interrupted",
-    )  # fmt: skip
+    why = "khugepaged moves pages; every CPU that used them is interrupted"
+    return judged(facts, defrag, "0", why=why)
 
 
 def lock_limit(facts: Facts) -> CheckVerdict:
@@ -58,21 +41,18 @@ def lock_limit(facts: Facts) -> CheckVerdict:
     soft = limit(facts.text, "Max locked memory")["soft"]
     if soft == -1:
         return passed("unlimited")
-    if isinstance(soft, Unknown):
-        return unknown(soft.reason)
+    found = f"{known(soft) // 1024} kB"
     if capabilities is None:
         return unknown("/proc/self/status has no CapEff")
-    return failed(f"{soft // 1024} kB")
+    return failed(found)
 
 
-def dirty(facts: Facts) -> CheckVerdict:
-    size, ratio = facts.integer("/proc/sys/vm/dirty_bytes"), "/proc/sys/vm/dirty_ratio"
+def dirty(facts: Facts, limit: str, ratio: str) -> CheckVerdict:
+    size = facts.integer(limit)
     if size:
         return passed(f"vm.dirty_bytes = {size}")
-    return judged(
-        facts, ratio, lambda value: value <= _DIRTY_MAX,
-        why="writing is put off until it comes in long bursts",
-    )  # fmt: skip
+    why = "writing is put off until it comes in long bursts"
+    return judged(facts, ratio, f"<= {_DIRTY_MAX}", why=why)
 
 
 def reserved_huge_pages(facts: Facts) -> CheckVerdict:
@@ -80,42 +60,36 @@ def reserved_huge_pages(facts: Facts) -> CheckVerdict:
     if not numbers.get("HugePages_Total", "").isdigit():
         return unknown(f"{MEMINFO} does not count huge pages")
     total, free = int(numbers["HugePages_Total"]), int(numbers.get("HugePages_Free", "0"))
-    if total and not free:
-        return failed(f"{total} pages, none free")
-    return passed(f"{total} pages, {free} free", "recorded")
+    found = f"{total} pages, {free or 'none'} free"
+    return verdict(free or not total, f"{total} pages, {free} free", found, well="recorded")
 
 
-def balloon(facts: Facts) -> CheckVerdict:
+def balloon(facts: Facts, virtio: str, hyperv: str, xen: str) -> CheckVerdict:
     facts.text(ONLINE)  # /sys is there
-    found = [path for pattern in BALLOONS for path in facts.readings.patterns[pattern]]
+    found = [path for each in (virtio, hyperv, xen) for path in facts.readings.patterns[each]]
     return none_of(found, "none")
 
 
-def page_reporting(facts: Facts) -> CheckVerdict:
+def page_reporting(facts: Facts, features: str) -> CheckVerdict:
     facts.text(ONLINE)
-    if not facts.matches(FEATURES):
+    if not facts.matches(features):
         return passed("no balloon")
-    bits = facts.texts(FEATURES)
-    reporting = [path for path, text in bits.items() if text[_REPORTING : _REPORTING + 1] == "1"]
-    if reporting:
-        return failed("negotiated")
-    return passed("not negotiated")
+    bits = facts.texts(features).values()
+    reporting = any(text[_REPORTING : _REPORTING + 1] == "1" for text in bits)
+    return verdict(not reporting, "not negotiated", "negotiated")
 
 
-def hot_plug(facts: Facts) -> CheckVerdict:
+def hot_plug(facts: Facts, devices: str) -> CheckVerdict:
     facts.text(ONLINE)
-    found = facts.readings.patterns[VIRTIO_MEM]
-    return none_of(found, "none")
+    return none_of(facts.readings.patterns[devices], "none")
 
 
-def access_monitor(facts: Facts) -> CheckVerdict:
+def access_monitor(facts: Facts, _window: str, damon: str) -> CheckVerdict:
     running = [
         task.name for task in tasks(facts) if task.kernel and task.name.startswith("kdamond")
     ]
-    states = [r.text.strip() for r in facts.matches(DAMON).values() if r.text]
-    if running or "on" in states:
-        return failed(few(running) or "on")
-    return passed("none runs")
+    states = [r.text.strip() for r in facts.matches(damon).values() if r.text]
+    return verdict(not running and "on" not in states, "none runs", few(running) or "on")
 
 
 def locked_tasks(facts: Facts) -> CheckVerdict:
@@ -132,10 +106,8 @@ def faults(facts: Facts) -> CheckVerdict:
         for task in _some_realtime(facts)
         if task.tid in before and task.faults > before[task.tid].faults
     }
-    if grown:
-        told = few([f"{words}: {count}" for words, count in grown.items()])
-        return failed(told, f"page faults within {window(facts).seconds:.1f} s")
-    return passed("none")
+    told = [f"{words}: {count}" for words, count in grown.items()]
+    return none_of(told, "none", why=f"page faults within {window(facts).seconds:.1f} s")
 
 
 def _some_realtime(facts: Facts) -> list[TaskState]:

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterable
 
 from deadbeat.host.kernel import is_virtual
-from deadbeat.host.proc import CPUINFO
+from deadbeat.host.snapshot import SLOWED_FROM
 from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
 from deadbeat.settings.check import CheckVerdict, failed, passed, unknown, verdict
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import (
-    ONLINE,
     cooling_of_cpus,
     cpu_of,
     few,
@@ -23,32 +22,8 @@ from deadbeat.settings.reading import (
 )
 
 _CPU = "/sys/devices/system/cpu"
-_EACH = f"{_CPU}/cpu[0-9]*"
-_GOVERNORS = f"{_EACH}/cpufreq/scaling_governor"
-_LOWEST = f"{_EACH}/cpufreq/scaling_min_freq"
-_HIGHEST = f"{_EACH}/cpufreq/scaling_max_freq"
-_TURBO = (f"{_CPU}/intel_pstate/no_turbo", f"{_CPU}/cpufreq/boost")
-_PREFERENCES = f"{_EACH}/cpufreq/energy_performance_preference"
-_BIASES = f"{_EACH}/power/energy_perf_bias"
-_IDLE_DRIVER = f"{_CPU}/cpuidle/current_driver"
-_EXITS = f"{_EACH}/cpuidle/state[0-9]*/latency"
-_DISABLED = f"{_EACH}/cpuidle/state[0-9]*/disable"
-_RESUME = f"{_EACH}/power/pm_qos_resume_latency_us"
 _DMA_LATENCY = "command:dma-latency"
-_SMT = (f"{_CPU}/smt/active", f"{_CPU}/smt/control")
-_SIBLINGS = f"{_EACH}/topology/thread_siblings_list"
-_LEVELS = f"{_EACH}/cache/index[0-9]*/level"
-_SHARING = f"{_EACH}/cache/index[0-9]*/shared_cpu_list"
-_NODES = "/sys/devices/system/node/node[0-9]*/cpulist"
-_FILESYSTEMS = "/proc/filesystems"
-_CACHE_GROUPS = "/sys/fs/resctrl/*/schemata"
-_THROTTLED = f"{_EACH}/thermal_throttle/*_throttle_count"
-_ZONES = "/sys/class/thermal/thermal_zone[0-9]*/temp"
-_TRIPS = "/sys/class/thermal/thermal_zone[0-9]*/trip_point_[0-9]*_temp"
-_TRIP_TYPES = "/sys/class/thermal/thermal_zone[0-9]*/trip_point_[0-9]*_type"
-_CAPACITIES = f"{_EACH}/cpu_capacity"
-_LINKS = "/sys/bus/pci/devices/*/link/*_aspm"
-_ASPM = "/sys/module/pcie_aspm/parameters/policy"
+_RESUME = "/sys/devices/system/cpu/cpu[0-9]*/power/pm_qos_resume_latency_us"
 
 COMMANDS = {
     # The limit in force, then the programs that hold one, if there is one.
@@ -92,48 +67,48 @@ def _guest(facts: Facts) -> bool:
     return is_virtual(facts.get)[0] is True
 
 
-def governor(facts: Facts) -> CheckVerdict:
-    if not facts.matches(_GOVERNORS):
+def governor(facts: Facts, governors: str) -> CheckVerdict:
+    if not facts.matches(governors):
         return unknown(_NO_DRIVER)
-    found = _by_cpu(facts, _GOVERNORS)
+    found = _by_cpu(facts, governors)
     return verdict(set(found.values()) == {"performance"}, _grouped(found))
 
 
-def fixed_frequency(facts: Facts) -> CheckVerdict:
-    if not facts.matches(_LOWEST):
+def fixed_frequency(facts: Facts, bottom: str, top: str) -> CheckVerdict:
+    if not facts.matches(bottom):
         return unknown(_NO_DRIVER)
-    lowest, highest = numbers(facts, _LOWEST), numbers(facts, _HIGHEST)
+    lowest, highest = numbers(facts, bottom), numbers(facts, top)
     ranges = {
-        cpu_of(path): f"{low // 1000}-{highest[top] // 1000} MHz"
+        cpu_of(path): f"{low // 1000}-{highest[most] // 1000} MHz"
         for path, low in lowest.items()
-        if (top := path.replace("_min_", "_max_")) in highest and low != highest[top]
+        if (most := path.replace("_min_", "_max_")) in highest and low != highest[most]
     }
-    if ranges:
-        return failed(_grouped(ranges))
-    return passed(f"{min(highest.values()) // 1000} MHz")
+    return verdict(not ranges, f"{min(highest.values()) // 1000} MHz", _grouped(ranges))
 
 
-def turbo(facts: Facts) -> CheckVerdict:
-    switched = facts.get(_TURBO[0])
-    off = facts.integer(_TURBO[1]) == 0 if switched is None else facts.integer(_TURBO[0]) == 1
-    return verdict(off, "off" if off else "on")
+def turbo(facts: Facts, no_turbo: str, boost: str) -> CheckVerdict:
+    switched = facts.get(no_turbo)
+    off = facts.integer(boost) == 0 if switched is None else facts.integer(no_turbo) == 1
+    return verdict(off, "off", "on")
 
 
-def energy_preference(facts: Facts) -> CheckVerdict:
-    pattern = _PREFERENCES if facts.matches(_PREFERENCES) else _BIASES
+def energy_preference(facts: Facts, preferences: str, biases: str) -> CheckVerdict:
+    pattern = preferences if facts.matches(preferences) else biases
     if not facts.matches(pattern):
         return unknown("neither energy_performance_preference nor energy_perf_bias is there")
     found = _by_cpu(facts, pattern)
     return verdict(set(found.values()) <= {"performance", "0"}, _grouped(found))
 
 
-def idle_states(facts: Facts) -> CheckVerdict:
-    if not facts.matches(_EXITS):
-        driver = facts.text(_IDLE_DRIVER)
+def idle_states(
+    facts: Facts, latencies: str, switches: str, _resume: str, _dma: str, idle_driver: str
+) -> CheckVerdict:
+    if not facts.matches(latencies):
+        driver = facts.text(idle_driver)
         if _guest(facts):
             return unknown("the host's idle states cannot be seen from a guest", f"driver {driver}")
         return passed(f"driver {driver}", "CPUs only halt")
-    exits, disabled = numbers(facts, _EXITS), numbers(facts, _DISABLED)
+    exits, disabled = numbers(facts, latencies), numbers(facts, switches)
     deep = {
         path: us
         for path, us in exits.items()
@@ -170,16 +145,13 @@ def _limit_us(facts: Facts, cpu: int) -> int:
 
 
 def dma_latency(facts: Facts) -> CheckVerdict:
+    _, *programs = facts.text(_DMA_LATENCY).split() or [""]
     held = _held_us(facts)
     if held is None:
-        facts.text(_DMA_LATENCY)
         raise UnreadError("/dev/cpu_dma_latency holds no number")
-    holders = sorted(set(facts.text(_DMA_LATENCY).split()[1:]))
-    found = f"{held} us, held by {few(holders) if holders else 'a program that is hidden'}"
-    if held <= BUDGET_US:
-        return passed(found)
-    found = "nobody holds it" if held >= _NO_LIMIT_US else found
-    return failed(found)
+    holders = few(sorted({*programs})) or "a program that is hidden"
+    bad = "nobody holds it" if held >= _NO_LIMIT_US else ""
+    return verdict(held <= BUDGET_US, f"{held} us, held by {holders}", bad)
 
 
 def _held_us(facts: Facts) -> int | None:
@@ -188,11 +160,11 @@ def _held_us(facts: Facts) -> int | None:
     return int(words[0]) if words and words[0].isdigit() else None
 
 
-def resume_latency(facts: Facts) -> CheckVerdict:
-    values = {cpu: v for cpu, v in _by_cpu(facts, _RESUME).items() if cpu in facts.rt_cpus}
+def resume_latency(facts: Facts, limits: str, latencies: str) -> CheckVerdict:
+    values = {cpu: v for cpu, v in _by_cpu(facts, limits).items() if cpu in facts.rt_cpus}
     if not values or not all(re.fullmatch(r"n/a|\d+", v) for v in values.values()):
-        raise UnreadError(f"{_RESUME} gives no limit for {meant(facts)}")
-    exits = _numbers_or_none(facts, _EXITS)
+        raise UnreadError(f"{limits} gives no limit for {meant(facts)}")
+    exits = _numbers_or_none(facts, latencies)
     if all(cpu_of(p) not in facts.rt_cpus or us <= BUDGET_US for p, us in exits.items()):
         return passed(_grouped(values), "recorded; there is no deeper state to keep out of")
     bare = [
@@ -207,21 +179,19 @@ def resume_latency(facts: Facts) -> CheckVerdict:
     )
 
 
-def smt(facts: Facts) -> CheckVerdict:
-    if facts.get(_SMT[0]) is None:
-        active = any(len(cpu_set(text)) > 1 for text in _by_cpu(facts, _SIBLINGS).values())
+def smt(facts: Facts, state: str, control: str, siblings: str) -> CheckVerdict:
+    if facts.get(state) is None:
+        active = any(len(cpu_set(text)) > 1 for text in facts.texts(siblings).values())
     else:
-        active = facts.integer(_SMT[0]) != 0
+        active = facts.integer(state) != 0
     if not active and _guest(facts):
-        return unknown(_HIDDEN_CORES, facts.get(_SMT[1]) or "none is shown")
-    if not active:
-        return passed(facts.get(_SMT[1]) or "no two CPUs share a core")
-    return failed("active")
+        return unknown(_HIDDEN_CORES, facts.get(control) or "none is shown")
+    return verdict(not active, facts.get(control) or "no two CPUs share a core", "active")
 
 
-def smt_siblings(facts: Facts) -> CheckVerdict:
+def smt_siblings(facts: Facts, lists: str) -> CheckVerdict:
     there, away = online(facts), isolated(facts)
-    cores = {cpu: cpu_set(t) for cpu, t in _by_cpu(facts, _SIBLINGS).items()}
+    cores = {cpu: cpu_set(t) for cpu, t in _by_cpu(facts, lists).items()}
     rt = set(facts.rt_cpus)
     if not all(cpu in cores.get(cpu, ()) for cpu in rt):
         raise UnreadError(f"no topology of {meant(facts)}")
@@ -244,8 +214,8 @@ def smt_siblings(facts: Facts) -> CheckVerdict:
     return passed("none online")
 
 
-def shared_cache(facts: Facts) -> CheckVerdict:
-    levels, sharing = facts.texts(_LEVELS), facts.texts(_SHARING)
+def shared_cache(facts: Facts, numbers: str, lists: str) -> CheckVerdict:
+    levels, sharing = facts.texts(numbers), facts.texts(lists)
     others = online(facts) - set(facts.rt_cpus)
     shared: dict[str, set[int]] = {}
     for path, level in levels.items():
@@ -264,8 +234,8 @@ def shared_cache(facts: Facts) -> CheckVerdict:
     )
 
 
-def numa(facts: Facts) -> CheckVerdict:
-    nodes = {path.split("/")[-2]: cpu_set(t) for path, t in facts.texts(_NODES).items()}
+def numa(facts: Facts, lists: str) -> CheckVerdict:
+    nodes = {path.split("/")[-2]: cpu_set(t) for path, t in facts.texts(lists).items()}
     used = sorted(node for node, cpus in nodes.items() if cpus & set(facts.rt_cpus))
     found = f"{meant(facts)} on {', '.join(used)} of {len(nodes)}"
     if not used:
@@ -273,95 +243,82 @@ def numa(facts: Facts) -> CheckVerdict:
     return verdict(len(used) == 1, found)
 
 
-def cache_allocation(facts: Facts) -> CheckVerdict:
-    known = facts.text(_FILESYSTEMS).split()
+def cache_allocation(facts: Facts, filesystems: str, schemata: str) -> CheckVerdict:
+    known = facts.text(filesystems).split()
     if "proc" not in known:
-        raise UnreadError(f"{_FILESYSTEMS} names no file systems")
+        raise UnreadError(f"{filesystems} names no file systems")
     if "resctrl" not in known:
         return passed("not available", "neither processor nor kernel can divide the cache")
-    groups = [path.split("/")[-2] for path in facts.matches(_CACHE_GROUPS)]
-    if groups:
-        return passed(f"groups: {few(groups)}")
-    return failed("available, not used")
+    groups = [path.split("/")[-2] for path in facts.matches(schemata)]
+    return verdict(groups, f"groups: {few(groups)}", "available, not used")
 
 
-def throttling(facts: Facts) -> CheckVerdict:
+def throttling(facts: Facts, counters: str) -> CheckVerdict:
     cooling = cooling_of_cpus(facts)
     slowed = [f"{name} = {state}" for name, state in cooling if state > 0]
     if slowed:
         return failed(few(slowed), "cooling devices slow it down now")
-    if not facts.matches(_THROTTLED) and not is_x86(facts):
+    if not facts.matches(counters) and not is_x86(facts):
         if cooling:
             found = f"0 of {len(cooling)} cooling devices at work"
             return passed(found, "now; this processor does not count how often since the boot")
         why = "this processor has no counter, and the kernel no cooling device for its CPUs"
         return passed("not applicable", why, severity="info")
-    counts = numbers(facts, _THROTTLED)
+    counts = numbers(facts, counters)
     hot = {path: count for path, count in counts.items() if count}
     if hot:
         worst = max(hot, key=lambda path: hot[path])
-        where = f"cpu{cpu_of(worst)} {worst.rpartition('/')[2]}"
-        return failed(f"{where} = {hot[worst]}")
+        return failed(f"cpu{cpu_of(worst)} {worst.rpartition('/')[2]} = {hot[worst]}")
     return passed(f"0 in {len(counts)} counters")
 
 
-def temperature(facts: Facts) -> CheckVerdict:
-    zones = {p: int(t) for p, r in facts.matches(_ZONES).items() if _whole(t := r.text or "")}
+def temperature(facts: Facts, temperatures: str, trips: str, kinds: str) -> CheckVerdict:
+    zones = _whole_numbers(facts, temperatures)
     if not zones:
         return unknown("no thermal zone can be read")
     hottest = max(zones, key=lambda path: zones[path])
     found = f"{zones[hottest] / 1000:.0f} °C in {hottest.split('/')[-2]}"
+    types = {p: (r.text or "").strip() for p, r in facts.matches(kinds).items()}
+    # Where the processor is slowed or stopped; a trip point at 0 or below is one that is not set.
+    slowed = {
+        (path.rpartition("/")[0], limit)
+        for path, limit in _whole_numbers(facts, trips).items()
+        if limit > 0 and types.get(path.removesuffix("_temp") + "_type") in SLOWED_FROM
+    }
     near = [
         path.split("/")[-2]
         for path, at in zones.items()
-        if any(at >= trip - _MARGIN_MC for trip in _trips(facts, path.removesuffix("/temp")))
+        if any(f"{zone}/temp" == path and at >= limit - _MARGIN_MC for zone, limit in slowed)
     ]
-    if near:
-        return failed(f"{found}; near its limit: {few(near)}")
-    return passed(found)
+    return verdict(not near, found, f"{found}; near its limit: {few(near)}")
 
 
-def _whole(text: str) -> bool:
-    return re.fullmatch(r"-?\d+\s*", text) is not None
+def _whole_numbers(facts: Facts, pattern: str) -> dict[str, int]:
+    """As `numbers`, without files that hold none."""
+    texts = {path: reading.text or "" for path, reading in facts.matches(pattern).items()}
+    return {path: int(t) for path, t in texts.items() if re.fullmatch(r"-?\d+\s*", t)}
 
 
-def _trips(facts: Facts, zone: str) -> list[int]:
-    """Temperatures at which the processor is slowed or stopped."""
-    kinds = {p: (r.text or "").strip() for p, r in facts.matches(_TRIP_TYPES).items()}
-    at = {p: int(t) for p, r in facts.matches(_TRIPS).items() if _whole(t := r.text or "")}
-    slow = ("passive", "hot", "critical")
-    return [
-        value
-        for path, value in at.items()
-        if path.startswith(f"{zone}/")
-        and value > 0
-        and kinds.get(path.removesuffix("_temp") + "_type") in slow
-    ]
-
-
-def all_online(facts: Facts) -> CheckVerdict:
-    away = set(facts.cpu_list(f"{_CPU}/present")) - online(facts)
+def all_online(facts: Facts, there: str, present: str, control: str) -> CheckVerdict:
+    away = set(facts.cpu_list(present)) - online(facts)
     if not away:
-        return passed(facts.text(ONLINE))
-    if (facts.get(_SMT[1]) or "") in ("off", "forceoff"):
-        return passed(facts.text(ONLINE), f"CPUs {cpus_text(away)} are off with SMT")
-    return failed(f"offline: {cpus_text(away)}")
+        return passed(facts.text(there))
+    with_smt = (facts.get(control) or "") in ("off", "forceoff")
+    well = f"CPUs {cpus_text(away)} are off with SMT"
+    return verdict(with_smt, facts.text(there), f"offline: {cpus_text(away)}", well=well)
 
 
-def capacity(facts: Facts) -> CheckVerdict:
-    every = {cpu_of(path): str(value) for path, value in numbers(facts, _CAPACITIES).items()}
+def capacity(facts: Facts, capacities: str) -> CheckVerdict:
+    every = {cpu_of(path): str(value) for path, value in numbers(facts, capacities).items()}
     found = {cpu: text for cpu, text in every.items() if cpu in facts.rt_cpus}
     if not found:
         raise UnreadError(f"no capacity of {meant(facts)}")
-    words = _grouped(found)
-    if len(set(found.values())) > 1:
-        return failed(words)
     rest = "" if len(set(every.values())) == 1 else f"; the others differ: {_grouped(every)}"
-    return passed(words, f"recorded{rest}")
+    return verdict(len(set(found.values())) == 1, _grouped(found), well=f"recorded{rest}")
 
 
-def processor(facts: Facts) -> CheckVerdict:
-    text = facts.text(CPUINFO)
+def processor(facts: Facts, cpuinfo: str) -> CheckVerdict:
+    text = facts.text(cpuinfo)
     fields = ("model name", "microcode", "CPU part", "uarch")
     rows = {
         name: list(dict.fromkeys(re.findall(rf"^{name}\s*:\s*(.*)$", text, re.M)))
@@ -373,18 +330,17 @@ def processor(facts: Facts) -> CheckVerdict:
     return verdict(all(len(values) < 2 for values in rows.values()), found, well="recorded")
 
 
-def pcie_aspm(facts: Facts) -> CheckVerdict:
+def pcie_aspm(facts: Facts, _cmdline: str, policies: str, links: str) -> CheckVerdict:
     if facts.argument("pcie_aspm") == "off":
         return passed("pcie_aspm=off")
-    policy = chosen(facts.text(_ASPM))
+    policy = chosen(facts.text(policies))
     if policy == "performance":
         return passed(policy)
     if policy not in ("default", "powersave", "powersupersave"):
-        raise UnreadError(f"{_ASPM} holds {policy[:20]!r}")
-    asleep = sorted({p.split("/")[-3] for p, on in _numbers_or_none(facts, _LINKS).items() if on})
-    if not asleep:
-        return passed(policy, "no device has a link that sleeps")
-    return failed(f"{policy}: {few(asleep)}")
+        raise UnreadError(f"{policies} holds {policy[:20]!r}")
+    asleep = sorted({p.split("/")[-3] for p, on in _numbers_or_none(facts, links).items() if on})
+    well = "no device has a link that sleeps"
+    return verdict(not asleep, policy, f"{policy}: {few(asleep)}", well=well)
 
 
 def _numbers_or_none(facts: Facts, pattern: str) -> dict[str, int]:

@@ -6,11 +6,20 @@ import re
 
 from deadbeat.host.judgements import limit_holds
 from deadbeat.host.kernel import VERSION
-from deadbeat.host.proc import DEADLINE, cpu_cgroup
+from deadbeat.host.proc import CGROUP, DEADLINE, MOUNTS, cpu_cgroup
 from deadbeat.host.realtime import ROOT_GROUP, controlling_group
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import CheckVerdict, failed, judged, passed, shut, unknown, verdict
-from deadbeat.settings.facts import DMESG, Facts
+from deadbeat.settings.check import (
+    CheckVerdict,
+    failed,
+    judged,
+    none_of,
+    passed,
+    shut,
+    unknown,
+    verdict,
+)
+from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import (
     ONLINE,
     cpu_of,
@@ -19,16 +28,8 @@ from deadbeat.settings.reading import (
     housekeeping,
     release,
     root_domains,
-    shared,
 )
-from deadbeat.settings.reading_window import places, realtime_tasks, tasks
-
-RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
-PERIOD = "/proc/sys/kernel/sched_rt_period_us"
-FAIR_SERVER = "/sys/kernel/debug/sched/fair_server/cpu*/runtime"
-FEATURES = "/sys/kernel/debug/sched/features"
-GROUP = "command:group-rt-runtime"
-RESERVED = "command:deadline-tasks"
+from deadbeat.settings.reading_window import places, realtime_tasks, roaming, tasks
 
 COMMANDS = {
     # The group of this process in the hierarchy of the cpu controller (cgroup v1). In a container
@@ -69,8 +70,8 @@ done; :""",
 _FAIR_DEFAULT = "the kernel's default is 50 ms of each second"
 
 
-def rt_bandwidth(facts: Facts) -> CheckVerdict:
-    runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
+def rt_bandwidth(facts: Facts, runtimes: str, periods: str) -> CheckVerdict:
+    runtime, period = facts.integer(runtimes), facts.integer(periods)
     found = f"{runtime} of {period} us"
     if runtime < 0 or runtime >= period:
         return passed(found, "no limit; from Linux 6.12 on the fair server takes time nevertheless")
@@ -96,13 +97,11 @@ def rt_bandwidth(facts: Facts) -> CheckVerdict:
 def _limit_holds(facts: Facts) -> bool:
     """As `limit_holds`. UnreadError where that takes a configuration that nobody could read."""
     kernel = release(facts)
-    return limit_holds(kernel, None) and (
-        kernel < (6, 12) or limit_holds(kernel, facts.option("RT_GROUP_SCHED") == "y")
-    )
+    return limit_holds(kernel, kernel < (6, 12) or facts.option("RT_GROUP_SCHED") == "y")
 
 
-def throttled(facts: Facts) -> CheckVerdict:
-    log = facts.text(DMESG)
+def throttled(facts: Facts, messages: str) -> CheckVerdict:
+    log = facts.text(messages)
     lines = re.findall(r"^.*RT throttling activated.*$", log, re.M)
     if lines:
         return failed(lines[-1].strip())
@@ -111,30 +110,31 @@ def throttled(facts: Facts) -> CheckVerdict:
     return passed("not in the log since the boot")
 
 
-def fair_server(facts: Facts) -> CheckVerdict:
+def fair_server(facts: Facts, runtimes: str) -> CheckVerdict:
     if release(facts) < (6, 12):
         return passed("none before Linux 6.12")
-    found = facts.matches(FAIR_SERVER)
+    found = facts.matches(runtimes)
     texts = {cpu_of(path): reading.text for path, reading in found.items()}
     if not texts or None in texts.values():
-        return shut(facts, FAIR_SERVER, f"assume that {_FAIR_DEFAULT}")
+        return shut(facts, runtimes, f"assume that {_FAIR_DEFAULT}")
     serving = {c: int(t or 0) for c, t in texts.items() if int(t or 0) and c in facts.rt_cpus}
     if not serving:
         return passed(f"0 on CPU {cpus_text(facts.rt_cpus)}")
     worst = max(serving.values())
     told = f"up to {worst / 1e6:g} ms of each second on CPU {cpus_text(serving)}"
-    if facts.workload == "periodic":
-        return passed(told, "it serves ordinary tasks only where real-time ones leave them no time")
-    return failed(told, severity="high" if facts.workload == "compute" else "medium")
+    return verdict(
+        facts.workload == "periodic",
+        told,
+        well="it serves ordinary tasks only where real-time ones leave them no time",
+        severity="high" if facts.workload == "compute" else "medium",
+    )
 
 
-def group_rt_runtime(facts: Facts) -> CheckVerdict:
-    told = facts.text(GROUP)
+def group_rt_runtime(facts: Facts, group: str) -> CheckVerdict:
+    told = facts.text(group)
     if not told.startswith(("none", "absent")):
         file, _, runtime = told.rpartition(" ")
-        if runtime == "0":
-            return failed(told, cure=f"echo 100000 > {file} (its parents first)")
-        return passed(told)
+        return verdict(runtime != "0", told, cure=f"echo 100000 > {file} (its parents first)")
     if facts.option("RT_GROUP_SCHED") != "y":
         return passed("RT_GROUP_SCHED is not set", "no control group has such a limit")
     if not groups_realtime(facts):
@@ -144,7 +144,7 @@ def group_rt_runtime(facts: Facts) -> CheckVerdict:
 
 def _of_version_2(facts: Facts, told: str) -> CheckVerdict:
     seen = dict(line.partition(" ")[::2] for line in told.splitlines())
-    seen |= {path: facts.text(path) for path in ("/proc/self/cgroup", "/proc/self/mountinfo")}
+    seen |= {path: facts.text(path) for path in (CGROUP, MOUNTS)}
     group = cpu_cgroup(seen.get)
     if group is None or group.version == 1:
         return unknown("the hierarchy of control groups for CPU time is not to be seen here")
@@ -159,7 +159,7 @@ def _of_version_2(facts: Facts, told: str) -> CheckVerdict:
     )  # fmt: skip
 
 
-def timer_migration(facts: Facts) -> CheckVerdict:
+def timer_migration(facts: Facts, path: str) -> CheckVerdict:
     why = "timers of other CPUs may expire on the real-time CPUs"
     well = ""
     if facts.get(VERSION) is None:
@@ -170,12 +170,13 @@ def timer_migration(facts: Facts) -> CheckVerdict:
             "it holds for high-resolution timers; from Linux 6.9 on other timers of idle CPUs are"
             " pulled by busy ones whatever it says"
         )
-    path = "/proc/sys/kernel/timer_migration"
-    return judged(facts, path, lambda value: value == 0, why=why, well=well)
+    return judged(facts, path, "0", why=why, well=well)
 
 
-def deadline_admission(facts: Facts) -> CheckVerdict:
-    runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
+def deadline_admission(
+    facts: Facts, runtimes: str, periods: str, _window: str, reserved: str
+) -> CheckVerdict:
+    runtime, period = facts.integer(runtimes), facts.integer(periods)
     if runtime == 0:
         return failed("sched_rt_runtime_us = 0", cure="sysctl -w kernel.sched_rt_runtime_us=950000")
     # -1, which tasks that compute need before Linux 6.12, switches admission off: then nobody
@@ -185,7 +186,7 @@ def deadline_admission(facts: Facts) -> CheckVerdict:
     room = (1.0 if runtime < 0 else runtime / period) * len(facts.cpu_list(ONLINE))
     if not held:
         return passed(f"{100 * room:.0f} % of a CPU can be reserved, nothing is{off}")
-    told = re.findall(r"(\d+)/\d+/(\d+)\s*$", facts.text(RESERVED), re.M)
+    told = re.findall(r"(\d+)/\d+/(\d+)\s*$", facts.text(reserved), re.M)
     if len(told) < len(held):
         raise UnreadError(f"{len(held)} deadline tasks, and chrt does not say what they reserve")
     used = sum(int(run) / int(every) for run, every in told if int(every))
@@ -193,62 +194,51 @@ def deadline_admission(facts: Facts) -> CheckVerdict:
     return verdict(used <= room / 2, found, why=f"held by {few([task.name for task in held])}")
 
 
-def deadline_partition(facts: Facts) -> CheckVerdict:
-    if facts.integer(RUNTIME) < 0:
+def deadline_partition(facts: Facts, runtimes: str) -> CheckVerdict:
+    if facts.integer(runtimes) < 0:
         return passed("admission is off (sched_rt_runtime_us = -1)", "no pinned task is refused")
     housekeeping(facts)
     meant = set(facts.rt_cpus)
     here = [domain for domain in root_domains(facts) if domain & meant]
     told = "; ".join(f"CPU {cpus_text(domain)}" for domain in here)
-    if all(domain <= meant for domain in here):
-        return passed(f"domains: {told}", "a task has to be allowed on every CPU of its domain")
-    return failed(
+    return verdict(
+        all(domain <= meant for domain in here),
         f"domains: {told}",
-        f"sched_setattr refuses SCHED_DEADLINE to a task pinned to CPU {cpus_text(meant)}, which"
-        " is a part of a domain; SCHED_FIFO needs no domain of its own",
+        why=f"sched_setattr refuses SCHED_DEADLINE to a task pinned to CPU {cpus_text(meant)},"
+        " which is a part of a domain; SCHED_FIFO needs no domain of its own",
+        well="a task has to be allowed on every CPU of its domain",
     )
 
 
 def rt_affinity(facts: Facts) -> CheckVerdict:
-    other = housekeeping(facts)
-    where = places(facts)
+    roams, where = roaming(facts), places(facts)
     # The kernel refuses to pin a deadline task within its scheduling domain: another check.
     every = [task for task in realtime_tasks(facts) if task.policy != DEADLINE]
-    found = [task for task in every if task.tid in where]
-    loose = [
-        t for t in found if shared(facts, where[t.tid].cpus) and {*other} & {*where[t.tid].cpus}
-    ]
-    if loose:
-        return failed(
-            few([task.words for task in loose]),
-            f"they may run on CPU {cpus_text(facts.rt_cpus)} and elsewhere",
-        )
-    names = few([task.words for task in found])
-    return passed(names or "no real-time task of a user runs now")
+    found = [task.words for task in every if task.tid in where]
+    return none_of(
+        [task.words for task in every if task in roams],
+        few(found) or "no real-time task of a user runs now",
+        why=f"they may run on CPU {cpus_text(facts.rt_cpus)} and elsewhere",
+    )
 
 
-def rt_runtime_share(facts: Facts) -> CheckVerdict:
-    words = _features(facts)
-    if words is None:
-        return shut(facts, FEATURES)
-    if "RT_RUNTIME_SHARE" in words:
-        return failed("RT_RUNTIME_SHARE")
-    return passed("NO_RT_RUNTIME_SHARE" if "NO_RT_RUNTIME_SHARE" in words else "not in this kernel")
+def rt_runtime_share(facts: Facts, features: str) -> CheckVerdict:
+    text = facts.get(features)
+    if text is None:
+        return shut(facts, features)
+    name, words = "RT_RUNTIME_SHARE", text.split()
+    found = f"NO_{name}" if f"NO_{name}" in words else "not in this kernel"
+    return verdict(name not in words, found, name)
 
 
-def hrtick_deadline(facts: Facts) -> CheckVerdict:
-    words = _features(facts)
-    if words is None:
-        return shut(facts, FEATURES)
+def hrtick_deadline(facts: Facts, features: str) -> CheckVerdict:
+    text = facts.get(features)
+    if text is None:
+        return shut(facts, features)
+    words = text.split()
     # Before Linux 5.12 one word stood for all classes.
     for name in ("HRTICK_DL", "HRTICK"):
-        if name in words:
-            return passed(name)
-        if f"NO_{name}" in words:
-            return failed(f"NO_{name}", cure=f"echo {name} > {FEATURES}")
+        if {name, f"NO_{name}"} & {*words}:
+            cure = f"echo {name} > {features}"
+            return verdict(name in words, name, f"NO_{name}", cure=cure)
     return unknown("the features of this kernel name no HRTICK")
-
-
-def _features(facts: Facts) -> set[str] | None:
-    text = facts.get(FEATURES)
-    return None if text is None else set(text.split())

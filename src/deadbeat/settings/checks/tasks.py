@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import re
 
-from deadbeat.host.proc import DEADLINE, limit, status_field
+from deadbeat.host.proc import DEADLINE, STATUS, limit, status_field
 from deadbeat.host.realtime import permission
-from deadbeat.host.values import Unknown, cpus_text
+from deadbeat.host.values import cpus_text, known
 from deadbeat.settings.check import CheckVerdict, failed, none_of, passed, unknown, verdict
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import few, housekeeping, shared
-from deadbeat.settings.reading_window import (
-    places,
-    realtime_tasks,
-    tasks,
-    window,
-)
+from deadbeat.settings.reading_window import places, realtime_tasks, tasks, window
 
-LIMITS, STATUS = "/proc/self/limits", "/proc/self/status"
 SERVICES = "command:services"
-LIMIT_FILES = ("/etc/security/limits.conf", "/etc/security/limits.d/*")
-IN_CONTAINER = ("/.dockerenv", "/run/.containerenv")
 #: What latency is measured at, and what a task that matters usually has.
 PRIORITY = 90
 _CAPABILITIES = {"CAP_SYS_NICE": 23, "CAP_IPC_LOCK": 14, "CAP_SYS_RESOURCE": 24}
 _RUNTIMES = ("dockerd", "containerd", "crio", "kubelet", "podman", "conmon", "lxd", "incusd")
 _PERIODIC = ("cron", "crond", "anacron", "atd", "fcron", "busybox-crond")
 #: The two systems of Savoir-faire Linux's comparison: 171 and 100 processes, 16 and 11 services.
-_SEED = "Savoir-faire Linux, Linux for real-time systems (minimal image)"
 _PROCESSES, _SERVICES = 100, 11
 _BOOT_S = 60
 
@@ -48,11 +39,9 @@ def competitors(facts: Facts) -> CheckVerdict:
     where = places(facts)
     found = [t for t in realtime_tasks(facts) if t.priority >= PRIORITY or t.policy == DEADLINE]
     here = [t.words for t in found if t.tid not in where or shared(facts, where[t.tid].cpus)]
-    if here:
-        cpus = cpus_text(facts.rt_cpus)
-        return failed(few(here), f"they run before others on CPU {cpus}: fine only if yours")
     lower = [t.words for t in realtime_tasks(facts) if t not in found]
-    return passed(few(lower) or "no real-time task of a user runs")
+    why = f"they run before others on CPU {cpus_text(facts.rt_cpus)}: fine only if yours"
+    return none_of(here, few(lower) or "no real-time task of a user runs", why=why)
 
 
 def top_priority(facts: Facts) -> CheckVerdict:
@@ -93,8 +82,8 @@ def boot_over(facts: Facts) -> CheckVerdict:
     return verdict(up >= _BOOT_S and not begins, found)
 
 
-def realtime_permission(facts: Facts) -> CheckVerdict:
-    facts.text(LIMITS), facts.text(STATUS)
+def realtime_permission(facts: Facts, limits: str, status: str) -> CheckVerdict:
+    facts.text(limits), facts.text(status)
     problem = permission(facts.get, PRIORITY)
     if problem:
         return failed("refused", problem.cause, cure=problem.cure)
@@ -102,17 +91,13 @@ def realtime_permission(facts: Facts) -> CheckVerdict:
 
 
 def time_limit(facts: Facts) -> CheckVerdict:
-    soft = limit(facts.text, "Max realtime timeout")["soft"]
-    if isinstance(soft, Unknown):
-        return unknown(soft.reason)
-    if soft == -1:
-        return passed("unlimited")
-    return failed(f"{soft} us")
+    soft = known(limit(facts.text, "Max realtime timeout")["soft"])
+    return verdict(soft == -1, "unlimited", f"{soft} us")
 
 
-def limits_file(facts: Facts) -> CheckVerdict:
-    facts.text(LIMITS)  # a system is there
-    files = {LIMIT_FILES[0]: facts.reading(LIMIT_FILES[0]), **facts.matches(LIMIT_FILES[1])}
+def limits_file(facts: Facts, file: str, more: str, limits: str) -> CheckVerdict:
+    facts.text(limits)  # a system is there
+    files = {file: facts.reading(file), **facts.matches(more)}
     denied = [f"{p}: {r.reason}" for p, r in files.items() if "denied" in r.reason]
     if denied:
         return unknown(denied[0])
@@ -122,9 +107,7 @@ def limits_file(facts: Facts) -> CheckVerdict:
         for line in (reading.text or "").splitlines()
         if re.match(r"\s*[^#\s]+\s+\S+\s+rtprio\s+\d", line)
     ]
-    if lines:
-        return passed(few(lines))
-    return failed("no line with rtprio")
+    return verdict(lines, few(lines), "no line with rtprio")
 
 
 def capabilities(facts: Facts) -> CheckVerdict:
@@ -132,9 +115,7 @@ def capabilities(facts: Facts) -> CheckVerdict:
     if text is None:
         return unknown(f"{STATUS} has no CapEff")
     missing = [name for name, bit in _CAPABILITIES.items() if not int(text, 16) >> bit & 1]
-    if missing:
-        return failed(f"without {', '.join(missing)}")
-    return passed("all three")
+    return verdict(not missing, "all three", f"without {', '.join(missing)}")
 
 
 def first_process(facts: Facts) -> CheckVerdict:
@@ -160,10 +141,9 @@ def ordinary(facts: Facts) -> CheckVerdict:
     return none_of(loose, "none", why=f"they may run on CPU {cpus_text(facts.rt_cpus)}")
 
 
-def containers(facts: Facts) -> CheckVerdict:
-    window(facts)
-    inside = [path for path in IN_CONTAINER if facts.get(path) is not None]
+def containers(facts: Facts, _window: str, docker: str, podman: str) -> CheckVerdict:
     names = {task.name for task in window(facts).after.tasks.values()}
+    inside = [path for path in (docker, podman) if facts.get(path) is not None]
     running = [name for name in _RUNTIMES if name in names]
     return none_of([*inside, *running], "none")
 
@@ -172,6 +152,4 @@ def system_call_filter(facts: Facts) -> CheckVerdict:
     found = status_field(facts.text, "Seccomp")
     if found is None:
         return unknown(f"{STATUS} has no line Seccomp")
-    if found == "0":
-        return passed("none")
-    return failed(f"mode {found}")
+    return verdict(found == "0", "none", f"mode {found}")

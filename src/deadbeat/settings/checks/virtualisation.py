@@ -7,22 +7,15 @@ from itertools import pairwise
 
 from deadbeat.host.kernel import is_virtual
 from deadbeat.host.proc import CPUINFO, STAT, colon_fields
-from deadbeat.host.values import Unknown, UnreadError
+from deadbeat.host.values import UnreadError, known
 from deadbeat.settings.check import CheckVerdict, failed, passed, unknown, verdict
-from deadbeat.settings.facts import DMESG, Facts
+from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import LOCKDOWN, few, lockdown
 from deadbeat.settings.reading_window import gaps, window
 
-QUOTA = "command:cpu-quota"
-GUEST_POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
-IDLE_DRIVER = "/sys/devices/system/cpu/cpuidle/current_driver"
-HOST_POLL = "/sys/module/kvm/parameters/halt_poll_ns"
-CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
-TRACERS = "/sys/kernel/tracing/available_tracers"
-SMT = "/sys/devices/system/cpu/smt/active"
-ASPM = "/sys/module/pcie_aspm/parameters/policy"
-BIOS = "/sys/class/dmi/id/bios_version"
+_SMT = "/sys/devices/system/cpu/smt/active"
+_ASPM = "/sys/module/pcie_aspm/parameters/policy"
+_BIOS = "/sys/class/dmi/id/bios_version"
 #: What firmware decides, and Linux cannot read back.
 CHECKLIST = (
     "C1E and package C-states off, SpeedStep/Cool'n'Quiet fixed, turbo as tested, hyper-threading"
@@ -64,9 +57,7 @@ done
 
 def hypervisor(facts: Facts) -> CheckVerdict:
     found, basis = is_virtual(facts.get)
-    if isinstance(found, Unknown):
-        return unknown(basis)
-    return verdict(not found, basis)
+    return verdict(not known(found), basis)
 
 
 def steal(facts: Facts) -> CheckVerdict:
@@ -78,9 +69,8 @@ def steal(facts: Facts) -> CheckVerdict:
     ticks = sum(each.total for each in after.values())
     share = 100 * sum(each.steal for each in after.values()) / ticks if ticks else 0.0
     told = few([f"CPU {cpu}: {count} ticks" for cpu, count in taken.items() if count > 0])
-    if told:
-        return failed(f"{told}; {share:.2g} % since the boot", f"within {seen.seconds:.1f} s")
-    return passed(f"none; {share:.2g} % since the boot")
+    found = f"{told or 'none'}; {share:.2g} % since the boot"
+    return verdict(not told, found, why=f"within {seen.seconds:.1f} s")
 
 
 def gaps_(facts: Facts) -> CheckVerdict:
@@ -95,42 +85,35 @@ def gaps_(facts: Facts) -> CheckVerdict:
     return failed(told, f"{why}; every {min(apart)} ms: a quota of the host" if regular else why)
 
 
-def quota(facts: Facts) -> CheckVerdict:
-    rows = re.findall(r"^(\S+) (\S+) (\d+)$", facts.text(QUOTA), re.M)
-    held = [(file, value, period) for file, value, period in rows if value not in ("max", "-1")]
-    if held:
-        file, value, period = held[0]
-        told = f"{file}: {value} of {period} us"
-        return failed(told, cure=f"echo max > {file}")
+def quota(facts: Facts, limits: str) -> CheckVerdict:
+    rows = re.findall(r"^(\S+) (\S+) (\d+)$", facts.text(limits), re.M)
+    for file, value, period in rows:
+        if value not in ("max", "-1"):
+            return failed(f"{file}: {value} of {period} us", cure=f"echo max > {file}")
     return passed("no limit" if rows else "no group of this process can have one")
 
 
-def guest_polling(facts: Facts) -> CheckVerdict:
-    found, basis = is_virtual(facts.get)
-    if isinstance(found, Unknown):
-        return unknown(basis)
-    if not found:
+def guest_polling(facts: Facts, polling: str, idle_driver: str) -> CheckVerdict:
+    if not known(is_virtual(facts.get)[0]):
         return passed("no virtual machine")
-    value = facts.integer(GUEST_POLL)
+    value, driver = facts.integer(polling), facts.get(idle_driver) or "none"
     told = f"guest_halt_poll_ns = {value}"
-    if facts.get(IDLE_DRIVER) != "haltpoll":
-        return passed(f"{told}, idle driver {facts.get(IDLE_DRIVER) or 'none'}")
-    return verdict(value != 0, told)
+    found = told if driver == "haltpoll" else f"{told}, idle driver {driver}"
+    return verdict(value != 0 or driver != "haltpoll", found)
 
 
-def host_polling(facts: Facts) -> CheckVerdict:
-    facts.text("/sys/devices/system/cpu/online")
-    if facts.get(HOST_POLL) is None and "denied" not in facts.reading(HOST_POLL).reason:
+def host_polling(facts: Facts, polling: str, cpus: str) -> CheckVerdict:
+    facts.text(cpus)
+    if facts.get(polling) is None and "denied" not in facts.reading(polling).reason:
         return passed("this kernel is no host")
-    value = facts.integer(HOST_POLL)
+    value = facts.integer(polling)
     return verdict(value, f"halt_poll_ns = {value}", well="recorded")
 
 
-def clock(facts: Facts) -> CheckVerdict:
-    now, offered = facts.text(CLOCK), facts.text(CLOCKS).split()
-    if now in ("kvm-clock", "hyperv_clocksource_tsc_page", "xen") and "tsc" in offered:
-        return failed(now)
-    return passed(now)
+def clock(facts: Facts, current: str, available: str) -> CheckVerdict:
+    now, offered = facts.text(current), facts.text(available).split()
+    virtual = now in ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
+    return verdict(not virtual or "tsc" not in offered, now)
 
 
 def smi(facts: Facts) -> CheckVerdict:
@@ -141,17 +124,15 @@ def smi(facts: Facts) -> CheckVerdict:
             return unknown(f"only Intel counts them (MSR 34h), this is {vendor}")
         return unknown("rdmsr 0x34 gave nothing: it needs root, msr-tools and the msr driver")
     count = seen.after.smi - seen.before.smi
-    found = f"{seen.after.smi} since the boot"
-    if count:
-        return failed(f"{count} in {seen.seconds:.1f} s, {found}")
-    return passed(f"none in {seen.seconds:.1f} s, {found}")
+    found = f"{count or 'none'} in {seen.seconds:.1f} s, {seen.after.smi} since the boot"
+    return verdict(not count, found)
 
 
-def latency_tracer(facts: Facts) -> CheckVerdict:
-    text = facts.get(TRACERS)
+def latency_tracer(facts: Facts, tracers: str) -> CheckVerdict:
+    text = facts.get(tracers)
     if text is None and facts.option("HWLAT_TRACER") == "n" == facts.option("OSNOISE_TRACER"):
         return failed("not built")
-    names = [name for name in ("hwlat", "osnoise") if name in facts.text(TRACERS).split()]
+    names = [name for name in ("hwlat", "osnoise") if name in facts.text(tracers).split()]
     return verdict(names, ", ".join(names) or text or "none")
 
 
@@ -159,15 +140,15 @@ def firmware(facts: Facts) -> CheckVerdict:
     found, basis = is_virtual(facts.get)
     if found is True:
         return unknown(f"the host's firmware is not to be seen from a guest ({basis})")
-    seen = {"SMT": facts.get(SMT), "ASPM": facts.get(ASPM)}
-    wrong = ["hyper-threading on"] if seen["SMT"] == "1" else []
-    if seen["ASPM"] and "[performance]" not in seen["ASPM"]:
-        wrong.append(f"ASPM {seen['ASPM']}")
+    aspm = facts.get(_ASPM)
+    wrong = ["hyper-threading on"] if facts.get(_SMT) == "1" else []
+    if aspm and "[performance]" not in aspm:
+        wrong.append(f"ASPM {aspm}")
     if wrong:
         return failed(few(wrong))
-    if facts.get("/proc/device-tree/model") and facts.get(BIOS) is None:
+    if facts.get("/proc/device-tree/model") and facts.get(_BIOS) is None:
         return passed("a board with a device tree", "it has no setup program")
-    version = facts.get(BIOS) or "not named"
+    version = facts.get(_BIOS) or "not named"
     return unknown(f"Linux cannot read it back (firmware {version}); check: {CHECKLIST}", version)
 
 
@@ -180,10 +161,11 @@ def lockdown_(facts: Facts) -> CheckVerdict:
     return verdict(mode == "none", mode)
 
 
-def stalls(facts: Facts) -> CheckVerdict:
-    lines = [line.strip() for line in facts.text(DMESG).splitlines() if re.search(_STALLS, line)]
+def stalls(facts: Facts, messages: str) -> CheckVerdict:
+    log = facts.text(messages)
+    lines = [line.strip() for line in log.splitlines() if re.search(_STALLS, line)]
     if lines:
         return failed(lines[-1], f"{len(lines)} such lines, the last one shown")
-    if not re.search(r"^\[\s*0\.0", facts.text(DMESG), re.M):
+    if not re.search(r"^\[\s*0\.0", log, re.M):
         return unknown("the log no longer holds the boot: earlier lines were overwritten")
     return passed("none")

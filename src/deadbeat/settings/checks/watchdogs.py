@@ -3,64 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
 
 from deadbeat.host.values import UnreadError, cpus_text
 from deadbeat.settings.check import CheckVerdict, failed, judged, none_of, passed, verdict, without
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading import absent, cpu_of, is_x86, lacking, meant, numbers
-from deadbeat.settings.reading_window import tasks
-
-_KERNEL = "/proc/sys/kernel"
-_CMDLINE = "/proc/cmdline"
-_SOFT = (f"{_KERNEL}/soft_watchdog", f"{_KERNEL}/watchdog_cpumask")
-_RCU = "/sys/module/rcupdate/parameters"
-_STALLS = (
-    f"{_KERNEL}/panic_on_rcu_stall",
-    f"{_RCU}/rcu_cpu_stall_suppress",
-    f"{_RCU}/rcu_cpu_stall_timeout",
-)
-_EXPEDITED = f"{_RCU}/rcu_exp_cpu_stall_timeout"
-_TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
-_TRACERS = tuple(f"{folder}/current_tracer" for folder in _TRACEFS)
-_EVENTS = tuple(f"{folder}/set_event" for folder in _TRACEFS)
-_INSTANCES = tuple(f"{_TRACEFS[0]}/instances/*/{file}" for file in ("set_event", "current_tracer"))
-_PROGRAMS = "command:bpf-programs"
-_INTERVALS = "/sys/devices/system/machinecheck/machinecheck[0-9]*/check_interval"
-_IGNORED = "/sys/devices/system/machinecheck/machinecheck[0-9]*/ignore_ce"
-_EDAC_POLL = "/sys/module/edac_core/parameters/edac_mc_poll_msec"
-_SCRUBBING = "/sys/devices/system/edac/mc/mc[0-9]*/sdram_scrub_rate"
-_PRINTK = f"{_KERNEL}/printk"
-_JOURNAL = ("/etc/systemd/journald.conf", "/etc/systemd/journald.conf.d/*.conf")
-_PRESSURE = "/proc/pressure/cpu"
+from deadbeat.settings.reading import absent, cpu_of, is_x86, lacking, meant, numbers, shared
+from deadbeat.settings.reading_window import programs
 
 COMMANDS = {"bpf-programs": "bpftool prog show"}
 #: Programs that sample or trace others while they run.
-_PROFILERS = (
+_PROFILERS = {
     "perf", "bpftrace", "trace-cmd", "rtla", "strace", "ltrace", "gdb", "stap", "stapio",
     "sysprofd", "sysdig", "parca-agent", "tracee", "falco",
-)  # fmt: skip
+}  # fmt: skip
 #: Kinds of BPF programs that run at events of the kernel, not at packets or control groups.
 _TRACING = ("kprobe", "tracepoint", "raw_tracepoint", "raw_tracepoint_writable", "perf_event",
             "tracing", "lsm")  # fmt: skip
 
 
-def soft_lockup(facts: Facts) -> CheckVerdict:
-    if lacking(facts, _SOFT[0]):
+def soft_lockup(facts: Facts, watchdog: str, cpus: str) -> CheckVerdict:
+    if lacking(facts, watchdog):
         return passed("not built")
-    if facts.integer(_SOFT[0]) == 0:
+    if facts.integer(watchdog) == 0:
         return passed("0")
-    on = set(facts.cpu_list(_SOFT[1]))
-    struck = on & set(facts.rt_cpus)
-    if struck:
-        return failed(
-            f"on, CPUs {cpus_text(on)}", f"it stops real-time tasks on {meant(facts, struck)}"
-        )
-    return passed(f"on, CPUs {cpus_text(on)}")
+    on = facts.cpu_list(cpus)
+    struck = shared(facts, on)
+    why = f"it stops real-time tasks on {meant(facts, struck)}"
+    return verdict(not struck, f"on, CPUs {cpus_text(on)}", why=why)
 
 
-def rcu_stall(facts: Facts) -> CheckVerdict:
-    panic, suppressed, timeout = (facts.integer(path) for path in _STALLS)
+def rcu_stall(
+    facts: Facts, panics: str, suppression: str, patience: str, expedition: str
+) -> CheckVerdict:
+    panic, suppressed, timeout = map(facts.integer, (panics, suppression, patience))
     found = f"time-out {timeout} s, panic {panic}"
     if suppressed:
         return passed(f"{found}, suppressed", "a stall is neither reported nor acted upon")
@@ -69,23 +45,25 @@ def rcu_stall(facts: Facts) -> CheckVerdict:
             found, f"a task that keeps its CPU for {timeout} s stops the machine", severity="high",
             cure="sysctl -w kernel.panic_on_rcu_stall=0",
         )  # fmt: skip
-    if absent(facts, _EXPEDITED):
+    if absent(facts, expedition):
         return passed(found, "before Linux 5.19 expedited stalls have the same time-out")
-    expedited = facts.integer(_EXPEDITED)
+    expedited = facts.integer(expedition)
     found = f"{found}, expedited {expedited} ms"
     return verdict(expedited <= 0 or expedited >= 1000, found)
 
 
-def tracing(facts: Facts) -> CheckVerdict:
-    tracer = facts.get(_TRACERS[0]) or facts.get(_TRACERS[1])
-    if not tracer:
-        raise UnreadError(f"{_TRACERS[0]}: {facts.reading(_TRACERS[0]).reason}")
-    events = facts.get(_EVENTS[0])
-    lines = (events if events is not None else facts.text(_EVENTS[1])).split()
-    on = [*_tracer(tracer), *lines]
-    for path, text in _of_instances(facts):
-        told = _tracer(text) if path.endswith("tracer") else text.split()
-        on += [f"{each} in {path.split('/')[-2]}" for each in told]
+def tracing(
+    facts: Facts, tracer: str, old_tracer: str, events: str, old_events: str, *instances: str
+) -> CheckVerdict:
+    name = facts.get(tracer) or facts.get(old_tracer)
+    if not name:
+        raise UnreadError(f"{tracer}: {facts.reading(tracer).reason}")
+    lines = facts.get(events)
+    on = [*_tracer(name), *(facts.text(old_events) if lines is None else lines).split()]
+    for pattern in instances:
+        for path, text in facts.texts(pattern).items() if facts.matches(pattern) else ():
+            told = _tracer(text) if path.endswith("tracer") else text.split()
+            on += [f"{each} in {path.split('/')[-2]}" for each in told]
     return none_of(on, "nop, no event")
 
 
@@ -93,38 +71,26 @@ def _tracer(name: str) -> list[str]:
     return [] if name.strip() == "nop" else [f"tracer {name.strip()}"]
 
 
-def _of_instances(facts: Facts) -> Iterator[tuple[str, str]]:
-    for pattern in _INSTANCES:
-        for path, reading in facts.matches(pattern).items():
-            if reading.text is None:
-                raise UnreadError(f"{path}: {reading.reason}")
-            yield path, reading.text
-
-
-def bpf(facts: Facts) -> CheckVerdict:
-    kinds = re.findall(r"^\d+: (\w+)", facts.text(_PROGRAMS), re.M)
-    found = [kind for kind in kinds if kind in _TRACING]
-    if not found:
-        return passed(f"0 of {len(kinds)} programs")
-    counts = {kind: found.count(kind) for kind in dict.fromkeys(found)}
+def bpf(facts: Facts, listed: str) -> CheckVerdict:
+    kinds = re.findall(r"^\d+: (\w+)", facts.text(listed), re.M)
+    counts = Counter(kind for kind in kinds if kind in _TRACING)
     words = ", ".join(f"{n} {kind}" for kind, n in counts.items())
-    return failed(words)
+    return verdict(not counts, f"0 of {len(kinds)} programs", words)
 
 
 def profilers(facts: Facts) -> CheckVerdict:
-    found = sorted({t.name for t in tasks(facts) if t.name in _PROFILERS and not t.kernel})
-    return none_of(found, "none")
+    return none_of(sorted(programs(facts) & _PROFILERS), "none")
 
 
-def machine_check(facts: Facts) -> CheckVerdict:
-    if not facts.matches(_INTERVALS) and not is_x86(facts):
+def machine_check(facts: Facts, seconds: str, switches: str) -> CheckVerdict:
+    if not facts.matches(seconds) and not is_x86(facts):
         return passed("not applicable", "only x86 polls for machine checks", severity="info")
-    intervals, ignored = numbers(facts, _INTERVALS), facts.texts(_IGNORED)
+    intervals, ignored = numbers(facts, seconds), facts.texts(switches)
     polled = {
-        cpu_of(path): seconds
-        for path, seconds in intervals.items()
+        cpu_of(path): interval
+        for path, interval in intervals.items()
         if cpu_of(path) in facts.rt_cpus
-        and seconds
+        and interval
         and ignored.get(path.replace("check_interval", "ignore_ce")) != "1"
     }
     if polled:
@@ -134,54 +100,50 @@ def machine_check(facts: Facts) -> CheckVerdict:
     return passed("not polled")
 
 
-def edac(facts: Facts) -> CheckVerdict:
-    if lacking(facts, _EDAC_POLL):
+def edac(facts: Facts, interval: str) -> CheckVerdict:
+    if lacking(facts, interval):
         return passed("no EDAC driver")
-    value = facts.integer(_EDAC_POLL)
-    if value == 0:
-        return passed("0")
-    return failed(f"every {value} ms")
+    value = facts.integer(interval)
+    return verdict(value == 0, "0", f"every {value} ms")
 
 
-def scrubbing(facts: Facts) -> CheckVerdict:
-    fastest = max(numbers(facts, _SCRUBBING).values())
-    if fastest:
-        return failed(f"{fastest} bytes/s")
-    return passed("0")
+def scrubbing(facts: Facts, rates: str) -> CheckVerdict:
+    fastest = max(numbers(facts, rates).values())
+    return verdict(not fastest, "0", f"{fastest} bytes/s")
 
 
-def console_level(facts: Facts) -> CheckVerdict:
-    first = (facts.text(_PRINTK).split() or [""])[0]
+def console_level(facts: Facts, printk: str) -> CheckVerdict:
+    first = (facts.text(printk).split() or [""])[0]
     if not first.isdigit():
-        raise UnreadError(f"{_PRINTK} holds {first[:20]!r}")
+        raise UnreadError(f"{printk} holds {first[:20]!r}")
     return verdict(int(first) <= 4, first)
 
 
 def audit(facts: Facts) -> CheckVerdict:
     if facts.argument("audit") in ("0", "off"):
         return passed("audit=0")
-    if any(task.name == "auditd" for task in tasks(facts)):
+    if "auditd" in programs(facts):
         return failed("auditd runs", "system calls of every task are held against its rules")
     if facts.argument("audit") in ("1", "on"):
         return failed("audit=1")
     return passed("auditd does not run")
 
 
-def journal(facts: Facts) -> CheckVerdict:
-    if not any(task.name.startswith("systemd-journal") for task in tasks(facts)):
+def journal(facts: Facts, _window: str, file: str, more: str) -> CheckVerdict:
+    if not any(name.startswith("systemd-journal") for name in programs(facts)):
         return passed("systemd-journald does not run")
-    texts = ["" if lacking(facts, _JOURNAL[0]) else facts.text(_JOURNAL[0])]
-    texts += [facts.text(path) for path in facts.matches(_JOURNAL[1])]
+    texts = ["" if lacking(facts, file) else facts.text(file)]
+    texts += [facts.text(path) for path in facts.matches(more)]
     bad = re.findall(
         r"^\s*(RateLimitBurst=0|RateLimitIntervalSec=0|ForwardToConsole=(?:yes|true|1|on))\s*$",
         "\n".join(texts),
         re.M,
     )
-    return failed(", ".join(bad)) if bad else passed("bounded")
+    return verdict(not bad, "bounded", ", ".join(bad))
 
 
-def psi(facts: Facts) -> CheckVerdict:
-    if not lacking(facts, _PRESSURE):
+def psi(facts: Facts, _config: str, _cmdline: str, pressure: str) -> CheckVerdict:
+    if not lacking(facts, pressure):
         asked = facts.argument("psi")
         found = "on" if asked is None else f"on (psi={asked})"
         return failed(found)
@@ -191,11 +153,10 @@ def psi(facts: Facts) -> CheckVerdict:
         return passed("CONFIG_PSI is not set")
     if facts.option("PSI_DEFAULT_DISABLED") == "y":
         return passed("CONFIG_PSI_DEFAULT_DISABLED=y")
-    raise UnreadError(f"{_PRESSURE} is not there, though PSI is built in")
+    raise UnreadError(f"{pressure} is not there, though PSI is built in")
 
 
-def latencytop(facts: Facts) -> CheckVerdict:
-    path = "/proc/sys/kernel/latencytop"
+def latencytop(facts: Facts, _config: str, path: str) -> CheckVerdict:
     if facts.get(path) is not None:
-        return judged(facts, path, lambda on: on == 0, why="each wait costs a stack trace")
-    return without(facts, ("LATENCYTOP",), "each wait costs a stack trace once it is switched on")
+        return judged(facts, path, "0", why="each wait costs a stack trace")
+    return without(facts, "LATENCYTOP", why="each wait costs a stack trace once it is switched on")
