@@ -75,7 +75,7 @@ def test_fewer_than_eight_slots_have_no_interval() -> None:
     (price,) = price_table(stored(*TWO_ROUNDS)).prices
     assert price.low_ns is None and price.high_ns is None and price.half_width is None
     assert price.reason == "seen 2 times: no interval"
-    assert widths(price_table(stored(*TWO_ROUNDS))) == {"mutex": 1.0}
+    assert widths(price_table(stored(*TWO_ROUNDS))) == {}
 
 
 def eight_rounds() -> list[Slot]:

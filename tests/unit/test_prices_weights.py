@@ -9,11 +9,12 @@ from deadbeat.prices.works import WEIGHT_MAX, WORKS_MAX, PriceWork
 
 
 def test_what_is_known_least_is_measured_most() -> None:
-    works = [PriceWork(object=name, size=8, cores=(0, 1)) for name in ("known", "wide", "new")]
+    names = ("known", "wide", "worst", "new")
+    works = [PriceWork(object=name, size=8, cores=(0, 1)) for name in names]
     visit = PriceWork(object="wide", size=1, cores=(0, 1), visit=True)
-    wide = {"known": TARGET / 2, "wide": 3 * TARGET, "new": 1.0}
+    wide = {"known": TARGET / 2, "wide": 3 * TARGET, "worst": 1.0}
     listed = Counter(weighted([*works, visit], wide))
-    assert [listed[work] for work in (*works, visit)] == [1, 3, WEIGHT_MAX, 1]
+    assert [listed[work] for work in (*works, visit)] == [1, 3, WEIGHT_MAX, 1, 1]
 
 
 def test_a_batch_is_no_longer_than_the_runtime_takes() -> None:

@@ -8,10 +8,10 @@
  * each has its own. `hammer`: no pause between calls; `visit`: about half a microsecond of own work after
  * each.
  *
- * In a round, whose processes and objects are new, the entries come in random order. Each has a slot of a few
- * ms in which all its cores work, and one for each core alone (a sample of many), in random order. All cores
- * count, over one window. Between slots a word goes to and fro between the first two cores: the state that
- * the host has put them in.
+ * In a round, whose processes and objects are new, the entries come in random order; those that take long to
+ * set up come in some rounds only. Each has a slot of a few ms in which all its cores work, and one for each
+ * core alone (a sample of many), in random order. All cores count, over one window. Between slots a word goes
+ * to and fro between the first two cores: the state that the host has put them in.
  *
  *   stdout  "progress PERMILLE" after each round, "done 0 ROUNDS", or "error price REASON"; slots go to --out
  */
@@ -27,7 +27,7 @@
 #define ROWS_MAX 400000
 #define ROW_NS (WINDOW_NS + REST_NS) /* at least */
 #define ALONE_SAMPLE 4
-#define WINDOW_NS (4 * DB_MILLISECOND)
+#define WINDOW_NS (2 * DB_MILLISECOND)
 /* An inherited mutex takes a while until it is handed over at every operation. */
 #define LEAD_IN_NS DB_MILLISECOND
 /* A core that does not come is not waited for any longer; the slot says so. */
@@ -37,6 +37,8 @@
 #define MARGIN_NS (30000 * DB_MILLISECOND)
 /* The clock is read after so much work. */
 #define STRETCH_NS (20 * INT64_C(1000))
+/* What takes so long to set up comes in every second round, what takes twice as long in every third. */
+#define PREPARE_NS (60 * DB_MILLISECOND)
 /* Own work after a visit: 400 to 600 ns, so that two cores do not fall into step. */
 #define PAUSE_LEAST_NS 400
 #define PAUSE_SPREAD_NS 200
@@ -50,6 +52,8 @@ struct entry {
     bool shared, visit;
     char why[DB_REASON_BYTES]; /* it cannot be done; "": it can */
     uint32_t stretch;          /* calls between two reads of the clock */
+    int64_t prepare_ns;        /* on all cores, before the slots of a round */
+    bool due;                  /* in this round */
 };
 
 struct core {
@@ -201,7 +205,7 @@ static void check_entry(struct performer *p, uint32_t i)
 static bool has_entry(const struct performer *p, uint32_t i)
 {
     const struct entry *entry = &p->all->entries[i];
-    return !entry->why[0] && member_of(entry, p->core) >= 0;
+    return entry->due && !entry->why[0] && member_of(entry, p->core) >= 0;
 }
 
 static void *performer_main(void *argument)
@@ -212,11 +216,13 @@ static void *performer_main(void *argument)
     unsigned seen = atomic_load(&mine->generation);
     for (uint32_t i = 0; i < all->entry_count; i++)
         if (has_entry(p, i)) {
+            int64_t start = port_now_ns();
             int error = set_up(p, i);
             if (error)
                 refuse_entry(&all->entries[i], strerror(error));
             else
                 try_entry(p, i);
+            all->entries[i].prepare_ns += port_now_ns() - start; /* one core after the other */
         }
     say_done(&all->meeting);
     for (;; seen++) {
@@ -334,7 +340,7 @@ static bool run_slots(struct pricing *all, struct price_row row, struct price_ro
         order[i] = (int16_t)i;
     shuffle(order, all->entry_count, sizeof *order, random);
     for (uint32_t i = 0; ok && i < all->entry_count; i++)
-        if (!all->entries[order[i]].why[0])
+        if (all->entries[order[i]].due && !all->entries[order[i]].why[0])
             ok = run_entry(all, (uint32_t)order[i], row, rows, count, random);
     return ok;
 }
@@ -372,6 +378,11 @@ static bool run_round(struct pricing *all, struct price_row row, struct price_ro
 {
     int pids[DB_MAX_CORES] = {0};
     uint32_t cores = all->options->cpu_count;
+    for (uint32_t i = 0; i < all->entry_count; i++) {
+        struct entry *entry = &all->entries[i];
+        entry->due = row.round % (1 + entry->prepare_ns / PREPARE_NS) == 0;
+        entry->prepare_ns = entry->due ? 0 : entry->prepare_ns;
+    }
     for_each_object(all, make_object);
     watch_children(&all->meeting);
     bool ok = true;

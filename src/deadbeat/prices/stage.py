@@ -85,14 +85,20 @@ class PriceStage:
         return prices_in(self.store) or PriceTable()
 
     def more(self, seconds: float) -> None:
-        """Both sizes, what is known least more often; visits in every second batch."""
+        """Both sizes, what is known least more often; in every second batch also visits, and what
+        shares no object, which takes long to set up, unless it is known less than others."""
         known = self.stored()
         if known is None:
             return
         first, later = self._works
-        visits = len(known.batches) % 2 == 0
-        works = [work for work in (*first, *later) if visits or not work.visit]
-        self._measure(weighted(works, widths(price_table(known))), seconds)
+        wide = widths(price_table(known))
+        every = len(known.batches) % 2 == 0
+        works = [
+            work
+            for work in (*first, *later)
+            if every or (not work.visit if work.shared else wide.get(work.object, 1.0) > TARGET)
+        ]
+        self._measure(weighted(works, wide), seconds)
 
     def _measure(self, works: list[PriceWork], seconds: float) -> None:
         known = self.stored()
@@ -118,10 +124,11 @@ class PriceStage:
 
 
 def weighted(works: Sequence[PriceWork], wide: Mapping[str, float]) -> list[PriceWork]:
-    """Calls of objects with a wide interval several times, as long as a batch has room."""
+    """Calls of objects with a wide interval several times, as long as a batch has room; without an
+    interval once: more rounds tell more than more slots of a round."""
 
     def times(work: PriceWork, most: int) -> int:
-        width = 0.0 if work.visit else wide.get(work.object, TARGET)
+        width = 0.0 if work.visit or not work.shared else wide.get(work.object, TARGET)
         return max(1, min(most, round(width / TARGET)))
 
     most = WEIGHT_MAX

@@ -436,11 +436,10 @@ def shared_slots(every: Sequence[StoredPrices | None]) -> list[dict[tuple[str, s
 
 
 def widths(table: PriceTable) -> dict[str, float]:
-    """Object -> the widest relative half width of its ratio; of one without any: 1. A state that is
-    rarely seen says nothing: more slots would not meet it more often."""
-    seen = [p for p in table.prices if p.seconds_old is None and p.ratio is not None]
-    found = {
-        name: [p.half_width for p in seen if p.object == name and p.half_width is not None]
-        for name in dict.fromkeys(p.object for p in seen)
-    }
-    return {name: max(own, default=1.0) for name, own in found.items()}
+    """Object -> the widest relative half width of its ratios that have an interval. A state that is
+    rarely seen has none: more slots would not meet it more often."""
+    found: dict[str, float] = {}
+    for price in table.prices:
+        if price.seconds_old is None and price.half_width is not None:
+            found[price.object] = max(found.get(price.object, 0.0), price.half_width)
+    return found

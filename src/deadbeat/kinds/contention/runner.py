@@ -31,7 +31,7 @@ from deadbeat.synthesis import Synthesiser
 from deadbeat.trace.jobs import worst_jobs
 
 #: After so many sets prices are measured again, each time for a part of their first time.
-_PRICED_EVERY, _PARTS = 24, 6
+_PRICED_EVERY, _PARTS = 24, 4
 #: What a run gave, and the identifier of the task set it was to run.
 Measured = tuple[RunOutcome, str]
 
