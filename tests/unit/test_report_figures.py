@@ -20,6 +20,7 @@ from deadbeat.kinds.contention.facts import head_facts
 from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.predicted import (
     check,
+    likely_reason,
     predicted_charts,
     predicted_parts,
     predicted_words,
@@ -128,6 +129,16 @@ def test_a_prediction_is_right_within_15_percent_of_what_is_added() -> None:
     assert [each["slowdown_predicted"] for each in found.worst] == [1.36, 1.84]
 
 
+def test_a_set_says_no_more_than_its_rounds_can_tell() -> None:
+    """Five rounds: Student's half width is 2.776 standard errors, here 0.278."""
+    found = predicted_by((2.0, 2.27), (2.0, 2.29), slowdown_error=0.1, rounds=5)
+    assert (check(found).close, check(found).inside) == (0, 1)
+    inside, beyond = check(found).slowed
+    assert likely_reason(found, inside) == "its rounds scatter: 2.00 ± 0.28"
+    assert "scatter" not in likely_reason(found, beyond)
+    assert check(predicted_by((2.0, 2.05), slowdown_error=None, rounds=1)).inside == 1
+
+
 def test_saturated_sets_are_told_apart_and_not_predicted() -> None:
     found = check(predicted_by((9.0, 1.0), unfinished_share=0.3, unfinished_predicted=0.01))
     assert (found.sets, found.told, found.judged) == ((), 0, 1)
@@ -138,7 +149,8 @@ def test_a_simulated_campaign_calls_nothing_measured_beside_its_predictions() ->
     _, table = predicted_parts(measured)
     assert "measured" in [column.heading for column in table.columns]
     assert "Measured" in dict(head_facts(measured))
-    assert predicted_words(measured) == "From prices, 0 of 1 slowed sets are predicted."
+    said = predicted_words(measured)
+    assert said.startswith("From prices, 0 of 1 slowed sets are predicted; 0 within")
     how, table = predicted_parts(predicted_by((2.0, 1.0), kind="simulated"))
     assert "Measured" not in dict(head_facts(demo_summary(**SMALL)))
     headings = [column.heading for column in table.columns]

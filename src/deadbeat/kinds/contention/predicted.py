@@ -12,6 +12,7 @@ from deadbeat.kinds.contention.facts import labels, number, platform, price_tabl
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart, CurvePoint, Mark, Panel, curve
 from deadbeat.report.document import Part, Sentence, Table, counted, percent, said
+from deadbeat.stats.intervals import t_quantile
 
 Row = Mapping[str, Any]
 #: From this slowdown on a set is slowed.
@@ -44,6 +45,11 @@ class PredictionCheck:
         return sum(map(_is_close, self.slowed))
 
     @property
+    def inside(self) -> int:
+        """Of ``slowed``, those that are predicted, or within what their rounds can tell."""
+        return sum(_is_close(row) or _is_inside(row) for row in self.slowed)
+
+    @property
     def trivial(self) -> int:
         """Of ``sets``, those that "always 1.00" predicts as well."""
         return sum(abs(row["slowdown_mean"] - 1) <= _room(row) for row in self.sets)
@@ -73,6 +79,19 @@ def _is_close(row: Row) -> bool:
     return abs(off(row)) <= _room(row)
 
 
+def _scatter(row: Row) -> float | None:
+    """Half the 95 % interval of a set's slowdown over its rounds; None: not known."""
+    error, rounds = number(row.get("slowdown_error")), number(row.get("rounds"))
+    if error is None or rounds is None or rounds < 2:
+        return None
+    return t_quantile(0.975, rounds - 1) * error
+
+
+def _is_inside(row: Row) -> bool:
+    scatter = _scatter(row)
+    return scatter is not None and abs(off(row)) <= scatter
+
+
 def check(summary: Summary) -> PredictionCheck:
     """Over the sets of several cores that share objects."""
     sharing = [
@@ -97,17 +116,21 @@ def check(summary: Summary) -> PredictionCheck:
 
 
 def predicted_words(summary: Summary) -> str:
-    """``From prices, 34 of 38 slowed sets are predicted.``; "" where there are no prices."""
+    """How many slowed sets prices predict; "" where there are no prices."""
     found = check(summary)
     if not is_priced(summary) or not found.sets:
         return ""
     if not found.slowed:
         return f"No set is slowed {SLOWED:g} times or more."
-    return f"From prices, {found.close} of {len(found.slowed)} slowed sets are predicted."
+    words = f"From prices, {found.close} of {len(found.slowed)} slowed sets are predicted"
+    return f"{words}; {found.inside} within what their own rounds can tell."
 
 
 def likely_reason(summary: Summary, row: Row) -> str:
     """Why a set is not what its prices say."""
+    scatter = _scatter(row)
+    if scatter is not None and abs(off(row)) <= scatter:
+        return f"its rounds scatter: {row['slowdown_mean']:.2f} ± {scatter:.2f}"
     table = price_table(summary)
     objects = {text.partition("=")[0] for text in str(row.get("shared_objects")).split()}
     own = [p for p in table.prices if p.object in objects] if table else []
@@ -134,7 +157,8 @@ def predicted_parts(summary: Summary) -> tuple[Part, ...]:
         f"Each set is replayed with the prices of the states that it met: its releases, priorities"
         f" and uses, never its own jobs. Of {counted(len(found.slowed), 'set')} slowed {SLOWED:g}"
         f" times or more {found.close} are predicted within {percent(CLOSE)} of slowdown - 1, or"
-        f" {CLOSE_LEAST:g}; of all {len(found.sets)} that are not saturated {right}, where “always"
+        f" {CLOSE_LEAST:g}, {found.inside} within that or the 95 % interval over their own rounds;"
+        f" of all {len(found.sets)} that are not saturated {right}, where “always"
         f" 1.00” gets {found.trivial}. Saturated or not is predicted rightly of {found.told} of"
         f" {found.judged}."
     )
