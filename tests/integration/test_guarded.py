@@ -122,6 +122,7 @@ def test_descendants_are_gone_when_the_bound_passes(program: str, mode: str) -> 
     assert sleepers(mark) == []
 
 
+@pytest.mark.hardware
 def test_a_program_that_has_every_cpu_under_fifo_is_ended_at_its_bound(program: str) -> None:
     # as a whole JVM would that hangs; a CPU for each of its loops, and one more
     hogs = "while :; do :; done & " * (len(os.sched_getaffinity(0)) + 1)
