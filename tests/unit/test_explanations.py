@@ -20,7 +20,9 @@ KINDS = {"simulated", "emulated"}
 def raised() -> set[str]:
     """Identifiers in calls of Finding(...), as written; of an f-string what precedes its value."""
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
-    written = r'(?:\b(?:Finding\(\s*id=|problem\(|not_counted\()|@(?:machine|results)\(\s*)"([a-z0-9-]*)'
+    written = (
+        r'(?:\b(?:Finding\(\s*id=|problem\(|not_counted\()|@(?:machine|results)\(\s*)"([a-z0-9-]*)'
+    )
     calls = [re.findall(written, text) for text in texts]
     return {name for found in calls for name in found} | KINDS
 
