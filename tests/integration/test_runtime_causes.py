@@ -376,8 +376,7 @@ def test_causes_counters_and_injections_under_the_sanitizers() -> None:
         with machine.open([request], how, inject=inject) as session:
             outcome = session.run(request.key)
             assert outcome.error is None, outcome.error
-        *_, use = cost_of_recording(machine)
-    assert use > 0
+        assert len(cost_of_recording(machine)) == 4
 
 
 def test_what_instrumentation_costs_is_ordered() -> None:

@@ -6,13 +6,13 @@ import subprocess
 from pathlib import Path
 
 from deadbeat.settings.facts import gather
-from deadbeat.settings.reading import COMMANDS, ISOLATED, ONLINE, PARTITIONS, root_domains
+from deadbeat.settings.reading import COMMANDS, ONLINE, PARTITIONS, root_domains
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 
 #: What `root_domains` reads.
 DOMAINS = (
-    *ISOLATED,
+    *("/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated"),
     ONLINE,
     PARTITIONS,
     "/sys/fs/cgroup/cgroup.type",
