@@ -95,6 +95,10 @@ def test_a_balanced_map_names_its_ends_and_what_is_saturated():
 def test_a_point_half_of_which_is_saturated_has_no_mean():
     made = balanced(None, pipe=told(1.02), mutex_inherit=told(None, True, 0.83))
     assert line(made, "With").endswith("there is no mean slowdown: 1 of 2 objects are saturated.")
+    without = evolve(made, rows=tuple({**row, "slowdown_mean": None} for row in made.rows))
+    assert not any("Without an answer" in each for each in headline(without)), "it is one"
+    open_ = evolve(without, points=balanced(None, pipe=told(None)).points)
+    assert line(open_, "Without") == "Without an answer: 1 undecided, of 1 points."
 
 
 def test_misses_begin_where_they_are_surely_more_than_alone():

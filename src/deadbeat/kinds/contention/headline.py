@@ -23,7 +23,7 @@ from deadbeat.kinds.contention.facts import (
 from deadbeat.kinds.contention.grids import axis_of, point_words
 from deadbeat.kinds.contention.predicted import predicted_words
 from deadbeat.kinds.contention.stress_words import stress_sentence
-from deadbeat.model.results import Summary
+from deadbeat.model.results import PointFigures, Summary
 from deadbeat.report.document import percent
 from deadbeat.report.prices import price_words
 
@@ -52,15 +52,20 @@ def headline(summary: Summary) -> tuple[str, ...]:
         _miss_words(rows) + _longer_words(ordered, every),
         *(_loaded_words(found) for found in loads(loaded_rows(summary)).values()),
         predicted_words(summary),
-        _open_words(rows, cells * len({row["cores"] for row in rows})),
+        _open_words(rows, cells * len({row["cores"] for row in rows}), _sharing_points(summary)),
     )
     return tuple(filter(None, lines))
 
 
+def _sharing_points(summary: Summary) -> list[PointFigures]:
+    """Points of a balanced grid whose sets share objects."""
+    usual = min((point.tasks_per_core or 1 for point in summary.points), default=1)
+    return [p for p in summary.points if p.by_class and (p.tasks_per_core or 1) == usual]
+
+
 def _shared_words(summary: Summary) -> str:
     """Where most time is spent on shared objects: the point, its ends, and what is saturated."""
-    usual = min(point.tasks_per_core or 1 for point in summary.points)
-    grid = [p for p in summary.points if p.by_class and p.tasks_per_core == usual]
+    grid = _sharing_points(summary)
     if not grid:
         return "No point shares objects between cores."
     worst = max(grid, key=lambda p: (p.cores, p.sync_share, p.contended_ratio))
@@ -206,9 +211,13 @@ def _digits(found: Figure) -> Callable[[float], str]:
     return lambda value: f"{value:.{3 if narrow or value < 10 else 1}f}"
 
 
-def _open_words(rows: Rows, cells: int) -> str:
-    """A point of the grid that has no row is missing, too."""
+def _open_words(rows: Rows, cells: int, sharing: Sequence[PointFigures]) -> str:
+    """A point of the grid that has no row is missing, too; one with half of its objects saturated
+    has its answer."""
     undecided = sum(1 for row in rows if number(row.get("slowdown_mean")) is None)
+    undecided -= sum(
+        1 for p in sharing if p.slowdown is None and 2 * len(p.saturated) >= len(p.by_class)
+    )
     parts = ((undecided, "undecided"), (cells - len(rows), "not measured"))
     missing = [f"{count} {state}" for count, state in parts if count > 0]
     return f"Without an answer: {', '.join(missing)}, of {cells} points." if missing else ""
