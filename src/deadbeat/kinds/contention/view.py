@@ -148,12 +148,14 @@ class CampaignView(OpenedResult):
         reason = why_not(table)
         if reason:
             raise DeadbeatError(f"{key} is not predicted: {reason}", "profile with --policy fifo")
-        calibration = self._calibration
-        if calibration is None:
-            raise DataError(f"{self.path} has no calibration", "restore it from a backup")
-        pace = 1.0 if is_plain(_key(key).point) else pace_in(self.store)
-        priced = Priced.of(self.store, calibration).at_pace(pace)
+        priced = self._priced.at_pace(1.0) if is_plain(_key(key).point) else self._priced
         return predict_tasks(table, job_columns(table), self.task_set(key), priced)
+
+    @cached_property
+    def _priced(self) -> Priced:
+        if self._calibration is None:
+            raise DataError(f"{self.path} has no calibration", "restore it from a backup")
+        return Priced.of(self.store, self._calibration).at_pace(pace_in(self.store))
 
     def all_jobs(self) -> Columns:
         """Counted jobs of the together slots of all runs: about 150 bytes a job in memory.
