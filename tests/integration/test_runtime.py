@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from uuid import uuid4
 
 import attrs
 import numpy as np
@@ -25,7 +26,7 @@ from helpers.hardware import (
     task_set,
 )
 
-from deadbeat.build.native import NO_TASK_SETS, compile_program, link_program
+from deadbeat.build.native import NO_TASK_SETS, compile_program, link_program, text_source
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.emit import emit_batch
 from deadbeat.executors.base import RunRequest
@@ -466,6 +467,14 @@ def test_code_lies_at_the_same_address_in_every_program() -> None:
     full = link_program(toolchain, emit_batch(sets))
     assert empty.stat().st_size < full.stat().st_size
     assert _code(empty) == _code(full)
+
+
+def test_a_link_leaves_a_source_that_another_build_reads() -> None:
+    tables = f"{NO_TASK_SETS}/* {uuid4()} */\n"
+    source = text_source(tables, "tables")
+    link_program(Toolchain.find(), tables).unlink()
+    assert source.read_text() == tables
+    source.unlink()
 
 
 def test_the_template_port_defines_all_that_the_runtime_needs(tmp_path: Path) -> None:

@@ -251,18 +251,19 @@ def link_program(
     links = "\0".join((*extra, *toolchain.link_flags))
     key = key_of(library.name, tables, " ".join(TABLE_FLAGS), links, str(toolchain.static))
     path = cache_root() / "programs" / f"program-{key}"
-    if path.exists():
-        return path
-    source = text_source(tables, "tables")
-    try:
-        # sanitizers must be named when linking too, and do not mind being named for tables
-        flags = TABLE_FLAGS if toolchain.static else (*toolchain.flags, *TABLE_FLAGS)
-        argv = [*_command(toolchain, flags), *(STATIC if toolchain.static else ())]
-        argv += ["-Wl,--whole-archive", str(library), "-Wl,--no-whole-archive", str(source)]
-        argv += [*extra, "-lm", "-lrt", *toolchain.link_flags]
-        return made(path, argv, "a generated program")
-    finally:
-        source.unlink(missing_ok=True)
+    # sanitizers must be named when linking too, and do not mind being named for tables
+    flags = TABLE_FLAGS if toolchain.static else (*toolchain.flags, *TABLE_FLAGS)
+    argv = [*_command(toolchain, flags), *(STATIC if toolchain.static else ())]
+    argv += ["-Wl,--whole-archive", str(library), "-Wl,--no-whole-archive"]
+    ends = [*extra, "-lm", "-lrt", *toolchain.link_flags]
+
+    def linked(place: Path) -> None:
+        # large, and of no use afterwards: nobody else shares it
+        source = place.with_name(f"tables-{key_of(tables)}.c")
+        source.write_text(tables)
+        _call([*argv, str(source), *ends, "-o", str(place)], "a generated program")
+
+    return kept(path, linked)
 
 
 def verb_program(
