@@ -87,9 +87,4 @@ CASES: Cases = {
         "unknown hidden": case(outputs=window(visible=False)),
         "unknown words": case(outputs=CHRONYD, says="and chronyd runs"),
     },
-    "clock.timer-slack": {
-        "pass": case({"/proc/self/timerslack_ns": "50000\n"}),
-        "fail": case({"/proc/self/timerslack_ns": "40000000\n"}),
-        "unknown": case(),
-    },
 }

@@ -196,17 +196,6 @@ CASES: Cases = {
         "fail": case(boot("root=/dev/vda")),
         "pass level": case(boot("loglevel=3")),
     },
-    "cmdline.mitigations": {
-        "pass": case(
-            {**boot("mitigations=auto"), f"{CPU}/vulnerabilities/meltdown": "Mitigation: PTI"},
-            says="mitigations=auto: 1 active, 0 open",
-        ),
-        "fail": case(
-            {**boot("mitigations=off"), f"{CPU}/vulnerabilities/meltdown": "Vulnerable"},
-            says="meltdown",
-        ),
-        "unknown": case(boot("")),
-    },
     "cmdline.unknown": {
         "pass": case(NEW, outputs={"dmesg": "[0.0] Command line: quiet"}),
         "fail": case(

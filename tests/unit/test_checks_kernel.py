@@ -101,11 +101,6 @@ CASES: Cases = {
     "kernel.lockdep": option((), ("PROVE_LOCKING=y",)),
     "kernel.latency-tracers": option((), ("PREEMPT_TRACER=y",), "PREEMPT_TRACER"),
     "kernel.tracing": option(("TRACING=y",), ()),
-    "kernel.noise-tracers": option(
-        ("TIMERLAT_TRACER=y", "OSNOISE_TRACER=y", "HWLAT_TRACER=y"),
-        ("TIMERLAT_TRACER=y", "OSNOISE_TRACER=y"),
-        "not set: HWLAT_TRACER",
-    ),
     "kernel.efi-runtime": {
         "pass": case(BOOTED, outputs=config("EFI=y"), says="not booted by EFI"),
         "pass none": case(BOOTED, outputs=config("HZ=250")),
@@ -120,12 +115,6 @@ CASES: Cases = {
         ),
         "unknown": case(BOOTED),
         "unknown refused": case({EFI: "64"}, outputs=config("EFI=y"), says="/proc/cmdline"),
-    },
-    "kernel.drm": {
-        "pass": case(outputs=config("HZ=250")),
-        "pass no card": case(outputs=config("DRM=m"), says="no card"),
-        "fail": case({"/sys/class/drm/card0/dev": "226:0"}, outputs=config("DRM=y"), says="card0"),
-        "unknown": case(),
     },
     "kernel.slub-partial": {
         "pass": case(outputs={**config("SLUB_CPU_PARTIAL=y"), "slab-partial": "0\n0\n"}),
@@ -159,18 +148,6 @@ CASES: Cases = {
         ("DEBUG_OBJECTS=y", "DEBUG_PREEMPT=y"),
         "CONFIG_DEBUG_OBJECTS=y, CONFIG_DEBUG_PREEMPT=y",
     ),
-    "kernel.hz": {
-        "pass": case(outputs=config("HZ=1000")),
-        "fail": case(outputs=config("HZ=100"), says="10 ms"),
-        "unknown": case(),
-        "unknown value": case(outputs=config("A=y"), says="not in the configuration"),
-    },
-    "kernel.release": {
-        "pass": case({"/proc/version": "Linux version 6.12.0-rt (x)"}),
-        "fail": case({"/proc/version": "Linux version 5.15.1 (x)"}, says="5.15"),
-        "unknown": case(),
-        "unknown words": case({"/proc/version": "something else"}),
-    },
 }
 
 
@@ -180,7 +157,6 @@ DOCUMENTED = {
     "kernel.default-governor": "high",
     "kernel.other-governors": "medium",
     "kernel.cpu-idle": "info",
-    "kernel.drm": "info",
     "kernel.efi-runtime": "medium",
     "kernel.tick": "medium",
     "kernel.preempt-rt": "fatal",

@@ -91,11 +91,6 @@ CASES: Cases = {
         "unknown": case(),
     },
     "memory.zone-reclaim": number("/proc/sys/vm/zone_reclaim_mode", 0, 1, "NUMA"),
-    "memory.reserved-huge-pages": {
-        "pass": case({"/proc/meminfo": "HugePages_Total:       4\nHugePages_Free:        3\n"}),
-        "fail": case({"/proc/meminfo": "HugePages_Total:       4\nHugePages_Free:        0\n"}),
-        "unknown": case({"/proc/meminfo": "MemTotal: 5 kB\n"}),
-    },
     "memory.balloon": {
         "pass": case({ONLINE: "0-1\n"}),
         "fail": case({ONLINE: "0-1\n", BALLOON: ""}, says=BALLOON),

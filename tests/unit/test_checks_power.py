@@ -227,28 +227,12 @@ CASES: Cases = {
         "unknown": case(),
         "unknown refused": case(refused={f"{ZONE}/temp": "failed: Resource unavailable"}),
     },
-    "power.all-online": {
-        "pass": case({f"{CPU}/present": "0-3", f"{CPU}/online": "0-3"}),
-        "pass smt": case(
-            {f"{CPU}/present": "0-3", f"{CPU}/online": "0-1", f"{CPU}/smt/control": "off"}
-        ),
-        "fail": case({f"{CPU}/present": "0-3", f"{CPU}/online": "0-2"}, says="offline: 3"),
-        "unknown": case(),
-    },
     "power.capacity": {
         "pass": case(each("cpu_capacity", "1024", "1024")),
         "pass kinds": case(each("cpu_capacity", "446", "1024"), says="the others differ"),
         "fail": case(each("cpu_capacity", "446", "1024"), rt_cpus=(0, 1)),
         "unknown": case(),
         "unknown other": case(each("cpu_capacity", "446", "1024"), rt_cpus=(7,)),
-    },
-    "power.processor": {
-        "pass": case(
-            {"/proc/cpuinfo": "model name\t: A\nmicrocode\t: 0x1\n\nmodel name\t: A\n"},
-            says="model name A, microcode 0x1",
-        ),
-        "fail": case({"/proc/cpuinfo": "CPU part\t: 0xd03\n\nCPU part\t: 0xd08\n"}),
-        "unknown": case({"/proc/cpuinfo": "nothing\n"}),
     },
     "power.pcie-aspm": {
         "pass": case({**BOOTED, ASPM: "default [performance] powersave\n"}),

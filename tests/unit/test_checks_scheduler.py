@@ -146,7 +146,6 @@ CASES: Cases = {
     },
     "scheduler.numa-balancing": sysctl("numa_balancing", (0, 1), "NUMA_BALANCING"),
     "scheduler.autogroup": sysctl("sched_autogroup_enabled", (0, 1), "SCHED_AUTOGROUP"),
-    "scheduler.rr-timeslice": sysctl("sched_rr_timeslice_ms", (100, 0)),
     "scheduler.deadline-admission": {
         "pass": case(limits(950_000), outputs=window(), says="190 %"),
         "pass some": case(limits(950_000), says="20 of 190 %", outputs={

@@ -51,16 +51,6 @@ CASES: Cases = {
         "fail": case(outputs=window(ELSEWHERE)),
         "unknown": case(),
     },
-    "tasks.processes": {
-        "pass": case(outputs=window(), says="2, 1 of them threads of the kernel"),
-        "fail": case(outputs=many(100), says="102"),
-        "unknown": case(outputs={"window": window()["window"]}),
-    },
-    "tasks.services": {
-        "pass": case(outputs=services(), says="7 running, 9 active"),
-        "fail": case(outputs=services(running=16)),
-        "unknown": case(outputs={"services": "state offline\n"}),
-    },
     "tasks.periodic-jobs": {
         "pass": case(outputs={**window(), **services()}),
         "fail": case(outputs={**window(Thread(tid=8, name="cron")), **services(timers=3)},

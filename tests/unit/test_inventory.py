@@ -88,6 +88,22 @@ def test_what_cannot_be_counted_says_why() -> None:
     assert "no such program" in found["packages"].basis
 
 
+def test_facts_are_what_files_and_options_say() -> None:
+    files = {
+        "/proc/cpuinfo": "model name\t: A\nmicrocode\t: 0x1\n\nmodel name\t: A\nmicrocode\t: 0x2\n",
+        "/sys/devices/system/cpu/online": "0-1\n",
+        "/sys/devices/system/cpu/vulnerabilities/mds": "Vulnerable: no microcode\n",
+        "/sys/devices/system/cpu/vulnerabilities/srbds": "Mitigation: TSX disabled\n",
+        "/sys/kernel/tracing/available_tracers": "hwlat nop\n",
+    }
+    commands = {**all_commands(), **COMMANDS}
+    target = FakeTarget(files=files, outputs={"kernel-config": "CONFIG_HZ=250\n"})
+    found = {i.name: i.text for i in inventory(gather(target, READS, commands=commands))}
+    assert [found[n] for n in ("processor", "microcode", "hz")] == ["A", "0x1 / 0x2", "250"]
+    assert [found[n] for n in ("vulnerable", "graphics", "tracers")] == ["mds", "none", "hwlat nop"]
+    assert found["huge-pages"] == "not known"
+
+
 def test_numbers_that_are_none_are_not_guessed() -> None:
     assert lines({**BOARD, "packages": "dpkg many\n"})["packages"].value is None
     assert lines({**BOARD, "root-size": "nothing\n"})["image"].value is None
@@ -99,5 +115,5 @@ def test_this_machine_is_counted() -> None:
     with LocalTarget() as target:
         found = {i.name: i for i in inventory(gather(target, READS, commands=commands))}
     uptime = found["uptime"].value
-    assert uptime is not None and uptime > 0
+    assert isinstance(uptime, float) and uptime > 0
     assert found["image"].known

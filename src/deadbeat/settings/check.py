@@ -8,7 +8,8 @@ in that order, as far as it has some. Nothing else has to be told of either.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from importlib import import_module
 from inspect import Parameter, getmembers, isfunction, signature
@@ -20,8 +21,18 @@ from deadbeat.host.kernel import CMDLINE
 from deadbeat.host.values import chosen, cpus_text, mask_cpus
 from deadbeat.model.readiness import CheckResult, Severity, Status
 from deadbeat.settings import checks, reading, reading_window
-from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading import few, housekeeping, lockdown, shared
+from deadbeat.settings.facts import DMESG, Facts
+from deadbeat.settings.reading import (
+    ONLINE,
+    by_cpu,
+    cpu_of,
+    few,
+    grouped,
+    housekeeping,
+    lockdown,
+    part_of,
+    shared,
+)
 from deadbeat.settings.rows import Row, accepts, rows
 from deadbeat.targets.readings import MISSING, is_pattern
 
@@ -133,28 +144,74 @@ def _line(text: str) -> str:
 
 
 def _compared(row: Row, facts: Facts) -> CheckVerdict:
-    if row.having or row.without:
-        judge = having if row.having else without
-        return judge(facts, *(row.without or (row.having,)), why=row.bad)
-    missing = facts.reading(row.path).reason == MISSING
-    if row.unset and missing and facts.option(row.unset) == "n":
-        return passed(f"CONFIG_{row.unset} is not set")
-    if row.missing and facts.text(CMDLINE) and missing:  # /proc is there
-        return passed(row.missing)
-    if row.words:
+    if row.unset or row.missing:
+        missing = facts.reading(row.path).reason == MISSING
+        if row.unset and missing and facts.option(row.unset) == "n":
+            return passed(f"CONFIG_{row.unset} is not set")
+        if row.missing and facts.text(CMDLINE) and missing:  # /proc is there
+            return passed(row.missing)
+    return next(judge for name, judge in _FORMS.items() if getattr(row, name))(row, facts)
+
+
+def _logged(row: Row, facts: Facts) -> CheckVerdict:
+    log = facts.text(DMESG)
+    lines = [line.strip() for line in log.splitlines() if re.search(row.log, line)]
+    if not lines and "Linux version " not in log:
+        return unknown("not in the log, whose beginning is gone: earlier lines were overwritten")
+    return verdict(not lines, "not in the log since the boot", *lines[-1:])
+
+
+def _absent(row: Row, facts: Facts) -> CheckVerdict:
+    facts.text(ONLINE)  # /sys is there
+    found = facts.readings.patterns
+    return none_of([path for each in row.files for path in found.get(each, ())], "none")
+
+
+def _worded(row: Row, facts: Facts) -> CheckVerdict:
+    """Of one file the word that is chosen; else every file of the first pattern that has some."""
+    if not is_pattern(row.files[0]):
         word = chosen(facts.text(row.path))
         return verdict(word in row.words, word, well=row.well)
-    if row.spares_rt:
-        return _spares_rt(facts, row.path)
-    return judged(facts, row.path, row.good, why=row.bad, well=row.well, shown=row.shown)
+    pattern = next(filter(facts.matches, row.files), None)
+    if pattern is None:
+        return unknown(row.lacking or f"not found: {', '.join(row.files)}")
+    texts = facts.texts(pattern)
+    if all(cpu_of(path) >= 0 for path in texts):
+        return verdict({*texts.values()} <= {*row.words}, grouped(by_cpu(texts)))
+    named = {part_of(path, pattern): text for path, text in texts.items()}
+    named = {name: t for name, t in named.items() if not re.match(row.skip or "$", name)}
+    found = few([f"{name} = {text}" for name, text in named.items()])
+    return verdict({*named.values()} <= {*row.words}, found or "none")
 
 
-def _spares_rt(facts: Facts, path: str) -> CheckVerdict:
+def _spares_rt(row: Row, facts: Facts) -> CheckVerdict:
     housekeeping(facts)
-    cpus = mask_cpus(facts.text(path))
+    cpus = mask_cpus(facts.text(row.path))
     here = shared(facts, cpus)
     why = f"real-time CPU {cpus_text(here)} is among them"
     return verdict(not here, f"CPU {cpus_text(cpus)}", why=why)
+
+
+def _in_text(row: Row, facts: Facts) -> CheckVerdict:
+    found = re.search(row.pattern, facts.text(row.path), re.M)
+    if found is None:
+        return unknown(f"{row.path} does not say")
+    return verdict(accepts(row.good)(int(found[1])), (row.shown or "{}").format(found[1]))
+
+
+#: Key of a row -> what judges those that have it; the first one counts.
+_FORMS: Mapping[str, Callable[[Row, Facts], CheckVerdict]] = {
+    "having": lambda row, facts: having(facts, row.having, why=row.bad),
+    "without": lambda row, facts: without(facts, *row.without, why=row.bad),
+    "log": _logged,
+    "none": _absent,
+    "words": _worded,
+    "spares_rt": _spares_rt,
+    "pattern": _in_text,
+    "good": lambda row, facts: judged(
+        facts, row.path, row.good, why=row.bad, well=row.well, shown=row.shown
+    ),
+}
 
 
 def judged(

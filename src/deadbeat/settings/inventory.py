@@ -1,7 +1,8 @@
-"""What a system consists of: processes, services, packages, image size, time to boot.
+"""What a system consists of: processes, services, packages, image size, time to boot, processor.
 
 The table with which Savoir-faire Linux compares a minimal system with a vendor's, with systemd or
-without it; every line says how it was counted, or why it is not known.
+without it; every line says how it was counted, or why it is not known. A fact that one file or
+build option tells is a row of ``inventory.toml``: nothing is wanted of it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from attrs import frozen
 
 from deadbeat.host.values import UnreadError
 from deadbeat.settings.checks.tasks import SERVICES
-from deadbeat.settings.facts import DMESG, Facts
+from deadbeat.settings.facts import CONFIG, DMESG, Facts
+from deadbeat.settings.reading import ONLINE, few, part_of
 from deadbeat.settings.reading_window import AFFINITIES, WINDOW, places, tasks, window
+from deadbeat.settings.rows import FactRow, read_rows
+from deadbeat.targets.readings import is_pattern
 
 PACKAGES = "command:packages"
 ROOT_SIZE = "command:root-size"
@@ -49,7 +53,11 @@ for d in /etc/rc5.d /etc/rc2.d /etc/rcS.d /etc/init.d; do
 done
 echo "no systemd, OpenRC, runit or links of System V" >&2; exit 1""",
 }
-READS = (WINDOW, AFFINITIES, SERVICES, PACKAGES, ROOT_SIZE, STARTUP, STARTED, DMESG)
+_FACTS = tuple(read_rows(FactRow, "inventory.toml"))
+READS = (
+    *(WINDOW, AFFINITIES, SERVICES, PACKAGES, ROOT_SIZE, STARTUP, STARTED, DMESG, CONFIG),
+    *(row.path for row in _FACTS if row.path),
+)
 
 
 @frozen(kw_only=True)
@@ -59,14 +67,14 @@ class Item:
     Attributes:
         name: Short and stable.
         title: In words.
-        value: None: not known, and ``basis`` says why.
+        value: A number, or what a file says; None: not known, and ``basis`` says why.
         unit: ``""``, ``s`` or ``kB``.
         basis: How it was counted, or why not.
     """
 
     name: str
     title: str
-    value: float | None
+    value: float | str | None
     unit: str
     basis: str
 
@@ -79,12 +87,14 @@ class Item:
         """``171``, ``12.4 s``, ``16 MB``, ``not known``."""
         if self.value is None:
             return "not known"
+        if isinstance(self.value, str):
+            return self.value
         if self.unit == "kB":
             return _size(self.value)
         return f"{self.value:.1f} s" if self.unit == "s" else f"{self.value:.0f}"
 
 
-Counted = tuple[float, str]
+Counted = tuple[float | str, str]
 
 
 def inventory(facts: Facts) -> tuple[Item, ...]:
@@ -99,6 +109,7 @@ def inventory(facts: Facts) -> tuple[Item, ...]:
         ("image", "root file system, used", "kB", _image),
         ("boot", "boot to the prompt", "s", _boot),
         ("uptime", "up since", "s", _uptime),
+        *((row.name, row.title, "", partial(_told, row=row)) for row in _FACTS),
     )
     return tuple(_item(facts, *row) for row in rows)
 
@@ -106,12 +117,26 @@ def inventory(facts: Facts) -> tuple[Item, ...]:
 def _item(
     facts: Facts, name: str, title: str, unit: str, count: Callable[[Facts], Counted]
 ) -> Item:
-    value: float | None = None
+    value: float | str | None = None
     try:
         value, basis = count(facts)
     except ValueError as error:
         basis = str(error)
     return Item(name=name, title=title, value=value, unit=unit, basis=basis)
+
+
+def _told(facts: Facts, row: FactRow) -> Counted:
+    if row.option:
+        return facts.option(row.option), f"CONFIG_{row.option}"
+    if is_pattern(row.path):
+        facts.text(ONLINE)  # /sys is there
+        files = sorted(facts.matches(row.path).items())
+        there = [p for p, reading in files if re.search(row.pattern, reading.text or "")]
+        return few([part_of(path, row.path) for path in there]) or "none", row.path
+    found = re.findall(row.pattern or "(?s).+", facts.text(row.path), re.M)
+    if not found:
+        raise UnreadError(f"{row.path} does not say")
+    return " / ".join(dict.fromkeys(" ".join(each.split()) for each in found)), row.path
 
 
 def _processes(facts: Facts) -> Counted:

@@ -10,7 +10,7 @@ from deadbeat.host.proc import CPUINFO, Interrupt, colon_fields
 from deadbeat.host.snapshot import SLOWS_CPUS
 from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
 from deadbeat.settings.facts import CONFIG, DMESG, Facts
-from deadbeat.targets.readings import MISSING
+from deadbeat.targets.readings import MISSING, is_pattern
 
 # -- values
 
@@ -119,6 +119,27 @@ def cpu_of(path: str) -> int:
     """CPU of a path with ``cpuN`` in it, or the like; -1 where none is."""
     found = re.search(r"/(?:cpu|machinecheck)(\d+)(?:/|$)", path)
     return int(found[1]) if found else -1
+
+
+def by_cpu(texts: Mapping[str, str]) -> dict[int, str]:
+    """CPU -> text of its file, in order."""
+    return dict(sorted((cpu_of(path), text) for path, text in texts.items()))
+
+
+def grouped(values: dict[int, str]) -> str:
+    """``performance: CPUs 0-3; powersave: CPUs 4-7``."""
+    groups: dict[str, list[int]] = {}
+    for cpu, value in values.items():
+        groups.setdefault(value, []).append(cpu)
+    if len(groups) == 1:
+        return next(iter(groups))
+    return "; ".join(f"{value}: CPUs {cpus_text(cpus)}" for value, cpus in groups.items())
+
+
+def part_of(path: str, pattern: str) -> str:
+    """The first part of ``path`` that ``pattern`` leaves open: ``eth0``."""
+    at = next(k for k, part in enumerate(pattern.split("/")) if is_pattern(part))
+    return path.split("/")[at]
 
 
 def groups_realtime(facts: Facts) -> bool:

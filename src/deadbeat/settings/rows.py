@@ -20,7 +20,7 @@ from cattrs import Converter, transform_error
 from deadbeat.model.readiness import Severity
 from deadbeat.model.tuning import Form
 from deadbeat.settings import sources
-from deadbeat.settings.facts import CONFIG
+from deadbeat.settings.facts import CONFIG, DMESG
 
 _FOLDER = "deadbeat.settings.checks"
 _TERM = re.compile(r"(<=|>=|<|>)? ?(-?\d+)")
@@ -103,6 +103,25 @@ class SetRow:
 
 
 @frozen(kw_only=True)
+class FactRow:
+    """A fact of the inventory, of which nothing is wanted: a row of ``settings/inventory.toml``.
+
+    Attributes:
+        name: Short and stable.
+        title: What it is, a few words.
+        path: The file that says it, or a pattern of files that are counted up by name.
+        pattern: What of the file says it; of a pattern of files: which texts count.
+        option: In place of ``path``: a build option.
+    """
+
+    name: str
+    title: str
+    path: str = ""
+    pattern: str = ""
+    option: str = ""
+
+
+@frozen(kw_only=True)
 class Row:
     """One setting.
 
@@ -118,7 +137,12 @@ class Row:
         bad: Why a failure is one, where the function does not say.
         path, good, well: Of a row without a function: the file, the condition on its number
             (`accepts`), and what is said where it passes.
-        words: In place of ``good``: the words that pass.
+        words: In place of ``good``: the words that pass; of a pattern of files, of each of them.
+        skip: Of a pattern of files: the beginnings of the names that do not count.
+        lacking: Why nothing is known where the files of the pattern are not there.
+        pattern: Where in the file the number stands, as a group.
+        none: In place of ``good``: no file is called as the patterns say.
+        log: In place of a file: what the kernel must not have logged.
         spares_rt: In place of ``good``: the mask has no CPU for real-time tasks.
         having, without: In place of a file: the build option that the kernel needs, or those it
             must not have.
@@ -141,6 +165,11 @@ class Row:
     bad: str = ""
     well: str = ""
     words: tuple[str, ...] = ()
+    skip: str = ""
+    lacking: str = ""
+    pattern: str = ""
+    none: bool = False
+    log: str = ""
     spares_rt: bool = False
     having: str = ""
     without: tuple[str, ...] = ()
@@ -152,6 +181,8 @@ class Row:
     @property
     def files(self) -> tuple[str, ...]:
         """Whatever its check reads."""
+        if self.log:
+            return (DMESG,)
         return self.reads or ((self.path, CONFIG) if self.unset else (self.path,))
 
 
@@ -163,8 +194,8 @@ def read_rows(kind: type[T], file: str) -> Iterator[T]:
     """A row per table of a file of `deadbeat.settings`, with the table's name as its own."""
     text = files("deadbeat.settings").joinpath(file).read_text(encoding="utf-8")
     for name, plain in tomllib.loads(text).items():
-        cited = {**plain, "name": name, "source": _cited(plain["source"])}
-        yield _converter.structure(cited, kind)
+        cited = {"source": _cited(plain["source"])} if "source" in plain else {}
+        yield _converter.structure({**plain, **cited, "name": name}, kind)
 
 
 @cache

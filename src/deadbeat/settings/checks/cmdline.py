@@ -250,20 +250,6 @@ def quiet(facts: Facts) -> CheckVerdict:
     return verdict(word, word, _said(facts, "loglevel", "neither quiet nor loglevel="))
 
 
-def mitigations(facts: Facts, _cmdline: str, vulnerabilities: str) -> CheckVerdict:
-    asked = _said(facts, "mitigations", "default")
-    states = {path.rpartition("/")[2]: t for path, t in facts.texts(vulnerabilities).items()}
-    open_ = [name for name, text in states.items() if text.startswith("Vulnerable")]
-    active = sum(text.startswith("Mitigation") for text in states.values())
-    found = f"{asked}: {active} active, {len(open_)} open"
-    return verdict(
-        not open_ or facts.argument("mitigations") != "off",
-        found,
-        why=f"open: {few(open_)}; not comparable with a machine that has them",
-        well="recorded; no advice",
-    )
-
-
 def _not_known(facts: Facts) -> str:
     """What the kernel's log says it did not know; "" also where there is no log."""
     found = re.search(r'Unknown kernel command line parameters "(.*?)"', facts.get(DMESG) or "")

@@ -136,31 +136,12 @@ def send_steering(facts: Facts, files: str) -> CheckVerdict:
     return none_of(both, f"{len(masks)} queues with a mask, none of both kinds")
 
 
-def packet_threads(facts: Facts, threaded: str) -> CheckVerdict:
-    found = [f"{p.split('/')[4]} = {text}" for p, text in facts.texts(threaded).items()]
-    devices = [words for words in found if not words.startswith("lo = ")]
-    plain = [words for words in devices if words.endswith(" = 0")]
-    return none_of(plain, few(devices) or "no device but lo")
-
-
 def network_queues(facts: Facts, masks: str) -> CheckVerdict:
     room = len(housekeeping(facts))
     counts = Counter(path.split("/")[4] for path in facts.texts(masks))
     over = [f"{device}: {count}" for device, count in counts.items() if count > room]
     found = few([f"{device}: {count}" for device, count in counts.items()])
     return none_of(over, found, why=f"{room} CPUs are left for the rest")
-
-
-def disk_completion(facts: Facts, affinities: str) -> CheckVerdict:
-    real = {
-        path.split("/")[3]: text
-        for path, text in facts.texts(affinities).items()
-        if not re.match(r"/sys/block/(loop|ram|zram|dm-|md)", path)
-    }
-    if not real:
-        return passed("no disk")
-    shown = few([f"{device} = {value}" for device, value in real.items()])
-    return verdict(all(value == "2" for value in real.values()), shown)
 
 
 def between_cpus(facts: Facts) -> CheckVerdict:
@@ -186,16 +167,6 @@ def timer_tick(facts: Facts) -> CheckVerdict:
     if facts.workload != "compute":
         return passed(found, "recorded; it depends on the tasks")
     return verdict(max(rates.values(), default=0) <= _TICKS_PER_S, found)
-
-
-def unhandled(facts: Facts, file: str, messages: str) -> CheckVerdict:
-    found, log = f"noirqdebug = {facts.text(file)}", facts.text(messages)
-    off = list(dict.fromkeys(re.findall(r"Disabling IRQ #(\d+)", log)))
-    if off:
-        return failed(f"{found}, IRQ {few(off)} off")
-    if "Linux version " not in log:
-        return unknown("none in the log, but its beginning is lost", found)
-    return passed(found, "recorded; no line was switched off")
 
 
 def _reached(facts: Facts) -> Iterator[tuple[int, str, Interrupt, int]]:

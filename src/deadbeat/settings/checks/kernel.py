@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from deadbeat.host.kernel import preemption_model, release_of
+from deadbeat.host.kernel import preemption_model
 from deadbeat.host.values import Unknown, cpus_text, known, mask_cpus
-from deadbeat.settings.check import CheckVerdict, built, failed, having, passed, unknown, verdict
+from deadbeat.settings.check import CheckVerdict, built, failed, having, passed, verdict
 from deadbeat.settings.facts import CONFIG, DMESG, Facts
 from deadbeat.settings.reading import (
     ONLINE,
@@ -126,12 +126,6 @@ def _spared(facts: Facts, found: str, cpus: Collection[int], why: str) -> CheckV
     )
 
 
-def noise_tracers(facts: Facts) -> CheckVerdict:
-    names = ("TIMERLAT_TRACER", "OSNOISE_TRACER", "HWLAT_TRACER")
-    missing = [name for name in names if facts.option(name) == "n"]
-    return verdict(not missing, "all are built in", f"not set: {', '.join(missing)}")
-
-
 def efi_runtime(facts: Facts, _config: str, _cmdline: str, efi: str, workers: str) -> CheckVerdict:
     if facts.option("EFI") == "n" or lacking(facts, efi):
         return passed("no EFI", "this system was not booted by EFI")
@@ -143,14 +137,6 @@ def efi_runtime(facts: Facts, _config: str, _cmdline: str, efi: str, workers: st
     mask = facts.get(workers)
     on = facts.cpu_list(ONLINE) if mask is None else mask_cpus(mask)
     return _spared(facts, "enabled", on, "a call of the firmware may stop")
-
-
-def drm(facts: Facts, _config: str, devices: str) -> CheckVerdict:
-    if facts.option("DRM") == "n":
-        return passed("not set")
-    cards = [path.split("/")[-2] for path in facts.matches(devices)]
-    found = f"CONFIG_DRM={facts.option('DRM')}"
-    return verdict(not cards, found, ", ".join(cards), well="no card is there")
 
 
 def slub_partial(facts: Facts, _config: str, partial: str) -> CheckVerdict:
@@ -173,21 +159,3 @@ def rcu_boost(facts: Facts) -> CheckVerdict:
     if facts.option("PREEMPT_RCU") == "n":
         return passed("CONFIG_PREEMPT_RCU is not set", "readers are not preempted")
     return having(facts, "RCU_BOOST", why="a reader below real-time priority can hold RCU up")
-
-
-def hz(facts: Facts) -> CheckVerdict:
-    value = facts.option("HZ")
-    if not value.isdigit():
-        return unknown("CONFIG_HZ is not in the configuration", value)
-    if int(value) >= 250:
-        return passed(value, "recorded; no wake-up of a timer depends on it")
-    return failed(value, f"time-outs in ticks are rounded to {1000 // int(value)} ms")
-
-
-def release(facts: Facts, version: str) -> CheckVerdict:
-    text = facts.text(version)
-    found = release_of(text)
-    if found == (0, 0):
-        return unknown("/proc/version names no release", text[:60])
-    words = f"{found[0]}.{found[1]}"
-    return verdict(found >= (6, 12), words, well="recorded")

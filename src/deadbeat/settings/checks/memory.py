@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deadbeat.host.proc import MEMINFO, TaskState, colon_fields, limit, status_field
+from deadbeat.host.proc import TaskState, limit, status_field
 from deadbeat.host.values import UnreadError, chosen, known
 from deadbeat.settings.check import CheckVerdict, failed, judged, none_of, passed, unknown, verdict
 from deadbeat.settings.facts import Facts
@@ -55,21 +55,6 @@ def dirty(facts: Facts, limit: str, ratio: str) -> CheckVerdict:
     return judged(facts, ratio, f"<= {_DIRTY_MAX}", why=why)
 
 
-def reserved_huge_pages(facts: Facts) -> CheckVerdict:
-    numbers = colon_fields(facts.text(MEMINFO))
-    if not numbers.get("HugePages_Total", "").isdigit():
-        return unknown(f"{MEMINFO} does not count huge pages")
-    total, free = int(numbers["HugePages_Total"]), int(numbers.get("HugePages_Free", "0"))
-    found = f"{total} pages, {free or 'none'} free"
-    return verdict(free or not total, f"{total} pages, {free} free", found, well="recorded")
-
-
-def balloon(facts: Facts, virtio: str, hyperv: str, xen: str) -> CheckVerdict:
-    facts.text(ONLINE)  # /sys is there
-    found = [path for each in (virtio, hyperv, xen) for path in facts.readings.patterns[each]]
-    return none_of(found, "none")
-
-
 def page_reporting(facts: Facts, features: str) -> CheckVerdict:
     facts.text(ONLINE)
     if not facts.matches(features):
@@ -77,11 +62,6 @@ def page_reporting(facts: Facts, features: str) -> CheckVerdict:
     bits = facts.texts(features).values()
     reporting = any(text[_REPORTING : _REPORTING + 1] == "1" for text in bits)
     return verdict(not reporting, "not negotiated", "negotiated")
-
-
-def hot_plug(facts: Facts, devices: str) -> CheckVerdict:
-    facts.text(ONLINE)
-    return none_of(facts.readings.patterns[devices], "none")
 
 
 def access_monitor(facts: Facts, _window: str, damon: str) -> CheckVerdict:

@@ -11,9 +11,11 @@ from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
 from deadbeat.settings.check import CheckVerdict, failed, passed, unknown, verdict
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import (
+    by_cpu,
     cooling_of_cpus,
     cpu_of,
     few,
+    grouped,
     is_x86,
     isolated,
     meant,
@@ -44,60 +46,28 @@ _NO_LIMIT_US = 2_000_000_000
 #: Nearer than this to where the processor is slowed down, m°C.
 _MARGIN_MC = 5_000
 _HIDDEN_CORES = "a guest: two of its CPUs may be threads of one core of the host"
-_NO_DRIVER = "no frequency driver: firmware or a host decides, and does not say how"
-
-
-def _by_cpu(facts: Facts, pattern: str) -> dict[int, str]:
-    """CPU -> text of its file. UnreadError as `Facts.texts`."""
-    texts = facts.texts(pattern)
-    return {cpu_of(path): text for path, text in sorted(texts.items(), key=lambda t: cpu_of(t[0]))}
-
-
-def _grouped(values: dict[int, str]) -> str:
-    """``performance: CPUs 0-3; powersave: CPUs 4-7``."""
-    groups: dict[str, list[int]] = {}
-    for cpu, value in values.items():
-        groups.setdefault(value, []).append(cpu)
-    if len(groups) == 1:
-        return next(iter(groups))
-    return "; ".join(f"{value}: CPUs {cpus_text(cpus)}" for value, cpus in groups.items())
 
 
 def _guest(facts: Facts) -> bool:
     return is_virtual(facts.get)[0] is True
 
 
-def governor(facts: Facts, governors: str) -> CheckVerdict:
-    if not facts.matches(governors):
-        return unknown(_NO_DRIVER)
-    found = _by_cpu(facts, governors)
-    return verdict(set(found.values()) == {"performance"}, _grouped(found))
-
-
 def fixed_frequency(facts: Facts, bottom: str, top: str) -> CheckVerdict:
     if not facts.matches(bottom):
-        return unknown(_NO_DRIVER)
+        return unknown("no frequency driver: firmware or a host decides, and does not say how")
     lowest, highest = numbers(facts, bottom), numbers(facts, top)
     ranges = {
         cpu_of(path): f"{low // 1000}-{highest[most] // 1000} MHz"
         for path, low in lowest.items()
         if (most := path.replace("_min_", "_max_")) in highest and low != highest[most]
     }
-    return verdict(not ranges, f"{min(highest.values()) // 1000} MHz", _grouped(ranges))
+    return verdict(not ranges, f"{min(highest.values()) // 1000} MHz", grouped(ranges))
 
 
 def turbo(facts: Facts, no_turbo: str, boost: str) -> CheckVerdict:
     switched = facts.get(no_turbo)
     off = facts.integer(boost) == 0 if switched is None else facts.integer(no_turbo) == 1
     return verdict(off, "off", "on")
-
-
-def energy_preference(facts: Facts, preferences: str, biases: str) -> CheckVerdict:
-    pattern = preferences if facts.matches(preferences) else biases
-    if not facts.matches(pattern):
-        return unknown("neither energy_performance_preference nor energy_perf_bias is there")
-    found = _by_cpu(facts, pattern)
-    return verdict(set(found.values()) <= {"performance", "0"}, _grouped(found))
 
 
 def idle_states(
@@ -161,18 +131,18 @@ def _held_us(facts: Facts) -> int | None:
 
 
 def resume_latency(facts: Facts, limits: str, latencies: str) -> CheckVerdict:
-    values = {cpu: v for cpu, v in _by_cpu(facts, limits).items() if cpu in facts.rt_cpus}
+    values = {cpu: v for cpu, v in by_cpu(facts.texts(limits)).items() if cpu in facts.rt_cpus}
     if not values or not all(re.fullmatch(r"n/a|\d+", v) for v in values.values()):
         raise UnreadError(f"{limits} gives no limit for {meant(facts)}")
     exits = _numbers_or_none(facts, latencies)
     if all(cpu_of(p) not in facts.rt_cpus or us <= BUDGET_US for p, us in exits.items()):
-        return passed(_grouped(values), "recorded; there is no deeper state to keep out of")
+        return passed(grouped(values), "recorded; there is no deeper state to keep out of")
     bare = [
         cpu for cpu, v in values.items() if v != "n/a" and int(v) not in range(1, BUDGET_US + 1)
     ]
     return verdict(
         not bare,
-        _grouped(values),
+        grouped(values),
         why=f"no limit on {meant(facts, bare)}",
         cure=f"for c in {_words(bare)}; do echo n/a >"
         f" {_CPU}/cpu$c/power/pm_qos_resume_latency_us; done",
@@ -191,7 +161,7 @@ def smt(facts: Facts, state: str, control: str, siblings: str) -> CheckVerdict:
 
 def smt_siblings(facts: Facts, lists: str) -> CheckVerdict:
     there, away = online(facts), isolated(facts)
-    cores = {cpu: cpu_set(t) for cpu, t in _by_cpu(facts, lists).items()}
+    cores = {cpu: cpu_set(t) for cpu, t in by_cpu(facts.texts(lists)).items()}
     rt = set(facts.rt_cpus)
     if not all(cpu in cores.get(cpu, ()) for cpu in rt):
         raise UnreadError(f"no topology of {meant(facts)}")
@@ -299,35 +269,13 @@ def _whole_numbers(facts: Facts, pattern: str) -> dict[str, int]:
     return {path: int(t) for path, t in texts.items() if re.fullmatch(r"-?\d+\s*", t)}
 
 
-def all_online(facts: Facts, there: str, present: str, control: str) -> CheckVerdict:
-    away = set(facts.cpu_list(present)) - online(facts)
-    if not away:
-        return passed(facts.text(there))
-    with_smt = (facts.get(control) or "") in ("off", "forceoff")
-    well = f"CPUs {cpus_text(away)} are off with SMT"
-    return verdict(with_smt, facts.text(there), f"offline: {cpus_text(away)}", well=well)
-
-
 def capacity(facts: Facts, capacities: str) -> CheckVerdict:
     every = {cpu_of(path): str(value) for path, value in numbers(facts, capacities).items()}
     found = {cpu: text for cpu, text in every.items() if cpu in facts.rt_cpus}
     if not found:
         raise UnreadError(f"no capacity of {meant(facts)}")
-    rest = "" if len(set(every.values())) == 1 else f"; the others differ: {_grouped(every)}"
-    return verdict(len(set(found.values())) == 1, _grouped(found), well=f"recorded{rest}")
-
-
-def processor(facts: Facts, cpuinfo: str) -> CheckVerdict:
-    text = facts.text(cpuinfo)
-    fields = ("model name", "microcode", "CPU part", "uarch")
-    rows = {
-        name: list(dict.fromkeys(re.findall(rf"^{name}\s*:\s*(.*)$", text, re.M)))
-        for name in fields
-    }
-    if not any(rows.values()):
-        return unknown("/proc/cpuinfo names no processor")
-    found = ", ".join(f"{n} {' / '.join(v)}" for n, v in rows.items() if v)
-    return verdict(all(len(values) < 2 for values in rows.values()), found, well="recorded")
+    rest = "" if len(set(every.values())) == 1 else f"; the others differ: {grouped(every)}"
+    return verdict(len(set(found.values())) == 1, grouped(found), well=f"recorded{rest}")
 
 
 def pcie_aspm(facts: Facts, _cmdline: str, policies: str, links: str) -> CheckVerdict:

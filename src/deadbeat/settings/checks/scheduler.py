@@ -100,16 +100,6 @@ def _limit_holds(facts: Facts) -> bool:
     return limit_holds(kernel, kernel < (6, 12) or facts.option("RT_GROUP_SCHED") == "y")
 
 
-def throttled(facts: Facts, messages: str) -> CheckVerdict:
-    log = facts.text(messages)
-    lines = re.findall(r"^.*RT throttling activated.*$", log, re.M)
-    if lines:
-        return failed(lines[-1].strip())
-    if "Linux version " not in log:
-        return unknown("not in the log, whose beginning is gone: the kernel reports it once a boot")
-    return passed("not in the log since the boot")
-
-
 def fair_server(facts: Facts, runtimes: str) -> CheckVerdict:
     if release(facts) < (6, 12):
         return passed("none before Linux 6.12")

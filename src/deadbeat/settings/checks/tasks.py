@@ -18,8 +18,6 @@ PRIORITY = 90
 _CAPABILITIES = {"CAP_SYS_NICE": 23, "CAP_IPC_LOCK": 14, "CAP_SYS_RESOURCE": 24}
 _RUNTIMES = ("dockerd", "containerd", "crio", "kubelet", "podman", "conmon", "lxd", "incusd")
 _PERIODIC = ("cron", "crond", "anacron", "atd", "fcron", "busybox-crond")
-#: The two systems of Savoir-faire Linux's comparison: 171 and 100 processes, 16 and 11 services.
-_PROCESSES, _SERVICES = 100, 11
 _BOOT_S = 60
 
 _NO_SYSTEMD = "systemd does not run here"
@@ -47,21 +45,6 @@ def competitors(facts: Facts) -> CheckVerdict:
 def top_priority(facts: Facts) -> CheckVerdict:
     found = [task.words for task in realtime_tasks(facts) if task.priority == 99]
     return none_of(found, "none")
-
-
-def processes(facts: Facts) -> CheckVerdict:
-    own = {place.pid for place in places(facts).values()}
-    kernel = sum(task.kernel for task in tasks(facts))
-    found = f"{len(own)}, {kernel} of them threads of the kernel"
-    return verdict(len(own) <= _PROCESSES, found, well="recorded")
-
-
-def services(facts: Facts) -> CheckVerdict:
-    counts = dict(re.findall(r"^(active|running) (\d+)$", facts.text(SERVICES), re.M))
-    if {*counts} != {"active", "running"}:
-        return unknown("systemctl gave no count")
-    found = f"{counts['running']} running, {counts['active']} active"
-    return verdict(int(counts["running"]) <= _SERVICES, found, well="recorded")
 
 
 def periodic_jobs(facts: Facts) -> CheckVerdict:
@@ -146,10 +129,3 @@ def containers(facts: Facts, _window: str, docker: str, podman: str) -> CheckVer
     inside = [path for path in (docker, podman) if facts.get(path) is not None]
     running = [name for name in _RUNTIMES if name in names]
     return none_of([*inside, *running], "none")
-
-
-def system_call_filter(facts: Facts) -> CheckVerdict:
-    found = status_field(facts.text, "Seccomp")
-    if found is None:
-        return unknown(f"{STATUS} has no line Seccomp")
-    return verdict(found == "0", "none", f"mode {found}")

@@ -24,10 +24,6 @@ CHECKLIST = (
 )
 #: Of a gap that nothing explains: /proc/uptime counts in 10 ms.
 _STALL_MS = 15
-_STALLS = (
-    r"DL replenish lagged too much|hrtimer: interrupt took|rcu\S* (?:self-)?detected stall"
-    r"|soft lockup|clocksource: Long readout|sched_clock: Marking unstable|NMI watchdog: BUG"
-)
 
 COMMANDS = {
     # The tightest limit of CPU time on the way from this process's group to the root.
@@ -102,14 +98,6 @@ def guest_polling(facts: Facts, polling: str, idle_driver: str) -> CheckVerdict:
     return verdict(value != 0 or driver != "haltpoll", found)
 
 
-def host_polling(facts: Facts, polling: str, cpus: str) -> CheckVerdict:
-    facts.text(cpus)
-    if facts.get(polling) is None and "denied" not in facts.reading(polling).reason:
-        return passed("this kernel is no host")
-    value = facts.integer(polling)
-    return verdict(value, f"halt_poll_ns = {value}", well="recorded")
-
-
 def clock(facts: Facts, current: str, available: str) -> CheckVerdict:
     now, offered = facts.text(current), facts.text(available).split()
     virtual = now in ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
@@ -126,14 +114,6 @@ def smi(facts: Facts) -> CheckVerdict:
     count = seen.after.smi - seen.before.smi
     found = f"{count or 'none'} in {seen.seconds:.1f} s, {seen.after.smi} since the boot"
     return verdict(not count, found)
-
-
-def latency_tracer(facts: Facts, tracers: str) -> CheckVerdict:
-    text = facts.get(tracers)
-    if text is None and facts.option("HWLAT_TRACER") == "n" == facts.option("OSNOISE_TRACER"):
-        return failed("not built")
-    names = [name for name in ("hwlat", "osnoise") if name in facts.text(tracers).split()]
-    return verdict(names, ", ".join(names) or text or "none")
 
 
 def firmware(facts: Facts) -> CheckVerdict:
@@ -159,13 +139,3 @@ def lockdown_(facts: Facts) -> CheckVerdict:
             raise UnreadError(f"{LOCKDOWN}: {facts.reading(LOCKDOWN).reason}, and no log")
         return passed("CONFIG_SECURITY_LOCKDOWN_LSM is not set")
     return verdict(mode == "none", mode)
-
-
-def stalls(facts: Facts, messages: str) -> CheckVerdict:
-    log = facts.text(messages)
-    lines = [line.strip() for line in log.splitlines() if re.search(_STALLS, line)]
-    if lines:
-        return failed(lines[-1], f"{len(lines)} such lines, the last one shown")
-    if not re.search(r"^\[\s*0\.0", log, re.M):
-        return unknown("the log no longer holds the boot: earlier lines were overwritten")
-    return passed("none")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import CheckVerdict, failed, judged, none_of, passed, verdict, without
+from deadbeat.settings.check import CheckVerdict, failed, none_of, passed, verdict
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import absent, cpu_of, is_x86, lacking, meant, numbers, shared
 from deadbeat.settings.reading_window import programs
@@ -100,23 +100,9 @@ def machine_check(facts: Facts, seconds: str, switches: str) -> CheckVerdict:
     return passed("not polled")
 
 
-def edac(facts: Facts, interval: str) -> CheckVerdict:
-    if lacking(facts, interval):
-        return passed("no EDAC driver")
-    value = facts.integer(interval)
-    return verdict(value == 0, "0", f"every {value} ms")
-
-
 def scrubbing(facts: Facts, rates: str) -> CheckVerdict:
     fastest = max(numbers(facts, rates).values())
     return verdict(not fastest, "0", f"{fastest} bytes/s")
-
-
-def console_level(facts: Facts, printk: str) -> CheckVerdict:
-    first = (facts.text(printk).split() or [""])[0]
-    if not first.isdigit():
-        raise UnreadError(f"{printk} holds {first[:20]!r}")
-    return verdict(int(first) <= 4, first)
 
 
 def audit(facts: Facts) -> CheckVerdict:
@@ -154,9 +140,3 @@ def psi(facts: Facts, _config: str, _cmdline: str, pressure: str) -> CheckVerdic
     if facts.option("PSI_DEFAULT_DISABLED") == "y":
         return passed("CONFIG_PSI_DEFAULT_DISABLED=y")
     raise UnreadError(f"{pressure} is not there, though PSI is built in")
-
-
-def latencytop(facts: Facts, _config: str, path: str) -> CheckVerdict:
-    if facts.get(path) is not None:
-        return judged(facts, path, "0", why="each wait costs a stack trace")
-    return without(facts, "LATENCYTOP", why="each wait costs a stack trace once it is switched on")
