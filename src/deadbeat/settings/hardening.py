@@ -82,8 +82,11 @@ class Hardening:
         arguments: Words of the command line that switch it.
         needs: Build option without which it is off, whatever the command line says.
         file, on: File that tells it, and the pattern of a text that means on.
-        switch: Word of the command line that tells it.
-        built: Build options, of which one means on; where ``switch`` is not given.
+        switch: Words of the command line, of which the first that is there tells it: ``off`` is
+            the value that means off; "": any but yes.
+        built: Build options, of which one means on; where no ``switch`` is given.
+        unbuilt: A build option whose lack means on; likewise.
+        unclear: Why it is not known where no ``switch`` is given.
         reads: Files that its function reads besides the configuration and the command line.
     """
 
@@ -99,8 +102,11 @@ class Hardening:
     needs: str = ""
     file: str = ""
     on: str = ""
-    switch: str = ""
+    switch: tuple[str, ...] = ()
+    off: str = ""
     built: tuple[str, ...] = ()
+    unbuilt: str = ""
+    unclear: str = ""
     reads: tuple[str, ...] = ()
 
     @property
@@ -112,8 +118,9 @@ class Hardening:
         """Whether it is on."""
         if self.needs and sight.option(self.needs) == "n":
             return _told(False, f"CONFIG_{self.needs} is not set")
-        if self.name in _STATES:
-            return _STATES[self.name](sight)
+        found = _STATES[self.name](sight) if self.name in _STATES else None
+        if found is not None:
+            return found
         if self.file:
             text = stripped(sight.read, self.file)
             if text is None:
@@ -121,8 +128,23 @@ class Hardening:
             on = re.search(self.on, text) is not None
             return _told(on, f"{self.file.rpartition('/')[2]} is {text}")
         if self.switch:
-            return _switched(sight, self.switch, self.built)
+            return self._switched(sight)
         return _built(sight, self.built)
+
+    def _switched(self, sight: Sight) -> HardeningState:
+        """On the command line, else as one of the build options says; without any of them: off."""
+        for word in self.switch:
+            asked = sight.argument(word)
+            if asked is not None:
+                on = asked != self.off if self.off else asked.lower() in _YES
+                return _told(on, f"{word}={asked}" if asked else word)
+        if sight.cmdline is None:
+            return _unknown(f"{_CMDLINE} is not shown")
+        if self.unclear:
+            return _unknown(self.unclear)
+        if self.built or self.unbuilt:
+            return _built(sight, self.built or (self.unbuilt,), without=bool(self.unbuilt))
+        return _told(False, f"{self.switch[0]} is not on the command line")
 
 
 def sight_of(read: Read) -> Sight:
@@ -194,46 +216,14 @@ def _unknown(reason: str) -> HardeningState:
     return HardeningState(None, str(Unknown(reason)))
 
 
-def _switched(sight: Sight, argument: str, default: tuple[str, ...] = ()) -> HardeningState:
-    """On the command line, else as one of the build options says; without any of them: off."""
-    asked = sight.argument(argument)
-    if asked is not None:
-        return _told(asked.lower() in _YES, f"{argument}={asked}" if asked else argument)
-    if sight.cmdline is None:
-        return _unknown(f"{_CMDLINE} is not shown")
-    if not default:
-        return _told(False, f"{argument} is not on the command line")
-    return _built(sight, default)
-
-
-def _built(sight: Sight, names: tuple[str, ...]) -> HardeningState:
+def _built(sight: Sight, names: tuple[str, ...], *, without: bool = False) -> HardeningState:
+    """On where the kernel has one of ``names``; ``without``: where it has not."""
     values = {name: sight.option(name) for name in names}
     if None in values.values():
         return _unknown("the kernel does not show how it was built")
     there = [name for name, value in values.items() if value not in ("n", "0")]
-    if there:
-        return _told(True, f"CONFIG_{there[0]}={values[there[0]]}")
-    return _told(False, f"CONFIG_{names[0]} is not set")
-
-
-def _slab_debug(sight: Sight) -> HardeningState:
-    asked = [sight.argument(name) for name in ("slab_debug", "slub_debug")]
-    given = next((value for value in asked if value is not None), None)
-    if given is not None:
-        return _told(given != "-", f"slab_debug={given}")
-    if sight.cmdline is None:
-        return _unknown(f"{_CMDLINE} is not shown")
-    return _built(sight, ("SLUB_DEBUG_ON",))
-
-
-def _slab_unmerged(sight: Sight) -> HardeningState:
-    for name in ("slab_nomerge", "slub_nomerge"):
-        if sight.argument(name) is not None:
-            return _told(True, name)
-    merged = sight.option("SLAB_MERGE_DEFAULT")
-    if merged is None or sight.cmdline is None:
-        return _unknown("the kernel does not show how it was built and booted")
-    return _told(merged == "n", f"CONFIG_SLAB_MERGE_DEFAULT={merged}")
+    words = f"{there[0]}={values[there[0]]}" if there else f"{names[0]} is not set"
+    return _told(bool(there) != without, f"CONFIG_{words}")
 
 
 def _kfence(sight: Sight) -> HardeningState:
@@ -264,10 +254,9 @@ def _sampling(static_keys: str | None, interval: str) -> HardeningState:
     )
 
 
-def _iommu(sight: Sight) -> HardeningState:
-    if sight.argument("iommu") in ("pt", "off") or sight.argument("iommu.passthrough") == "1":
-        return _told(False, "iommu is passed through")
-    return _switched(sight, "iommu.strict", ("IOMMU_DEFAULT_DMA_STRICT",))
+def _iommu(sight: Sight) -> HardeningState | None:
+    passed = sight.argument("iommu") in ("pt", "off") or sight.argument("iommu.passthrough") == "1"
+    return _told(False, "iommu is passed through") if passed else None
 
 
 def _mitigations(sight: Sight) -> HardeningState:
@@ -280,15 +269,6 @@ def _mitigations(sight: Sight) -> HardeningState:
     return _told(bool(acting), ", ".join(acting) if acting else "none acts")
 
 
-def _audit(sight: Sight) -> HardeningState:
-    asked = sight.argument("audit")
-    if asked is not None:
-        return _told(asked in ("1", "on"), f"audit={asked}")
-    if sight.option("AUDIT") == "n":
-        return _told(False, "CONFIG_AUDIT is not set")
-    return _unknown("built in, and on where an audit daemon or systemd switched it on")
-
-
 def _lockdown(sight: Sight) -> HardeningState:
     text = stripped(sight.read, "/sys/kernel/security/lockdown")
     if text is None and sight.option("SECURITY_LOCKDOWN_LSM") == "n":
@@ -299,14 +279,12 @@ def _lockdown(sight: Sight) -> HardeningState:
     return _told(found[1] != "none", found[1])
 
 
-_STATES: Mapping[str, Callable[[Sight], HardeningState]] = {
-    "audit": _audit,
+#: What tells an option where its row does not; None: the row does.
+_STATES: Mapping[str, Callable[[Sight], HardeningState | None]] = {
     "iommu-strict": _iommu,
     "kfence": _kfence,
     "lockdown": _lockdown,
     "mitigations": _mitigations,
-    "slab-debug": _slab_debug,
-    "slab-unmerged": _slab_unmerged,
 }
 OPTIONS: tuple[Hardening, ...] = tuple(read_rows(Hardening, "hardening.toml"))
 #: What all of them read; their configuration and command line besides.
