@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import signal
 import sys
@@ -208,3 +209,59 @@ def test_a_terminal_sees_the_picture_fill_in(
     monkeypatch.setattr("deadbeat.cli._measure._PICTURE_S", 0.0)
     assert main(KINDS[kind][0]) == 0
     assert re.search(shown, text.getvalue(), re.DOTALL)
+
+
+MADE_UP = ("--simulated", "--no-figures", "--name", "tiny")
+MORE_KINDS = {
+    "primitives": ("primitives", *MADE_UP, "--tests", "copy", "--repeats", "1"),
+    "interfere": ("interfere", *MADE_UP, "--quick"),
+    "study": (
+        *("sched", "study", "--no-figures", "--name", "tiny", "--processors", "2", "--sets", "2"),
+        *("--tasks", "4", "--utilisation", "0.6", "--policy", "g-edf", "--test", "gfb"),
+    ),
+    "import": ("latency", "--no-figures", "--name", "tiny", "--import", "steady.json"),
+}
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *MORE_KINDS])
+def test_a_summary_that_fails_loses_nothing_and_says_how_to_repeat_it(
+    kind: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = MORE_KINDS.get(kind) or KINDS[kind][0]
+    Path("steady.json").write_text(steady("3", "4"))
+
+    def page(_: object) -> str:
+        raise OverflowError("made up")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("deadbeat.report.html.page", page)
+        assert main(words) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    *_, last = err.splitlines()
+    assert last == (
+        "deadbeat: error: all runs are kept in runs/tiny, but their summary failed: unexpected:"
+        " OverflowError: made up (a defect: repeat with --debug and report it; summarise them"
+        " with: deadbeat report runs/tiny)"
+    )
+    (row,) = answer(capsys, "runs")
+    assert (row["state"], row["done"]) == ("measured", row["planned"])
+    assert main(("report", "runs/tiny", "--no-figures")) == 0
+    assert answer(capsys, "runs")[0]["state"] == "finished"
+
+
+def steady(*values_us: str) -> str:
+    """A result of cyclictest: a million wake-ups, 90 % of the first value."""
+    counts = dict(zip(values_us, (900_000, 100_000), strict=True))
+    thread = {"histogram": counts, "cycles": 1_000_000, "min": 3, "max": 4, "avg": 3.1, "cpu": 1}
+    return json.dumps(
+        {
+            "file_version": 1,
+            "cmdline:": "cyclictest -q -t1 -a1 -p95 -i1000 -h100 -D1000s",
+            "rt_test_version:": "2.40",
+            "start_time": "Tue, 03 Mar 2026 09:00:00 +0000",
+            "sysinfo": {"nodename": "b", "release": "6.6", "version": "#1", "realtime": 1},
+            "resolution_in_ns": 0,
+            "thread": {"0": thread},
+        }
+    )

@@ -52,6 +52,13 @@ def test_a_step_widens_the_upper_end() -> None:
     assert (low, high) == (50_000, 50_999)
 
 
+def test_of_two_million_steady_values_every_percentile_has_both_ends() -> None:
+    steady = Histogram.counted({1_000: 1_970_000, 1_500: 26_000, 2_000: 3_950, 2_040: 50})
+    found = {each.name: each for each in distribution([steady] * 12).quantities}
+    assert [found[name].value_ns for name in ("p50", "p99", "p99.9")] == [1_000, 1_500, 2_000]
+    assert all(found[name].high_ns is not None for name in QUANTILES_PPM)
+
+
 def test_order_intervals_cover_the_truth() -> None:
     """300 samples of 500 exponential values: the median's and p90's intervals miss in 5 %."""
     random = np.random.default_rng(11)

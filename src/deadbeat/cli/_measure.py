@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from rich.text import Text
 from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import print_shown, say
 from deadbeat.cli._signals import Told
+from deadbeat.cli.main import explain_error
 from deadbeat.experiment.base import (
     Event,
     Experiment,
@@ -225,10 +227,36 @@ def _say_kept(experiment: Experiment[Any, Any] | None, words: Sequence[str]) -> 
 
 
 def report(kind: ExperimentKind, begun: Begun, figures: bool | None) -> Shown:
-    """Everything derived, and where it is. Figures of None: those that are there are drawn anew."""
+    """Everything derived, and where it is. Figures of None: those that are there are drawn anew.
+
+    Raises:
+        DeadbeatError: It cannot be derived; what was measured is kept.
+    """
     path = begun.experiment.store.path
     draw = (path / "figures").is_dir() if figures is None else figures
-    return begun.report(draw) if begun.report is not None else kind.report(path, draw)
+    with summarising(path):
+        return begun.report(draw) if begun.report is not None else kind.report(path, draw)
+
+
+@contextmanager
+def summarising(path: Path) -> Iterator[None]:
+    """Says of whatever fails in the block that the runs in ``path`` are kept, and how to repeat it.
+
+    Raises:
+        DeadbeatError: The block failed.
+    """
+    try:
+        yield
+    except Exception as error:
+        again = shlex.join(["deadbeat", "report", str(path)])
+        message, hint = explain_error(error)
+        failed = DeadbeatError(
+            f"all runs are kept in {path}, but their summary failed: {message}",
+            "; ".join(filter(None, [hint, f"summarise them with: {again}"])),
+            getattr(error, "details", ()),
+        )
+        failed.exit_status = getattr(error, "exit_status", failed.exit_status)
+        raise failed from error
 
 
 def written_in(file: Path | None, verb: str) -> Layer:
@@ -333,7 +361,7 @@ class Watch:
         if last or (self._fresh and now - self._pictured >= _PICTURE_S):
             try:
                 found = self.so_far(self._fresh)
-            except DeadbeatError:  # the summary says what is damaged
+            except Exception:  # the summary says what is wrong; the runs go on
                 self.so_far = None
                 return
             lines = [clean(found.title), *map_lines(found, self._console.width)]

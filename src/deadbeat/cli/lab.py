@@ -14,6 +14,7 @@ from attrs import field, frozen
 
 from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import toolchain_for
+from deadbeat.cli._measure import summarising
 from deadbeat.cli._options import to_repeat, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._signals import Told
@@ -141,8 +142,9 @@ class Asked:
                 if not done and not begun:
                     raise DeadbeatError("no kernel could be booted", "their last words stand above")
                 for name, path in zip(begun, together.measured(), strict=True):
-                    if not KIND.report(path, bool(self.figures)).empty:
-                        done[name] = path
+                    with summarising(path):
+                        if not KIND.report(path, bool(self.figures)).empty:
+                            done[name] = path
         except KeyboardInterrupt:
             typed = to_repeat(words_typed(self.command), retrying=True)
             say(f"interrupted: {together.kept_words}; continue with: {typed}")

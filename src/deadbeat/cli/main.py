@@ -80,7 +80,7 @@ def _guarded(words: list[str], *, debug: bool, quiet: bool) -> int:
             return INTERRUPTED
         if debug:
             raise
-        return _fail(*_unexpected(error))
+        return _fail(*explain_error(error))
 
 
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -170,7 +170,10 @@ def _asked(context: click.Context) -> str:
     return words[depth] if depth < len(words) else ""
 
 
-def _unexpected(error: Exception) -> tuple[str, str]:
+def explain_error(error: Exception) -> tuple[str, str]:
+    """Message and hint of an error of any class."""
+    if isinstance(error, DeadbeatError):
+        return error.message, error.hint
     if isinstance(error, MemoryError):
         return "out of memory", _limit("-v", "memory", RLIMIT_AS)
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):

@@ -95,8 +95,8 @@ def _in_order(quantiles: Sequence[Quantity]) -> list[Quantity]:
 
     Beyond one that is not bounded from above none is.
     """
-    lows = np.array([-math.inf if each.low_ns is None else each.low_ns for each in quantiles])
-    highs = np.array([math.inf if each.high_ns is None else each.high_ns for each in quantiles])
+    lows = np.array([-math.inf if q.low_ns is None else q.low_ns for q in quantiles], float)
+    highs = np.array([math.inf if q.high_ns is None else q.high_ns for q in quantiles], float)
     highs[np.maximum.accumulate(np.isinf(highs))] = math.inf
     least = np.maximum.accumulate(lows).tolist()
     most = np.minimum.accumulate(highs[::-1])[::-1].tolist()
