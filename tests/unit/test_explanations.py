@@ -10,19 +10,18 @@ from pathlib import Path
 import pytest
 
 from deadbeat.cli.main import main
-from deadbeat.model.finding import explained, explanations
+from deadbeat.model.finding import SEVERITIES, explained, explanations, finding
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Kinds of platform are findings too: they are not written as literals.
-KINDS = {"simulated", "emulated"}
+KINDS = {"simulated", "emulated", "virtual-time"}
 
 
 def raised() -> set[str]:
     """Identifiers in calls of Finding(...), as written; of an f-string what precedes its value."""
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
-    written = (
-        r'(?:\b(?:Finding\(\s*id=|problem\(|not_counted\()|@(?:machine|results)\(\s*)"([a-z0-9-]*)'
-    )
+    made = r"\b(?:Finding\(\s*id=|finding\(\s*|problem\(|not_counted\()"
+    written = rf'(?:{made}|@(?:machine|results)\(\s*)"([a-z0-9-]*)'
     calls = [re.findall(written, text) for text in texts]
     return {name for found in calls for name in found} | KINDS
 
@@ -36,6 +35,16 @@ def test_every_finding_has_its_paragraph() -> None:
 def test_no_paragraph_is_for_nothing() -> None:
     assert sorted(explanations().keys() - raised()) == []
     assert all(e.title and e.wrong and e.check for e in explanations().values())
+
+
+def test_severity_and_cure_are_those_of_the_page() -> None:
+    found = finding("latency-short", "a minute")
+    assert (found.severity, found.message) == ("info", "a minute")
+    assert found.cure.startswith("see what is shown")
+    assert "severity" not in explanations()["latency-short"].wrong
+    other = finding("latency-short", "a minute", severity="warning", cure="", where="x")
+    assert (other.severity, other.cure, other.where) == ("warning", "", "x")
+    assert {each.severity for each in explanations().values()} <= {*SEVERITIES}
 
 
 def test_what_is_no_finding_has_no_paragraph() -> None:

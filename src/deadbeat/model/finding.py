@@ -2,22 +2,26 @@
 
 A check of a run, a label and a doubt about a whole result are all a `Finding`. The paragraph of a
 kind of finding is a file, ``findings/ID.md`` of this package: reports show it, ``deadbeat explain``
-prints it, and docs/explanation/why-your-numbers-may-be-wrong.md holds them all (`tools/docs`).
+prints it, and docs/explanation/why-your-numbers-may-be-wrong.md holds them all (`tools/docs`). Its
+``severity:`` and ``cure:`` are those of every such finding of a result that has no others.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib import resources
-from typing import Literal
+from typing import Any, Literal
 
 from attrs import frozen
 
 Severity = Literal["invalid", "serious", "warning", "info"]
 #: Gravest first.
 SEVERITIES: tuple[Severity, ...] = ("invalid", "serious", "warning", "info")
+#: Lines of a page below its title.
+_KNOWN = re.compile(r"^(severity|cure): (.*)$", re.M)
 
 
 @frozen(kw_only=True)
@@ -49,12 +53,34 @@ class Explanation:
         title: What it is about, in a few words.
         wrong: What it does to the numbers.
         check: How to see whether it did, and what to do.
+        severity, cure: Of such a finding, as a rule.
     """
 
     id: str
     title: str
     wrong: str
     check: str
+    severity: Severity = "warning"
+    cure: str = ""
+
+
+def finding(
+    id: str,
+    message: str,
+    *,
+    severity: Severity | None = None,
+    cure: str | None = None,
+    where: str = "",
+) -> Finding:
+    """A finding of a result; None: as its page says."""
+    page = explanations()[id]
+    return Finding(
+        id=id,
+        severity=severity or page.severity,
+        message=message,
+        cure=page.cure if cure is None else cure,
+        where=where,
+    )
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
@@ -78,12 +104,12 @@ def explanations() -> dict[str, Explanation]:
 
 
 def _explanation(name: str, text: str) -> Explanation:
-    """Of a file: a title, what the finding does, and ``## What to do``."""
+    """Of a file: a title, severity and cure, what the finding does, and ``## What to do``."""
     wrong, _, check = text.partition("## What to do\n")
     title, _, wrong = wrong.removeprefix("# ").partition("\n")
-    return Explanation(
-        id=name, title=title, wrong=" ".join(wrong.split()), check=" ".join(check.split())
-    )
+    known: dict[str, Any] = dict(_KNOWN.findall(wrong))
+    wrong = " ".join(_KNOWN.sub("", wrong).split())
+    return Explanation(id=name, title=title, wrong=wrong, check=" ".join(check.split()), **known)
 
 
 def explained(finding: str) -> Explanation | None:

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import evolve
 
 from deadbeat.model.comparison import Lineup
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, finding
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.prices.stored import load_prices
 from deadbeat.prices.table import LEAST_SLOTS, Rows, shared_slots
@@ -74,10 +74,9 @@ def _not_compared(
     names = [", ".join(key) for key in sorted(met - both)]
     if names:
         some = "; ".join(names[:_NAMED]) + "; ..." * (len(names) > _NAMED)
-        yield Finding(
-            id="host-state-differs",
-            severity="warning",
-            message=f"the host was in another state, or had other objects: {len(names)} of"
+        yield finding(
+            "host-state-differs",
+            f"the host was in another state, or had other objects: {len(names)} of"
             f" {len(met)} prices were not seen {LEAST_SLOTS} times on both sides ({some}), and are"
             " not compared",
             cure="repeat both, until they have met the same states",

@@ -13,7 +13,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.finding import Finding, Severity
+from deadbeat.model.finding import Finding, finding
 from deadbeat.model.platform import UNDISTURBED, Platform
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import SessionRecord
@@ -94,7 +94,6 @@ class CampaignEvidence:
 #: A message, or one with the run or point that it concerns; a finding where more depends on it.
 Told = str | tuple[str, str] | Finding
 Check = Callable[[CampaignEvidence], Iterator[Told]]
-Cure = str | Callable[[CampaignEvidence], str]
 
 
 @frozen
@@ -104,9 +103,9 @@ class Family:
     checks: list[Callable[[CampaignEvidence], Iterator[Finding]]] = field(factory=list)
 
     def __call__(
-        self, id: str = "", severity: Severity = "info", cure: Cure = ""
+        self, id: str = "", cure: Callable[[CampaignEvidence], str] | None = None
     ) -> Callable[[Check], Check]:
-        """Marks a check; ``id`` and the others: of what it yields as words."""
+        """Marks a check; ``id`` and ``cure``: of what it yields as words."""
 
         def mark(check: Check) -> Check:
             def findings(evidence: CampaignEvidence) -> Iterator[Finding]:
@@ -115,8 +114,7 @@ class Family:
                         yield told
                         continue
                     words, where = (told, "") if isinstance(told, str) else told
-                    do = cure if isinstance(cure, str) else cure(evidence)
-                    yield Finding(id=id, severity=severity, message=words, cure=do, where=where)
+                    yield finding(id, words, cure=cure and cure(evidence), where=where)
 
             self.checks.append(findings)
             return check

@@ -13,21 +13,17 @@ from deadbeat.host.kernel import release_of
 from deadbeat.host.snapshot import Difference, diff, recorded
 from deadbeat.host.values import Unknown, is_unknown
 from deadbeat.kinds.contention.evidence import CampaignEvidence, machine
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, finding
 from deadbeat.store.campaign import SessionRecord
 
 
-@machine(
-    "environment-not-recorded",
-    "warning",
-    "measure with `deadbeat profile`, which records it before and after",
-)
+@machine("environment-not-recorded")
 def _environment_recorded(evidence: CampaignEvidence) -> Iterator[str]:
     if not evidence.sessions:
         yield "the state of the machine was not recorded"
 
 
-@machine("session-not-closed", cure="repeat the command: it continues and records again")
+@machine("session-not-closed")
 def _closed(evidence: CampaignEvidence) -> Iterator[str]:
     for record in evidence.sessions:
         if record.after is None:
@@ -37,10 +33,7 @@ def _closed(evidence: CampaignEvidence) -> Iterator[str]:
             )
 
 
-@machine(
-    "environment-unknown",
-    cure="sessions/NNN-before.json says why each is missing; some only root can read",
-)
+@machine("environment-unknown")
 def _unknown_facts(evidence: CampaignEvidence) -> Iterator[str]:
     names = {
         "steal_ticks": "steal",
@@ -63,7 +56,7 @@ def _told(key: str, value: object) -> bool:
     return value is not None and not is_unknown(value)
 
 
-@machine("steal", cure="use dedicated hardware, or dedicated virtual CPUs")
+@machine("steal")
 def _steal(evidence: CampaignEvidence) -> Iterator[str]:
     found = {
         (share, -record.number): f"CPU {cpu} in session {record.number}"
@@ -82,14 +75,14 @@ def _change(record: SessionRecord) -> Difference:
     return diff(recorded(record.before or {}), recorded(record.after or {}))
 
 
-@machine("throttled", "serious", "improve cooling, or fix a lower frequency, and calibrate again")
+@machine("throttled")
 def _throttling(evidence: CampaignEvidence) -> Iterator[str]:
     for record in evidence.sessions:
         if events := sum(throttled(_change(record).throttled).values()):
             yield f"the processor throttled {events} times in session {record.number}"
 
 
-@machine("rt-bandwidth", "warning", "sysctl kernel.sched_rt_runtime_us=-1 while measuring")
+@machine("rt-bandwidth")
 def _rt_bandwidth(evidence: CampaignEvidence) -> Iterator[str]:
     runtime, period = evidence.last.get("rt_runtime_us"), evidence.last.get("rt_period_us")
     if rt_kept(runtime, period, release_of(str(evidence.last.get("kernel"))), None) is not None:
@@ -104,23 +97,22 @@ def _housekeeping(evidence: CampaignEvidence) -> Iterator[Finding]:
     count = len(online) if isinstance(online, list | tuple) else online
     cores = evidence.most_cores
     if type(count) is int and 0 < count <= cores:
-        yield Finding(
-            id="no-housekeeping-core",
-            severity="warning",
-            message=f"M = {cores} uses all {count} online CPUs: interrupts and kernel threads"
+        yield finding(
+            "no-housekeeping-core",
+            f"M = {cores} uses all {count} online CPUs: interrupts and kernel threads"
             " share them with the tasks",
             cure=f"measure at most M = {count - 1} here, or read M = {cores} with this in mind",
         )
 
 
-@machine("governor", "warning", "cpupower frequency-set -g performance, then calibrate again")
+@machine("governor")
 def _governor(evidence: CampaignEvidence) -> Iterator[str]:
     value = evidence.last.get("governor")
     if slow := slow_governors(value.values() if isinstance(value, Mapping) else [value]):
         yield f"the frequency governor is {', '.join(slow)}, not performance"
 
 
-@machine("virtual-machine", "warning", "confirm what matters on hardware")
+@machine("virtual-machine")
 def _virtual_machine(evidence: CampaignEvidence) -> Iterator[str]:
     if evidence.last.get("virtual") is True or _names_hypervisor(evidence.last.get("virtual")):
         yield "this is a virtual machine: its host decides when its CPUs run"
@@ -130,7 +122,7 @@ def _names_hypervisor(value: object) -> bool:
     return isinstance(value, str) and not is_unknown(value) and not value.startswith("none")
 
 
-@machine("kernel-changed", "serious", "measure each kernel in its own campaign and compare the two")
+@machine("kernel-changed")
 def _kernel_changed(evidence: CampaignEvidence) -> Iterator[str]:
     kernels = {
         str(environment["kernel"])
@@ -142,11 +134,7 @@ def _kernel_changed(evidence: CampaignEvidence) -> Iterator[str]:
         yield f"the kernel changed during the campaign: {'; '.join(sorted(kernels))}"
 
 
-@machine(
-    "clocksource",
-    "warning",
-    "boot with clocksource=tsc (x86), or find out why the kernel gave it up (dmesg)",
-)
+@machine("clocksource")
 def _clock_source(evidence: CampaignEvidence) -> Iterator[str]:
     clock = evidence.last.get("clocksource")
     if slow_clock(clock):

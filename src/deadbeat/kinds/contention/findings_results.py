@@ -36,13 +36,13 @@ def _simulated(evidence: CampaignEvidence) -> Iterator[Finding]:
         )
 
 
-@results("no-calibration", "warning", "put back the calibration with which it was generated")
+@results("no-calibration")
 def _calibration_missing(evidence: CampaignEvidence) -> Iterator[str]:
     if evidence.calibration is None and evidence.sets:
         yield "the calibration is missing: platform and overlap are unknown"
 
 
-@results("policy-other", "warning", "run as root, or grant RLIMIT_RTPRIO, and use --policy fifo")
+@results("policy-other")
 def _policy(evidence: CampaignEvidence) -> Iterator[str]:
     if ordinary := sum(not row["realtime"] for row in evidence.sets):
         yield (
@@ -51,7 +51,7 @@ def _policy(evidence: CampaignEvidence) -> Iterator[str]:
         )
 
 
-@results("failed-runs", "serious", "repeat the command with --retry")
+@results("failed-runs")
 def _failed(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
     if broken := sorted(evidence.failed):
         key, number = broken[0], len(broken)
@@ -60,7 +60,7 @@ def _failed(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
         yield f"{runs} failed; the first, {key.text}: {reason}", key.text
 
 
-@results("left-out", "warning", "use a larger --deadline-factor, or longer slots (--slot-periods)")
+@results("left-out")
 def _left_out(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
     """Jobs that a job of an earlier slot overlaps do not count."""
     left_out, counted = (
@@ -81,24 +81,20 @@ def _rows_with(evidence: CampaignEvidence, least: int, end: int) -> int:
     return sum(least <= int(row["task_sets"]) < end for row in evidence.rows)
 
 
-@results("no-runs", "serious", "repeat its command: it measures what is missing")
+@results("no-runs")
 def _no_runs(evidence: CampaignEvidence) -> Iterator[str]:
     if _rows_with(evidence, 0, 1) and not (evidence.sets or evidence.failed):
         yield "the campaign has no runs: nothing is decided"
 
 
-@results(
-    "undecided-points",
-    "warning",
-    "repeat the command: it measures what is missing; add --retry if runs failed",
-)
+@results("undecided-points")
 def _undecided(evidence: CampaignEvidence) -> Iterator[str]:
     undecided = _rows_with(evidence, 0, 1)
     if undecided and (evidence.sets or evidence.failed):
         yield f"{_share(evidence, undecided)} no task set: undecided"
 
 
-@results("single-set", "warning", attrgetter("more_sets"))
+@results("single-set", cure=attrgetter("more_sets"))
 def _single_set(evidence: CampaignEvidence) -> Iterator[str]:
     if single := _rows_with(evidence, 1, 2):
         says = "its interval says" if single == 1 else "their intervals say"
@@ -136,10 +132,7 @@ def _foreign_programs(evidence: CampaignEvidence) -> Iterator[str]:
         yield _programs_of(evidence.origin)
 
 
-@results(
-    "foreign-costs",
-    cure="read the slowdown instead of delay ratios: C is not what the work takes here",
-)
+@results("foreign-costs")
 def _foreign_costs(evidence: CampaignEvidence) -> Iterator[str]:
     if evidence.origin is not None and not evidence.origin.same_hardware:
         yield f"{_programs_of(evidence.origin)}: costs come from another platform"
@@ -150,7 +143,7 @@ def _programs_of(origin: Origin) -> str:
     return f"programs of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})"
 
 
-@results("thin-tail", cure="draw more sets before comparing tails")
+@results("thin-tail")
 def _thin_tail(evidence: CampaignEvidence) -> Iterator[str]:
     """A 95 % quantile over sets is one of the few sets beyond it."""
     thin = _rows_with(evidence, SETS_MIN, TAIL_SETS_MIN)
@@ -161,13 +154,13 @@ def _thin_tail(evidence: CampaignEvidence) -> Iterator[str]:
         )
 
 
-@results("no-unshielded-group", cure="measure the same sets unshielded too: --critical-cores 0,1")
+@results("no-unshielded-group")
 def _no_unshielded_group(evidence: CampaignEvidence) -> Iterator[str]:
     if evidence.rows and all(row.get("critical_cores") for row in evidence.rows):
         yield "every group is shielded: what shielding saves is unknown"
 
 
-@results("overloaded", "warning", "use a larger --deadline-factor, or fewer tasks on a core")
+@results("overloaded")
 def _overloaded(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
     """The sum of C / T on a core above 1: it falls behind even where nothing interferes."""
     if found := evidence.overloaded:
@@ -176,7 +169,7 @@ def _overloaded(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
         yield words, found[0].text
 
 
-@results("long-slots", cure="use a larger --deadline-factor, or --overrun skip")
+@results("long-slots")
 def _long_slots(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
     """What is released late piles up within a slot: short slots would measure their own length."""
     if found := evidence.long_slots:
@@ -185,10 +178,7 @@ def _long_slots(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
         yield f"{words} grow with that length", found[0].text
 
 
-@results(
-    "critical-tasks-contend",
-    cure="use --contended-ratio 0, or --critical-cores 1, to see the other cores alone",
-)
+@results("critical-tasks-contend")
 def _critical_contend(evidence: CampaignEvidence) -> Iterator[str]:
     """On several critical cores, critical tasks slow each other down as well."""
     for row in evidence.rows:
@@ -201,11 +191,7 @@ def _critical_contend(evidence: CampaignEvidence) -> Iterator[str]:
             return
 
 
-@results(
-    "calibration",
-    "warning",
-    "calibrate again; read the slowdown, which does not depend on calibration",
-)
+@results("calibration")
 def _costs_disagree(evidence: CampaignEvidence) -> Iterator[str]:
     """Solo span against calibrated cost: the share of the delay ratio that is no contention."""
     if evidence.origin is not None:
@@ -219,7 +205,7 @@ def _costs_disagree(evidence: CampaignEvidence) -> Iterator[str]:
         )
 
 
-@results("no-solo-reference", "warning", "lengthen the runs with --duration")
+@results("no-solo-reference")
 def _no_solo(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
     if rows := [row for row in evidence.sets if row["tasks_without_solo"]]:
         tasks = sum(row["tasks_without_solo"] for row in rows)
@@ -236,7 +222,7 @@ def _plan_missing(evidence: CampaignEvidence) -> Iterator[str]:
         )
 
 
-@results("noise-floor-undecided", cure="measure M = 1 or alpha = 0 as well, with one task a core")
+@results("noise-floor-undecided")
 def _noise(evidence: CampaignEvidence) -> Iterator[str]:
     if evidence.sets and evidence.noise.get("smallest_effect") is None:
         yield (

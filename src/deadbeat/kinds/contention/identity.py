@@ -11,7 +11,7 @@ from deadbeat.kinds.contention.plan import is_complete, plan
 from deadbeat.kinds.contention.spec import read_spec
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, finding
 from deadbeat.model.platform import differing_platforms, shortened
 from deadbeat.model.results import RunKey
 from deadbeat.model.specification import differing
@@ -183,12 +183,10 @@ def _unfinished(sides: Sides) -> Iterator[Finding]:
     paired = len(sides[0][1].done & sides[1][1].done)
     for view, found in sides:
         if found.left:
-            yield Finding(
-                id="campaign-unfinished",
-                severity="serious",
-                message=f"{name_of(view)} is unfinished ({found.left_text}): only {paired} programs"
+            yield finding(
+                "campaign-unfinished",
+                f"{name_of(view)} is unfinished ({found.left_text}): only {paired} programs"
                 " are compared",
-                cure="repeat its command to continue it, then compare again",
                 where=name_of(view),
             )
 
@@ -207,19 +205,18 @@ def _unpaired(sides: Sides) -> Iterator[Finding]:
     if failed:
         lacking = [f"{len(s.failed)} in {name_of(view)}" for view, s in sides if s.failed]
         names = " and ".join(name_of(view) for view, s in sides if s.failed)
-        yield Finding(
-            id="unpaired-runs",
-            severity="warning" if len(failed) * 5 > len(planned) else "info",
-            message=f"{len(failed)} of {len(planned)} programs failed"
+        yield finding(
+            "unpaired-runs",
+            f"{len(failed)} of {len(planned)} programs failed"
             f" ({', '.join(lacking)}): only {len(paired)} are compared",
+            severity="warning" if len(failed) * 5 > len(planned) else "info",
             cure=f"deadbeat show says why; repeat the command of {names} with --retry",
         )
     once = (one.done & two.unwanted) | (two.done & one.unwanted)
     if once:
-        yield Finding(
-            id="unpaired-runs",
-            severity="info",
-            message=f"{len(once)} programs ran on one side only, because the other knew their"
+        yield finding(
+            "unpaired-runs",
+            f"{len(once)} programs ran on one side only, because the other knew their"
             f" points well enough before (--precision): only {len(paired)} are compared",
         )
 
@@ -232,12 +229,10 @@ def _other_settings(baseline: CampaignView, other: CampaignView) -> Iterator[Fin
         if mine.get(key) != theirs.get(key)
     ]
     if different:
-        yield Finding(
-            id="run-settings-differ",
-            severity="serious",
-            message=f"{name_of(baseline)} and {name_of(other)} ran with different settings:"
+        yield finding(
+            "run-settings-differ",
+            f"{name_of(baseline)} and {name_of(other)} ran with different settings:"
             f" {'; '.join(different)}",
-            cure="run both with the same settings; these may be the whole difference",
         )
 
 

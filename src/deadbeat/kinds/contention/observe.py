@@ -29,7 +29,7 @@ from deadbeat.kinds.contention.summarise import factor_at, spec_of
 from deadbeat.kinds.contention.view import CampaignView, open_campaign
 from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, finding
 from deadbeat.model.measures import MEASURES
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.results import PointFigures, RunKey
@@ -239,12 +239,10 @@ def host_doubts(shift: float) -> dict[str, str]:
 
 def _told_host_state(other: CampaignSubject, shift: float) -> Iterator[Finding]:
     if abs(shift) > _SHIFT_TOLD:
-        yield Finding(
-            id="host-state-differs",
-            severity="warning",
-            message=f"pure computation alone took {100 * math.expm1(shift):+.1f} % in"
+        yield finding(
+            "host-state-differs",
+            f"pure computation alone took {100 * math.expm1(shift):+.1f} % in"
             f" {other.name}: delay ratios move with it, slowdowns do not",
-            cure="repeat both close together in time, or rely on the slowdown",
             where=other.name,
         )
 
@@ -262,10 +260,9 @@ def other_states(
         if any(None not in pair and abs(pair[1] - pair[0]) > _FAR_TOLD for pair in pairs)
     ]
     if apart:
-        yield Finding(
-            id="host-state-differs",
-            severity="warning",
-            message=f"the host was in another state at {len(apart)} of {len(both)} points: the"
+        yield finding(
+            "host-state-differs",
+            f"the host was in another state at {len(apart)} of {len(both)} points: the"
             f" share of slots with far CPUs differs by more than {_FAR_TOLD:g}",
             cure="repeat both close together in time, or rely on the prices of each state",
             where=where,
@@ -275,10 +272,9 @@ def other_states(
 def _doubtful(campaign: CampaignSubject) -> Iterator[Finding]:
     serious = [each for each in campaign.view.summary.findings if each.severity == "serious"]
     if serious:
-        yield Finding(
-            id="campaign-doubtful",
-            severity="warning",
-            message=f"{campaign.name} has {len(serious)} serious finding"
+        yield finding(
+            "campaign-doubtful",
+            f"{campaign.name} has {len(serious)} serious finding"
             f"{'s' if len(serious) != 1 else ''}, for example: {serious[0].message}",
             cure=serious[0].cure,
             where=campaign.name,

@@ -30,7 +30,7 @@ from deadbeat.kinds.contention.plan import (
 )
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, finding
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import KnownPoint, PrecisionRecord, RunKey, point_text
 from deadbeat.stats.intervals import (
@@ -409,11 +409,9 @@ def precision_findings(record: PrecisionRecord | None) -> Iterator[Finding]:
     worst = max(short, key=lambda name: short[name].half_width or float("inf"))
     width = short[worst].half_width
     text = "not known" if width is None else f"{width:.3g}"
-    yield Finding(
-        id="precision-not-reached",
-        severity="warning",
-        message=f"{len(short)} of {len(points)} points did not reach the precision"
+    yield finding(
+        "precision-not-reached",
+        f"{len(short)} of {len(points)} points did not reach the precision"
         f" {record.target:g} ({', '.join(reasons)}); the worst is {worst}, half width {text}",
-        cure="raise --sets-max or --time-budget, or ask for less",
         where=worst,
     )

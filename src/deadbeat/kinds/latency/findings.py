@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from deadbeat.kinds.latency.tail import Part, beat_ms
-from deadbeat.model.finding import Finding, ordered
+from deadbeat.model.finding import Finding, finding, ordered
 from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity
 from deadbeat.model.words import seconds_text
@@ -55,27 +55,21 @@ def _us(value: float | None) -> str:
 
 def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
     if empty := [cell for cell in summary.cells if not cell.whole.runs]:
-        yield Finding(
-            id="latency-no-valid-run",
-            severity="serious",
-            message=f"no run counts in {len(empty)} of {len(summary.cells)} cells"
+        yield finding(
+            "latency-no-valid-run",
+            f"no run counts in {len(empty)} of {len(summary.cells)} cells"
             f" ({_places(empty)}): {_reasons(empty)}",
-            cure="fix what is named, and repeat the command with --retry",
         )
     if some := [cell for cell in summary.cells if cell.invalid and cell.whole.runs]:
-        yield Finding(
-            id="latency-invalid-runs",
-            severity="warning",
-            message=f"{sum(len(cell.invalid) for cell in some)} of {summary.runs} runs are invalid"
+        yield finding(
+            "latency-invalid-runs",
+            f"{sum(len(cell.invalid) for cell in some)} of {summary.runs} runs are invalid"
             f" ({_places(some)}): {_reasons(some)}",
-            cure="fix what is named; --retry measures these runs again",
         )
     if warnings := sum((Counter(cell.warnings) for cell in summary.cells), Counter[str]()):
-        yield Finding(
-            id="latency-run-warnings",
-            severity="warning",
-            message=f"some runs were disturbed, but still count: {_counts(warnings)}",
-            cure="the page has the figures of each; the intervals include what disturbed them",
+        yield finding(
+            "latency-run-warnings",
+            f"some runs were disturbed, but still count: {_counts(warnings)}",
         )
 
 
@@ -90,27 +84,13 @@ def _counts(names: Counter[str]) -> str:
 
 
 #: Called after the label that each explains.
-_OF_LABELS = (
-    Finding(
-        id="simulated",
-        severity="warning",
-        message="the latencies are simulated: they say nothing about any machine",
-    ),
-    Finding(
-        id="virtual-time",
-        severity="info",
-        message="in virtual time an instruction takes a nanosecond: caches, the memory bus and"
-        " cores that run at once are not in these latencies",
-        cure="compare kernels by them; measure a board for its own figures",
-    ),
-    Finding(
-        id="emulated",
-        severity="serious",
-        message="the machine was emulated as fast as this host happened to be: its times mean"
-        " nothing",
-        cure="deadbeat lab run without --mode functional measures in virtual time",
-    ),
-)
+_OF_LABELS = {
+    "simulated": "the latencies are simulated: they say nothing about any machine",
+    "virtual-time": "in virtual time an instruction takes a nanosecond: caches, the memory bus and"
+    " cores that run at once are not in these latencies",
+    "emulated": "the machine was emulated as fast as this host happened to be: its times mean"
+    " nothing",
+}
 
 
 def _of_settings(summary: LatencySummary) -> Iterator[Finding]:
@@ -120,13 +100,10 @@ def _of_settings(summary: LatencySummary) -> Iterator[Finding]:
         if len(getattr(summary.meta, name)) > 1
     ]:
         words = ", ".join(name.removesuffix("_ns") for name in mixed)
-        yield Finding(
-            id="latency-settings-mixed",
-            severity="serious",
-            message=f"runs of the matrix were measured in different ways: {words}",
-            cure="measure every cell in the same way: latency depends on each of these",
+        yield finding(
+            "latency-settings-mixed", f"runs of the matrix were measured in different ways: {words}"
         )
-    yield from (finding for finding in _OF_LABELS if finding.id in summary.labels)
+    yield from (finding(id, text) for id, text in _OF_LABELS.items() if id in summary.labels)
 
 
 # -- what an engine cannot tell
@@ -140,42 +117,36 @@ def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
         share = row.missed / max(row.expected, 1)
         blind = row.corrected is None
         told = "the engine does not say how late these were" if blind else _both(row)
-        yield Finding(
-            id="latency-missed",
-            severity="warning" if share >= _MISSED or blind else "info",
-            message=f"periods passed without a wake-up of their own in {len(missed)} of"
+        yield finding(
+            "latency-missed",
+            f"periods passed without a wake-up of their own in {len(missed)} of"
             f" {len(cells)} cells; most in {worst.text}, {row.missed:,} of {row.expected:,}:"
             f" {told}",
+            severity="warning" if share >= _MISSED or blind else "info",
             cure="read the corrected figures" + ("; the prober has them" if blind else ""),
         )
     if unknown := [cell for cell in cells if cell.whole.unaccounted]:
         worst = max(unknown, key=lambda cell: cell.whole.unaccounted / cell.whole.expected)
         row = worst.whole
-        yield Finding(
-            id="latency-unaccounted",
-            severity="info" if row.unaccounted < _UNKNOWN * row.expected else "warning",
-            message=f"some expected wake-ups are missing in {len(unknown)} of {len(cells)}"
+        yield finding(
+            "latency-unaccounted",
+            f"some expected wake-ups are missing in {len(unknown)} of {len(cells)}"
             f" cells; most in {worst.text}, {row.unaccounted:,} of {row.expected:,}: the engine"
             " does not say whether its threads began late or missed these",
-            cure="do not compare its missed periods with those of the prober, which accounts for"
-            " each",
+            severity="info" if row.unaccounted < _UNKNOWN * row.expected else "warning",
         )
     if overflowed := [cell for cell in cells if cell.whole.raw.histogram.overflow]:
-        yield Finding(
-            id="latency-overflow",
-            severity="serious",
-            message=f"latencies beyond the engine's histogram in {_places(overflowed)}: only"
+        yield finding(
+            "latency-overflow",
+            f"latencies beyond the engine's histogram in {_places(overflowed)}: only"
             " their number and the largest are known",
-            cure="measure with the prober, which has no upper limit",
         )
     if coarse := [cell for cell in cells if _is_coarse(cell.whole)]:
         step = coarse[0].whole.raw.histogram.resolution_ns
-        yield Finding(
-            id="latency-resolution",
-            severity="info",
-            message=f"{_places(coarse)}: latencies are rounded down to whole"
+        yield finding(
+            "latency-resolution",
+            f"{_places(coarse)}: latencies are rounded down to whole"
             f" {step / 1000:g} µs, a large part of them",
-            cure="percentiles are up to one step too low; the prober records nanoseconds",
         )
     yield from _of_agreement(cells)
 
@@ -203,13 +174,11 @@ def _of_agreement(cells: Sequence[CellSummary]) -> Iterator[Finding]:
     """Engines that measured the same load."""
     if apart := [pair for pair in combinations(cells, 2) if _apart(*pair)]:
         one, two = apart[0]
-        yield Finding(
-            id="latency-engines-differ",
-            severity="warning",
-            message=f"engines disagree beyond their intervals in {counted(len(apart), 'load')}:"
+        yield finding(
+            "latency-engines-differ",
+            f"engines disagree beyond their intervals in {counted(len(apart), 'load')}:"
             f" median {_us(one.whole.raw['p50'].value_ns)} by {one.engine},"
             f" {_us(two.whole.raw['p50'].value_ns)} by {two.engine} at {one.load.text}",
-            cure="never mix the two in one comparison",
         )
 
 
@@ -244,46 +213,38 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
     cells = [cell for cell in summary.cells if cell.whole.runs]
     option = "--repeats" if {*summary.meta.kinds}.isdisjoint(_IN_LAB) else "--seeds"
     if single := [cell for cell in cells if len(cell.whole.runs) < 3]:
-        yield Finding(
-            id="latency-few-runs",
-            severity="warning",
-            message=f"fewer than three runs count in {len(single)} of {len(cells)} cells"
+        yield finding(
+            "latency-few-runs",
+            f"fewer than three runs count in {len(single)} of {len(cells)} cells"
             f" ({_places(single)}): how far runs differ is hardly known",
             cure=f"measure shorter runs more often: {option}",
         )
     if short := [cell for cell in cells if cell.whole.hours < _HOURS_MIN]:
         least = seconds_text(3600 * min(cell.whole.hours for cell in short))
-        yield Finding(
-            id="latency-short",
-            severity="info",
-            message=f"a cell was measured for {least} only: its maximum is not the worst case",
-            cure="see what is shown about rarer wake-ups; measuring longer (--duration) shows more",
+        yield finding(
+            "latency-short",
+            f"a cell was measured for {least} only: its maximum is not the worst case",
         )
     if thin := [cell for cell in cells if _is_thin(cell.whole)]:
-        yield Finding(
-            id="latency-thin-quantile",
-            severity="info",
-            message=f"too few wake-ups to bound p99.99 from above in {len(thin)} of {len(cells)}"
+        yield finding(
+            "latency-thin-quantile",
+            f"too few wake-ups to bound p99.99 from above in {len(thin)} of {len(cells)}"
             f" cells ({_places(thin)}): 36,887 at least",
-            cure="measure longer: --duration",
         )
     if apart := [cell for cell in cells if len(cell.whole.runs) > 1 and _open(cell.whole)]:
-        yield Finding(
-            id="latency-runs-differ",
-            severity="info",
-            message=f"p99 and beyond cannot be bounded from above in {len(apart)} of {len(cells)}"
+        yield finding(
+            "latency-runs-differ",
+            f"p99 and beyond cannot be bounded from above in {len(apart)} of {len(cells)}"
             f" cells ({_places(apart)}): runs differ, and a few of them contain nearly all late"
             " wake-ups",
             cure=f"measure more runs ({option}) to learn how late the bad ones get",
         )
     if dependent := [cell for cell in cells if _dependence(cell.whole) > _DEPENDENT]:
         worst = max(dependent, key=lambda cell: _dependence(cell.whole))
-        yield Finding(
-            id="latency-dependent",
-            severity="info",
-            message=f"late wake-ups come together in {len(dependent)} of {len(cells)} cells;"
+        yield finding(
+            "latency-dependent",
+            f"late wake-ups come together in {len(dependent)} of {len(cells)} cells;"
             f" most in {worst.text}: {worst.whole.tail[0].dependence}",
-            cure="nothing to do: statements about the tail count episodes instead of wake-ups",
         )
 
 
@@ -317,23 +278,19 @@ def _of_shape(summary: LatencySummary) -> Iterator[Finding]:
     ]:
         first = better[0]
         before, after = (each.whole.honest["p99"].value_ns for each in (idle[first.engine], first))
-        yield Finding(
-            id="latency-idle-worse",
-            severity="warning",
-            message=f"the idle machine is later than the loaded one in {len(better)} cells: p99"
+        yield finding(
+            "latency-idle-worse",
+            f"the idle machine is later than the loaded one in {len(better)} cells: p99"
             f" {_us(before)} idle, {_us(after)} at {first.text}",
-            cure="deadbeat doctor checks idle states and frequency; idle is not the best case here",
         )
     if uneven := [cell for cell in cells if _uneven(cell)]:
         cell = uneven[0]
         rows = sorted(cell.cpus, key=lambda row: row.honest["p99.9"].value_ns or 0.0)
-        yield Finding(
-            id="latency-cpus-differ",
-            severity="info",
-            message=f"CPUs differ beyond their intervals in {len(uneven)} of {len(cells)} cells:"
+        yield finding(
+            "latency-cpus-differ",
+            f"CPUs differ beyond their intervals in {len(uneven)} of {len(cells)} cells:"
             f" p99.9 {_us(rows[0].honest['p99.9'].value_ns)} on CPU {rows[0].cpu},"
             f" {_us(rows[-1].honest['p99.9'].value_ns)} on CPU {rows[-1].cpu} at {cell.text}",
-            cure="find out which interrupts and kernel threads run there, or use another CPU",
         )
 
 
@@ -349,11 +306,8 @@ def _of_beats(runs: Sequence[LatencyRun]) -> Iterator[Finding]:
             cells.setdefault(name, []).append(Part(run=run, cpus=run.cpus))
     if found := {name: beat for name, parts in cells.items() if (beat := beat_ms(parts))}:
         name, beat = next(iter(found.items()))
-        yield Finding(
-            id="latency-beat",
-            severity="warning",
-            message=f"late wake-ups are periodic in {len(found)} of {len(cells)} cells: every"
+        yield finding(
+            "latency-beat",
+            f"late wake-ups are periodic in {len(found)} of {len(cells)} cells: every"
             f" {beat} ms at {name}",
-            cure="look for the kernel's tick (1 to 10 ms), a quota of the host or container"
-            " (100 ms), or RT throttling, watchdogs and kernel statistics (1000 ms)",
         )

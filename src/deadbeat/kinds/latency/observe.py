@@ -18,7 +18,7 @@ from deadbeat.experiment.beside import beside_latency
 from deadbeat.kinds.latency.spec import keys, read_spec
 from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding, not_counted, other_work_beside
+from deadbeat.model.finding import Finding, finding, not_counted, other_work_beside
 from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of, pool
 from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyRun
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
@@ -231,11 +231,8 @@ def differing_loads(every: Sequence[Matrix]) -> Iterator[Finding]:
     }
     if len({program.partition(" ")[0] for program in made.values()}) > 1:
         sides = ", ".join(f"{name} by {program}" for name, program in made.items())
-        yield Finding(
-            id="loads-differ",
-            severity="serious",
-            message=f"the loads are not the same: {sides}; what differs may be theirs",
-            cure="measure all with one program: --loads-by deadbeat",
+        yield finding(
+            "loads-differ", f"the loads are not the same: {sides}; what differs may be theirs"
         )
 
 

@@ -28,7 +28,7 @@ from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import Topology, topology_of
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, finding
 from deadbeat.model.histogram import Histogram, bucket_of, from_counts
 from deadbeat.model.platform import Platform
 from deadbeat.model.words import count_of
@@ -245,7 +245,7 @@ def _unsteady(warm_up: WarmUp | None) -> tuple[Finding, ...]:
     if warm_up is None or warm_up.steady:
         return ()
     text = f"after {warm_up.windows} windows of warming up the medians still differed"
-    return (Finding(id="not-steady", severity="warning", message=text),)
+    return (finding("not-steady", text),)
 
 
 def _without_a_turn(threads: list[ThreadRun], group: int) -> tuple[Finding, ...]:
@@ -256,7 +256,7 @@ def _without_a_turn(threads: list[ThreadRun], group: int) -> tuple[Finding, ...]
         return ()
     what = count_of(len(idle), "pair" if group == 2 else "thread")
     text = f"{what} had no sample: others had the CPU to the end, or too little time was left"
-    return (Finding(id="no-turn", severity="warning", message=text),)
+    return (finding("no-turn", text),)
 
 
 def _late(row: list[Any]) -> LateSample:

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from deadbeat.kinds.primitives.cases import ROUND_TRIPS
 from deadbeat.kinds.primitives.topology import Topology
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, finding
 from deadbeat.pool import PAIRS
 from deadbeat.report.charts import SHOWN, Chart, Heat, HeatCell, Panel
 from deadbeat.report.document import Column
@@ -149,12 +149,7 @@ def _contradiction(protocol: str, lines: list[Line], topology: Topology) -> Find
         )
     if text is None:
         return None
-    return Finding(
-        id="topology-differs",
-        severity="warning",
-        message=f"line {protocol}: {text}",
-        cure="do not trust cache, apart and far here: name CPUs with --groups",
-    )
+    return finding("topology-differs", f"line {protocol}: {text}")
 
 
 def _alike(

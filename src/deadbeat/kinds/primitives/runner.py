@@ -11,7 +11,7 @@ from deadbeat.kinds.primitives.cases import PrimitiveKey, part_of
 from deadbeat.kinds.primitives.engine import PrimitiveEngine
 from deadbeat.kinds.primitives.results import PrimitiveRun
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, finding
 from deadbeat.model.words import count_of
 from deadbeat.pool import is_native
 
@@ -34,7 +34,7 @@ def _few_samples(spec: PrimitivesSpec, run: PrimitiveRun) -> tuple[Finding, ...]
     least = min(each.times.total for each in few)
     text = f"{run.key.text}: {count_of(len(few), 'thread')} of {len(run.threads)} had fewer than"
     text += f" {spec.samples:,} samples when the time was over, {least:,} at least"
-    return (Finding(id="few-samples", severity="warning", message=text),)
+    return (finding("few-samples", text),)
 
 
 @define(eq=False, slots=False)
