@@ -6,10 +6,11 @@ The names below are the public interface; each is imported when first used, so t
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# That of typing, which takes long to import.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from deadbeat.cli.call import (
         ask,
         breakdown,
@@ -210,6 +211,8 @@ def __getattr__(name: str) -> Any:
     for module, held in _PUBLIC.items():
         for public, _, there in (each.partition(":") for each in held):
             if public == name:
+                from importlib import import_module  # noqa: PLC0415
+
                 return getattr(import_module(f"deadbeat.{module}"), there or name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -241,7 +241,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_on_demand(
     ("error", "message", "option"),
     [
         (MemoryError(), "out of memory", "ulimit -v"),
-        (RuntimeError("can't start new thread"), "no further thread", "ulimit -u"),
+        (RuntimeError("can't start new thread"), "can't start new thread", "ulimit -u"),
         (OSError(errno.EMFILE, "Too many open files"), "Too many open files", "ulimit -n"),
         (
             BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"),

@@ -44,4 +44,4 @@ def test_a_cache_that_cannot_be_reached_is_named_with_the_way_out(
     with pytest.raises(BuildError) as caught:
         runtime_library(Toolchain("cc"))
     assert f"to the compile cache {folder}: File name too long" in caught.value.message
-    assert "set DEADBEAT_CACHE to a writable folder" in caught.value.hint
+    assert "set DEADBEAT_CACHE to another folder" in caught.value.hint

@@ -39,7 +39,7 @@ def test_a_disk_that_fills_up_leaves_nothing_half_written(tmp_path: Path) -> Non
     output, _ = python(CHILD_FULL, str(tmp_path)).communicate()
     message, hint = output.splitlines()
     assert "cannot write" in message
-    assert "free space" in hint
+    assert "ulimit -f" in hint
     assert names(tmp_path / "jobs") == []
     store = CampaignStore.open(tmp_path)
     store.commit(key(), TABLE)

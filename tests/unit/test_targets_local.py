@@ -175,5 +175,5 @@ def test_no_room_for_a_folder_is_one_clear_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    with pytest.raises(TargetError, match="no temporary folder: No such file or directory"):
+    with pytest.raises(TargetError, match=r"no temporary folder \S+: No such file .*set TMPDIR"):
         LocalTarget()

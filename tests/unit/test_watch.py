@@ -6,6 +6,8 @@ import http.client
 import json
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -17,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from deadbeat.cli.main import main
-from deadbeat.cli.watch import PAUSE_S, Followed, PageHandler
+from deadbeat.cli.watch import PAUSE_S, Followed, PageHandler, PageServer
 from deadbeat.kinds.registry import find
 
 TOKEN = "secret"
@@ -35,7 +37,7 @@ def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Followed:
 
 @pytest.fixture
 def server(followed: Followed) -> Iterator[HTTPServer]:
-    with HTTPServer(("127.0.0.1", 0), partial(PageHandler, followed, TOKEN)) as served:
+    with PageServer(("127.0.0.1", 0), partial(PageHandler, followed, TOKEN)) as served:
         thread = threading.Thread(target=served.serve_forever, args=(0.01,))
         thread.start()
         yield served
@@ -69,6 +71,32 @@ def test_the_page_and_its_state_are_served_and_nothing_else(server: HTTPServer) 
                  f"/{TOKEN}/state/x", "/%73ecret/"):  # fmt: skip
         assert get(server, path)[0] == 404, path
     assert get(server, f"/{TOKEN}/", method="POST")[0] == 501
+
+
+def test_a_connection_that_asks_nothing_keeps_nobody_waiting(
+    server: HTTPServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(PageHandler, "timeout", 0.3)
+    address = ("127.0.0.1", server.server_port)
+    with socket.create_connection(address, 30) as idle, socket.create_connection(address) as left:
+        left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        left.sendall(f"GET /{TOKEN}/ HTTP/1.0\r\nHost: localhost:1\r\n\r\n".encode())
+        left.close()  # reset: nobody reads the page
+        assert get(server, f"/{TOKEN}/state")[0] == 200
+        assert idle.recv(1) == b"", "it was not closed"
+        idle.close()
+    with socket.create_connection(address, 30) as long:
+        long.sendall(b"GET /" + b"x" * 70000)
+        assert long.recv(20).split()[1] == b"414"
+    assert capsys.readouterr().err == ""
+
+
+def test_more_connections_than_a_person_has_are_closed(
+    server: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deadbeat.cli.watch._CONNECTIONS", 0)
+    with socket.create_connection(("127.0.0.1", server.server_port), 30) as refused:
+        assert refused.recv(1) == b""
 
 
 def test_a_page_of_another_name_reads_nothing(server: HTTPServer) -> None:

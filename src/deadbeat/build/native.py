@@ -19,6 +19,7 @@ from pathlib import Path
 
 from deadbeat.build.toolchain import OPTIMISED, STATIC, Toolchain, answer_of, check_static
 from deadbeat.model.errors import BuildError
+from deadbeat.model.refused import OTHER_TMPDIR, hint_in, refusal
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wmissing-prototypes", "-Wshadow")
 #: Functions start on lines of their own: a fragment's place in the cache does not depend on its
@@ -120,7 +121,8 @@ def _call(argv: Sequence[str], what: str) -> None:
     done = answer_of(argv)
     if done.returncode != 0:
         text = (done.stderr or done.stdout).strip()
-        raise BuildError(f"{argv[0]} could not build {what}: {text[:1500]}", "see its words above")
+        hint = hint_in(text, "see its words above", OTHER_TMPDIR)
+        raise BuildError(f"{argv[0]} could not build {what}: {text[:1500]}", hint)
 
 
 def kept(path: Path, make: Callable[[Path], object], failing: str = "") -> Path:
@@ -141,10 +143,8 @@ def kept(path: Path, make: Callable[[Path], object], failing: str = "") -> Path:
         if error.errno == ENOTEMPTY:  # a folder that somebody else made meanwhile
             return path
         what = failing or f"cannot write {path.name} to the compile cache {cache_root()}"
-        raise BuildError(
-            f"{what}: {error.strerror or error}",
-            "free some space or set DEADBEAT_CACHE to a writable folder",
-        ) from error
+        hint = "set DEADBEAT_CACHE to another folder"
+        raise BuildError(*refusal(what, error, hint, hint)) from error
     return path
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from deadbeat.model.errors import BuildError, UsageError
+from deadbeat.model.refused import OTHER_TMPDIR, hint_in, refusal
 from deadbeat.model.words import nearest, shown
 
 OPTIMISED = ("-O2",)
@@ -186,7 +187,8 @@ def check_static(toolchain: Toolchain) -> None:
             _static_hint(toolchain) if libc else "install it, or check link_flags",
         )
     said = " ".join(done.stderr.split())[:300] or f"exit status {done.returncode}"
-    raise BuildError(f"{toolchain.cc} cannot link a program: {said}", "check the compiler")
+    hint = hint_in(said, "check the compiler", OTHER_TMPDIR)
+    raise BuildError(f"{toolchain.cc} cannot link a program: {said}", hint)
 
 
 def _static_hint(toolchain: Toolchain) -> str:
@@ -239,7 +241,7 @@ def _described(word: str) -> _Given:
         if path.suffix == ".toml":
             return _by_file(path)
     except OSError as error:
-        raise BuildError(f"--cross {shown(word)}: {error.strerror}", "check the path") from error
+        raise BuildError(*refusal(f"--cross {shown(word)}", error, "check the path")) from error
     if path.name.startswith("environment-setup"):
         return _by_script(path)
     if os.access(path, os.X_OK):
@@ -385,12 +387,13 @@ def answer_of(argv: Sequence[str], text: str = "") -> subprocess.CompletedProces
     """What ``argv``, given ``text``, says to its end. BuildError where it cannot be started."""
     try:
         return subprocess.run(
-            argv, input=text, capture_output=True, text=True, errors="replace", check=False
-        )
+            argv, input=text, capture_output=True, text=True, errors="replace", check=False,
+            # A compiler would go on with a full TMPDIR, where Python takes another.
+            env={**os.environ, "TMPDIR": tempfile.gettempdir()},
+        )  # fmt: skip
     except OSError as error:
-        raise BuildError(
-            f"{argv[0]} cannot be started: {error.strerror}", "check the compiler"
-        ) from error
+        what = f"{argv[0]} cannot be started"
+        raise BuildError(*refusal(what, error, "check the compiler")) from error
 
 
 @cache

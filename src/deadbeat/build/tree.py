@@ -12,6 +12,7 @@ from attrs import frozen
 from deadbeat.build.native import index_source, native_root
 from deadbeat.catalog import CORE_PORT
 from deadbeat.model.errors import UsageError
+from deadbeat.model.refused import refusal
 
 #: Port -> words of ``requires`` that it has. Objects that outlive a killed program are on none.
 PORTS: dict[str, frozenset[str]] = {
@@ -96,8 +97,8 @@ def write_tree(folder: Path, files: Mapping[str, bytes]) -> None:
                 path.write_bytes(content)
             part.replace(folder)
     except OSError as error:
-        text = f"--out: {folder} cannot be written: {error.strerror or error}"
-        raise UsageError(text, "name a folder that can be") from error
+        text = f"--out: {folder} cannot be written"
+        raise UsageError(*refusal(text, error, "name a folder that can be")) from error
 
 
 def _port_files(port: Path) -> list[Path]:

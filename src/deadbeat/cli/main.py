@@ -16,15 +16,16 @@ import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stderr
 from pathlib import Path
-from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_NOFILE, RLIMIT_NPROC, getrlimit
 from typing import Any
 
 import click
 from click.shell_completion import shell_complete
 
 from deadbeat.cli._signals import INTERRUPTED, Told, interruptible
+from deadbeat.cli._streams import OutputError, make_usable
 from deadbeat.cli.commands import root
 from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
+from deadbeat.model.refused import hint_in, hint_of, refusal
 from deadbeat.model.words import near
 
 TROUBLE, USAGE, BROKEN_PIPE = 3, 2, 141
@@ -44,10 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     quiet = bool({*_QUIET} & ours) and "--annotations" not in words
     if _NO_COLOUR in ours:
         os.environ["NO_COLOR"] = "1"
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a letter shows a question mark instead of an error.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    if arguments is None:
+        make_usable()
     with interruptible(last=arguments is None) as caught, warnings.catch_warnings():
         warnings.showwarning = _warn
         return caught.status(_guarded(rest, debug=debug, quiet=quiet))
@@ -66,10 +65,10 @@ def _guarded(words: list[str], *, debug: bool, quiet: bool) -> int:
         status = _run(words, quiet=quiet)
         sys.stdout.flush()
         return status
-    except BrokenPipeError:
-        # Whoever read stdout is gone; without this the interpreter complains once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+    except OutputError as lost:
+        if lost.args[0].errno == errno.EPIPE:  # whoever read it has seen enough
+            return BROKEN_PIPE
+        return _fail(*refusal("cannot write standard output", lost.args[0]))
     except KeyboardInterrupt as error:
         if not isinstance(error, Told):
             click.echo("deadbeat: interrupted", err=True)
@@ -175,25 +174,14 @@ def explain_error(error: Exception) -> tuple[str, str]:
     if isinstance(error, DeadbeatError):
         return error.message, error.hint
     if isinstance(error, MemoryError):
-        return "out of memory", _limit("-v", "memory", RLIMIT_AS)
-    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
-        return "no further thread can be started", _limit(
-            "-u", "processes and threads", RLIMIT_NPROC
-        )
+        return "out of memory", hint_of(errno.ENOMEM)
     if isinstance(error, OSError) and error.strerror:
         where = f"{Path(os.fsdecode(error.filename))}: " if error.filename else ""
-        hint = f"repeat with {_DEBUG} to see where"
-        if error.errno in (errno.EMFILE, errno.ENFILE):
-            hint = _limit("-n", "open files", RLIMIT_NOFILE)
-        elif error.errno == errno.EAGAIN:
-            hint = _limit("-u", "processes and threads", RLIMIT_NPROC)
-        return f"{where}{error.strerror}", hint
+        return f"{where}{error.strerror}", hint_of(
+            error.errno, f"repeat with {_DEBUG} to see where"
+        )
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    # A library that a limit keeps from being loaded, a thread from being started.
+    if limit := hint_in(f"{text} {error.__cause__} {error.__context__}"):
+        return f"{error!s:.200}", limit
     return f"unexpected: {text}", f"a defect: repeat with {_DEBUG} and report it"
-
-
-def _limit(option: str, what: str, limit: int) -> str:
-    """How to raise a limit of this process."""
-    most = getrlimit(limit)[0]
-    now = "unlimited: free some" if most == RLIM_INFINITY else f"{most}: raise it"
-    return f"the limit of {what} (ulimit {option}) is {now}"

@@ -11,13 +11,15 @@ import hmac
 import json
 import os
 import secrets
+import threading
 import time
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from attrs import define, evolve, field
 
@@ -25,6 +27,7 @@ from deadbeat.cli._output import say
 from deadbeat.kinds.base import ExperimentKind
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.refused import refusal
 from deadbeat.model.words import escape
 from deadbeat.report.html import page
 
@@ -33,6 +36,8 @@ PAUSE_S = 10.0
 #: Folders of runs, whose content changes as one is added.
 _FOLDERS = ("runs", "jobs", "chunks", "failed", "rejected")
 _SCRIPT = "watch.js"
+#: At a time; and the seconds that one has to ask, and to take a part of the answer.
+_CONNECTIONS, _PATIENCE_S = 32, 10.0
 
 
 def watch(run: str, runs: Path, port: int, show: bool) -> None:
@@ -41,10 +46,10 @@ def watch(run: str, runs: Path, port: int, show: bool) -> None:
     followed = Followed(kind=kind, path=path)
     token = secrets.token_urlsafe(16)
     try:
-        server = HTTPServer(("127.0.0.1", port), partial(PageHandler, followed, token))
+        server = PageServer(("127.0.0.1", port), partial(PageHandler, followed, token))
     except OSError as error:
-        reason = error.strerror or error
-        raise UsageError(f"--port: {port} cannot be used: {reason}", "0 takes a free one") from None
+        what = f"--port: {port} cannot be used"
+        raise UsageError(*refusal(what, error, "0 takes a free one")) from None
     with server, suppress(KeyboardInterrupt):  # the way to end it
         with suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
@@ -53,6 +58,22 @@ def watch(run: str, runs: Path, port: int, show: bool) -> None:
         if show:
             webbrowser.open(url)
         server.serve_forever(poll_interval=3600)
+
+
+class PageServer(ThreadingHTTPServer):
+    """A thread for each connection, so that none waits for an idle one."""
+
+    daemon_threads = True
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Begins to answer; what comes beyond ``_CONNECTIONS`` is closed at once."""
+        if threading.active_count() > _CONNECTIONS:
+            self.shutdown_request(request)
+        else:
+            super().process_request(request, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: a browser that leaves is no event, and the terminal belongs to the person."""
 
 
 @define(kw_only=True)
@@ -67,6 +88,7 @@ class Followed:
     path: Path
     clock: Callable[[], float] = time.monotonic
     _made: tuple[str, float, str] | None = field(default=None, init=False)
+    _making: threading.Lock = field(factory=threading.Lock, init=False)
 
     def version(self) -> str:
         """Differs once a run was added or the page was written."""
@@ -86,14 +108,15 @@ class Followed:
 
     def page(self) -> str:
         """The page, as old as ``PAUSE_S`` at most."""
-        now, version = self.clock(), self.version()
-        if self._made is not None:
-            of, at, text = self._made
-            if of == version or now - at < PAUSE_S:
-                return text
-        text = self._text()
-        self._made = version, now, text
-        return text
+        with self._making:
+            now, version = self.clock(), self.version()
+            if self._made is not None:
+                of, at, text = self._made
+                if of == version or now - at < PAUSE_S:
+                    return text
+            text = self._text()
+            self._made = version, now, text
+            return text
 
     def _text(self) -> str:
         try:
@@ -120,6 +143,7 @@ class PageHandler(BaseHTTPRequestHandler):
     server_version = "deadbeat"
     sys_version = ""
     protocol_version = "HTTP/1.0"
+    timeout = _PATIENCE_S
 
     def __init__(self, followed: Followed, token: str, *more: object) -> None:
         self.followed, self.token = followed, token

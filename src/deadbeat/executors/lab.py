@@ -37,6 +37,7 @@ from deadbeat.lab.offers import ARCHITECTURES, chosen, offers
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.model.refused import refusal
 from deadbeat.model.rules import Whole
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.targets.base import ClosedAfterwards, Completed, Process, Readings
@@ -141,7 +142,7 @@ class GuestTarget(ClosedAfterwards):
         try:
             content, mode = source.read_bytes(), source.stat().st_mode
         except OSError as error:
-            raise TargetError(f"{source} cannot be read: {error.strerror}") from error
+            raise TargetError(*refusal(f"{source} cannot be read", error)) from error
         self._files[destination] = ImageFile(content, bool(mode & 0o100))
 
     def get(self, source: str, destination: Path) -> None:

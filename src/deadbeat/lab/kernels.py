@@ -16,6 +16,7 @@ from deadbeat.lab.offers import Offer, kernel_apt, series_of, version_key
 from deadbeat.lab.preempt import Preemption, preemption
 from deadbeat.lab.vmlinux import BootImage, boot_image
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.refused import refusal
 from deadbeat.model.words import shown
 from deadbeat.model.words import size as size_text
 from deadbeat.store.campaign import free_bytes
@@ -104,7 +105,7 @@ class Kernel:
             try:
                 found = evolve(found, config=config.read_text(errors="replace"))
             except OSError as error:
-                raise DataError(f"{config}: {error.strerror}", "give a kernel's .config") from None
+                raise DataError(*refusal(f"{config}", error, "give a kernel's .config")) from None
         sha256 = hashlib.sha256(found.data).hexdigest()
         home = folder / "own" / sha256[:16]
         return _kept(home, found, cls(name=found.release, machine=found.machine, flavour="own"))

@@ -17,6 +17,7 @@ from typing import Any
 from attrs import frozen
 
 from deadbeat.model.errors import UsageError
+from deadbeat.model.refused import refusal
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import nearest, shown
 from deadbeat.sched.arrays import FIELDS
@@ -101,9 +102,8 @@ def _content(path: Path) -> bytes:
         with path.open("rb") as stream:
             data = stream.read(BYTES_MAX + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
-        reason = getattr(error, "strerror", None) or str(error)
         hint = "name a JSON, CSV or SimSo XML file, or - for standard input"
-        raise UsageError(f"cannot read {path}: {reason}", hint) from None
+        raise UsageError(*refusal(f"cannot read {path}", error, hint)) from None
     if len(data) > BYTES_MAX:
         raise UsageError(f"{path}: more than {BYTES_MAX >> 20} MiB", "65535 tasks at most")
     return data

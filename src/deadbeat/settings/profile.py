@@ -10,6 +10,7 @@ from pathlib import Path
 from attrs import frozen
 
 from deadbeat.model.errors import UsageError
+from deadbeat.model.refused import refusal
 from deadbeat.model.words import count_of, nearest, shown
 from deadbeat.settings.knob import Knob, all_knobs
 
@@ -79,7 +80,7 @@ def _read(path: Path) -> dict[str, object]:
         with path.open("rb") as stream:
             data = stream.read(_SIZE_LIMIT + 1)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", "a profile is a TOML file") from None
+        raise UsageError(*refusal(f"{path}", error, "a profile is a TOML file")) from None
     if len(data) > _SIZE_LIMIT:
         raise UsageError(f"{path}: larger than {_SIZE_LIMIT} bytes", "is it a profile?")
     try:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.refused import refusal
 
 #: Version of the layout of a campaign directory and of every JSON file in it.
 FORMAT = 1
@@ -29,8 +30,6 @@ PART_SUFFIX = ".part"
 #: No file of parameters that a person wrote is longer.
 _FILE_LIMIT = 1 << 20
 
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_NO_PERMISSION = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 Buffer = bytes | memoryview
 
@@ -47,14 +46,8 @@ def storing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
-        if error.errno in _NO_SPACE:
-            hint = "free space there, then repeat the command: what is finished is kept"
-        elif error.errno in _NO_PERMISSION:
-            hint = "check owner and permissions of the folder, or choose another"
-        else:
-            hint = "nothing was half-written; repeat the command when the cause is gone"
-        raise DeadbeatError(f"cannot write {path}: {reason}", hint) from error
+        hint = "nothing was half-written; repeat the command when the cause is gone"
+        raise DeadbeatError(*refusal(f"cannot write {path}", error, hint)) from error
 
 
 def sync_folder(folder: Path) -> None:
@@ -177,7 +170,7 @@ def read_bytes(path: Path, *, what: str, hint: str, piped: bool = False) -> byte
         with open_regular(path) as stream:
             return stream.read()
     except OSError as error:
-        raise DataError(f"cannot read {what} {path}: {error.strerror or error}", hint) from error
+        raise DataError(*refusal(f"cannot read {what} {path}", error, hint)) from error
 
 
 def read_json(path: Path, *, what: str, hint: str, tool: bool = False) -> dict[str, Any]:
@@ -237,7 +230,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         with path.open("rb") as stream:
             data = stream.read(_FILE_LIMIT + 1)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", "name a TOML file") from None
+        raise UsageError(*refusal(f"{path}", error, "name a TOML file")) from None
     if len(data) > _FILE_LIMIT:
         raise UsageError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a file of parameters?")
     try:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
+from deadbeat.model.refused import refusal
 from deadbeat.store.files import open_regular, read_bytes, tool_version, write_buffers
 
 MAGIC = b"DBJOBS\r\n"
@@ -125,7 +126,7 @@ def find_cut(path: Path) -> DataError | None:
             length = os.fstat(file.fileno()).st_size
         _expect_length(length, _parse_header(data, str(path)), str(path))
     except OSError as error:
-        return DataError(f"cannot read job file {path}: {error.strerror or error}", _HINT)
+        return DataError(*refusal(f"cannot read job file {path}", error, _HINT))
     except DataError as error:
         return error
     return None

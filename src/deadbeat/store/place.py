@@ -15,6 +15,7 @@ from typing import TypeVar
 from attrs import frozen
 
 from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.refused import refusal
 from deadbeat.model.specification import differences
 from deadbeat.store.campaign import CAMPAIGN_FILE, BreakdownStore
 from deadbeat.store.files import PART_SUFFIX, part_path, read_json, storing, sync_folder
@@ -37,7 +38,8 @@ def entries(runs: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise DataError(f"cannot read {runs}: {error.strerror}", "choose another --runs") from None
+        what = f"cannot read {runs}"
+        raise DataError(*refusal(what, error, "choose another --runs")) from None
 
 
 def family(runs: Path, name: str) -> dict[int, Path]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from attrs import frozen
 
 from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.refused import refusal
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.files import (
@@ -244,7 +245,7 @@ def file_hash(path: Path) -> str:
         with open_regular(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise DataError(f"cannot read program {path}: {error.strerror or error}", _HINT) from error
+        raise DataError(*refusal(f"cannot read program {path}", error, _HINT)) from error
 
 
 def _split_index(path: Path) -> list[bytes]:

@@ -21,6 +21,7 @@ from typing import IO
 from weakref import WeakSet
 
 from deadbeat.model.errors import TargetError
+from deadbeat.model.refused import OTHER_TMPDIR, refusal
 from deadbeat.targets.base import LOCAL, ClosedAfterwards, Completed, Process
 from deadbeat.targets.keeper import DONE, keeper
 from deadbeat.targets.readings import Readings, ask
@@ -72,10 +73,11 @@ def spawn(
         raise TargetError(f"no program {argv[0]} here", "check the path, or install it") from error
     except PermissionError as error:
         raise TargetError(
-            f"{argv[0]} may not be executed", "is it executable, and its folder not mounted noexec?"
+            f"{argv[0]} may not be executed",
+            f"is it executable, and its folder not mounted noexec? If so, {OTHER_TMPDIR}",
         ) from error
     except OSError as error:
-        raise TargetError(f"{argv[0]} cannot be started: {error.strerror or error}") from error
+        raise TargetError(*refusal(f"{argv[0]} cannot be started", error)) from error
 
 
 class HostKeeper:
@@ -291,7 +293,6 @@ class LocalTarget(ClosedAfterwards):
         self._owner = -1  # keeps the folder locked
         self._keeper: HostKeeper | None = None
         if folder is None:
-            _remove_orphans()
             folder, self._owner = _work_folder()
             self._keeper = HostKeeper(_REMOVE, str(folder))
         self.folder = str(folder)
@@ -368,15 +369,14 @@ def _work_folder() -> tuple[Path, int]:
     while True:
         folder = None
         try:
+            _remove_orphans()
             folder = Path(tempfile.mkdtemp(prefix=_WORK_PREFIX))
             owner = _open_folder(folder)
         except OSError as error:
             if folder is not None and not folder.exists():
                 continue  # before it was locked, another process took it for an orphan
-            raise TargetError(
-                f"no temporary folder: {error.strerror or error}",
-                f"is there space and permission in {tempfile.gettempdir()}? TMPDIR names another",
-            ) from error
+            what = f"no temporary folder {error.filename or ''}".rstrip()
+            raise TargetError(*refusal(what, error, OTHER_TMPDIR, OTHER_TMPDIR)) from error
         if _locked(owner, folder, wait=True):
             return folder, owner
         os.close(owner)
@@ -441,7 +441,5 @@ def _copy(source: Path, destination: Path) -> None:
         part.replace(destination)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise TargetError(
-            f"{source} cannot be copied to {destination}: {error.strerror or error}",
-            "does the source exist, and is there space and permission at the destination?",
-        ) from error
+        what = f"{source} cannot be copied to {destination}"
+        raise TargetError(*refusal(what, error, "does the source exist?")) from error

@@ -15,6 +15,7 @@ from weakref import WeakSet
 from attrs import evolve
 
 from deadbeat.model.errors import TargetError
+from deadbeat.model.refused import hint_in
 from deadbeat.targets.base import ClosedAfterwards, Completed, Process
 from deadbeat.targets.local import LocalProcess
 from deadbeat.targets.readings import Readings, ask
@@ -373,5 +374,5 @@ def _sums(file: IO[bytes]) -> tuple[int, str, int]:
 def _not_copied(source: str, destination: str, why: str) -> TargetError:
     return TargetError(
         f"{plain(source)} cannot be copied to {plain(destination)}: {plain(why) or 'no reason'}",
-        "does the source exist, and is there space and permission at the destination?",
+        hint_in(why, "does the source exist, and is there permission at the destination?"),
     )
