@@ -24,8 +24,8 @@ from deadbeat.kinds.breakdown.document import (
     charts,
     doubts,
     sentence,
-    write_breakdown,
 )
+from deadbeat.kinds.breakdown.kind import KIND
 from deadbeat.kinds.breakdown.results import Breakdown, summarise
 from deadbeat.kinds.breakdown.search import BreakdownExperiment, Walk, lacking, planned, walk
 from deadbeat.kinds.breakdown.spec import (
@@ -357,8 +357,10 @@ def test_the_answer_is_labelled_simulated_everywhere(
 def test_files_and_figures_are_of_the_same_results(tmp_path: Path) -> None:
     store = begin(tmp_path, tiny())
     run(store)
-    result, page = write_breakdown(store)
-    assert page.read_text() == html.page(breakdown_document(result))
+    KIND.report(store.path, True)
+    page = (store.path / "report.html").read_text()
+    stored = BreakdownStore.open(store.path)
+    assert page == html.page(breakdown_document(summarise(stored)))
     assert len((store.path / "summary.csv").read_text().splitlines()) == 5
     assert len((store.path / "sets.csv").read_text().splitlines()) == 5
     names = {path.name for path in (store.path / "figures").iterdir()}

@@ -12,6 +12,7 @@ from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.settings.tune import elsewhere
+from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.place import (
     FolderKind,
     FolderState,
@@ -23,6 +24,18 @@ from deadbeat.store.place import (
 from deadbeat.store.runfolder import RunFolder
 
 S = TypeVar("S", bound=RunFolder[Any, Any])
+
+
+F = TypeVar("F", bound=OwnedFolder)
+
+
+@frozen(kw_only=True)
+class Folders(Generic[F]):
+    """The folders of a kind: what tells them from others, their class, and how far one is."""
+
+    kind: FolderKind
+    store: type[F]
+    state_of: Callable[[Path], FolderState]
 
 
 @frozen(kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from attrs import define, evolve, frozen
 
 from deadbeat.executors.made import refuse_made_up
-from deadbeat.experiment.folders import RunFolders
+from deadbeat.experiment.folders import Folders, RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.model.platform import Platform
 from deadbeat.report.beside import with_beside
@@ -18,12 +18,14 @@ from deadbeat.report.document import CellMap, Column, Document, csv_of
 from deadbeat.report.html import write_result
 from deadbeat.report.paper import Words
 from deadbeat.store.campaign import free_bytes
+from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.place import REPORT_FILE, FolderState
 from deadbeat.store.runfolder import RunFolder
 from deadbeat.targets.base import Target
 from deadbeat.targets.opening import open_target
 
 S = TypeVar("S", bound=RunFolder[Any, Any])
+W = TypeVar("W", bound=OwnedFolder)
 F = TypeVar("F")
 
 
@@ -124,14 +126,14 @@ class SoFar:
 
 
 @frozen(kw_only=True)
-class TableKind(Generic[S, F]):
+class TableKind(Generic[W, F]):
     """A kind with a row for each cell.
 
     Attributes:
         summarise: What a folder comes to; it has ``cells`` and ``labels``.
         answer: That in sentences. ``document``: as a page. ``plain``: as JSON values. ``rows``: for
             Python.
-        columns: Of the file of its cells.
+        columns: Of the file of its cells; none: it is among ``files``.
         files: More files beside the report, by name.
         fails: What ``--fail-on`` may name that is so.
         lines: What ``deadbeat why`` says below.
@@ -141,19 +143,19 @@ class TableKind(Generic[S, F]):
     """
 
     name: str
-    folders: RunFolders[S]
-    summarise: Callable[[S], F]
+    folders: RunFolders[Any] | Folders[Any]
+    summarise: Callable[[W], F]
     answer: Callable[[F], Sequence[str]]
-    document: Callable[[F, Platform], Document]
-    plain: Callable[[F, S], dict[str, object]]
+    document: Callable[[F, W], Document]
+    plain: Callable[[F, W], dict[str, object]]
     rows: Callable[[F], Sequence[Mapping[str, object]]]
-    columns: Sequence[Column]
+    columns: Sequence[Column] = ()
     files: Callable[[F], Mapping[str, str | dict[str, object]]] = lambda found: {}
     fails: Callable[[F], frozenset[str]] = lambda found: frozenset()
     lines: Sequence[str] = ()
     words: Callable[[Any], Words] = lambda found: Words(labels=" · ".join(found.labels), caption="")
     stand: Callable[[FolderState], Sequence[str]] = lambda state: ()
-    judged: Callable[[F, S], Mapping[str, Any]] = lambda found, store: {}
+    judged: Callable[[F, W], Mapping[str, Any]] = lambda found, store: {}
 
     def kind(
         self, begin: Callable[[Begin], Begun], keys: tuple[str, ...] = (), **more: Any
@@ -172,13 +174,13 @@ class TableKind(Generic[S, F]):
             **more,
         )
 
-    def _answer(self, store: S, found: Any) -> Shown:
+    def _answer(self, store: W, found: Any) -> Shown:
         return Shown(
             kind=self.name,
             state=self.folders.state_of(store.path).state,
             headline=" ".join(self.answer(found)),
             plain=self.plain(found, store),
-            document=with_beside(self.document(found, store.platform), store.path),
+            document=with_beside(self.document(found, store), store.path),
             page=store.path / REPORT_FILE,
             empty=not found.cells,
             fails=self.fails(found),
@@ -196,13 +198,13 @@ class TableKind(Generic[S, F]):
         store = self.folders.store.open(path)
         found: Any = self.summarise(store)
         more = self.judged(found, store)
-        made = with_beside(self.document(found, store.platform), store.path)
+        made = with_beside(self.document(found, store), store.path)
         plain = self.plain(found, store)
         write_result(
             store,
             made,
             {
-                "summary.csv": csv_of(self.columns, found.cells),
+                **({"summary.csv": csv_of(self.columns, found.cells)} if self.columns else {}),
                 "summary.json": plain,
                 **self.files(found),
             },
@@ -211,7 +213,7 @@ class TableKind(Generic[S, F]):
         )
         return evolve(self._answer(store, found), **more)
 
-    def _open(self, path: Path) -> Stored[S, F]:
+    def _open(self, path: Path) -> Stored[W, F]:
         store = self.folders.store.open(path)
         found = self.summarise(store)
         return Stored(show=self._show, store=store, summary=found, rows=self.rows(found))

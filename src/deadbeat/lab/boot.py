@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import Literal, Protocol
@@ -102,24 +102,8 @@ class Booted:
     attempts: int = 1
 
 
-class Boot(Protocol):
-    """`boot`, or what stands for it in a test."""
-
-    def __call__(
-        self,
-        qemu: Emulator,
-        kernel: Bootable,
-        *,
-        initramfs: bytes,
-        cmdline: str = "",
-        seed: int = 1,
-        cpus: int = 1,
-        memory: int = 512,
-        mode: Mode = "virtual-time",
-        timeout_s: float = 120.0,
-        retries: int = 1,
-        stop: Event | None = None,
-    ) -> Booted: ...
+#: `boot`, or what stands for it in a test.
+Boot = Callable[..., Booted]
 
 
 def boot(

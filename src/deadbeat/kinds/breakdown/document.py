@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -15,7 +14,6 @@ from deadbeat.kinds.breakdown.results import (
     SetResult,
     columns,
     row,
-    summarise,
 )
 from deadbeat.kinds.breakdown.spec import SearchCell
 from deadbeat.model.words import time_text
@@ -33,9 +31,8 @@ from deadbeat.report.document import (
     machine_facts,
     said,
 )
-from deadbeat.report.html import terms, write_result
+from deadbeat.report.html import terms
 from deadbeat.report.paper import Words
-from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.summary import csv_text
 
 
@@ -309,15 +306,16 @@ def summary_dict(found: Breakdown) -> dict[str, object]:
     }
 
 
-def write_breakdown(store: CampaignStore, *, draw: bool = True) -> tuple[Breakdown, Path]:
-    """Everything derived; the page's path."""
-    found = summarise(store)
-    files: dict[str, str | dict[str, object]] = {
+def files(found: Breakdown) -> dict[str, str | dict[str, object]]:
+    """Tables and figures beside the page."""
+    return {
         "summary.csv": csv_text(columns(CellResult), map(row, found.cells)),
         "sets.csv": csv_text(columns(SetResult), map(row, found.sets)),
         "summary.json": summary_dict(found),
     }
+
+
+def paper_words(found: Breakdown) -> Words:
+    """Labels and caption of every figure on paper."""
     machine = f"{found.platform['soc']} · {found.platform['kernel']}"
-    words = Words(labels=" · ".join(found.labels), caption=machine)
-    drawn = charts(found) if draw and found.cells else ()
-    return found, write_result(store, breakdown_document(found), files, words=words, charts=drawn)
+    return Words(labels=" · ".join(found.labels), caption=machine)

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from attrs import evolve
-
 from deadbeat.executors.made import make_catalog, make_executor
+from deadbeat.experiment.folders import Folders
 from deadbeat.experiment.programs import begun_elsewhere, usable_calibration
-from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
+from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.breakdown.document import (
     breakdown_document,
+    files,
+    paper_words,
     sentence,
     summary_dict,
-    write_breakdown,
 )
 from deadbeat.kinds.breakdown.results import Breakdown, row, summarise
 from deadbeat.kinds.breakdown.search import (
@@ -26,6 +26,7 @@ from deadbeat.kinds.breakdown.search import (
 )
 from deadbeat.kinds.breakdown.so_far import BreakdownSoFar
 from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
+from deadbeat.kinds.table import TableKind
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.specification import layered
 from deadbeat.store.campaign import BreakdownStore
@@ -94,46 +95,23 @@ def begin(asked: Begin) -> Begun:
     return Begun(experiment=experiment, so_far=BreakdownSoFar(experiment.results))
 
 
-def _plain(found: Breakdown, path: Path) -> dict[str, object]:
+def _plain(found: Breakdown, store: BreakdownStore) -> dict[str, object]:
+    path = store.path
     return {**summary_dict(found), "path": str(path), "report": str(path / REPORT_FILE)}
 
 
-def _show(path: Path) -> Shown:
-    found = summarise(BreakdownStore.open(path))
-    return evolve(_answer(found, path), whole=True)
-
-
-def _answer(found: Breakdown, path: Path) -> Shown:
-    """What show and report have in common."""
-    return Shown(
-        kind="breakdown",
-        state=state_of(path).state,
-        headline=sentence(found),
-        plain=_plain(found, path),
-        document=breakdown_document(found),
-        page=path / REPORT_FILE,
-    )
-
-
-def _report(path: Path, figures: bool) -> Shown:
-    found, _ = write_breakdown(BreakdownStore.open(path), draw=figures)
-    return evolve(_answer(found, path), empty=not found.cells)
-
-
-def _open(path: Path) -> Stored[BreakdownStore, Breakdown]:
-    store = BreakdownStore.open(path)
-    found = summarise(store)
-    return Stored(show=_show, store=store, summary=found, rows=[row(cell) for cell in found.cells])
-
-
-KIND = ExperimentKind(
+KIND = TableKind(
     name="breakdown",
-    folder=BREAKDOWN,
-    state_of=state_of,
-    show=_show,
-    report=_report,
-    open=_open,
+    folders=Folders(kind=BREAKDOWN, store=BreakdownStore, state_of=state_of),
+    summarise=summarise,
+    answer=lambda found: [sentence(found)],
+    document=lambda found, _store: breakdown_document(found),
+    plain=_plain,
+    rows=lambda found: [row(cell) for cell in found.cells],
+    files=files,
+    words=paper_words,
+).kind(
+    begin,
     keys=("cores", "sync_share", "contended_ratio", "tasks_per_core", "priorities"),
-    begin=begin,
     simulates=True,
 )
