@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from deadbeat.model.readiness import CheckResult
-from deadbeat.settings.check import Check, all_checks, all_commands
+from deadbeat.settings.check import Check, all_checks
 from deadbeat.settings.facts import gather
 from deadbeat.targets.fake import FakeTarget
 
@@ -72,7 +72,6 @@ def outcome(id: str, given: Case) -> CheckResult:
         chosen.reads,
         workload=given.workload,
         rt_cpus=given.rt_cpus,
-        commands=all_commands(),
     )
     return chosen.run(facts)
 

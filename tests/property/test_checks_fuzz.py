@@ -9,7 +9,7 @@ import pytest
 from helpers.checks import Thread, window
 
 from deadbeat.model.readiness import WORKLOADS
-from deadbeat.settings.check import Check, all_checks, all_commands
+from deadbeat.settings.check import Check, all_checks
 from deadbeat.settings.facts import gather
 from deadbeat.targets.fake import FakeTarget
 
@@ -48,7 +48,6 @@ def test_strange_files_are_told_not_broken_on(check: Check) -> None:
             check.reads,
             workload=draw.choice(WORKLOADS),
             rt_cpus=draw.choice([(1,), (0, 1), (), None]),
-            commands=all_commands(),
         )
         result = check.run(facts)
         assert result.reason and "\n" not in result.reason + result.found + result.cure

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
@@ -10,8 +12,9 @@ import pytest
 from helpers.checks import Cases, outcome
 
 from deadbeat.model.readiness import SEVERITIES
-from deadbeat.settings.check import Check, all_checks, all_commands
-from deadbeat.settings.facts import COMMANDS
+from deadbeat.settings.check import Check, all_checks
+from deadbeat.settings.facts import commands
+from deadbeat.settings.inventory import READS
 
 STATUSES = ("pass", "fail", "unknown")
 
@@ -46,8 +49,20 @@ def test_a_check_describes_itself(check: Check) -> None:
     assert row.title and row.source and row.wanted and row.fix and check.reads
     assert row.severity in SEVERITIES
     assert row.why, "why the setting matters"
-    commands = {each.partition(":")[2] for each in check.reads if each.startswith("command:")}
-    assert commands <= {*COMMANDS, *all_commands()}
+    assert _commands(check.reads) <= {*commands()}
+
+
+def _commands(reads: Iterable[str]) -> set[str]:
+    return {each.partition(":")[2] for each in reads if each.startswith("command:")}
+
+
+def test_every_command_is_read_and_is_a_shell_script() -> None:
+    read = _commands(each for check in all_checks() for each in check.reads)
+    assert read | _commands(READS) | {"kernel-config", "dmesg"} == {*commands()}
+    scripts = sorted((Path(__file__).parents[2] / "src/deadbeat").rglob("*.sh"))
+    assert len(scripts) > len(commands())
+    for script in scripts:
+        subprocess.run(["sh", "-n", script], check=True)
 
 
 def test_every_check_passes_fails_and_does_not_know() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from helpers.checks import Thread, window
 
-from deadbeat.settings.check import all_commands
 from deadbeat.settings.facts import Facts, gather
-from deadbeat.settings.inventory import COMMANDS, READS, Item, inventory
+from deadbeat.settings.inventory import READS, Item, inventory
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import Reading
@@ -34,8 +33,7 @@ DESKTOP: dict[str, str | Reading] = {
 
 
 def facts_of(outputs: dict[str, str | Reading]) -> Facts:
-    commands = {**all_commands(), **COMMANDS}
-    return gather(FakeTarget(outputs=outputs), READS, commands=commands)
+    return gather(FakeTarget(outputs=outputs), READS)
 
 
 def lines(outputs: dict[str, str | Reading]) -> dict[str, Item]:
@@ -96,9 +94,8 @@ def test_facts_are_what_files_and_options_say() -> None:
         "/sys/devices/system/cpu/vulnerabilities/srbds": "Mitigation: TSX disabled\n",
         "/sys/kernel/tracing/available_tracers": "hwlat nop\n",
     }
-    commands = {**all_commands(), **COMMANDS}
     target = FakeTarget(files=files, outputs={"kernel-config": "CONFIG_HZ=250\n"})
-    found = {i.name: i.text for i in inventory(gather(target, READS, commands=commands))}
+    found = {i.name: i.text for i in inventory(gather(target, READS))}
     assert [found[n] for n in ("processor", "microcode", "hz")] == ["A", "0x1 / 0x2", "250"]
     assert [found[n] for n in ("vulnerable", "graphics", "tracers")] == ["mds", "none", "hwlat nop"]
     assert found["huge-pages"] == "not known"
@@ -111,9 +108,8 @@ def test_numbers_that_are_none_are_not_guessed() -> None:
 
 
 def test_this_machine_is_counted() -> None:
-    commands = {**all_commands(), **COMMANDS}
     with LocalTarget() as target:
-        found = {i.name: i for i in inventory(gather(target, READS, commands=commands))}
+        found = {i.name: i for i in inventory(gather(target, READS))}
     uptime = found["uptime"].value
     assert isinstance(uptime, float) and uptime > 0
     assert found["image"].known

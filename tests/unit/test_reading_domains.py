@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from deadbeat.settings.facts import gather
-from deadbeat.settings.reading import COMMANDS, ONLINE, PARTITIONS, root_domains
+from deadbeat.settings.facts import commands, gather
+from deadbeat.settings.reading import ONLINE, PARTITIONS, root_domains
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 
@@ -21,7 +21,7 @@ DOMAINS = (
 
 
 def found(folder: Path) -> tuple[int, list[str]]:
-    words = COMMANDS["cpuset-partitions"].replace("/sys/fs/cgroup", str(folder))
+    words = commands()["cpuset-partitions"].replace("/sys/fs/cgroup", str(folder))
     done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
     return done.returncode, sorted(done.stdout.splitlines())
 
@@ -50,11 +50,11 @@ def test_isolated_cpus_share_a_domain_and_the_rest_is_one() -> None:
         },
         outputs={"cpuset-partitions": "isolated 3\nroot \nroot 1-2\nroot 4\n"},
     )
-    facts = gather(target, DOMAINS, commands=COMMANDS)
+    facts = gather(target, DOMAINS)
     assert root_domains(facts) == [{3, 6}, {1, 2}, {4}, {0, 5}]
 
 
 def test_a_real_machine_answers() -> None:
     with LocalTarget() as target:
-        facts = gather(target, DOMAINS, commands=COMMANDS)
+        facts = gather(target, DOMAINS)
     assert facts.reading(PARTITIONS).text is not None

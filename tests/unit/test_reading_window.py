@@ -8,23 +8,23 @@ import pytest
 from helpers.checks import Thread, case, window
 
 from deadbeat.host.values import UnreadError, cpus_text, mask_cpus
-from deadbeat.settings.facts import Facts, gather
-from deadbeat.settings.reading_window import COMMANDS, gaps, places, tasks
+from deadbeat.settings.facts import Facts, commands, gather
+from deadbeat.settings.reading_window import AFFINITIES, GAPS, WINDOW, gaps, places, tasks
 from deadbeat.settings.reading_window import window as read_window
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import ALONE, MEANWHILE
 
-READS = tuple(f"command:{name}" for name in COMMANDS)
+READS = (WINDOW, AFFINITIES, GAPS)
 
 
 def facts_of(outputs: dict[str, str]) -> Facts:
-    return gather(FakeTarget(outputs=outputs), READS, commands=COMMANDS)
+    return gather(FakeTarget(outputs=outputs), READS)
 
 
 def test_a_real_kernel_is_read() -> None:
     with LocalTarget() as target:
-        facts = gather(target, READS, commands=COMMANDS)
+        facts = gather(target, READS)
     seen = read_window(facts)
     assert 0.4 <= seen.seconds < 20
     assert 1 in seen.after.tasks and seen.after.ticks and seen.after.softirqs
@@ -96,7 +96,7 @@ read() {
 def test_whoever_waits_at_any_moment_is_not_taken_from_below(
     at: int, waited_ns: int, from_below: int
 ) -> None:
-    words = COMMANDS["gaps"].replace("/proc/uptime", "/dev/null")
+    words = commands()["gaps"].replace("/proc/uptime", "/dev/null")
     words = words.replace("/proc/self/schedstat", "/dev/null")
     done = subprocess.run(
         ["sh", "-c", f"AT={at} WAITED={waited_ns}\n{MACHINE}\n{words}"],
@@ -109,5 +109,5 @@ def test_whoever_waits_at_any_moment_is_not_taken_from_below(
 
 
 def test_the_window_is_looked_at_alone_and_gaps_beside_what_is_read() -> None:
-    assert COMMANDS["window"].startswith(ALONE)
-    assert COMMANDS["gaps"].startswith(MEANWHILE)
+    assert commands()["window"].startswith(ALONE)
+    assert commands()["gaps"].startswith(MEANWHILE)

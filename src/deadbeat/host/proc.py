@@ -280,17 +280,6 @@ def _cgroup_mount(line: str) -> tuple[int, str, str]:
 
 # --- half a second of a machine ---------------------------------------------------------------
 
-#: What a shell prints of one moment, for `moment_of`. A folder of a task that ended meanwhile is no
-#: failure.
-LOOK = f"""look() {{
-    echo ==uptime; cat {UPTIME}
-    echo ==tasks; cat /proc/[0-9]*/task/[0-9]*/stat 2>/dev/null
-    echo ==interrupts; cat {INTERRUPTS}
-    echo ==softirqs; cat {SOFTIRQS}
-    echo ==stat; cat {STAT}
-    echo ==smi; rdmsr -d 0x34 2>/dev/null
-}}"""
-
 
 @frozen(kw_only=True)
 class Moment:
@@ -305,7 +294,9 @@ class Moment:
 
 
 def moment_of(text: str) -> Moment | Unknown:
-    """What `LOOK` printed."""
+    """What ``settings/commands/window.sh`` prints of one moment.
+
+    A folder of a task that ended meanwhile is no failure."""
     parts = dict(re.findall(r"^==(\w+)\n(.*?)(?=^==|\Z)", text, re.M | re.S))
     if not {"uptime", "tasks", "interrupts", "softirqs", "stat"} <= {*parts}:
         return Unknown("window: a part of it is missing")

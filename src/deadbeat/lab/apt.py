@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -25,29 +26,6 @@ from deadbeat.targets.local import LocalTarget
 #: What a person should do when apt could not reach anything.
 OFFLINE = "is there a network? what was fetched before still works"
 _UPDATE_SECONDS, _DOWNLOAD_SECONDS, _ASK_SECONDS = 300.0, 1800.0, 120.0
-_CONFIGURATION = """\
-Dir::State "{state}";
-Dir::State::status "{status}";
-Dir::Cache "{cache}";
-Dir::Cache::pkgcache "{name}.bin";
-Dir::Cache::srcpkgcache "";
-Dir::Etc::sourcelist "{sources}";
-Dir::Etc::sourceparts "-";
-Dir::Etc::preferencesparts "-";
-Dir::Etc::preferences "-";
-APT::Architecture "{architecture}";
-APT::Architectures {{ "{architecture}"; }};
-APT::Get::List-Cleanup "false";
-APT::Sandbox::User "root";
-Acquire::Retries "3";
-Acquire::Languages "none";
-#clear APT::Update::Pre-Invoke;
-#clear APT::Update::Post-Invoke;
-#clear APT::Update::Post-Invoke-Success;
-#clear DPkg::Pre-Invoke;
-#clear DPkg::Post-Invoke;
-#clear DPkg::Pre-Install-Pkgs;
-"""
 
 
 def lab_folder() -> Path:
@@ -122,7 +100,8 @@ class Apt:
         atomic_write(nothing, "")
         sources = home / f"{self._name}.sources"
         atomic_write(sources, "\n".join(each.stanza(self.architecture) for each in self.sources))
-        text = _CONFIGURATION.format(
+        form = files("deadbeat.lab").joinpath("apt.conf").read_text(encoding="ascii")
+        text = form.format(
             state=home / "state",
             status="/var/lib/dpkg/status" if self._installed else nothing,
             cache=home / "cache",

@@ -20,7 +20,7 @@ from attrs import frozen
 from deadbeat.host.kernel import CMDLINE
 from deadbeat.host.values import chosen, cpus_text, mask_cpus
 from deadbeat.model.readiness import CheckResult, Severity, Status
-from deadbeat.settings import checks, reading, reading_window
+from deadbeat.settings import checks
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading import (
     ONLINE,
@@ -262,15 +262,6 @@ def shut(facts: Facts, path: str, meanwhile: str = "") -> CheckVerdict:
 def _families() -> Iterator[ModuleType]:
     for found in pkgutil.iter_modules(checks.__path__):
         yield import_module(f"{checks.__name__}.{found.name}")
-
-
-def all_commands() -> dict[str, str]:
-    """``COMMANDS`` of readings and families: words for a shell by name, beside `facts.COMMANDS`."""
-    return {
-        name: words
-        for module in (reading, reading_window, *_families())
-        for name, words in getattr(module, "COMMANDS", {}).items()
-    }
 
 
 def all_checks() -> tuple[Check, ...]:

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 from deadbeat.host.values import understood
 from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
 from deadbeat.settings import inventory
-from deadbeat.settings.check import Check, all_checks, all_commands
+from deadbeat.settings.check import Check, all_checks
 from deadbeat.settings.facts import Facts, gather
 from deadbeat.settings.hardening import OPTIONS, Hardening, HardeningState, sight_of_facts
 from deadbeat.settings.hardening import READS as HARDENING_READS
@@ -107,13 +107,7 @@ def examine(
     reads = [*_ABOUT, *(each for check in chosen for each in check.reads)]
     if checks is None:
         reads += [*inventory.READS, *HARDENING_READS]
-    facts = gather(
-        target,
-        reads,
-        workload=workload,
-        rt_cpus=rt_cpus,
-        commands={**all_commands(), **inventory.COMMANDS},
-    )
+    facts = gather(target, reads, workload=workload, rt_cpus=rt_cpus)
     with understood(target):
         return _report(target, facts, chosen, partial=checks is not None)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from types import MappingProxyType
 
 from attrs import evolve, field, frozen
@@ -23,12 +24,6 @@ from deadbeat.targets.readings import Reading, Readings
 CONFIG = "command:kernel-config"
 #: The kernel's messages.
 DMESG = "command:dmesg"
-#: Commands by name; a check names one it reads as ``command:NAME``. Families add theirs.
-COMMANDS: dict[str, str] = {
-    "kernel-config": "gzip -dc /proc/config.gz 2>/dev/null || cat /boot/config-$(uname -r)"
-    " 2>/dev/null || cat /lib/modules/$(uname -r)/config",
-    "dmesg": "dmesg",
-}
 _ALWAYS = (
     "/sys/devices/system/cpu/online",
     "/sys/devices/system/cpu/isolated",
@@ -133,28 +128,35 @@ def _options(text: str) -> Mapping[str, str]:
     return MappingProxyType(options_of(text))
 
 
+@cache
+def commands() -> Mapping[str, str]:
+    """What a shell runs for ``command:NAME``: ``settings/commands/NAME.sh``."""
+    folder = files("deadbeat.settings").joinpath("commands")
+    return {
+        each.name.removesuffix(".sh"): each.read_text("ascii").rstrip("\n")
+        for each in folder.iterdir()
+    }
+
+
 def gather(
     target: Target,
     reads: Iterable[str],
     *,
     workload: str = "mixed",
     rt_cpus: Sequence[int] | None = None,
-    commands: Mapping[str, str] | None = None,
 ) -> Facts:
     """Reads everything in ``reads`` (paths, patterns, ``command:NAME``) in one go.
 
     Args:
         rt_cpus: None: the isolated CPUs, else all that are online but the first, else all.
-        commands: Words of further commands by name.
 
     Raises:
         TargetError: The target gave nothing at all.
     """
     wanted = dict.fromkeys((*_ALWAYS, *reads))
-    known = {**COMMANDS, **(commands or {})}
     names = [each.removeprefix("command:") for each in wanted if each.startswith("command:")]
     paths = [each for each in wanted if not each.startswith("command:")]
-    readings = target.read_many(paths, {name: known[name] for name in names})
+    readings = target.read_many(paths, {name: commands()[name] for name in names})
     facts = Facts(readings=readings, workload=workload, asked_cpus=rt_cpus is not None)
     return evolve(facts, rt_cpus=_guessed_cpus(facts) if rt_cpus is None else tuple(rt_cpus))
 

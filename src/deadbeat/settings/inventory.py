@@ -29,30 +29,6 @@ STARTED = "command:started"
 _PROMPTS = ("getty", "agetty", "login", "mingetty", "askfirst", "sulogin", "gdm", "sddm", "weston")
 _TICKS_PER_S = 100  # USER_HZ of /proc, on every architecture that Linux still has
 
-COMMANDS = {
-    # Files of the package managers, so that none of them has to run (rpm keeps no plain one).
-    "packages": r"""
-count() { [ -r "$2" ] && { echo "$1 $(grep -c "$3" "$2")"; exit 0; }; }
-count dpkg /var/lib/dpkg/status '^Status:.* installed$'
-count apk /lib/apk/db/installed '^P:'
-for f in /var/lib/opkg/status /usr/lib/opkg/status; do count opkg $f '^Package:'; done
-[ -d /var/lib/pacman/local ] && { echo "pacman $(ls /var/lib/pacman/local | grep -c -)"; exit 0; }
-command -v rpm > /dev/null && { echo "rpm $(rpm -qa | wc -l)"; exit 0; }
-echo "no package manager is known here (dpkg, apk, opkg, pacman, rpm)" >&2; exit 1""",
-    "root-size": "df -kP /",
-    "startup": '[ -d /run/systemd/system ] || { echo "systemd does not run here" >&2; exit 1; };'
-    " systemd-analyze time",
-    # Services that the boot without systemd starts: OpenRC's default run level, else System V's.
-    "started": r"""
-[ -d /etc/runlevels/default ] && { echo "OpenRC $(ls /etc/runlevels/default | wc -l)"; exit 0; }
-[ -d /run/systemd/system ] && { echo "systemd runs here" >&2; exit 1; }
-[ -d /var/service ] && { echo "runit $(ls /var/service | wc -l)"; exit 0; }
-for d in /etc/rc5.d /etc/rc2.d /etc/rcS.d /etc/init.d; do
-    n=$(ls $d 2>/dev/null | grep -c '^S[0-9]')
-    [ "$n" -gt 0 ] && { echo "$d $n"; exit 0; }
-done
-echo "no systemd, OpenRC, runit or links of System V" >&2; exit 1""",
-}
 _FACTS = tuple(read_rows(FactRow, "inventory.toml"))
 READS = (
     *(WINDOW, AFFINITIES, SERVICES, PACKAGES, ROOT_SIZE, STARTUP, STARTED, DMESG, CONFIG),

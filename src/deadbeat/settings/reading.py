@@ -271,19 +271,6 @@ _BELOW_TOP = "/sys/fs/cgroup/cgroup.type"
 #: Of the top group of version 1.
 _BALANCED = "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
 
-COMMANDS = {
-    "irq-modes": "ls -l /proc/irq/*/smp_affinity",
-    # Valid ones only: "root invalid (...)" has more words.
-    "cpuset-partitions": r"""
-[ -d /sys/fs/cgroup ] || exit 0
-command -v find > /dev/null || exit 127
-find /sys/fs/cgroup -name cpuset.cpus.partition | while read -r file; do
-    read -r kind rest < "$file" || continue
-    case "$kind $rest" in 'root ' | 'isolated ') ;; *) continue ;; esac
-    read -r cpus < "${file%/*}/cpuset.cpus.effective" && echo "$kind $cpus"
-done; :""",
-}
-
 
 def root_domains(facts: Facts) -> list[set[int]]:
     """CPUs that are online, by the domain that they belong to.

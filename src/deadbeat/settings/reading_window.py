@@ -13,8 +13,6 @@ from attrs import frozen
 
 from deadbeat.host.proc import (
     DEADLINE,
-    LOOK,
-    STAT,
     Interrupt,
     Moment,
     TaskState,
@@ -23,34 +21,10 @@ from deadbeat.host.proc import (
 from deadbeat.host.values import UnreadError, cpu_set, known
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import housekeeping, shared
-from deadbeat.targets.readings import ALONE, MEANWHILE
 
 WINDOW = "command:window"
 AFFINITIES = "command:affinities"
 GAPS = "command:gaps"
-
-COMMANDS = {
-    # It is the last command that counts.
-    "window": ALONE
-    + LOOK
-    + f"""
-echo ==before; look; sleep 0.5 2>/dev/null || sleep 1; echo ==after; look; [ -r {STAT} ]""",
-    "affinities": "grep -sHE '^(Name|Cpus_allowed_list|VmLck):' /proc/[0-9]*/task/[0-9]*/status;"
-    " [ -r /proc/1/status ]",
-    # Of /proc/uptime (10 ms) and of the shell's own waiting for a CPU, without any other process.
-    # Whoever is kept waiting right before or after it looks at the clock has waited within the gap:
-    # so what counts is the waiting from before the earlier look to after the later one.
-    "gaps": MEANWHILE
-    + r"""centi() { read up idle < /proc/uptime; now=${up%.*}${up#*.}; }
-waited() { read run wait slices < /proc/self/schedstat; }
-waited || exit 1; before=$wait; centi; first=$now last=$now; waited; between=$wait
-while [ $((now - first)) -lt 30 ]; do
-    centi; waited
-    [ $((now - last)) -lt 2 ] || echo "gap $((last - first)) $((now - last)) $((wait - before))"
-    last=$now before=$between between=$wait
-done
-echo "end $((now - first))" """,
-}
 
 
 @frozen(kw_only=True)

@@ -11,7 +11,6 @@ from deadbeat.host.kernel import command_words
 from deadbeat.host.values import UnreadError
 from deadbeat.model.errors import UsageError
 from deadbeat.model.tuning import Applied, Change, Outcome, Setting
-from deadbeat.settings.check import all_commands
 from deadbeat.settings.facts import Facts, gather
 from deadbeat.settings.knob import Knob
 from deadbeat.settings.making import NotHereError
@@ -152,7 +151,7 @@ def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | Non
         TargetError: Nothing could be read.
     """
     reads = dict.fromkeys(each for turn in turned for each in turn.knob.reads)
-    facts = gather(target, reads, rt_cpus=rt_cpus, commands=all_commands())
+    facts = gather(target, reads, rt_cpus=rt_cpus)
     _check_cpus(facts)
     items = tuple(_planned(turn, facts) for turn in turned)
     _check_agreement(items)

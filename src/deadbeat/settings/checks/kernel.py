@@ -19,10 +19,6 @@ from deadbeat.settings.reading import (
     shared,
 )
 
-COMMANDS = {
-    "timer-resolution": r"sed -n '/\.resolution/{p;q;}' /proc/timer_list",
-    "slab-partial": 'set -- /sys/kernel/slab/*/cpu_partial; cat "$1" > /dev/null && cat "$@"',
-}
 _GOVERNORS = ("ONDEMAND", "CONSERVATIVE", "SCHEDUTIL", "POWERSAVE", "USERSPACE")
 
 

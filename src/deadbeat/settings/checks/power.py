@@ -27,19 +27,6 @@ _CPU = "/sys/devices/system/cpu"
 _DMA_LATENCY = "command:dma-latency"
 _RESUME = "/sys/devices/system/cpu/cpu[0-9]*/power/pm_qos_resume_latency_us"
 
-COMMANDS = {
-    # The limit in force, then the programs that hold one, if there is one.
-    "dma-latency": r"""
-file=/dev/cpu_dma_latency
-[ -r $file ] || { cat $file; exit 1; }
-limit=$(od -An -td4 -N4 $file || hexdump -n4 -e '"%d"' $file) && [ -n "$limit" ] || exit 1
-echo $limit
-[ $limit -ge 2000000000 ] && exit 0
-ls -l /proc/[0-9]*/fd 2>/dev/null |
-    awk -F/ '/^\/proc/ { pid = $3 } /cpu_dma_latency$/ { print pid }' |
-    while read pid; do cat /proc/$pid/comm; done
-:""",
-}
 #: Longest way out of an idle state that passes: C1 takes 1 to 2 us, C1E about 10 us.
 BUDGET_US = 10
 _NO_LIMIT_US = 2_000_000_000

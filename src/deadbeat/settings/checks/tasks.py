@@ -22,16 +22,6 @@ _BOOT_S = 60
 
 _NO_SYSTEMD = "systemd does not run here"
 
-COMMANDS = {
-    "services": rf"""
-[ -d /run/systemd/system ] || {{ echo "{_NO_SYSTEMD}" >&2; exit 1; }}
-echo "state $(systemctl is-system-running 2>/dev/null)"
-count() {{ systemctl list-units --type=$1 --state=$2 --no-legend --plain | grep -c .; }}
-echo "active $(count service active)"
-echo "running $(count service running)"
-echo "timers $(count timer active)" """,
-}
-
 
 def competitors(facts: Facts) -> CheckVerdict:
     where = places(facts)

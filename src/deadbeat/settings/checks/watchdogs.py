@@ -11,7 +11,6 @@ from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import absent, cpu_of, is_x86, lacking, meant, numbers, shared
 from deadbeat.settings.reading_window import programs
 
-COMMANDS = {"bpf-programs": "bpftool prog show"}
 #: Programs that sample or trace others while they run.
 _PROFILERS = {
     "perf", "bpftrace", "trace-cmd", "rtla", "strace", "ltrace", "gdb", "stap", "stapio",

@@ -1,0 +1,1 @@
+bpftool prog show

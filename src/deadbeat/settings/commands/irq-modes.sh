@@ -1,0 +1,1 @@
+ls -l /proc/irq/*/smp_affinity

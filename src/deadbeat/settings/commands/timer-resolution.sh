@@ -1,0 +1,1 @@
+sed -n '/\.resolution/{p;q;}' /proc/timer_list
