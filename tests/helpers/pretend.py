@@ -72,7 +72,10 @@ class PretendedTarget:
     def read_many(
         self, paths: Sequence[str], commands: Mapping[str, str] | None = None
     ) -> Readings:
-        return ask(self.run, self.folder, paths, commands or {})
+        given = dict(commands or {})
+        if self.cpu is not None and "allowed-cpus" in given:
+            given["allowed-cpus"] = f"echo Cpus_allowed_list: {self.cpu}"
+        return ask(self.run, self.folder, paths, given)
 
     def close(self) -> None:
         self._inner.close()

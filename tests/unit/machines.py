@@ -83,6 +83,7 @@ VIRTUAL_MACHINE = {
         "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime shared:5 - cgroup cgroup rw,cpu,cpuacct\n"
         "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n"
     ),
+    "/sys/fs/cgroup/cpuset/cpuset.effective_cpus": "0-1\n",
     "/sys/fs/cgroup/cpu/cpu.rt_runtime_us": "950000\n",
     "/sys/fs/cgroup/cpu/cpu.rt_period_us": "1000000\n",
     "/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",

@@ -40,7 +40,7 @@ from deadbeat.host.environment import (
     name_of,
     platform_from_environment,
 )
-from deadbeat.host.proc import CPU_FOLDER, STATUS, usable_cpus
+from deadbeat.host.proc import CPU_FOLDER, TRIED, usable_cpus
 from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import gathered, understood
 from deadbeat.model.calibration import Calibration
@@ -412,7 +412,7 @@ def usable_on(target: Target) -> tuple[int, ...]:
     Raises:
         TargetError: They cannot be read.
     """
-    cpus = tuple(gathered(target, usable_cpus, (STATUS, f"{CPU_FOLDER}/online")))
+    cpus = tuple(gathered(target, usable_cpus, (f"{CPU_FOLDER}/online", TRIED)))
     if not cpus:
         raise TargetError(f"the CPUs of {target.name} cannot be read", "is /proc mounted there?")
     return cpus

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TypedDict
 
 from deadbeat.catalog import Catalog, load_catalog
@@ -12,6 +13,7 @@ from deadbeat.executors.hardware import HardwareExecutor, usable_on
 from deadbeat.executors.lab import lab_executor
 from deadbeat.executors.simulated import parse_simulated
 from deadbeat.executors.toolchains import toolchain_of
+from deadbeat.host.environment import environment_of, require_usable
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_fragments
 from deadbeat.model.words import nearest, shown
@@ -69,10 +71,9 @@ def make_executor(
     opened = open_target(target)
     try:
         allowed = usable_on(opened)
-        strange = [cpu for cpu in cpus or () if cpu not in allowed]
-        if strange:
-            known = ", ".join(map(str, allowed))
-            raise UsageError(f"--cpus: there is no CPU {strange[0]} to use", f"use {known}")
+        if not {*(cpus or ())} <= {*allowed}:
+            details = environment_of(opened, now=datetime.now(UTC))
+            require_usable(cpus or (), allowed, details)
         toolchain = toolchain_of(opened, cross=cross)
         return HardwareExecutor(target=opened, cpus=tuple(cpus or allowed), toolchain=toolchain)
     except BaseException:

@@ -18,6 +18,7 @@ from attrs import frozen
 from deadbeat.catalog import POOLS
 from deadbeat.executors.base import SLOT_MIN_NS, RunSettings
 from deadbeat.experiment import fields
+from deadbeat.host.environment import require_usable
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform
@@ -377,11 +378,7 @@ def usable_cpus(spec: TaskSetSpec, platform: Platform, names: Mapping[str, str])
         UsageError: One of them does not exist here.
     """
     cpus = platform.cpus if spec.cpus is None else spec.cpus
-    strange = [cpu for cpu in cpus if cpu not in platform.cpus]
-    if strange:
-        text = f"there is no CPU {strange[0]} to use"
-        hint = f"use {', '.join(map(str, platform.cpus))}"
-        raise usage([Problem(names.get("cpus", "cpus"), text, hint)])
+    require_usable(cpus, platform.cpus, platform.details, names.get("cpus", "cpus"))
     return tuple(cpus)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -37,11 +37,12 @@ from deadbeat.host.proc import (
     MOUNTS,
     STAT,
     STATUS,
+    TRIED,
+    allowed_cpus,
     colon_fields,
     cpu_cgroup,
     limit,
     online_cpus,
-    status_field,
     ticks_of,
 )
 from deadbeat.host.values import (
@@ -49,14 +50,16 @@ from deadbeat.host.values import (
     Unknown,
     chosen,
     cpu_list,
+    cpus_text,
     gathered,
     integer,
     is_unknown,
-    parse_cpu_list,
     stripped,
     value,
 )
 from deadbeat.model.platform import TARGET, Platform
+from deadbeat.model.rules import Problem
+from deadbeat.model.specification import usage
 from deadbeat.targets.base import Target, is_here
 
 _CACHES_MAX = 10
@@ -83,7 +86,7 @@ PLATFORM_FILES = (
     *(CMDLINE, VERSION, CLOCKSOURCE, RT_PERIOD, RT_RUNTIME, REALTIME, PREEMPT, *VIRTUAL_FILES),
     *(f"/proc/sys/kernel/{name}" for name in ("arch", "hostname", "osrelease", "version")),
     *(f"{CPU_FOLDER}/{name}" for name in (
-        "online", "isolated", "nohz_full", "cpufreq/boost", "intel_pstate/no_turbo")),
+        "online", "present", "isolated", "nohz_full", "cpufreq/boost", "intel_pstate/no_turbo")),
     _HUGE_PAGES,
 )  # fmt: skip
 #: Files of /sys/devices/system/cpu/vulnerabilities up to Linux 6.18.
@@ -105,7 +108,8 @@ def environment_of(
     """
     where = {} if is_here(target) else {TARGET: target.address}
     also = {**where, **(more or {})}
-    return gathered(target, lambda read: read_environment(read, now=now, more=also), _FIRST)
+    first = (*_FIRST, TRIED)
+    return gathered(target, lambda read: read_environment(read, now=now, more=also), first)
 
 
 def read_environment(
@@ -136,7 +140,8 @@ def read_environment(
         "preemption_basis": basis,
         "cmdline": value(read, CMDLINE),
         "cpus_online": cpus or Unknown("neither sysfs nor /proc/stat names the CPUs"),
-        "cpus_allowed": _cpus_allowed(read),
+        "cpus_present": cpu_list(read, f"{CPU_FOLDER}/present"),
+        "cpus_allowed": allowed_cpus(read),
         "isolated": cpu_list(read, f"{CPU_FOLDER}/isolated"),
         "nohz_full": cpu_list(read, f"{CPU_FOLDER}/nohz_full"),
         "topology": {str(cpu): _topology(read, cpu) for cpu in cpus},
@@ -174,6 +179,57 @@ def _plain(entry: object) -> Any:
     if isinstance(entry, Mapping):
         return {key: _plain(part) for key, part in entry.items()}
     return [_plain(part) for part in entry] if isinstance(entry, list) else entry
+
+
+#: Record of CPUs -> why one that is not in it cannot be used; a machine that keeps none is made up.
+_WITHHELD = {
+    "cpus_present": "does not exist here",
+    "cpus_online": "is offline",
+    "cpus_allowed": "is outside the cpuset of this shell (a container's, a service's)",
+}
+
+
+def _withheld(cpu: int, details: Mapping[str, object]) -> str:
+    """Why a CPU of a machine cannot be used; "": unknown."""
+    records = ((details.get(key), why) for key, why in _WITHHELD.items())
+    return next((why for cpus, why in records if isinstance(cpus, list) and cpu not in cpus), "")
+
+
+def unusable(
+    asked: Iterable[int], usable: Sequence[int], details: Mapping[str, object], path: str
+) -> Iterator[Problem]:
+    """A problem of the first CPU that is asked for under ``path`` and not ``usable``.
+
+    Args:
+        details: From :func:`read_environment`, or none.
+    """
+    for cpu in asked:
+        if cpu not in usable:
+            why = _withheld(cpu, details)
+            hint = f"use {', '.join(map(str, usable))}"
+            yield Problem(path, f"there is no CPU {cpu} to use" + (f": it {why}" * bool(why)), hint)
+            return
+
+
+def require_usable(
+    asked: Iterable[int],
+    usable: Sequence[int],
+    details: Mapping[str, object] | None = None,
+    path: str = "--cpus",
+) -> None:
+    """Raises UsageError for what `unusable` finds."""
+    if problems := list(unusable(asked, usable, details or {}, path)):
+        raise usage(problems)
+
+
+def left_out(cpus: Iterable[int], details: Mapping[str, object]) -> str:
+    """``2-3, 5 (is offline)``: those of a machine's CPUs that are not among ``cpus``, and why."""
+    there = details.get("cpus_present")
+    reasons: dict[str, list[int]] = {}
+    for cpu in sorted({*(there if isinstance(there, list) else ())} - {*cpus}):
+        reasons.setdefault(_withheld(cpu, details), []).append(cpu)
+    groups = ((cpus_text(found), why) for why, found in reasons.items())
+    return ", ".join(f"{text} ({why})" if why else text for text, why in groups)
 
 
 def name_of(environment: Mapping[str, object], target: Target) -> str:
@@ -306,13 +362,6 @@ def _kernel(read: Read) -> str | Unknown:
     if release and version:
         return f"{release} {version}"
     return value(read, VERSION)
-
-
-def _cpus_allowed(read: Read) -> list[int] | Unknown:
-    text = status_field(read, "Cpus_allowed_list")
-    if text is None:
-        return Unknown(f"{STATUS} has no Cpus_allowed_list")
-    return parse_cpu_list(text)
 
 
 def _topology(read: Read, cpu: int) -> dict[str, object]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from attrs import field, frozen
 
-from deadbeat.host.values import Read, Unknown, cpu_list, parse_cpu_list
+from deadbeat.host.values import COMMAND, Read, Unknown, cpu_list, parse_cpu_list
 
 CPU_FOLDER = "/sys/devices/system/cpu"
 STAT, INTERRUPTS, SOFTIRQS = "/proc/stat", "/proc/interrupts", "/proc/softirqs"
@@ -15,6 +15,8 @@ CPUINFO, MEMINFO = "/proc/cpuinfo", "/proc/meminfo"
 UPTIME, LOADAVG = "/proc/uptime", "/proc/loadavg"
 STATUS, LIMITS = "/proc/self/status", "/proc/self/limits"
 CGROUP, MOUNTS = "/proc/self/cgroup", "/proc/self/mountinfo"
+#: State of a process that asks for every CPU: the kernel gives it those that it may have.
+TRIED = f'{COMMAND}allowed-cpus=exec taskset -c "$(cat {CPU_FOLDER}/possible)" cat {STATUS}'
 PRESSURE = {name: f"/proc/pressure/{name}" for name in ("cpu", "io", "memory")}
 
 #: Bit of a task's flags: it is the kernel's (include/linux/sched.h, PF_KTHREAD).
@@ -82,14 +84,34 @@ def online_cpus(read: Read) -> list[int]:
     return sorted(ticks_of(read(STAT) or "")) if isinstance(cpus, Unknown) else cpus
 
 
+def allowed_cpus(read: Read) -> list[int] | Unknown:
+    """CPUs that a program may have which asks for them: those of its cpuset.
+
+    What a shell runs on is no limit: with ``isolcpus=`` it has the other CPUs, and may ask for any.
+    """
+    tried = colon_fields(read(TRIED) or "").get("Cpus_allowed_list")
+    if tried:
+        return parse_cpu_list(tried)
+    for path in _cpuset_files(cpu_cgroup(read, "cpuset")):
+        found = cpu_list(read, path)
+        if not isinstance(found, Unknown) and found:
+            return found
+    return Unknown("neither taskset nor a cpuset tells it")
+
+
+def _cpuset_files(group: Cgroup | None) -> Iterator[str]:
+    """Files that may name its CPUs: of the group, then of those above."""
+    folder = group.folder if group else ""
+    while group and folder.startswith(group.mount):
+        names = ("cpus.effective",) if group.version == 2 else ("effective_cpus", "cpus")
+        yield from (f"{folder}/cpuset.{name}" for name in names)
+        folder = folder.rpartition("/")[0]
+
+
 def usable_cpus(read: Read) -> list[int]:
-    """Those of the CPUs online on which whoever reads may run; all, where that is not known."""
-    online = online_cpus(read)
-    try:
-        allowed = parse_cpu_list(status_field(read, "Cpus_allowed_list") or "")
-    except ValueError:
-        allowed = []
-    return [cpu for cpu in online if not allowed or cpu in allowed]
+    """Those of the CPUs online that a program may have; all, where no limit is known."""
+    allowed = allowed_cpus(read)
+    return [c for c in online_cpus(read) if isinstance(allowed, Unknown) or c in allowed]
 
 
 @frozen(kw_only=True)
@@ -242,15 +264,16 @@ class Cgroup:
     mount: str
 
 
-def cpu_cgroup(read: Read) -> Cgroup | None:
-    """Control group of the process for CPU time: v1 if its ``cpu`` controller is there, else v2."""
+def cpu_cgroup(read: Read, controller: str = "cpu") -> Cgroup | None:
+    """Control group of the process for CPU time, or for another controller: v1 where it has that,
+    else v2."""
     memberships = [line.split(":", 2) for line in (read(CGROUP) or "").splitlines()]
-    mounts = [_cgroup_mount(line) for line in (read(MOUNTS) or "").splitlines()]
+    mounts = [_cgroup_mount(line, controller) for line in (read(MOUNTS) or "").splitlines()]
     for version in (1, 2):
         paths = [
             path
             for hierarchy, controllers, path in (row for row in memberships if len(row) == 3)
-            if ("cpu" in controllers.split(",") if version == 1 else hierarchy == "0")
+            if (controller in controllers.split(",") if version == 1 else hierarchy == "0")
         ]
         places = [(root, point) for kind, root, point in mounts if kind == version]
         if paths and places:
@@ -262,8 +285,8 @@ def cpu_cgroup(read: Read) -> Cgroup | None:
     return None
 
 
-def _cgroup_mount(line: str) -> tuple[int, str, str]:
-    """Version, root and mount point of a line of mountinfo; version 0: not a hierarchy of CPU time.
+def _cgroup_mount(line: str, controller: str) -> tuple[int, str, str]:
+    """Version, root and mount point of a line of mountinfo; version 0: not the controller's.
 
     Fields: proc_pid_mountinfo(5).
     """
@@ -273,7 +296,7 @@ def _cgroup_mount(line: str) -> tuple[int, str, str]:
         return 0, "", ""
     if kind[0] == "cgroup2":
         return 2, fields[3], fields[4]
-    if kind[0] == "cgroup" and "cpu" in kind[2].split(","):
+    if kind[0] == "cgroup" and controller in kind[2].split(","):
         return 1, fields[3], fields[4]
     return 0, "", ""
 

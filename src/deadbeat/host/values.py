@@ -1,7 +1,8 @@
 """A value of the host, or why it is not known; and the few forms that values have in its files.
 
 A reader is a function from a path to the file's text, or None where it is missing or unreadable:
-``LocalTarget().read_text``, what `gathered` passes, or ``dict.get`` in a test.
+``LocalTarget().read_text``, what `gathered` passes, or ``dict.get`` in a test. `gathered` answers
+``command:NAME=WORDS`` with what a shell prints, too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from attrs import frozen
 from deadbeat.model.errors import TargetError
 from deadbeat.model.words import shown
 from deadbeat.targets.base import Target
+
+#: What a reader is asked for that no file tells: ``command:NAME=WORDS``, words for a shell.
+COMMAND = "command:"
 
 Read = Callable[[str], str | None]
 T = TypeVar("T")
@@ -80,8 +84,12 @@ def gathered(target: Target, ask: Callable[[Read], T], first: Sequence[str] = ()
         answer = ask(reader)
         wanted = [*first, *reader.take_lacking()]
         while wanted:
-            readings = target.read_many(wanted)
-            reader.held |= {path: reading.text for path, reading in readings.files.items()}
+            commands = {each for each in wanted if each.startswith(COMMAND)}
+            words = dict(each.removeprefix(COMMAND).split("=", 1) for each in commands)
+            readings = target.read_many([w for w in wanted if w not in commands], words)
+            printed = {f"{COMMAND}{n}={words[n]}": r for n, r in readings.commands.items()}
+            found = {**readings.files, **printed}
+            reader.held |= {each: reading.text for each, reading in found.items()}
             answer = ask(reader)
             wanted = reader.take_lacking()
     return answer

@@ -23,7 +23,8 @@ def begin(asked: Begin) -> Begun:
         HardwareChannels(target, cross=asked.cross) if target else SimulatedChannels()
     )
     platform, cpus = engine.describe(), engine.cpus()
-    spec = resolved(wanted, cpus, machine_of(platform, (wanted.cpus or cpus)[0]))
+    machine = machine_of(platform, (wanted.cpus or cpus)[0])
+    spec = resolved(wanted, cpus, machine, platform.details)
     planned, works = plan(spec), len(spec.works)
     each_s = spec.duration + OVERHEAD_S + price_seconds(spec) / len(planned)
     store = begun_store(

@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 
 from deadbeat.catalog import load_catalog
 from deadbeat.experiment import fields
+from deadbeat.host.environment import require_usable
 from deadbeat.kinds.channels.machine import VictimCaches
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
@@ -218,7 +219,10 @@ QUICK = {"name": "interfere-quick", "duration": 10.0, "repeats": 5}
 
 
 def resolved(
-    spec: InterfereSpec, allowed: Sequence[int], machine: VictimCaches | None = None
+    spec: InterfereSpec,
+    allowed: Sequence[int],
+    machine: VictimCaches | None = None,
+    details: Mapping[str, object] | None = None,
 ) -> InterfereSpec:
     """With the machine's CPUs, works that tell its resources apart, and where aggressors may be.
 
@@ -227,10 +231,7 @@ def resolved(
     """
     machine = machine or VictimCaches()
     cpus = spec.cpus or tuple(allowed)
-    for cpu in cpus:
-        if cpu not in allowed:
-            known = ",".join(map(str, allowed))
-            raise UsageError(f"--cpus: there is no CPU {cpu} to use", f"use some of {known}")
+    require_usable(cpus, allowed, details)
     if len(cpus) < 2:
         raise UsageError(
             "interference needs a CPU for the victim and one for the aggressor",

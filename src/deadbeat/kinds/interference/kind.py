@@ -63,7 +63,7 @@ def begin(asked: Begin) -> Begun:
     wanted = specify(layer if named is None else preset(named, layer), asked.names)
     target = opened(asked)
     engine: LoadEngine = HardwareLoad(target, cross=asked.cross) if target else SimulatedLoad()
-    spec = resolve(wanted, engine.cpus())
+    spec = resolve(wanted, engine.cpus(), engine.describe().details)
     possible = look(spec, engine)
     words = {name: change.words for name, change in possible.changes.items()}
 

@@ -9,6 +9,7 @@ import attrs
 from attrs import frozen
 
 from deadbeat.experiment import fields
+from deadbeat.host.environment import require_usable
 from deadbeat.kinds.interference.remedies import REMEDIES
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.load import FORMS
@@ -230,7 +231,9 @@ def read_spec(plain: Mapping[str, object]) -> LoadSpec:
         ) from error
 
 
-def resolve(spec: LoadSpec, allowed: Sequence[int]) -> LoadSpec:
+def resolve(
+    spec: LoadSpec, allowed: Sequence[int], details: Mapping[str, object] | None = None
+) -> LoadSpec:
     """The specification on a machine with these CPUs; nothing in it is None but a period that
     rounds back to back do not have.
 
@@ -238,10 +241,7 @@ def resolve(spec: LoadSpec, allowed: Sequence[int]) -> LoadSpec:
         UsageError: It names a CPU that is not there, or asks for a priority that nothing could end.
     """
     cpus = spec.cpus or tuple(allowed)
-    strange = [cpu for cpu in cpus if cpu not in allowed]
-    if strange:
-        known = ", ".join(map(str, allowed))
-        raise UsageError(f"--cpus: there is no CPU {strange[0]} to use", f"use {known}")
+    require_usable(cpus, allowed, details)
     if len(allowed) == 1 and spec.policy == "fifo" and spec.priority == PRIORITY_MAX:
         raise UsageError(
             f"--priority: with CPU {allowed[0]} alone nobody could end a thread of priority 99",

@@ -141,7 +141,7 @@ def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Plat
     toolchain = None if found else toolchain_of(target, cross=asked.cross)
     engines = {name: make_engine(name, toolchain) for name in wanted.engines or ENGINES}
     why = {name: engine.unavailable(target) for name, engine in engines.items()}
-    spec = resolve(wanted, engines=why, cpus=usable, names=names)
+    spec = resolve(wanted, engines=why, cpus=usable, details=platform.details, names=names)
     maker = makers_of(target, spec.loads_by)
     put = partial(put_runtime, toolchain=toolchain)
     stress = StressLoads(spec.cpus or (), maker, program=put)

@@ -153,14 +153,15 @@ def _marks(rows: Sequence[MatrixLine]) -> str:
     return f"{MARKS}." if marked else ""
 
 
-def _by_load(summary: LatencySummary) -> Table:
+def _by_load(summary: LatencySummary, machine: Mapping[str, object]) -> Table:
     """A row per load, the latest first: what users of cyclictest look for."""
     rows = [MatrixLine(cell, cell.whole, cell.whole.raw, corrected=False) for cell in summary.cells]
     spare = {"p99", "p99.9", "max on", "wake-ups"}
     spare |= set() if len(words.engines_of(summary.cells)) > 1 else {"engine"}
+    without = words.not_measured(summary, machine)
     return Table(
         name="loads-table",
-        title="wake-up latency, µs, all CPUs",
+        title=f"wake-up latency, µs, all CPUs{f' but {without}' if without else ''}",
         columns=[
             evolve(column, spare=column.key in spare, terminal=True)
             for column in MATRIX_COLUMNS
@@ -478,7 +479,7 @@ def latency_document(
         labels=labels_of(summary),
         head=words.head_facts(summary, machine),
         answer=words.short_answer(summary),
-        picture=_by_load(summary),
+        picture=_by_load(summary, machine),
         steps=_steps(summary),
         data_files=CSV_FILE,
         sections=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from attrs import evolve
+from attrs import asdict, evolve
 
 from deadbeat.kinds.base import ExperimentKind, Shown, Stored
 from deadbeat.kinds.latency import words
@@ -76,7 +76,9 @@ def _answer(store: LatencyStore, summary: LatencySummary) -> Shown:
         state=FOLDERS.state_of(store.path).state,
         headline=words.sentence(summary),
         plain=plain(store, summary),
-        document=with_beside(latency_document(summary), store.path),
+        document=with_beside(
+            latency_document(summary, platform=asdict(store.platform)), store.path
+        ),
         page=store.path / REPORT_FILE,
     )
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from attrs import frozen
 
 from deadbeat.experiment import fields
+from deadbeat.host.environment import unusable
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, TRACE_S
 from deadbeat.kinds.latency.importers import foreign_engines
 from deadbeat.kinds.latency.loads import LOADS, OWN, STRESS_NG, strengths
@@ -262,24 +263,21 @@ def resolve(
     *,
     engines: Mapping[str, str],
     cpus: Sequence[int],
+    details: Mapping[str, object] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> LatencySpec:
     """``spec`` on a machine: engines and CPUs are chosen where it leaves them open.
 
     Args:
         engines: Name -> why it cannot run there; "" where it can.
-        cpus: CPUs that may be used.
+        cpus: CPUs that may be used. ``details``: what the machine's platform says of others.
     """
-    problems = []
-    strange = [cpu for cpu in spec.cpus or () if cpu not in cpus]
-    if strange:
-        text, known = f"there is no CPU {strange[0]} to use", ", ".join(map(str, cpus))
-        problems.append(Problem("cpus", text, f"use {known}"))
+    problems = strange = list(unusable(spec.cpus or (), cpus, details or {}, "cpus"))
     # cyclictest changes to SCHED_OTHER only where it could change to SCHED_FIFO: a matrix that must
     # do without that permission leaves it out where the prober is there.
     without = {"cyclictest"} if spec.policy == "other" and engines.get("prober") == "" else set()
     wanted = spec.engines or tuple(n for n, why in engines.items() if not why and n not in without)
-    problems += [
+    problems = problems + [
         Problem("engines", f"{name}: {engines[name]}") for name in wanted if engines.get(name)
     ]
     if not wanted:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
+from deadbeat.host.environment import left_out
 from deadbeat.model.latency import PROFILES, LoadPoint
 from deadbeat.model.latency_summary import (
     CellSummary,
@@ -190,13 +191,21 @@ def head_facts(
     started, engines = summary.meta.started, summary.meta.engines.items()
     invalid = f", {summary.invalid_runs} of them invalid" if summary.invalid_runs else ""
     simulated = any(label.lower() == "simulated" for label in summary.labels)
+    without = not_measured(summary, platform)
     return (
         *machine_facts(platform, kernel=kernel),
         ("Date", started[0] if started else UNKNOWN),
         ("How", how(summary)),
+        *((("CPUs not measured", without),) if without else ()),
         ("Engines", ", ".join(_version(*each) for each in engines) or UNKNOWN),
         ("Simulated" if simulated else "Measured", f"{summary.runs} runs{invalid}"),
     )
+
+
+def not_measured(summary: LatencySummary, platform: Mapping[str, object]) -> str:
+    """The machine's other CPUs, and why they are missing, where its record says so."""
+    details = platform.get("details")
+    return left_out(summary.meta.cpus, details) if isinstance(details, Mapping) else ""
 
 
 def how(summary: LatencySummary) -> str:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC
+from deadbeat.host.environment import require_usable
 from deadbeat.kinds.primitives.preset import parts
 from deadbeat.kinds.primitives.runtimes import (
     HEAP_TIMES,
@@ -53,11 +54,8 @@ def resolved(spec: PrimitivesSpec, topology: Topology) -> PrimitivesSpec:
         UsageError: It asks for a CPU that is not there, or for nothing that can be run.
     """
     cpus = spec.cpus or topology.cpus
-    groups = itertools.chain(*spec.groups)
-    for option, cpu in (*(("--cpus", c) for c in cpus), *(("--groups", c) for c in groups)):
-        if cpu not in topology.cpus:
-            known = ",".join(map(str, topology.cpus))
-            raise UsageError(f"{option}: there is no CPU {cpu} to use", f"use some of {known}")
+    for option, asked in (("--cpus", cpus), ("--groups", itertools.chain(*spec.groups))):
+        require_usable(asked, topology.cpus, topology.details, option)
     spec = evolve(spec, cpus=cpus, allocators=spec.allocators or (LIBC,))
     runs, refused = cases(spec, topology)
     if not runs:

@@ -7,7 +7,7 @@ import itertools
 import random
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from attrs import frozen
+from attrs import field, frozen
 
 from deadbeat.model.platform import CpuCache, CpuPlace, Platform, places_of
 
@@ -23,6 +23,7 @@ class Topology:
         cores: CPUs of each core. ``caches``: CPUs that share each last-level cache. Empty: unknown.
         cache_bytes: Of the smallest last-level cache; 0: unknown.
         free_bytes: Memory that programs may take; None: unknown.
+        details: What the platform says of other CPUs.
     """
 
     cpus: Cpus
@@ -30,6 +31,7 @@ class Topology:
     caches: tuple[Cpus, ...] = ()
     cache_bytes: int = 0
     free_bytes: int | None = None
+    details: Mapping[str, object] = field(factory=dict, eq=False)
 
     def same_core(self, one: int, two: int) -> bool:
         return two in _group(self.cores, one)
@@ -59,6 +61,7 @@ def topology_of(platform: Platform) -> Topology:
         caches=_groups(cache.cpus for cache in last),
         cache_bytes=min(sizes, default=0),
         free_bytes=free_kb * 1024 if isinstance(free_kb, int) else None,
+        details=platform.details,
     )
 
 
