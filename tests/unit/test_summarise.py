@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import subprocess
@@ -472,5 +473,9 @@ def test_import_deadbeat_is_light() -> None:
 def test_the_public_names_are_there() -> None:
     assert sorted(deadbeat.__all__) == dir(deadbeat)
     assert deadbeat.__version__
+    stub = ast.parse(Path(deadbeat.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    (typed,) = (ast.literal_eval(n.value) for n in stub.body if isinstance(n, ast.Assign))
+    assert sorted(typed) == deadbeat.__all__
+    assert all(getattr(deadbeat, name) is not None for name in typed)
     with pytest.raises(AttributeError, match="no attribute 'close'"):
         deadbeat.close  # noqa: B018  (looked up on purpose)

@@ -1,0 +1,151 @@
+"""The public names and where they come from; ``__init__.py`` imports each when first used."""
+
+from deadbeat.cli.call import (
+    ask,
+    breakdown,
+    compare,
+    doctor,
+    interfere,
+    latency,
+    load,
+    primitives,
+    profile,
+    stress,
+    study,
+)
+from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
+from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION
+from deadbeat.kinds.latency.observe import WORDS as LATENCY_WORDS
+from deadbeat.kinds.latency.sides import (
+    DrawnPlot,
+    PlotPreset,
+    Question,
+    Side,
+    SidesTable,
+    caveats,
+    cpu_panels,
+    how,
+    overlay_panel,
+    sides_panel,
+    systems_table,
+)
+from deadbeat.kinds.latency.words import interval_text, load_words
+from deadbeat.kinds.primitives.preset import PrimitivesPreset
+from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary
+from deadbeat.kinds.registry import open_folder as open
+from deadbeat.kinds.study.charts import curves as study_curves
+from deadbeat.kinds.study.charts import means_panel as study_means
+from deadbeat.kinds.study.charts import migrations as study_migrations
+from deadbeat.kinds.study.charts import resting as study_resting
+from deadbeat.kinds.study.charts import sets_text as study_sets
+from deadbeat.kinds.study.charts import shares_panel as study_shares
+from deadbeat.kinds.study.charts import word as study_word
+from deadbeat.kinds.study.preset import Preset
+from deadbeat.kinds.study.results import Mask, StudyResults
+from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell
+from deadbeat.model.comparison import CellComparison, Comparison
+from deadbeat.model.conclusion import (
+    UNDECIDED,
+    Conclusion,
+    Evidence,
+    Judgement,
+    LackingError,
+    all_hold,
+    judge,
+)
+from deadbeat.model.errors import UsageError
+from deadbeat.model.latency import LoadPoint
+from deadbeat.model.latency_summary import CellSummary
+from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.model.platform import difference_row, differing_platforms
+from deadbeat.model.results import Summary
+from deadbeat.model.words import seconds_text, time_text
+from deadbeat.report.charts import Chart, Curve, Heat, HeatCell, Panel
+from deadbeat.sched import Scheduler
+from deadbeat.stats.intervals import Interval, ratio_interval
+from deadbeat.stats.proportions import Count, Mean
+from deadbeat.targets.marking import mark
+
+__version__: str
+
+__all__ = [
+    "FALSE_ALARMS",
+    "HISTOGRAM_CAPTION",
+    "LATENCY_WORDS",
+    "UNDECIDED",
+    "Cell",
+    "CellComparison",
+    "CellSummary",
+    "Chart",
+    "CompareOptions",
+    "Comparison",
+    "Conclusion",
+    "Count",
+    "Curve",
+    "DrawnPlot",
+    "Evidence",
+    "Heat",
+    "HeatCell",
+    "Interval",
+    "Judgement",
+    "LackingError",
+    "LoadPoint",
+    "Mask",
+    "Mean",
+    "Metric",
+    "Observation",
+    "Observations",
+    "Panel",
+    "PlotPreset",
+    "Preset",
+    "PrimitiveCell",
+    "PrimitivesPreset",
+    "PrimitivesSummary",
+    "Question",
+    "Scheduler",
+    "Side",
+    "SidesTable",
+    "Source",
+    "StudyResults",
+    "StudySpec",
+    "Summary",
+    "SweepCell",
+    "UsageError",
+    "__version__",
+    "all_hold",
+    "ask",
+    "breakdown",
+    "caveats",
+    "compare",
+    "compare_tables",
+    "cpu_panels",
+    "difference_row",
+    "differing_platforms",
+    "doctor",
+    "how",
+    "interfere",
+    "interval_text",
+    "judge",
+    "latency",
+    "load",
+    "load_words",
+    "mark",
+    "open",
+    "overlay_panel",
+    "primitives",
+    "profile",
+    "ratio_interval",
+    "seconds_text",
+    "sides_panel",
+    "stress",
+    "study",
+    "study_curves",
+    "study_means",
+    "study_migrations",
+    "study_resting",
+    "study_sets",
+    "study_shares",
+    "study_word",
+    "systems_table",
+    "time_text",
+]
