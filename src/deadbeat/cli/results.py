@@ -143,7 +143,8 @@ def explain(finding: str | None) -> Shown:
     if found is None:
         raise UsageError(f"there is no finding {shown(finding)}", nearest(finding, list(known)))
     text = f"{found.title} ({found.id})\n\n{found.wrong}\n\nWhat to do: {found.check}"
-    return Shown(plain=attrs.asdict(found), parts=[text])
+    plain = attrs.asdict(found, filter=attrs.filters.exclude("severity", "cure"))
+    return Shown(plain=plain, parts=[text])
 
 
 def version() -> Shown:
