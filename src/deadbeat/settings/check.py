@@ -172,7 +172,7 @@ def _worded(row: Row, facts: Facts) -> CheckVerdict:
     if not is_pattern(row.files[0]):
         word = chosen(facts.text(row.path))
         return verdict(word in row.words, word, well=row.well)
-    pattern = next(filter(facts.matches, row.files), None)
+    pattern = next(filter(facts.matches, filter(is_pattern, row.files)), None)
     if pattern is None:
         return unknown(row.lacking or f"not found: {', '.join(row.files)}")
     texts = facts.texts(pattern)

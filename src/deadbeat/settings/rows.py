@@ -21,6 +21,7 @@ from deadbeat.model.readiness import Severity
 from deadbeat.model.tuning import Form
 from deadbeat.settings import sources
 from deadbeat.settings.facts import CONFIG, DMESG
+from deadbeat.settings.reading import ONLINE
 
 _FOLDER = "deadbeat.settings.checks"
 _TERM = re.compile(r"(<=|>=|<|>)? ?(-?\d+)")
@@ -132,7 +133,8 @@ class Row:
         why: What it does to latency.
         wanted: What passes, in words.
         source: Who says so; ``{NAME}`` is one of `deadbeat.settings.sources`.
-        reads: Files, patterns and ``command:NAME`` of its function (settings/facts.py).
+        reads: Files, patterns and ``command:NAME`` of its function (settings/facts.py), in the
+            order of its parameters.
         fix: What mends it, to be typed; "": nothing that can be typed.
         bad: Why a failure is one, where the function does not say.
         path, good, well: Of a row without a function: the file, the condition on its number
@@ -181,9 +183,10 @@ class Row:
     @property
     def files(self) -> tuple[str, ...]:
         """Whatever its check reads."""
-        if self.log:
-            return (DMESG,)
-        return self.reads or ((self.path, CONFIG) if self.unset else (self.path,))
+        also = {CONFIG: self.having or self.without or self.unset, DMESG: self.log}
+        also[ONLINE] = self.none or self.spares_rt
+        found = (self.path, *self.reads, *(each for each, asked in also.items() if asked))
+        return tuple(dict.fromkeys(filter(None, found)))
 
 
 _converter = Converter(forbid_extra_keys=True)
