@@ -183,8 +183,11 @@ class Row:
     @property
     def files(self) -> tuple[str, ...]:
         """Whatever its check reads."""
-        also = {CONFIG: self.having or self.without or self.unset, DMESG: self.log}
-        also[ONLINE] = self.none or self.spares_rt
+        also = {
+            CONFIG: bool(self.having or self.without or self.unset),
+            DMESG: bool(self.log),
+            ONLINE: self.none or self.spares_rt,
+        }
         found = (self.path, *self.reads, *(each for each, asked in also.items() if asked))
         return tuple(dict.fromkeys(filter(None, found)))
 
