@@ -14,6 +14,7 @@ import deadbeat
 from deadbeat.catalog import load_catalog
 from deadbeat.compare.results import compare_results
 from deadbeat.compare.results import found as found_kind
+from deadbeat.kinds.channels.document import answer
 from deadbeat.kinds.channels.engine import SimulatedChannels, parsed, true_slowdown
 from deadbeat.kinds.channels.machine import VictimCaches, machine_of
 from deadbeat.kinds.channels.observe import COMPARABLE, ChannelMatrix, read_channels
@@ -109,15 +110,27 @@ def test_less_than_the_control_shows_is_noise() -> None:
     assert cell.least == pytest.approx(1.2)
 
 
-def test_an_interval_that_decides_nothing_says_so() -> None:
-    def ratios(*values: int) -> bool:
-        made = [by_hand((0, 0, ALONE, 1, 0, 100), (0, 0, 1, 1, 1, value)) for value in values]
-        (cell,) = (c for c in slowdowns((A, B), made) if c.aggressor)
-        return cell.wide
+def test_a_pair_is_slowed_free_or_undecided_and_only_the_free_are_called_so() -> None:
+    """first-use.md, row 2: "Nobody slows copy:256K" above 1.28 (0.48 to 3.82)."""
 
-    assert ratios(90, 160, 100)  # may be 1, may be 1.5
-    assert not ratios(99, 101, 100)  # nothing
-    assert not ratios(150, 160, 155)  # a slowdown
+    def told(*values: int) -> tuple[Slowdown, str]:
+        made = [by_hand((0, 0, ALONE, 1, 0, 100), (0, 0, 1, 1, 1, value)) for value in values]
+        cells = slowdowns((A, B), made)
+        found = evolve(summary(), cells=cells, order=(A, B))
+        (cell,) = (c for c in cells if c.aggressor)
+        return cell, " ".join(answer(found))
+
+    cell, text = told(48, 240, 100)  # may be 1, may be more
+    assert (cell.shows, cell.free, cell.undecided) == (False, False, True)
+    assert f"Undecided 1 of 1 pairs, too wide an interval: {A.text} beside {B.text}" in text
+    assert f"Free (each interval below 1.05): {B.text}." in text
+    cell, text = told(99, 101, 100)
+    assert (cell.shows, cell.free, cell.undecided) == (False, True, False)
+    assert f"{A.text}, {B.text}" in text and "Undecided" not in text
+    cell, text = told(103, 106, 104)  # above what matters or below it
+    assert cell.undecided
+    cell, text = told(150, 160, 155)
+    assert cell.shows and "Undecided" not in text
 
 
 @cache

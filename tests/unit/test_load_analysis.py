@@ -130,6 +130,22 @@ def test_a_verdict_needs_three_pairs_and_more_proof_the_more_was_tried() -> None
     assert verdict(2, 3) == "no difference shown"
 
 
+def test_an_interval_holds_zero_where_its_verdict_does_not_exclude_it() -> None:
+    """first-use.md, row 10: "-0.50 [-0.98, -0.05] no difference shown"."""
+    for before in range(2, 9):
+        for after in range(before):
+            runs = []
+            for condition, failures in (("plain", before), ("pin", after), ("smt", before)):
+                lengths = [20 * MS, 10 * MS] * failures + [10 * MS] * (40 - 2 * failures)
+                runs += [
+                    run_of(back_to_back(lengths), condition=condition, repeat=n) for n in (1, 2, 3)
+                ]
+            for effect in summary_of_runs(runs).effects:
+                low, high = effect.failures.low, effect.failures.high
+                assert low is not None and high is not None
+                assert (low <= 0 <= high) == (effect.verdict == "no difference shown")
+
+
 def test_a_remedy_tried_at_several_numbers_has_one_verdict() -> None:
     def cell(condition: str, normal: int, failures: int) -> list[LoadRun]:
         rounds = back_to_back([20 * MS, 10 * MS] * failures + [10 * MS] * (40 - 2 * failures))

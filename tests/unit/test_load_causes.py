@@ -9,6 +9,7 @@ import attrs
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
 from deadbeat.kinds.interference.causes import episodes_of
+from deadbeat.kinds.interference.document import load_document
 from deadbeat.kinds.interference.lost import SceneMachine
 from deadbeat.model.load import Cause, Gaps, LoadRun
 
@@ -262,6 +263,31 @@ def test_slower_rounds_are_smt_where_the_remedy_helps_beyond_pin() -> None:
     assert cause.name == "unknown", "pin alone did as much"
     (cause,) = causes([*slow, *idle], shared)
     assert cause.name == "unknown", "without pin it is compared with nothing"
+
+
+def test_the_first_cause_is_the_one_without_which_most_misses_end() -> None:
+    """first-use.md, row 1: 77 % of the lost time, and not one miss."""
+    shared = SceneMachine(kernel=(6, 1), siblings={0: 2, 1: 2})
+    runs = [
+        *crowd(slower=1.3),
+        *crowd(slower=1.29, condition="pin"),
+        *crowd(condition="smt"),
+        *crowd(wait_ns=0, slower=1.3, condition="rt-bandwidth", machine=FREE),
+    ]
+    summary = summary_of_runs([*alone(), *runs], machine=shared)
+    by_name = {cause.name: cause for cause in summary.causes}
+    waited, slowed = by_name["rt-bandwidth"], by_name["smt"]
+    assert (waited.misses, slowed.misses) == (6, 0), "2 in each of 3 runs"
+    assert (slowed.share or 0) > (waited.share or 0)
+    assert summary.causes[0] is waited
+    _, first, helped = load_document(summary).answer
+    assert first.startswith("Main cause: RT bandwidth control throttled it: 6 of 6 misses end")
+    assert helped == "No single remedy is shown to help.", "6 to 0, among three that were tried"
+    shown = [
+        attrs.evolve(e, verdict="fewer failures") for e in summary.effects if e.condition[0] == "r"
+    ]
+    helped = load_document(attrs.evolve(summary, effects=tuple(shown))).answer[-1]
+    assert helped == "What helps: rt-bandwidth (1.00 to 0.00 failures/s)."
 
 
 def test_smt_and_the_frequency_share_what_they_take_back() -> None:

@@ -55,7 +55,8 @@ def test_what_a_failure_is_stands_beside_what_it_is_in_the_paper() -> None:
     faster = threshold(attrs.evolve(ours, alone_ns=5_400_000))
     assert faster.endswith("took 5.4 ms undisturbed, so this deadline is 2.8 rounds long.")
     spec = {**ours.spec, "additions": 900_000_000}
-    theirs = attrs.evolve(ours, spec=spec, deadline_ns=2000 * MS, round_ns=270 * MS)
+    length = {"round_ns": 270 * MS, "alone_ns": 275 * MS}
+    theirs = attrs.evolve(ours, spec=spec, deadline_ns=2000 * MS, **length)
     assert "over 2000 ms, as in the paper" in threshold(theirs)
     assert "270 ms alone" in threshold(theirs)
 
@@ -118,6 +119,14 @@ def test_a_cause_is_the_main_one_where_less_is_unexplained() -> None:
 
     assert "Main cause: throttled: 16 % of the lost time." in answer(0.1)
     assert "Cause: throttled: 16 % of the lost time; 82 % unexplained." in answer(0.82)
+
+
+def test_a_round_that_was_not_as_long_as_asked_stands_in_title_and_answer() -> None:
+    """first-use.md, row 9: "rounds of 10 ms" that took 5.21 ms."""
+    real = load_document(attrs.evolve(summary(), alone_ns=5_210_000))
+    assert isinstance(real.picture, Table)
+    assert "rounds of 5.21 ms" in real.picture.title
+    assert any("this deadline is 2.9 rounds long" in line for line in real.answer)
 
 
 def test_where_nothing_was_missed_the_curve_is_a_bound() -> None:

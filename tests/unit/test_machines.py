@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +15,16 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 import deadbeat
 from deadbeat.cli.commands import root
 from deadbeat.cli.main import main
+from deadbeat.kinds.breakdown.document import columns as columns_of
+from deadbeat.kinds.breakdown.results import CellResult
+from deadbeat.kinds.channels.document import COLUMNS as INTERFERE
+from deadbeat.kinds.interference.document import COLUMNS as LOAD_TEST
+from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS as LATENCY
+from deadbeat.kinds.primitives.document import COLUMNS as PRIMITIVES
+from deadbeat.kinds.program.document import COLUMNS as PROGRAM
+from deadbeat.kinds.study.results import COLUMNS as STUDY
+from deadbeat.model.results import STRESS_COLUMNS, SUMMARY_COLUMNS
+from deadbeat.report.document import keys_of
 from deadbeat.report.machines import Verdicted, annotated, junit, openmetrics
 
 HOWTO = Path(__file__).parents[2] / "docs/howto/use-in-ci.md"
@@ -78,6 +89,39 @@ def test_times_are_seconds_and_names_and_labels_are_escaped() -> None:
     (sample,) = family.samples
     assert (family.name, family.unit) == ("deadbeat_latency_p99_9_seconds", "seconds")
     assert sample.labels == {"load": evil} and sample.value == 0.0015
+
+
+COLUMNS = (INTERFERE, LATENCY, LOAD_TEST, PRIMITIVES, PROGRAM, STUDY)
+#: What a word of a column's name would mean as a unit.
+WORDS = {
+    *("ns", "us", "ms", "ps", "s", "sec", "seconds", "minutes", "hours", "days"),
+    *("bytes", "kb", "mb", "mib", "khz", "mhz", "hz", "ppm", "percent"),
+}
+
+
+def every_key() -> Iterator[str]:
+    for columns in COLUMNS:
+        yield from keys_of(columns)
+    yield from (*SUMMARY_COLUMNS, *STRESS_COLUMNS, *columns_of(CellResult))
+
+
+@pytest.mark.parametrize("key", sorted({*every_key()}))
+def test_the_unit_of_every_column_is_a_base_unit_and_ends_its_name(key: str) -> None:
+    """first-use.md, row 12: bytes per ns were exported as 10^-9 "per_seconds"."""
+    (family,) = text_string_to_metric_families(openmetrics("x", [{key: 3}], (), {}))
+    factors = {"ns": 1e-9, "hours": 3600.0}
+    words = re.sub("bytes_per_ns|per_s(?=_|$)", "", key).split("_")
+    units = [word for word in words if word in WORDS]
+    factor = 1e9 if "bytes_per_ns" in key else factors.get("".join(units), 1.0)
+    assert family.samples[0].value == pytest.approx(3 * factor)
+    assert not {*family.name.split("_")} & WORDS - {"seconds", "bytes", "percent"}
+    assert bool(family.unit) == bool(units or re.search("per_n?s(_|$)", key))
+
+
+def test_bytes_per_nanosecond_are_bytes_per_second() -> None:
+    (family,) = text_string_to_metric_families(openmetrics("x", [{"bytes_per_ns": 0.0873}], (), {}))
+    assert (family.name, family.unit) == ("deadbeat_x_bytes_per_second", "bytes_per_second")
+    assert family.samples[0].value == 8.73e7
 
 
 def test_what_xml_cannot_hold_is_replaced(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_every_segment_is_a_bar_on_both_lanes_cut_to_the_window(vehicle):
     wanted = []
     for task, job, processor, start, end in vehicle.segments.tolist():
         label = vehicle.system.label(task)
-        span = f"{start:,} to {end:,}".replace(",", "\u202f")
+        span = f"{start:,} to {end:,}"
         tip = f"{label}, job {job}: {span} on processor {processor} (simulated)"
         wanted += [(tip, max(start, 5000), min(end, 30_000))] * 2
     assert sorted(bars(drawn(vehicle))) == sorted(wanted)

@@ -343,6 +343,8 @@ class Cause:
         share: Of all its lost time; None: not told apart.
         certainty: ``shown``, ``likely`` or ``unknown``.
         evidence: One line with figures.
+        misses: Failures that end when this cause alone is gone: their rounds without the time it
+            took keep the deadline. None: not told apart.
     """
 
     name: str
@@ -350,6 +352,7 @@ class Cause:
     share: float | None
     certainty: str
     evidence: str
+    misses: int | None = None
 
 
 @frozen(kw_only=True)
@@ -364,8 +367,8 @@ class LoadSummary:
         alone_ns: Median CPU time of a round at the fewest ordinary threads; None: no such run.
         cells: In the order of condition and number.
         effects: Of each remedy.
-        causes: Of the lost time at the highest number of ordinary threads without a remedy; the
-            greatest first.
+        causes: Of the lost time at the highest number of ordinary threads without a remedy; first
+            the one without which most misses end, then by the time it took.
         changes: Remedy -> what it did.
         impossible: Remedy -> why it was not tried.
         problems: Of the runs: what and how many.

@@ -15,6 +15,17 @@ from xml.etree import ElementTree
 from attrs import frozen
 
 CaseVerdict = Literal["passed", "failed", "skipped"]
+#: What a column's name calls its unit: the base unit of OpenMetrics, and how many of it that is.
+UNITS = {
+    "bytes_per_ns": ("bytes_per_second", 1e9),
+    "per_s": ("per_second", 1.0),
+    "ns": ("seconds", 1e-9),
+    "hours": ("seconds", 3600.0),
+    "seconds": ("seconds", 1.0),
+    "bytes": ("bytes", 1.0),
+    "percent": ("percent", 1.0),
+}
+_UNIT = re.compile(f"(?:^|_)({'|'.join(UNITS)})(?=_|$)")
 #: What XML 1.0 cannot hold.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -88,28 +99,29 @@ def openmetrics(
     keys: Sequence[str],
     labels: Mapping[str, str],
 ) -> str:
-    """Figures of a table as OpenMetrics text, times in seconds.
+    """Figures of a table as OpenMetrics text, in base units, which end the names.
 
     Args:
         what: Part of every name: ``deadbeat_WHAT_COLUMN``.
         rows: What is a number is a gauge, but for the ``keys``, which are labels with ``labels``.
     """
-    families: dict[str, dict[str, float]] = {}
+    families: dict[tuple[str, str], dict[str, float]] = {}
     for row in rows:
         own = {**labels, **{key: f"{row[key]}" for key in keys if row.get(key) is not None}}
         text = ",".join(f'{name}="{_label(value)}"' for name, value in own.items())
         for key, value in row.items():
             if key in keys or isinstance(value, bool) or not isinstance(value, int | float):
                 continue
-            seconds = key.endswith("_ns")
-            name = f"deadbeat_{what}_{key.removesuffix('_ns')}{'_seconds' if seconds else ''}"
-            name = re.sub(r"[^a-zA-Z0-9_]", "_", name)
+            found = _UNIT.search(key)
+            unit, factor = UNITS[found[1]] if found else ("", 1.0)
+            words = [f"deadbeat_{what}", *_UNIT.sub("", key, 1).split("_"), unit]
+            name = re.sub(r"[^a-zA-Z0-9_]", "_", "_".join(filter(None, words)))
             if math.isfinite(value):
-                families.setdefault(name, {}).setdefault(text, value / 1e9 if seconds else value)
+                families.setdefault((name, unit), {}).setdefault(text, value * factor)
     lines = []
-    for name, samples in sorted(families.items()):
+    for (name, unit), samples in sorted(families.items()):
         lines += [f"# TYPE {name} gauge"]
-        lines += [f"# UNIT {name} seconds"] if name.endswith("_seconds") else []
+        lines += [f"# UNIT {name} {unit}"] if unit else []
         lines += [f"{name}{{{text}}} {value:.12g}" for text, value in samples.items()]
     return "\n".join([*lines, "# EOF", ""])
 

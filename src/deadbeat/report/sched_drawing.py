@@ -17,6 +17,7 @@ from attrs import frozen
 
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import escape
+from deadbeat.report.document import as_text
 from deadbeat.sched.picture import DrawnJob, Picture
 from deadbeat.sched.simulator import Verdict
 from deadbeat.store.files import tool_version
@@ -64,11 +65,6 @@ def ink_on(fill: str) -> str:
 
 def unit_words(system: TaskSystem) -> str:
     return system.unit or "units"
-
-
-def shown_time(value: int) -> str:
-    """An instant with narrow spaces that do not break: ``12 500``."""
-    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def verdict_words(verdict: Verdict) -> str:
@@ -125,7 +121,7 @@ def _width(picture: Picture) -> int:
 
 def ticks(start: int, end: int, width: float) -> list[int]:
     """Instants of the axis: multiples of 1, 2 or 5 times a power of ten, labels apart."""
-    room = max(2, int(width / (len(shown_time(end)) * _CHARACTER_PX + 26)))
+    room = max(2, int(width / (len(as_text(end)) * _CHARACTER_PX + 26)))
     least = max(1, -(-(end - start) // room))
     power = 10 ** (len(str(least)) - 1)
     step = next(f * power for f in (1, 2, 5, 10) if f * power >= least)
@@ -241,7 +237,7 @@ class _Drawing:
         deadlines = {(each.task, each.job): each.deadline for each in picture.drawn_jobs}
         for task, job, processor, start, end in (tuple(map(int, row)) for row in picture.segments):
             low, high = max(start, picture.start), min(end, picture.end)
-            span = f"{shown_time(start)} to {shown_time(end)} on processor {processor}"
+            span = f"{as_text(start)} to {as_text(end)} on processor {processor}"
             tip = f"{picture.system.label(task)}, job {job}: {span} (simulated)"
             late = max(low, deadlines.get((task, job), high))
             for y, height, words in (
@@ -276,11 +272,11 @@ class _Drawing:
             name = f"{picture.system.label(job.task)}, job {job.job}"
             top = self.task_y(job.task)
             if picture.start <= job.release <= picture.end:
-                tip = f"{name}: released at {shown_time(job.release)}"
+                tip = f"{name}: released at {as_text(job.release)}"
                 yield self.arrow(job.release, top + _TASK, 3 - _TASK, _INK, tip)
             if picture.start <= job.deadline <= picture.end:
                 missed = picture.missed(job)
-                tip = f"{name}: deadline {shown_time(job.deadline)}{_missed(job) * missed}"
+                tip = f"{name}: deadline {as_text(job.deadline)}{_missed(job) * missed}"
                 yield self.arrow(job.deadline, top + 1, _TASK - 2, _MISS if missed else _SOFT, tip)
                 if missed:
                     yield self.path(
@@ -314,7 +310,7 @@ class _Drawing:
             stroke_dasharray="5 3", **self.at(miss, miss),
         )  # fmt: skip
         yield tag(
-            "text", f"first miss: {escape(whose)} at {shown_time(miss)}", x=x, y=_TOP - 7,
+            "text", f"first miss: {escape(whose)} at {as_text(miss)}", x=x, y=_TOP - 7,
             text_anchor="end" if x > _LEFT + self.width / 2 else "start", fill=_MISS,
             font_weight=600, **self.at(miss),
         )  # fmt: skip
@@ -323,7 +319,7 @@ class _Drawing:
         y, picture = self.bottom + 6, self.picture
         made = [tag("line", x1=_LEFT, x2=_LEFT + self.width, y1=y, y2=y, stroke=_INK)]
         for time in ticks(picture.start, picture.end, self.width):
-            x, words = self.x(time), shown_time(time)
+            x, words = self.x(time), as_text(time)
             made.append(tag("line", x1=x, x2=x, y1=y, y2=y + 5, stroke=_INK))
             made.append(tag("text", words, x=x, y=y + 18, text_anchor="middle", font_size=11))
         yield tag("g", *made, class_="axis", data_y=y)
@@ -345,7 +341,7 @@ class _Drawing:
 
 
 def _missed(job: DrawnJob) -> str:
-    done = f"completed at {shown_time(job.finish)}" if job.finish >= 0 else "not complete"
+    done = f"completed at {as_text(job.finish)}" if job.finish >= 0 else "not complete"
     return f", missed, {done}"
 
 

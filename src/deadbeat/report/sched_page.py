@@ -26,10 +26,11 @@ from deadbeat.report.document import (
     Section,
     Sentence,
     Table,
+    as_text,
     texts_table,
 )
 from deadbeat.report.html import asset, page
-from deadbeat.report.sched_drawing import caption, colour, gantt_svg, shown_time, tag
+from deadbeat.report.sched_drawing import caption, colour, gantt_svg, tag
 from deadbeat.sched.answer import ScheduleAnswer
 from deadbeat.sched.picture import Picture
 
@@ -240,13 +241,13 @@ def _histogram(picture: Picture, index: int, values: NDArray[np.int64]) -> str:
         if count
     ]  # fmt: skip
     x = task.deadline / top * _PLOT_WIDTH
-    words = f"{len(values)} jobs, longest {shown_time(longest)}, D {shown_time(task.deadline)}"
+    words = f"{len(values)} jobs, longest {as_text(longest)}, D {as_text(task.deadline)}"
     drawing = tag(
         "svg", *bars,
         tag("line", class_="base", x1=0, x2=_PLOT_WIDTH, y1=high, y2=high),
         tag("line", class_="deadline", x1=x, x2=x, y1=0, y2=high),
         tag("text", "0", x=0, y=high + 13),
-        tag("text", shown_time(top), x=_PLOT_WIDTH, y=high + 13, text_anchor="end"),
+        tag("text", as_text(top), x=_PLOT_WIDTH, y=high + 13, text_anchor="end"),
         viewBox=f"-2 -2 {_PLOT_WIDTH + 4} {high + 18}", role="img",
         aria_label=f"Response times of {picture.system.label(index)}, simulated: {words}",
     )  # fmt: skip
@@ -288,7 +289,7 @@ def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
         differs=lambda row: row["missed"],
         dense=True,
         terminal=True,
-        hint=f"Simulated over [0, {shown_time(answer['until'])}) {unit}. R: response time, from"
+        hint=f"Simulated over [0, {as_text(answer['until'])}) {unit}. R: response time, from"
         " release to completion; R p95: the least value that 95 % of the jobs do not exceed. Slack:"
         " deadline minus completion. Preempted: a running job left its processor before it was"
         " complete. Migrated: a job resumed on another processor. Marked: a deadline was missed.",
@@ -301,5 +302,5 @@ def _swatch(row: Any) -> str:
 
 def _cell(value: Any) -> str:
     if isinstance(value, int):
-        return shown_time(value)
+        return as_text(value)
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 import click
 from attrs import evolve
@@ -264,7 +265,10 @@ def print_table(
 
 def clean(text: str) -> str:
     """Without what a terminal would carry out instead of showing it."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "".join(
+        c if c.isprintable() or c == "\n" or category(c) == "Zs" else "\N{REPLACEMENT CHARACTER}"
+        for c in text
+    )
 
 
 def _frame(kept: Sequence[int], *, plain: bool) -> int:

@@ -8,7 +8,7 @@ import attrs
 from attrs import evolve, frozen
 
 from deadbeat.kinds.channels.results import InterfereStore, InterfereSummary, Slowdown
-from deadbeat.kinds.channels.sharing import NOTHING, RULES, Shared, levels, shared, shares
+from deadbeat.kinds.channels.sharing import RULES, Shared, levels, nothing, shared, shares
 from deadbeat.kinds.channels.spec import OTHERS, SIBLING, SetWork, plan
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
@@ -44,6 +44,8 @@ _MODEL = (
     " aggressors that load one resource each tell resources apart (P. Radojković et al., ACM"
     " Transactions on Architecture and Code Optimization 8(4), 2012)."
 )
+#: Pairs that a line names.
+_LISTED = 3
 _VIRTUAL = (
     "This is a virtual machine: other guests may use the same cache and memory; what is found is"
     " what they leave."
@@ -83,7 +85,7 @@ COLUMNS = (
 
 
 def answer(found: InterfereSummary) -> tuple[str, ...]:
-    """Who is slowed most and by whom, who by nobody, and what the control says."""
+    """Who is slowed most and by whom, who is not, what is undecided, and what the control says."""
     if not found.cells:
         return ("Nothing is measured yet.",)
     pairs = [cell for cell in found.cells if cell.aggressor]
@@ -98,11 +100,19 @@ def answer(found: InterfereSummary) -> tuple[str, ...]:
                 f"Of two different ones {other.victim.text} suffers most: it takes"
                 f" {_times(found, other)}."
             )
-    victims = {cell.victim for cell in hurt}
-    free = [work.text for work in found.order if work not in victims]
     least = max(cell.least for cell in found.cells)
-    if free:
-        said.append(f"Nobody slows {', '.join(free)} by {100 * (least - 1):.0f} % or more.")
+    touched = {cell.victim for cell in pairs if not cell.free}
+    free = [work.text for work in found.order if work not in touched]
+    if pairs:
+        said.append(f"Free (each interval below {least:.2f}): {', '.join(free) or 'none'}.")
+    left = sorted((c for c in pairs if c.undecided), key=lambda cell: -cell.value)
+    if left:
+        widest = [f"{c.victim.text} beside {c.aggressor.text}" for c in left if c.aggressor]
+        more = f", and {len(left) - _LISTED} more" if len(left) > _LISTED else ""
+        said.append(
+            f"Undecided {len(left)} of {len(pairs)} pairs, too wide an interval:"
+            f" {', '.join(widest[:_LISTED])}{more}. More --repeats decide them."
+        )
     if "SIMULATED" in found.labels and said:
         said[0] = f"Simulated: {said[0]}"
     controls = [cell.value for cell in found.cells if cell.aggressor is None]
@@ -110,12 +120,6 @@ def answer(found: InterfereSummary) -> tuple[str, ...]:
         said.append(
             f"Beside threads that sleep slowdowns are {min(controls):.3f} to {max(controls):.3f}:"
             " so much is noise."
-        )
-    wide = sum(cell.wide for cell in pairs)
-    if wide:
-        said.append(
-            f"Of {len(pairs)} pairs {wide} are undecided, their intervals too wide: more --repeats"
-            " would tell."
         )
     return tuple(said)
 
@@ -133,7 +137,7 @@ def _cell(cell: Slowdown | None) -> HeatCell:
     beside = cell.aggressor.text if cell.aggressor else "threads that sleep"
     return HeatCell(
         value=math.log2(cell.value),
-        state=SHOWN if cell.shows else UNDECIDED if cell.wide else FAINT,
+        state=SHOWN if cell.shows else UNDECIDED if cell.undecided else FAINT,
         text=f"{cell.value:.2f}",
         hover=f"{cell.victim.text} beside {beside}: {cell.value:.3f} ({_interval(cell.interval)}),"
         f" {cell.slots} slots",
@@ -184,6 +188,7 @@ class _Resource:
     victim: SetWork
     place: str
     shared: Shared | None
+    nothing: str
 
     @property
     def shown_by(self) -> str:
@@ -196,14 +201,14 @@ class _Resource:
 def _resources(found: InterfereSummary) -> Table:
     columns = [
         said("victim", lambda row: row.victim.text, words=True),
-        said("shares", lambda row: row.shared.resource if row.shared else NOTHING, words=True),
+        said("shares", lambda row: row.shared.resource if row.shared else row.nothing, words=True),
         said("shown by", lambda row: row.shown_by, words=True),
     ]
     if len(found.places) > 1:
         where = said("with aggressors on", lambda row: place_words(row.place), words=True)
         columns.insert(1, where)
     rows = [
-        _Resource(work, place, each)
+        _Resource(work, place, each, nothing(found, work, place))
         for work in found.order
         for place in found.places
         for each in (*shared(found, work, place),) or (None,)
@@ -280,6 +285,7 @@ def rows(found: InterfereSummary) -> list[dict[str, object]]:
     return [
         {column.key: column.of(cell) for column in COLUMNS if column.raw}
         | {"interval": list(cell.interval) if cell.interval else None, "shows": cell.shows}
+        | {"undecided": cell.undecided}
         for cell in found.cells
     ]
 

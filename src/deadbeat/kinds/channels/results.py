@@ -27,8 +27,6 @@ Slots = NDArray[np.int64]
 ALONE, ASLEEP = -1, -2
 #: Less is not called interference, whatever its interval.
 LEAST = 1.05
-#: An interval that reaches this far, and holds 1, decides nothing.
-WIDE = 1.2
 
 
 @frozen(kw_only=True)
@@ -93,11 +91,14 @@ class Slowdown:
         return self.value >= self.least and self.interval is not None and self.interval.low > 1.0
 
     @property
-    def wide(self) -> bool:
-        """Whether a slowdown that matters may hide in the interval, or none be there at all."""
-        if self.interval is None:
-            return True
-        return not self.shows and self.interval.high >= WIDE
+    def undecided(self) -> bool:
+        """Whether a slowdown that matters may be there, or not."""
+        return not (self.shows or self.free)
+
+    @property
+    def free(self) -> bool:
+        """Whether the whole interval is below what matters."""
+        return self.interval is not None and self.interval.high < self.least
 
 
 @frozen(kw_only=True)

@@ -225,7 +225,15 @@ RULES = (
         place="",
     ),
 )
+
+
 NOTHING = "nothing that these aggressors use"
+
+
+def nothing(found: InterfereSummary, victim: SetWork, place: str = "") -> str:
+    """What is said of a victim that nothing is shown to slow."""
+    left = sum(cell.undecided for cell in found.by(victim, place))
+    return f"not known: {left} undecided" if left else NOTHING
 
 
 def shared(found: InterfereSummary, victim: SetWork, place: str = "") -> Iterator[Shared]:
@@ -241,4 +249,6 @@ def shared(found: InterfereSummary, victim: SetWork, place: str = "") -> Iterato
 
 def shares(found: InterfereSummary, victim: SetWork, place: str = "") -> str:
     """The same in words, without the evidence."""
-    return ", ".join(each.resource for each in shared(found, victim, place)) or NOTHING
+    return ", ".join(each.resource for each in shared(found, victim, place)) or nothing(
+        found, victim, place
+    )

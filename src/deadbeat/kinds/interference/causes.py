@@ -15,6 +15,9 @@ it had the CPU and nothing moved, it ran slower. Who did it is inferred:
 
 Shown is only what differs between pairs of runs by more than they differ by anyway, allowing for
 the number of such comparisons, or what the kernel's events say.
+
+The first cause is the one without which most misses end: what took most time may make no round
+miss.
 """
 
 from __future__ import annotations
@@ -29,14 +32,17 @@ from deadbeat.kinds.interference.lost import (
     EXECUTION,
     PAIRS_MIN,
     SLOWER,
+    STOPPED,
     WAITING,
     LostDifference,
     Scene,
     SceneMachine,
     lost_of,
+    parts_of,
     stopped_ns,
 )
-from deadbeat.model.load import ALL, PLAIN, Cause, LoadCell, LoadRun, Takers
+from deadbeat.model.histogram import Integers
+from deadbeat.model.load import ALL, PLAIN, Cause, LoadCell, LoadRun, LostTime, Takers
 
 #: Lost time below this share of the window is not worth a cause.
 _LEAST_SHARE = 0.0005
@@ -74,6 +80,13 @@ _TITLES = {
     "unknown": "it ran slower, for an unknown reason",
     "migration": "it moved between CPUs",
 }
+#: Which part of a round's time a cause took; a move has no time of its own.
+_PARTS = {
+    **dict.fromkeys(_TITLES, WAITING),
+    **dict.fromkeys(("steal", "host-or-interrupt"), STOPPED),
+    **dict.fromkeys(("smt", "frequency", "unknown"), SLOWER),
+    "migration": "",
+}
 
 
 def causes_of(
@@ -109,6 +122,39 @@ def causes_of(
     found = [*_waiting(scene), *_stopped(scene), *_slower(scene), *_moves(scene, worst)]
     told = [cause for cause in found if cause.share is None or cause.share >= _LEAST_PART / 10]
     return tuple(sorted(told, key=lambda cause: -(cause.share or 0.0)))
+
+
+def by_misses(
+    causes: Sequence[Cause],
+    missed: Sequence[tuple[LoadRun, Integers]],
+    lost: LostTime,
+    *,
+    alone_ns: int | None,
+    deadline_ns: int,
+) -> tuple[Cause, ...]:
+    """The causes with the misses that end without each, most first.
+
+    Args:
+        missed: Runs without a remedy, each with the failures of every round.
+        lost: Of these runs, what the causes' shares are of.
+    """
+    if not any(failed.any() for _, failed in missed):
+        return tuple(causes)
+    parts = {part: max(getattr(lost, part), 0.0) for part in (WAITING, STOPPED, SLOWER)}
+    times = [(run, failed, parts_of(run, alone_ns)) for run, failed in missed]
+
+    def ended(cause: Cause) -> int | None:
+        part = _PARTS[cause.name]
+        if cause.share is None or not part:
+            return None
+        taken = min(cause.share * sum(parts.values()) / parts[part], 1.0)
+        return sum(
+            int(failed[run.rounds.response_ns - taken * took[part] <= deadline_ns].sum())
+            for run, failed, took in times
+        )
+
+    known = [evolve(cause, misses=ended(cause)) for cause in causes]
+    return tuple(sorted(known, key=lambda each: -(each.misses or 0)))
 
 
 def _cause(name: str, share: float | None, certainty: str, evidence: str) -> Cause:

@@ -13,10 +13,13 @@ from deadbeat.kinds.interference.words import (
     asked,
     condition_words,
     difference,
+    failures_of,
     form_of,
     headline,
+    helps,
     labels,
     ranged,
+    resized,
     signless,
     threshold,
     without_causes,
@@ -139,10 +142,10 @@ _EFFECTS_NOTE = (
 _EFFECTS_HOW = (
     "Each was applied, verified, measured in turn with runs without it, and put back. Differences"
     " are of pairs of runs of one repeat, with 95 % intervals each; the 99 % quantiles are over all"
-    " rounds of these runs, as in the table above. A verdict asks more: all verdicts together err"
-    " in 5 % of tests without any effect, so an interval of one difference may leave out zero where"
-    " no difference is shown. A remedy that was tried at several numbers of ordinary threads is"
-    " judged by all these pairs together."
+    " rounds of these runs, as in the table above. All verdicts together err in 5 % of tests"
+    " without any effect; where no difference is shown the interval is widened to hold zero,"
+    " which these verdicts do not exclude. A remedy that was tried at several numbers of ordinary"
+    " threads is judged by all these pairs together."
 )
 
 
@@ -151,14 +154,14 @@ def load_document(summary: LoadSummary) -> Document:
     form, machine = form_of(summary), summary.platform
     known = ("machine", "processor", "kernel", "preemption model")
     parameters = [(name, asked(name, value)) for name, value in sorted(summary.spec.items())]
-    causes = [_remark(cause) for cause in summary.causes]
+    causes = [_remark(summary, cause) for cause in summary.causes]
     return Document(
         title=summary.name,
         kind="load",
         source="the stored results of this load test",
         labels=labels(summary),
         noise=form,
-        answer=[headline(summary), *_main_cause(summary.causes)],
+        answer=[headline(summary), *resized(summary), *_main_cause(summary), *helps(summary)],
         picture=_remedied(summary),
         steps=_steps(summary),
         head=(
@@ -200,7 +203,7 @@ def _answer(summary: LoadSummary) -> tuple[Part, ...]:
     unfinished = [f"unfinished: {summary.done} of {summary.planned} runs"] if left > 0 else []
     beside = [summary.beside] if summary.beside else []
     causes = [
-        f"cause, {each.certainty}: {each.title}{_share(each, ' ({})')}: {each.evidence}"
+        f"cause, {each.certainty}: {each.title}{_weight(summary, each, ' ({})')}: {each.evidence}"
         for each in summary.causes
     ]
     untried = [f"not tried: {name}: {reason}" for name, reason in summary.impossible.items()]
@@ -212,16 +215,24 @@ def _answer(summary: LoadSummary) -> tuple[Part, ...]:
     )
 
 
-def _main_cause(causes: Sequence[Cause]) -> list[str]:
-    """The first that is known; it is the main one where no more of the time is unexplained."""
-    known = [each for each in causes if each.certainty != "unknown"]
+def _main_cause(summary: LoadSummary) -> list[str]:
+    """The first that is known; it is the main one where no more is unexplained: of the misses,
+    where there are any, else of the time."""
+    known = [each for each in summary.causes if each.certainty != "unknown"]
     if not known:
         return []
-    first, part = known[0], _share(known[0], ": {}")
-    unknown = sum(each.share or 0 for each in causes if each.certainty == "unknown")
-    if unknown <= (first.share or 0):
-        return [f"Main cause: {first.title}{part}."]
-    return [f"Cause: {first.title}{part}; {unknown * 100:.0f} % unexplained."]
+    first = known[0]
+    unknown = [each for each in summary.causes if each.certainty == "unknown"]
+    if all(each.misses is None for each in summary.causes):
+        left = sum(each.share or 0 for each in unknown)
+        more, rest = left > (first.share or 0), f"{left * 100:.0f} % unexplained"
+    elif first.misses:
+        ended = sum(each.misses or 0 for each in unknown)
+        more, rest = ended > first.misses, f"{ended} end without what is unexplained"
+    else:
+        return [f"No known cause alone explains a miss; {_share(first, '{}: ')}{first.title}."]
+    part = _weight(summary, first, ": {}")
+    return [f"Cause: {first.title}{part}; {rest}." if more else f"Main cause: {first.title}{part}."]
 
 
 def _remedied(summary: LoadSummary) -> Table:
@@ -258,16 +269,25 @@ def _steps(summary: LoadSummary) -> list[tuple[str, str]]:
     ]
 
 
+def _weight(summary: LoadSummary, cause: Cause, form: str) -> str:
+    """``9 of 12 misses end without it, 20 % of the lost time``, in a form; "": not told apart."""
+    whole = failures_of(summary)
+    share = _share(cause, "{}")
+    if whole and cause.misses is not None:
+        share = f"{cause.misses} of {whole} misses end without it, {share}"
+    return form.format(share) if share else ""
+
+
 def _share(cause: Cause, form: str) -> str:
     share = cause.share
     return "" if share is None else form.format(f"{share * 100:.0f} % of the lost time")
 
 
-def _remark(cause: Cause) -> Remark:
+def _remark(summary: LoadSummary, cause: Cause) -> Remark:
     return Remark(
         kind="info" if cause.certainty == "unknown" else "warning",
         label=cause.certainty.capitalize(),
-        text=f"{cause.title}{_share(cause, ' — {}')}.",
+        text=f"{cause.title}{_weight(summary, cause, ' — {}')}.",
         detail=f"{cause.evidence}.",
     )
 

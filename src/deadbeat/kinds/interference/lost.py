@@ -31,7 +31,7 @@ PAIRS_MIN = 3
 #: then shown where its 95 % interval lies above 0.
 _LEVEL = 0.025
 #: Parts of a run that are compared.
-WAITING, SLOWER, EXECUTION = "waiting", "slower", "execution"
+WAITING, STOPPED, SLOWER, EXECUTION = "waiting", "stopped", "slower", "execution"
 #: Condition before ("": nothing, the part itself), condition after, part.
 _Asked = tuple[str, str, str]
 
@@ -71,16 +71,32 @@ def stopped_ns(run: LoadRun) -> tuple[float, float]:
     rounds, gaps = run.rounds, run.gaps
     low, high = run.window_ns
     inside = (gaps.at_ns >= low) & (gaps.at_ns < high)
-    still = np.maximum(gaps.length_ns - gaps.delay_ns, 0)
-    stopped = float(still[inside].sum())
-    if not len(rounds) or not stopped:
-        return stopped, 0.0
-    place = np.searchsorted(rounds.release_ns, gaps.at_ns, side="right") - 1
-    known = inside & (place >= 0)
-    by_round = np.zeros(len(rounds), np.float64)
-    np.add.at(by_round, place[known], still[known])
+    stopped = float(np.maximum(gaps.length_ns - gaps.delay_ns, 0)[inside].sum())
     missing = np.maximum(rounds.response_ns - rounds.cpu_ns - rounds.delay_ns, 0)
-    return stopped, float(np.minimum(by_round, missing).sum())
+    return stopped, float(np.minimum(_stopped_by_round(run, inside), missing).sum())
+
+
+def _stopped_by_round(run: LoadRun, which: NDArray[np.bool_]) -> Floats:
+    """Time of these gaps in which it had the CPU, ns, in the round that they began in."""
+    rounds, gaps = run.rounds, run.gaps
+    place = np.searchsorted(rounds.release_ns, gaps.at_ns, side="right") - 1
+    known = which & (place >= 0)
+    by_round = np.zeros(len(rounds), np.float64)
+    np.add.at(by_round, place[known], np.maximum(gaps.length_ns - gaps.delay_ns, 0)[known])
+    return by_round
+
+
+def parts_of(run: LoadRun, alone_ns: int | None) -> dict[str, Floats]:
+    """Where the response time of each round went beyond what it takes alone, ns: `WAITING`,
+    `STOPPED`, `SLOWER`; the last is 0 where ``alone_ns`` is not known."""
+    rounds = run.rounds
+    response = rounds.response_ns.astype(np.float64)
+    # a pause before the start may stand in the account of the round before
+    waiting = np.minimum(np.maximum(rounds.delay_ns, rounds.start_ns - rounds.release_ns), response)
+    still = _stopped_by_round(run, np.ones(len(run.gaps), np.bool_))
+    stopped = np.minimum(still, response - waiting)
+    left = np.maximum(response - waiting - stopped - (alone_ns or 0), 0)
+    return {WAITING: waiting, STOPPED: stopped, SLOWER: left if alone_ns else np.zeros(len(left))}
 
 
 def student_above(values: Floats) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from deadbeat.experiment.beside import beside_load
 from deadbeat.host.kernel import release_of
-from deadbeat.kinds.interference.causes import causes_of
+from deadbeat.kinds.interference.causes import by_misses, causes_of
 from deadbeat.kinds.interference.estimates import (
     Counted,
     could_show,
@@ -67,12 +67,14 @@ class LoadFigures:
 
     Attributes:
         counted: Which of its rounds count.
+        failed: Failures of each round, skipped releases included.
         count: Failures of the rounds that count, skipped releases included.
         work_per_s: Of the ordinary threads; None without any.
     """
 
     run: LoadRun
     counted: NDArray[np.bool_]
+    failed: Integers
     count: Counted
     work_per_s: float | None
 
@@ -106,13 +108,14 @@ def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> Load
     last = high - deadline_ns if period_ns else high - 1
     counted = (rounds.release_ns >= low) & (rounds.release_ns <= last)
     skipped = _skipped(rounds, period_ns, low, last)
-    late = counted & (rounds.response_ns > deadline_ns)
+    failed = (counted & (rounds.response_ns > deadline_ns)) + skipped
     seconds = (run.sampled_ns[1] - run.sampled_ns[0]) / 1e9
     return LoadFigures(
         run=run,
         counted=counted,
+        failed=failed,
         count=Counted(
-            occasions=occasions(late + skipped),
+            occasions=occasions(failed),
             released=int(counted.sum() + skipped.sum()),
             seconds=run.window_s,
         ),
@@ -198,13 +201,20 @@ def summarise_load(
     alone_ns = _alone(groups)
     cells = [_cell(groups, key, len(every[key]), alone_ns) for key in places]
     valid = [each.run for group in groups.values() for each in group]
+    causes = causes_of(valid, cells, machine, traced, alone_ns=alone_ns)
+    worst = max((cell for cell in cells if cell.condition == PLAIN and cell.lost),
+                key=lambda cell: cell.normal, default=None)  # fmt: skip
+    if worst is not None and worst.lost is not None:
+        missed = [(each.run, each.failed) for each in groups[PLAIN, worst.normal]]
+        limits = {"alone_ns": alone_ns, "deadline_ns": asked.deadline_ns}
+        causes = by_misses(causes, missed, worst.lost, **limits)
     return evolve(
         asked,
         kind=next((run.kind for run in everything if run.kind != "hardware"), "hardware"),
         alone_ns=alone_ns,
         cells=tuple(cells),
         effects=_effects(groups),
-        causes=causes_of(valid, cells, machine, traced, alone_ns=alone_ns),
+        causes=causes,
         problems=_problems(everything),
         beside=beside_load(everything),
         worst=worst_round((run for run in everything if run is not traced), asked.deadline_ns),
@@ -321,8 +331,7 @@ def _effects(groups: Groups) -> tuple[Effect, ...]:
             judged += [(*found, pairs) for found in each]
     chances = holm([p for _, p, _ in judged])
     known = [
-        (evolve(effect, verdict=_verdict(effect, p)), pairs)
-        for (effect, _, pairs), p in zip(judged, chances, strict=True)
+        (_judged(effect, p), pairs) for (effect, _, pairs), p in zip(judged, chances, strict=True)
     ]
     # Holm's procedure asks the more of each the fewer of the others are shown
     left = sum(effect.verdict not in (_FEWER, _MORE) for effect, _ in known)
@@ -371,6 +380,15 @@ def _verdict(effect: Effect, p: float) -> str:
     if p > _LEVEL or low is None or high is None or low <= 0 <= high:
         return _NOTHING
     return _FEWER if high < 0 else _MORE
+
+
+def _judged(effect: Effect, p: float) -> Effect:
+    """With its verdict, and with the interval of the test that gave it: where all verdicts together
+    do not exclude that nothing differs, nor does the interval."""
+    verdict, found = _verdict(effect, p), effect.failures
+    if verdict == _NOTHING and found.low is not None and found.high is not None:
+        found = evolve(found, low=min(found.low, 0.0), high=max(found.high, 0.0))
+    return evolve(effect, verdict=verdict, failures=found)
 
 
 def _with_power(effect: Effect, pairs: Mapping[int, Pairs], level: float) -> Effect:

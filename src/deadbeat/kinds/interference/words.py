@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from deadbeat.kinds.interference.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
-from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadSummary
+from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadCell, LoadSummary
 from deadbeat.model.words import beside_label
 
 #: A round that takes so much longer or shorter than asked changes what its deadline means.
@@ -17,13 +17,59 @@ def condition_words(condition: str) -> str:
     return _NAMES.get(condition, condition)
 
 
+def failures_of(summary: LoadSummary) -> int:
+    """Those that the causes are about."""
+    cell = _plain_most(summary)
+    return cell.failures if cell and cell.runs else 0
+
+
+def _plain_most(summary: LoadSummary) -> LoadCell | None:
+    """Without a remedy, with the most ordinary threads."""
+    plain = [cell for cell in summary.cells if cell.condition == PLAIN and cell.runs]
+    return max(plain, key=lambda cell: cell.normal, default=None)
+
+
+def helps(summary: LoadSummary) -> list[str]:
+    """Which single remedies are shown to end misses, the best first."""
+    single = [each for each in summary.effects if each.condition != ALL and each.verdict]
+    if not (single and failures_of(summary)):
+        return []
+    shown = [each for each in single if each.verdict == "fewer failures"]
+    shown.sort(key=lambda each: each.failures_after)
+    told = [
+        f"{each.condition} ({each.failures_before:.2f} to {each.failures_after:.2f} failures/s)"
+        for each in shown
+    ]
+    return [f"What helps: {', '.join(told)}." if told else "No single remedy is shown to help."]
+
+
+def _round_ns(summary: LoadSummary) -> tuple[float, bool]:
+    """What a round takes undisturbed, and whether that is not what was asked for."""
+    alone_ns, sized_ns = summary.alone_ns, summary.round_ns
+    if alone_ns is None or abs(alone_ns - sized_ns) < _OTHER_ROUND * sized_ns:
+        return sized_ns, False
+    return float(f"{alone_ns:.3g}"), True
+
+
+def resized(summary: LoadSummary) -> list[str]:
+    """What the deadline is where rounds are not as long as asked."""
+    round_ns, other = _round_ns(summary)
+    if not other:
+        return []
+    return [
+        f"Rounds were sized for {milliseconds(summary.round_ns)} ms but took"
+        f" {milliseconds(round_ns)} ms undisturbed, so this deadline is"
+        f" {summary.deadline_ns / round_ns:.2g} rounds long."
+    ]
+
+
 def form_of(summary: LoadSummary) -> str:
     """What the real-time thread does, for every figure."""
     every = f" every {milliseconds(summary.period_ns)} ms" if summary.period_ns else " back to back"
     spec = summary.spec
     policy = f"SCHED_FIFO {spec['priority']}" if spec["policy"] == "fifo" else "SCHED_OTHER"
     return (
-        f"rounds of {milliseconds(summary.round_ns)} ms{every},"
+        f"rounds of {milliseconds(_round_ns(summary)[0])} ms{every},"
         f" deadline {milliseconds(summary.deadline_ns)} ms, {policy}"
     )
 
@@ -112,17 +158,10 @@ def threshold(summary: LoadSummary) -> str:
     """What a failure is."""
     limit = f"A failure is a round over {milliseconds(summary.deadline_ns)} ms"
     if summary.spec.get("additions") == PAPER_ADDITIONS and summary.deadline_ns == PAPER_LIMIT_NS:
-        alone = milliseconds(summary.round_ns)
+        alone = milliseconds(_round_ns(summary)[0])
         paper = "rounds of 900 million additions that take over 2 s"
         return f"{limit}, as in the paper ({paper}); here one takes {alone} ms alone."
-    alone_ns = summary.alone_ns
-    if alone_ns is None or abs(alone_ns - summary.round_ns) < _OTHER_ROUND * summary.round_ns:
-        return f"{limit}."
-    return (
-        f"{limit}. Rounds were sized for {milliseconds(summary.round_ns)} ms but took"
-        f" {alone_ns / 1e6:.3g} ms undisturbed, so this deadline is"
-        f" {summary.deadline_ns / alone_ns:.2g} rounds long."
-    )
+    return " ".join([f"{limit}.", *resized(summary)])
 
 
 def without_causes(summary: LoadSummary) -> str:

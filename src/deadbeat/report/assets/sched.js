@@ -15,7 +15,7 @@
   const stretched = [...svg.querySelectorAll("[data-stretch]")];
   const state = {low: 0, high: whole, width: 0, waiting: false};
 
-  const words = (offset) => (start + BigInt(offset)).toString().replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+  const words = (offset) => (start + BigInt(offset)).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");
   const make = (tag, attributes, text) => {
     const node = document.createElementNS(NS, tag);
     Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
