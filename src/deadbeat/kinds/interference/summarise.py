@@ -206,8 +206,9 @@ def summarise_load(
                 key=lambda cell: cell.normal, default=None)  # fmt: skip
     if worst is not None and worst.lost is not None:
         missed = [(each.run, each.failed) for each in groups[PLAIN, worst.normal]]
-        limits = {"alone_ns": alone_ns, "deadline_ns": asked.deadline_ns}
-        causes = by_misses(causes, missed, worst.lost, **limits)
+        causes = by_misses(
+            causes, missed, worst.lost, alone_ns=alone_ns, deadline_ns=asked.deadline_ns
+        )
     return evolve(
         asked,
         kind=next((run.kind for run in everything if run.kind != "hardware"), "hardware"),
