@@ -424,3 +424,9 @@ def test_the_width_of_a_use_is_that_of_its_parts_together() -> None:
     )  # fmt: skip
     # 100 repeats: the first is 1 us +- 100 ns, 99 further ones 100 ns +- 2 ns each
     assert cost.uncertainty == pytest.approx((100 + 99 * 2) / (1000 + 99 * 100))
+
+
+def test_of_two_visits_the_cost_is_their_mean() -> None:
+    ones = np.ones(2)
+    mean, half = c._estimate(np.array([1.0, 2.0]), np.array([0, 1]), ones)
+    assert mean == 1.5 and half > 0

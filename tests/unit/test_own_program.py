@@ -21,8 +21,9 @@ from deadbeat.build.native import native_root
 from deadbeat.cli.main import main
 from deadbeat.kinds.program.results import tasks_of
 from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.model.errors import DeadbeatError
 from deadbeat.targets.guarded import GuardedProgram
-from deadbeat.targets.marks import FIELDS, MarkedTask, Marks
+from deadbeat.targets.marks import FIELDS, HEAD_BYTES, MarkedTask, Marks, create
 
 PAGE = Path(__file__).parents[2] / "docs/howto/measure-your-own-program.md"
 MS = 10**6
@@ -195,3 +196,20 @@ def test_an_interrupt_keeps_what_was_marked(tmp_path: Path) -> None:
     assert running.returncode == 128 + signal.SIGINT
     assert "1 of 1 runs are kept" in err
     assert deadbeat.open("runs/sh").columns["jobs"].sum() > 0
+
+
+def test_marks_have_all_their_room_or_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "marks"
+    create(path, 1000)
+    assert path.stat().st_blocks * 512 >= HEAD_BYTES + 1000 * 32
+    path.unlink()
+
+    def full(*_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(DeadbeatError, match=r"No space left on device.*TMPDIR"):
+        create(path, 1000)
+    assert not path.exists()

@@ -269,7 +269,7 @@ def _estimate(
     single group says nothing of the spread: the half-width is the mean itself.
     """
     low, high = np.quantile(values, [TRIM, 1 - TRIM])
-    kept = (values >= low) & (values <= high)
+    kept = (values >= low) & (values <= high) if len(values) > 2 else np.ones(len(values), bool)
     mean = float(np.average(values[kept], weights=weights[kept]))
     _, index = np.unique(groups, return_inverse=True)
     share = np.bincount(index, weights=weights)

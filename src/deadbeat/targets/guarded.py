@@ -24,10 +24,11 @@ _AFTER = 'kill -KILL "-$0" 2>/dev/null; [ -z "$1" ] || rm -f -- "$1"'
 GRACE_S = 1.0
 
 
-def shared_path(stem: str) -> Path:
-    """A path for a file in memory that does not exist yet."""
+def shared_path(stem: str, size: int = 0) -> Path:
+    """A path for a file of ``size`` bytes that does not exist yet, in memory where it has room."""
     shared = Path("/dev/shm")
-    folder = shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
+    fits = os.access(shared, os.W_OK) and shutil.disk_usage(shared).free >= size
+    folder = shared if fits else Path(tempfile.gettempdir())
     return folder / f"{stem}-{os.getpid()}-{os.urandom(6).hex()}"
 
 

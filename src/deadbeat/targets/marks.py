@@ -17,7 +17,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.model.errors import DataError
+from deadbeat.model.errors import DataError, DeadbeatError
+from deadbeat.model.words import size
 
 #: Where a program finds its file.
 VARIABLE = "DEADBEAT_MARKS"
@@ -59,12 +60,29 @@ class Marks:
     dropped: int
 
 
+def bytes_of(capacity: int = CAPACITY) -> int:
+    """Size of a file with room for so many jobs."""
+    return HEAD_BYTES + capacity * _RECORD.size
+
+
 def create(path: Path, capacity: int = CAPACITY) -> None:
-    """An empty file with room for so many jobs, for the user alone."""
+    """An empty file with room for so many jobs, for the user alone.
+
+    All of it is allocated: a program that marks where there is no room is killed (SIGBUS).
+
+    Raises:
+        DeadbeatError: There is no room; no file is left.
+    """
     made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        os.truncate(made, HEAD_BYTES + capacity * _RECORD.size)
+        os.posix_fallocate(made, 0, bytes_of(capacity))
         os.write(made, _HEAD.pack(MAGIC, capacity, 0))
+    except OSError as error:
+        path.unlink()
+        raise DeadbeatError(
+            f"no room for marks: {size(bytes_of(capacity))} in {path.parent}: {error.strerror}",
+            "free space in /dev/shm, or set TMPDIR to a folder that has it",
+        ) from error
     finally:
         os.close(made)
 
@@ -87,7 +105,7 @@ def read(data: bytes, name: str) -> Marks:
     magic, capacity, wanted = _HEAD.unpack_from(data)
     if magic != MAGIC:
         raise damaged("it begins with another word")
-    if capacity * _RECORD.size != len(data) - HEAD_BYTES:
+    if bytes_of(capacity) != len(data):
         raise damaged(f"{len(data)} bytes do not hold {capacity} jobs")
     if wanted > _LATEST_NS:
         raise damaged(f"{wanted} jobs cannot be")
@@ -131,7 +149,7 @@ class Writer:
             os.close(file)
         self._lock = threading.Lock()
         magic, self._capacity, _ = _HEAD.unpack_from(self._map)
-        if magic != MAGIC or HEAD_BYTES + self._capacity * _RECORD.size > len(self._map):
+        if magic != MAGIC or bytes_of(self._capacity) > len(self._map):
             raise DataError(f"{path} is no file for marks", f"unset {VARIABLE}")
 
     @classmethod

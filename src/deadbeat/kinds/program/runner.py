@@ -48,7 +48,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 yield from self._run(key)
 
     def _run(self, key: ProgramKey) -> Generator[ProgramRun]:
-        path = shared_path("deadbeat-marks")
+        path = shared_path("deadbeat-marks", marks.bytes_of())
         marks.create(path)
         started, began = datetime.now(UTC).isoformat(), time.monotonic()
         stopped: KeyboardInterrupt | None = None
