@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from deadbeat.cli.main import main
 from helpers.campaigns import TINY_OPTIONS
 
 _MADE_UP = ("--simulated", "--no-figures", "--name", "tiny")
@@ -26,3 +31,27 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "run": (("run", "control", *_MADE_UP, "--repeats", "5"), ("--period", "2ms")),
 }
+
+#: A small folder of every other kind.
+_MORE = (
+    ("interfere", "--simulated", "--works=matmul:20,pipe:4@shared", "--duration=2", "--repeats=2"),
+    ("primitives", "--simulated", "--tests=alloc", "--sizes=64", "--samples=20", "--repeats=1"),
+    ("sched", "study", "--processors=2", "--tasks=4", "--utilisation=0.6", "--policy=g-edf",
+     "--test=gfb", "--sets=4"),
+)  # fmt: skip
+
+
+def every_folder(runs: Path) -> dict[str, Path]:
+    """A small made-up result of every kind, under ``runs``."""
+    commands = [
+        *(
+            (*words, "--causes") if kind == "profile" else words
+            for kind, (words, _) in KINDS.items()
+        ),
+        *_MORE,
+    ]
+    for words in commands:
+        name = words[1] if words[0] == "sched" else words[0]
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            assert main((*words, "--no-figures", "--runs", str(runs), "--name", name)) == 0, words
+    return {path.name: path for path in runs.iterdir() if not path.is_symlink()}

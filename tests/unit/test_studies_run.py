@@ -200,7 +200,8 @@ def test_left_overs_of_a_killed_writer_are_swept(tmp_path: Path) -> None:
     store = begun(tmp_path / "s", SPEC)
     part = store.path / "chunks" / "000000.rows.123.part"
     part.write_bytes(b"half")
-    StudyStore.open(store.path)
+    with store.lock():
+        store.clean()
     assert not part.exists()
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+from deadbeat.model.errors import UsageError
+
 ROOT = 0
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Nobody who swaps a file for a pipe makes us wait.
@@ -41,6 +43,20 @@ def caller(environment: Mapping[str, str] = os.environ) -> tuple[int, int] | Non
     if os.geteuid() != ROOT or not all(each.isascii() and each.isdecimal() for each in ids):
         return None
     return int(ids[0]), int(ids[1])
+
+
+def check_own(folder: Path) -> None:
+    """Refuse to write into the result of another user.
+
+    Raises:
+        UsageError: It belongs neither to this user nor to who called sudo.
+    """
+    owner = folder.stat().st_uid
+    if owner not in (os.geteuid(), *(caller() or ())[:1]):
+        raise UsageError(
+            f"{folder} belongs to another user (number {owner}), so nothing is written there",
+            f"show it, or report a copy of your own: cp -r {folder} NAME",
+        )
 
 
 def _caches() -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -155,7 +156,7 @@ def new_folder(
         return out
     name = "-".join([verb, *names])[:_NAME_MAX]
     places = (runs / numbered(name, number) for number in itertools.count(1))
-    return next(place for place in places if not place.exists())
+    return next(place for place in places if not os.path.lexists(place))
 
 
 # -- in the terminal

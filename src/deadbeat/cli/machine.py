@@ -113,7 +113,7 @@ def selftest(
     )
     if (words["executor"] or "").partition(":")[0] in ("freertos", "lab"):
         raise UsageError("the self-test is about a real machine", "drop --executor")
-    given = None if calibration is None else read_calibration(calibration)
+    given = given_calibration(calibration)
     with (
         closing(make_executor(spec.cpus, **words)) as machine,
         interruptible(),

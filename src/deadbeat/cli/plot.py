@@ -17,6 +17,7 @@ from deadbeat.model.rules import RefusedError
 from deadbeat.model.words import near, nearest, shown
 from deadbeat.report.paper import FORMATS
 from deadbeat.store.campaign import free_bytes
+from deadbeat.store.files import check_folder, followed
 from deadbeat.store.place import LIST_HINT, MATRIX
 
 
@@ -37,7 +38,8 @@ def plot(
     chosen = preset_of(preset)
     chosen.check(results)
     drawn, asked = _formats(formats), _load(load) if load else None
-    folder = out or runs / f"plot-{chosen.name}"
+    folder = followed(out) if out else runs / f"plot-{chosen.name}"
+    check_folder(folder)
     free_bytes(folder, option="--out" if out else "--runs")
     paths = [_find(runs, text) for text in results]
     named = _names(names, paths)

@@ -12,6 +12,7 @@ import attrs
 from attrs import evolve
 
 from deadbeat.cli._output import say, table
+from deadbeat.cli._runs import check_own
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.jobs_file import SUFFIX, TaskOfRun, read_run
 from deadbeat.kinds.contention.place import LATEST, find_campaign
@@ -60,6 +61,7 @@ def _metrics(kind: ExperimentKind, path: Path) -> str:
 
 def report(run: str, runs: Path, figures: bool, datadir: Path | None) -> Shown:
     kind, path = find(runs, run)
+    check_own(path)
     if datadir is None:
         return kind.report(path, figures)
     if kind.samples is None:

@@ -37,7 +37,7 @@ from deadbeat.report.document import (
 )
 from deadbeat.report.html import terms, write_page
 from deadbeat.report.paper import FORMATS, Words, write_charts
-from deadbeat.store.files import parse_json, read_bytes
+from deadbeat.store.files import followed, parse_json, read_bytes
 from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
 
 #: Where presets come from: modules with a tuple PRESETS, imported when one is asked for.
@@ -105,7 +105,7 @@ def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> S
     if not runs:
         raise UsageError(f"{path} holds no run", "repeat its command: it measures what is missing")
     kept = path / DOCTOR_FILE
-    source = inventory or (kept if kept.is_file() else None)
+    source = followed(inventory) if inventory else kept if kept.is_file() else None
     return Side(
         name=name or path.name,
         summary=summarise_latency(runs, name=path.name, beside=store.spec.get("beside")),

@@ -63,6 +63,7 @@ def run(
     log = experiment.store.path / BESIDE_LOG
     ends = None if budget_s is None else clock() + budget_s
     with experiment.store.lock(), experiment.prepared(on_event):
+        experiment.store.clean()
         work = _Work(experiment, experiment.todo(), on_event, clock)
         work.start()
         with (

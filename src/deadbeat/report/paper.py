@@ -34,7 +34,7 @@ from deadbeat.report.charts import (
     Mark,
     Panel,
 )
-from deadbeat.store.files import atomic_write, storing
+from deadbeat.store.files import atomic_write, make_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -591,8 +591,7 @@ def write_drawn(folder: Path, drawn: Iterable[tuple[str, bytes]]) -> list[Path]:
     """Each file in ``folder``, as `write_charts`."""
     written = []
     for name, content in drawn:
-        with storing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         atomic_write(folder / name, content)
         written.append(folder / name)
     return written

@@ -23,6 +23,7 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import PrecisionRecord, RunKey
 from deadbeat.model.traces import RunTrace
 from deadbeat.store.files import (
+    listing,
     move_file,
     read_json,
     storing,
@@ -102,7 +103,7 @@ class CampaignStore(OwnedFolder):
 
     @classmethod
     def open(cls, path: Path | str) -> Self:
-        """The campaign in ``path``; left-over parts of a killed writer are removed.
+        """The campaign in ``path``.
 
         Raises:
             DataError: No campaign there, or its head is damaged or of another format.
@@ -112,9 +113,7 @@ class CampaignStore(OwnedFolder):
         seed = head.facts.get("seed")
         if type(seed) is not int:
             raise cls.damaged(path, "seed")
-        store = cls(path, spec=head.spec, seed=seed)
-        store.clean_if_possible()
-        return store
+        return cls(path, spec=head.spec, seed=seed)
 
     # -- what belongs to the whole campaign
 
@@ -191,7 +190,7 @@ class CampaignStore(OwnedFolder):
 
     def _session_files(self) -> Iterator[tuple[int, str, Path]]:
         """Number, moment and path of every record."""
-        for path in _listing(self.path / "sessions"):
+        for path in listing(self.path / "sessions"):
             if match := _SESSION_NAME.fullmatch(path.name):
                 yield int(match[1]), match[2], path
 
@@ -199,7 +198,7 @@ class CampaignStore(OwnedFolder):
 
     def committed(self) -> set[RunKey]:
         """Runs that are finished and kept."""
-        kept = {key for path in _listing(self.path / "jobs") if (key := _key_of(path.stem, path))}
+        kept = {key for path in listing(self.path / "jobs") if (key := _key_of(path.stem, path))}
         return kept | self._first_attempts.keys()
 
     @cached_property
@@ -207,7 +206,7 @@ class CampaignStore(OwnedFolder):
         """First attempts that an earlier version set aside, because its host was not quiet, and
         replaced or gave up: a replacement was chosen by its outcome, the first attempt was not."""
         found = {}
-        for path in _listing(self.path / "rejected"):
+        for path in listing(self.path / "rejected"):
             match = _FIRST_ATTEMPT.fullmatch(path.name)
             key = _key_of(match[1], path) if match else None
             if key is not None:
@@ -222,7 +221,7 @@ class CampaignStore(OwnedFolder):
         """
         done = self.committed()
         found = {}
-        for path in _listing(self.path / "failed"):
+        for path in listing(self.path / "failed"):
             key = _key_of(path.stem, path) if path.suffix == ".json" else None
             if key is not None and key not in done:
                 found[key] = _part(path, "failure")
@@ -233,7 +232,7 @@ class CampaignStore(OwnedFolder):
 
         Lengths are looked at, checksums are not: reading a run does that.
         """
-        paths = [path for path in sorted(_listing(self.path / "jobs")) if _key_of(path.stem, path)]
+        paths = [path for path in listing(self.path / "jobs") if _key_of(path.stem, path)]
         return next(filter(None, map(find_cut, paths)), None)
 
     def jobs_path(self, key: RunKey) -> Path:
@@ -330,10 +329,6 @@ def _part(path: Path, name: str) -> dict[str, object]:
     if not isinstance(plain, dict):
         raise DataError(f"file {path} is damaged: no {name} in it", _DERIVED_HINT)
     return plain
-
-
-def _listing(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def _key_of(text: str, path: Path) -> RunKey | None:

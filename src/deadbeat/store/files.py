@@ -1,5 +1,8 @@
 """Reading and writing single files: whole or not at all, and every failure in one line.
 
+Nobody knows who made a result folder: only regular files in it are opened, and no link in it is
+followed, neither for reading nor for writing. A link that a person names is resolved before.
+
 A file appears under its name only when all of it is on the disk: it is written beside as
 ``NAME.PID.part``, synced, renamed, and the folder is synced. ``kill -9`` at any moment leaves the
 old file or the new one; a left-over ``.part`` is never read.
@@ -12,7 +15,6 @@ import functools
 import json
 import os
 import shutil
-import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,9 +31,13 @@ FORMAT = 1
 PART_SUFFIX = ".part"
 #: No file of parameters that a person wrote is longer.
 _FILE_LIMIT = 1 << 20
+#: No file of a result is longer: the sparse one of a stranger would fill the memory.
+_DATA_LIMIT = 1 << 30
 
 
 Buffer = bytes | memoryview
+
+_MODE_HINT = "check owner and permissions of the folder"
 
 
 @functools.cache
@@ -73,6 +79,7 @@ def _replacing(path: Path) -> Iterator[Path]:
     """For a block that writes the part which then gets the name ``path``, durably."""
     part = part_path(path)
     with storing(path):
+        part.unlink(missing_ok=True)
         try:
             yield part
             _sync(part)
@@ -89,7 +96,7 @@ def write_buffers(path: Path, buffers: Iterable[Buffer]) -> None:
     Raises:
         DeadbeatError: The disk is full, or writing is not permitted; nothing is left behind.
     """
-    with _replacing(path) as part, part.open("wb") as stream:
+    with _replacing(path) as part, part.open("xb") as stream:
         for buffer in buffers:
             stream.write(buffer)
 
@@ -141,18 +148,66 @@ def write_json(path: Path, value: Mapping[str, object]) -> None:
     atomic_write(path, json_text({**value, "format": FORMAT, "tool": tool_version()}))
 
 
-def open_regular(path: Path) -> BufferedReader:
-    """Opens a file of a result folder: a pipe would be waited for, a device has no end.
+def followed(path: Path) -> Path:
+    """Where a file or folder that a person names is: there a link is followed."""
+    return path.resolve() if path.is_symlink() else path
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder of a result that is a link.
+
+    Raises:
+        DataError: It is one.
+    """
+    if folder.is_symlink():
+        raise DataError(
+            f"{folder} is a link: links in a result folder are not followed",
+            "replace it by the folder it leads to",
+        )
+
+
+def make_folder(folder: Path) -> None:
+    """Make ``folder`` and what is missing above it.
+
+    Raises:
+        DeadbeatError: It cannot be made, or is a link.
+    """
+    check_folder(folder)
+    with storing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def listing(folder: Path) -> list[Path]:
+    """What is in a folder of a result, sorted; nothing where it is missing or no folder.
+
+    Raises:
+        DataError: It cannot be read, or is a link.
+    """
+    check_folder(folder)
+    try:
+        return sorted(folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise DataError(f"cannot read {folder}: {error.strerror}", _MODE_HINT) from error
+
+
+def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Descriptor of a file of a result folder, which may be made where ``flags`` say so.
+
+    A pipe would be waited for, a device has no end, and a link may lead anywhere.
 
     Raises:
         OSError: It cannot be opened, or is no regular file.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    stream = open(descriptor, "rb")  # noqa: PTH123, SIM115  a descriptor has no path
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return stream
-    stream.close()
-    raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link: links in a result folder are not followed")
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "not a regular file")
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+
+
+def reading(path: Path) -> BufferedReader:
+    """A file of a result folder, opened by `open_regular`."""
+    return open(open_regular(path), "rb")
 
 
 def read_bytes(path: Path, *, what: str, hint: str, piped: bool = False) -> bytes:
@@ -167,8 +222,12 @@ def read_bytes(path: Path, *, what: str, hint: str, piped: bool = False) -> byte
     try:
         if piped:
             return path.read_bytes()
-        with open_regular(path) as stream:
+        with reading(path) as stream:
+            if os.fstat(stream.fileno()).st_size > _DATA_LIMIT:
+                raise OSError(errno.EINVAL, f"it is longer than {_DATA_LIMIT} bytes")
             return stream.read()
+    except MemoryError as error:
+        raise DataError(f"cannot read {what} {path}: too large for the memory", hint) from error
     except OSError as error:
         raise DataError(*refusal(f"cannot read {what} {path}", error, hint)) from error
 

@@ -1,6 +1,7 @@
 """What folders of measurements and studies have in common: a head, one writer, no leftovers.
 
-The writer has an flock, which the kernel drops with the process, however it ends.
+The writer has an flock, which the kernel drops with the process, however it ends. Reading takes no
+lock and leaves everything as it is: the folder may be a stranger's, and its files and links too.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,90 +17,68 @@ from typing import Any, ClassVar
 from attrs import frozen
 
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
-from deadbeat.store.files import PART_SUFFIX, read_json, storing
+from deadbeat.store.files import (
+    PART_SUFFIX,
+    check_folder,
+    listing,
+    make_folder,
+    open_regular,
+    read_json,
+    storing,
+)
 
 HEAD_HINT = "restore it from a backup, or begin anew with --fresh"
 LOCK_NAME = ".lock"
-#: Opening a campaign holds the lock for the moment of its clean-up; a writer outlasts that.
-_PATIENCE_S = 1.0
-_PAUSE_S = 0.02
+_GUARD = threading.Lock()
+#: Process and folder -> descriptor of its lock, and how often it is held.
+_HELD: dict[tuple[int, Path], tuple[int, int]] = {}
 
 
-class FolderLock:
-    """Exclusive right to write in a folder; may be taken again by the process that holds it.
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """The right to write in ``folder``, for a block; nests within one process.
 
-    A child that was forked while the lock is held shares the kernel's lock and must not write.
+    A child that was forked while it is held shares the kernel's lock and must not write.
+
+    Raises:
+        DeadbeatError: Another process holds it, or the lock is no regular file.
     """
+    key = os.getpid(), folder.resolve()
+    with _GUARD:
+        descriptor, depth = _HELD.get(key, (-1, 0))
+        _HELD[key] = (descriptor if depth else _locked(folder / LOCK_NAME), depth + 1)
+    try:
+        yield
+    finally:
+        with _GUARD:
+            descriptor, depth = _HELD.pop(key)
+            if depth > 1:
+                _HELD[key] = (descriptor, depth - 1)
+            else:
+                os.close(descriptor)
 
-    _guard = threading.Lock()
-    _held: dict[tuple[int, Path], tuple[int, int]] = {}  # noqa: RUF012  (process-wide on purpose)
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    @contextmanager
-    def hold(self, *, wait: bool = True) -> Iterator[bool]:
-        """Hold the lock for a block; yields whether it is held.
-
-        Args:
-            wait: Else the block runs without it at once where it is not free.
-
-        Raises:
-            DeadbeatError: Another process is writing there.
-        """
-        key = os.getpid(), self._folder.resolve()
-        with self._guard:
-            descriptor, depth = self._held.get(key, (-1, 0))
-            if depth == 0:
-                descriptor = self._open_locked(_PATIENCE_S if wait else 0.0)
-            if taken := descriptor >= 0:
-                self._held[key] = (descriptor, depth + 1)
-        if wait and not taken:
-            raise DeadbeatError(
-                f"another deadbeat{self._holder()} is writing {self._folder}",
-                "wait until it ends, or choose another name",
-            )
+def _locked(path: Path) -> int:
+    """Descriptor of the lock ``path``, which is made where it is missing."""
+    with storing(path):
+        descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
         try:
-            yield taken
-        finally:
-            if taken:
-                with self._guard:
-                    descriptor, depth = self._held.pop(key)
-                    if depth > 1:
-                        self._held[key] = (descriptor, depth - 1)
-                    else:
-                        os.close(descriptor)
-
-    def _open_locked(self, patience_s: float) -> int:
-        path = self._folder / LOCK_NAME
-        with storing(path):
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            until = time.monotonic() + patience_s
-            while not _lock_now(descriptor):
-                if time.monotonic() >= until:
-                    os.close(descriptor)
-                    return -1
-                time.sleep(_PAUSE_S)
-        # The process number only serves a message; a full disk must not stand in the way.
-        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            number = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+            os.close(descriptor)
+            holder = f" (process {number})" if number.isdigit() else ""
+            raise DeadbeatError(
+                f"another deadbeat{holder} is writing {path.parent}",
+                "wait until it ends, or choose another name",
+            ) from None
+    # The process number only serves a message; a full disk must not stand in the way. A file of
+    # several names may be one that somebody linked to.
+    with suppress(OSError):
+        if os.fstat(descriptor).st_nlink == 1:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        return descriptor
-
-    def _holder(self) -> str:
-        try:
-            number = (self._folder / LOCK_NAME).read_text(encoding="ascii").strip()
-        except (OSError, ValueError):
-            return ""
-        return f" (process {number})" if number.isdigit() else ""
-
-
-def _lock_now(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    return descriptor
 
 
 @frozen
@@ -130,7 +108,6 @@ class OwnedFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = FolderLock(path)
 
     @contextmanager
     def begun(self) -> Iterator[None]:
@@ -141,8 +118,7 @@ class OwnedFolder:
             UsageError: Something lies there already.
             DeadbeatError: It cannot be written, or another process is writing there.
         """
-        with storing(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)
         foreign = [entry.name for entry in self.path.iterdir() if not self._may_lie(entry)]
         if self.HEAD in foreign:
             raise UsageError(
@@ -156,7 +132,7 @@ class OwnedFolder:
         with self.lock(), storing(self.path):
             self.clean()
             for folder in self.FOLDERS:
-                (self.path / folder).mkdir(exist_ok=True)
+                make_folder(self.path / folder)
             yield
 
     def _may_lie(self, entry: Path) -> bool:
@@ -169,7 +145,8 @@ class OwnedFolder:
         """What the head of ``path`` holds.
 
         Raises:
-            DataError: None is there, or it is damaged or of another format.
+            DataError: None is there, or it is damaged or of another format; or one of the
+                folders in it is a link.
         """
         file = path / cls.HEAD
         if not file.is_file():
@@ -177,6 +154,8 @@ class OwnedFolder:
                 f"{path} is not a {cls.NOUN}: it has no {cls.HEAD}",
                 f"name the folder of a {cls.NOUN}: deadbeat runs lists them",
             )
+        for folder in cls.FOLDERS:
+            check_folder(path / folder)
         plain = read_json(file, what=f"{cls.NOUN} file", hint=HEAD_HINT, tool=True)
         spec, tool = plain.pop("spec", None), plain.pop("tool", "")
         if not isinstance(spec, dict):
@@ -196,21 +175,13 @@ class OwnedFolder:
         Raises:
             DeadbeatError: Another process holds it.
         """
-        with self._lock.hold():
+        with writing(self.path):
             yield
 
-    def clean_if_possible(self) -> None:
-        """A read-only folder, or one that is being written, is left as it is."""
-        try:
-            with self._lock.hold(wait=False) as held:
-                if held:
-                    self.clean()
-        except DeadbeatError:
-            return
-
     def clean(self) -> None:
-        """Removes what a killed writer left; the lock must be held."""
+        """Remove what a killed writer left; the lock must be held."""
         for folder in (self.path, *(self.path / name for name in self.FOLDERS)):
-            for part in folder.glob(f"*{PART_SUFFIX}"):
-                with storing(part):
-                    part.unlink(missing_ok=True)
+            for part in listing(folder):
+                if part.suffix == PART_SUFFIX and (part.is_file() or part.is_symlink()):
+                    with storing(part):
+                        part.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.refused import refusal
-from deadbeat.store.files import open_regular, read_bytes, tool_version, write_buffers
+from deadbeat.store.files import read_bytes, reading, tool_version, write_buffers
 
 MAGIC = b"DBJOBS\r\n"
 VERSION = 3
@@ -121,7 +121,7 @@ def find_cut(path: Path) -> DataError | None:
     What `read_job_table` would find beyond that needs all of the file.
     """
     try:
-        with open_regular(path) as file:
+        with reading(path) as file:
             data = file.read(j.HEADER_DTYPE.itemsize + 4)
             length = os.fstat(file.fileno()).st_size
         _expect_length(length, _parse_header(data, str(path)), str(path))

@@ -18,7 +18,15 @@ from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.refused import refusal
 from deadbeat.model.specification import differences
 from deadbeat.store.campaign import CAMPAIGN_FILE, BreakdownStore
-from deadbeat.store.files import PART_SUFFIX, part_path, read_json, storing, sync_folder
+from deadbeat.store.files import (
+    PART_SUFFIX,
+    followed,
+    listing,
+    part_path,
+    read_json,
+    storing,
+    sync_folder,
+)
 from deadbeat.store.latency import LATENCY_FILE
 from deadbeat.store.load import LOAD_FILE
 from deadbeat.store.origin import ORIGIN_FILE
@@ -98,7 +106,7 @@ class FolderKind:
         """The folder that ``text`` names, a path or a name under ``runs``; None: it names none."""
         for path in (runs / text, Path(text)):
             if self.holds(path):
-                return path.resolve() if path.is_symlink() else path
+                return followed(path)
         return None
 
 
@@ -170,7 +178,7 @@ def beheaded(runs: Path) -> list[FolderState]:
             cure="restore it from a backup",
         )
         for path in sorted(entries(runs))
-        if not _has_head(path) and (path / "runs").is_dir() and any((path / "runs").iterdir())
+        if not _has_head(path) and not (path / "runs").is_symlink() and listing(path / "runs")
     ]
 
 

@@ -22,9 +22,10 @@ from deadbeat.model.tasks import TaskSet
 from deadbeat.store.files import (
     atomic_write,
     copy_file,
-    open_regular,
+    listing,
     parse_json,
     read_bytes,
+    reading,
     storing,
 )
 from deadbeat.store.serial import structure, to_plain
@@ -223,9 +224,9 @@ class ProgramFolder:
 
     def _load(self) -> None:
         """Read the indexes once; a later batch replaces an earlier one's entry of the same run."""
-        if self._lines or not self._folder.is_dir():
+        if self._lines:
             return
-        for path in sorted(self._folder.glob("*.json")):
+        for path in (each for each in listing(self._folder) if each.suffix == ".json"):
             lines = _split_index(path)
             self._lines[path.stem] = lines
             for index, line in enumerate(lines):
@@ -242,7 +243,7 @@ def file_hash(path: Path) -> str:
         DataError: It cannot be read.
     """
     try:
-        with open_regular(path) as stream:
+        with reading(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise DataError(*refusal(f"cannot read program {path}", error, _HINT)) from error

@@ -32,6 +32,7 @@ from deadbeat.store.files import (
     FORMAT,
     atomic_write,
     copy_file,
+    listing,
     read_json,
     storing,
     tool_version,
@@ -130,9 +131,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         )
         if not cls.has_facts(plain):
             raise cls.damaged(path, "facts")
-        store = cls(path, spec=head.spec, platform=platform, **plain)
-        store.clean_if_possible()
-        return store
+        return cls(path, spec=head.spec, platform=platform, **plain)
 
     @classmethod
     def has_facts(cls, plain: Mapping[str, object]) -> bool:
@@ -170,8 +169,8 @@ class RunFolder(OwnedFolder, Generic[K, R]):
 
     def keys_in(self, folder: str) -> set[K]:
         """Keys of the files ``KEY.json`` in ``folder``; what has another name is none of ours."""
-        found, place = set(), self.path / folder
-        for entry in place.iterdir() if place.is_dir() else ():
+        found = set()
+        for entry in listing(self.path / folder):
             if entry.suffix == ".json":
                 try:
                     key = self.KEY.parse(entry.stem)

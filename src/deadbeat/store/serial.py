@@ -16,7 +16,7 @@ from cattrs import Converter, transform_error
 from deadbeat.model.calibration import Calibration, ParallelRatio
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Segment
-from deadbeat.store.files import read_json, write_json
+from deadbeat.store.files import followed, read_json, write_json
 
 T = TypeVar("T")
 #: What ``calibrate`` writes under the folder of results unless told otherwise.
@@ -147,7 +147,7 @@ def given_calibration(path: Path | None) -> Calibration | None:
     """
     if path is not None and not path.exists():
         raise UsageError(f"--calibration: there is no file {path}", "deadbeat calibrate makes one")
-    return None if path is None else read_calibration(path)
+    return None if path is None else read_calibration(followed(path))
 
 
 def read_calibration(path: Path) -> Calibration:

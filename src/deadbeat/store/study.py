@@ -21,6 +21,7 @@ from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.store.files import (
     FORMAT,
     check_format,
+    listing,
     parse_json,
     read_bytes,
     storing,
@@ -77,14 +78,11 @@ class StudyStore(OwnedFolder):
         digest = head.facts.get("digest")
         if not isinstance(digest, str):
             raise cls.damaged(path, "digest")
-        store = cls(path, spec=head.spec, digest=digest, tool=head.tool)
-        store.clean_if_possible()
-        return store
+        return cls(path, spec=head.spec, digest=digest, tool=head.tool)
 
     def finished(self) -> set[int]:
         """Numbers of the chunks that are stored."""
-        folder = self.path / CHUNKS
-        names = (entry.name for entry in folder.iterdir()) if folder.is_dir() else ()
+        names = (entry.name for entry in listing(self.path / CHUNKS))
         return {int(match[1]) for name in names if (match := _CHUNK_NAME.fullmatch(name))}
 
     def chunk_path(self, number: int) -> Path:

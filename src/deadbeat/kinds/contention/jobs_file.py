@@ -11,6 +11,7 @@ from deadbeat.executors.metrics import JobColumns, job_columns
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import UsageError
 from deadbeat.model.jobs import JobTable
+from deadbeat.store.files import followed
 from deadbeat.store.jobfile import read_job_table
 
 SUFFIX = ".jobs"
@@ -56,7 +57,7 @@ def read_run(path: Path) -> RunOfFile:
     """
     if not path.is_file():
         raise UsageError(f"there is no file {path}", "name a file that a task set's program wrote")
-    table = read_job_table(path)
+    table = read_job_table(followed(path))
     columns = job_columns(table)
     tasks = tuple(_task(table, columns, number) for number in range(len(table.tasks)))
     known = [each.slowdown for each in tasks if each.slowdown is not None]

@@ -19,7 +19,7 @@ from deadbeat.model.errors import CalibrationError, DataError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.files import open_regular
+from deadbeat.store.files import reading
 from deadbeat.store.origin import Origin
 from deadbeat.store.programs import Program, file_hash
 from deadbeat.synthesis import Synthesiser
@@ -169,7 +169,7 @@ def _files_of(store: CampaignStore, program: Program) -> dict[str, Path]:
 
 def _is_elf(path: Path) -> bool:
     """Whether it begins as an executable does: all that can be told where no hash was recorded."""
-    with open_regular(path) as stream:
+    with reading(path) as stream:
         return stream.read(len(_ELF_MAGIC)) == _ELF_MAGIC
 
 
