@@ -64,6 +64,7 @@ void bind_tests(nb::module_& m) {
     m.def("tests", &test_list, nb::sig("def tests() -> list[dict[str, typing.Any]]"));
     m.def("partition_heuristics", &partition_heuristics);
     m.def("heuristic_for", &heuristic_for, nb::arg("partition"), nb::arg("capacity"));
+    m.def("admission_for", &admission_for, nb::arg("options"), nb::arg("capacity"));
     m.def("partition_orders", &partition_orders);
     m.def("partition_admissions", &partition_admissions);
     m.def("run_test", &run_test, nb::arg("name"), nb::arg("processors"), nb::arg("tasks"),

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <span>
 
+#include "deadbeat/sched/policy.hpp"
 #include "deadbeat/sched/ties.hpp"
 #include "fixed_priority.hpp"
 #include "shares.hpp"
@@ -69,21 +70,86 @@ class Packing {
           clusters_(clusters),
           capacity_(capacity),
           fixed_priority_(fixed_priority),
-          heuristic_(heuristic_for(options.partition, capacity)) {}
+          heuristic_(heuristic_for(options.partition, capacity)),
+          admission_(admission_for(options, capacity)) {}
 
     Partition run() {
-        partition_.cluster.assign(system_.tasks.size(), -1);
-        partition_.refusal = refuse();
+        begin();
         if (partition_.refusal.empty()) {
-            utilisation_.resize(at(clusters_));
-            density_.resize(at(clusters_));
-            members_.resize(at(clusters_));
             pack();
         }
         return std::move(partition_);
     }
 
+    // Depth first, the largest tasks first. Of processors that are still empty one stands for all,
+    // and of two equal tasks the later one never goes to the lower processor.
+    std::optional<bool> search(std::int64_t steps) {
+        begin();
+        steps_ = steps;
+        if (!partition_.refusal.empty()) {
+            return std::nullopt;
+        }
+        const std::vector<std::int32_t> order = take_homes("utilisation-desc");
+        Load whole;
+        whole.add(1, 1);
+        for (std::int32_t k = 0; k < clusters_; k++) {
+            if (utilisation_[at(k)].compare(whole) > 0 || !fit_exactly(members_[at(k)])) {
+                return undecided_ ? std::nullopt : std::optional(false);
+            }
+        }
+        std::vector<std::int32_t> tried(order.size(), -1);
+        for (std::size_t depth = 0; depth < order.size();) {
+            const std::int32_t task = order[depth];
+            if (tried[depth] >= 0) {
+                untake(task, tried[depth]);
+            }
+            std::int32_t first = tried[depth] + 1;
+            if (depth > 0 && alike(task, order[depth - 1])) {
+                first = std::max(first, tried[depth - 1]);
+            }
+            tried[depth] = next_fitting(task, first);
+            if (undecided_) {
+                return std::nullopt;
+            }
+            if (tried[depth] >= 0) {
+                take(task, tried[depth++]);
+            } else if (depth-- == 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
   private:
+    void begin() {
+        partition_.cluster.assign(system_.tasks.size(), -1);
+        partition_.refusal = refuse();
+        utilisation_.resize(at(clusters_));
+        density_.resize(at(clusters_));
+        members_.resize(at(clusters_));
+    }
+
+    // No schedule changes when they are exchanged: under fixed priorities no task ranks between.
+    bool alike(std::int32_t a, std::int32_t b) const {
+        const Task &one = system_.tasks[at(a)], &other = system_.tasks[at(b)];
+        return one.wcet == other.wcet && one.period == other.period &&
+               one.deadline == other.deadline && one.priority == other.priority &&
+               (!fixed_priority_ || std::abs(rank_[at(a)] - rank_[at(b)]) == 1);
+    }
+
+    std::int32_t next_fitting(std::int32_t task, std::int32_t first) {
+        bool empty_seen = false;
+        for (std::int32_t k = 0; k < clusters_ && !undecided_; k++) {
+            const bool empty = members_[at(k)].empty();
+            if (k >= first && !(empty && empty_seen) && fits(task, k)) {
+                return k;
+            }
+            empty_seen = empty_seen || empty;
+            undecided_ = undecided_ || --steps_ <= 0;
+        }
+        return -1;
+    }
+
     std::string refuse() {
         if (!contains(partition_heuristics(), options_.partition)) {
             return "there is no partitioning heuristic \"" + options_.partition + "\"" +
@@ -108,7 +174,7 @@ class Packing {
                        std::to_string(clusters_);
             }
         }
-        return options_.admission == "exact" ? refuse_exact() : "";
+        return admission_ == "exact" ? refuse_exact() : "";
     }
 
     std::string refuse_exact() {
@@ -127,7 +193,8 @@ class Packing {
         return "";
     }
 
-    void pack() {
+    // Puts the tasks that have a home there, and returns the others in this order.
+    std::vector<std::int32_t> take_homes(const std::string& by) {
         std::vector<std::int32_t> order;
         for (std::size_t i = 0; i < system_.tasks.size(); i++) {
             const Task& task = system_.tasks[i];
@@ -137,18 +204,26 @@ class Packing {
                 order.push_back(static_cast<std::int32_t>(i));
             }
         }
-        const Before before = before_of(options_.order);
+        const Before before = before_of(by);
         std::ranges::stable_sort(order, [&](std::int32_t a, std::int32_t b) {
             return before(system_.tasks[at(a)], system_.tasks[at(b)]);
         });
-        for (const std::int32_t task : order) {
+        return order;
+    }
+
+    void pack() {
+        for (const std::int32_t task : take_homes(options_.order)) {
+            undecided_ = false;
             const std::int32_t found = find(task);
-            if (!partition_.refusal.empty()) {
-                return;
-            }
             if (found >= 0) {
                 take(task, found);
                 continue;
+            }
+            if (undecided_) {
+                partition_.refusal = "undecided whether task " + std::to_string(task) +
+                                     " fits on a processor: the busy period is too long for an "
+                                     "exact test";
+                return;
             }
             partition_.unplaced.push_back(task);
             if (partition_.first_unplaced < 0) {
@@ -186,20 +261,24 @@ class Packing {
         return best;
     }
 
-    std::vector<Load>& loads() { return options_.admission == "density" ? density_ : utilisation_; }
+    std::vector<Load>& loads() { return admission_ == "density" ? density_ : utilisation_; }
 
     bool fits(std::int32_t task, std::int32_t cluster) {
         const Task& one = system_.tasks[at(task)];
-        const Time whole = options_.admission == "density" ? window(one) : one.period;
+        const Time whole = admission_ == "density" ? window(one) : one.period;
         if (loads()[at(cluster)].compare_with(one.wcet, whole, capacity_) > 0) {
             return false;
         }
-        return options_.admission != "exact" || fits_exactly(task, cluster);
-    }
-
-    bool fits_exactly(std::int32_t task, std::int32_t cluster) {
+        if (admission_ != "exact") {
+            return true;
+        }
         std::vector<std::int32_t> together = members_[at(cluster)];
         together.push_back(task);
+        return fit_exactly(std::move(together));
+    }
+
+    // What is undecided has no room here; `undecided_` tells.
+    bool fit_exactly(std::vector<std::int32_t> together) {
         if (fixed_priority_) {
             std::ranges::sort(together, {}, [&](std::int32_t i) {
                 return std::pair(levels_[at(i)], rank_[at(i)]);
@@ -209,12 +288,10 @@ class Packing {
         for (const std::int32_t i : together) {
             tasks.push_back(system_.tasks[at(i)]);
         }
-        const Fits found = fixed_priority_ ? fixed_priority_fits(tasks) : edf_fits(tasks);
-        if (found == Fits::undecided) {
-            partition_.refusal = "undecided whether task " + std::to_string(task) +
-                                 " fits on processor " + std::to_string(cluster) +
-                                 ": the busy period is too long for an exact test";
-        }
+        steps_ -= static_cast<std::int64_t>(tasks.size());
+        const Fits found =
+            fixed_priority_ ? fixed_priority_fits(tasks, steps_) : edf_fits(tasks, steps_);
+        undecided_ = undecided_ || found == Fits::undecided || steps_ <= 0;
         return found == Fits::yes;
     }
 
@@ -224,6 +301,13 @@ class Packing {
         utilisation_[at(cluster)].add(one.wcet, one.period);
         density_[at(cluster)].add(one.wcet, window(one));
         members_[at(cluster)].push_back(task);
+    }
+
+    void untake(std::int32_t task, std::int32_t cluster) {
+        const Task& one = system_.tasks[at(task)];
+        utilisation_[at(cluster)].remove(one.wcet, one.period);
+        density_[at(cluster)].remove(one.wcet, window(one));
+        members_[at(cluster)].pop_back();
     }
 
     std::int32_t emptiest() const {
@@ -240,11 +324,13 @@ class Packing {
     const Options& options_;
     const std::int32_t clusters_, capacity_;
     const bool fixed_priority_;
-    const std::string& heuristic_;
+    const std::string &heuristic_, &admission_;
     std::vector<std::int64_t> levels_;
     std::vector<std::int32_t> rank_;
     std::vector<Load> utilisation_, density_;  // of every cluster
     std::vector<std::vector<std::int32_t>> members_;
+    std::int64_t steps_ = kFitSteps;
+    bool undecided_ = false;    // some exact test was
     std::int32_t current_ = 0;  // next fit: the cluster that took the last task
     Partition partition_;
 };
@@ -270,13 +356,29 @@ const std::vector<std::string>& partition_orders() {
 }
 
 const std::vector<std::string>& partition_admissions() {
-    static const std::vector<std::string> names = {"utilisation", "density", "exact"};
+    static const std::vector<std::string> names = {"auto", "utilisation", "density", "exact"};
     return names;
+}
+
+const std::string& admission_for(const Options& options, std::int32_t capacity) {
+    static const std::string exact = "exact", utilisation = "utilisation";
+    if (options.admission != "auto") {
+        return options.admission;
+    }
+    // Not predictable: sections that are not preempted, queues and servers, which the exact tests
+    // do not count.
+    return capacity == 1 && facts_of(options).predictable ? exact : utilisation;
 }
 
 Partition place(const System& system, const Options& options, std::int32_t clusters,
                 std::int32_t capacity, bool fixed_priority) {
     return Packing(system, options, clusters, capacity, fixed_priority).run();
+}
+
+std::optional<bool> placeable(const System& system, Options options, bool fixed_priority,
+                              std::int64_t steps) {
+    options.admission = "exact";
+    return Packing(system, options, system.processors, 1, fixed_priority).search(steps);
 }
 
 }  // namespace deadbeat::sched

@@ -101,8 +101,9 @@ Proof proof_of_processor(const Part& part, const Options& options) {
     }
     std::vector<Task> tasks = part.global.tasks;
     Fits fits = Fits::undecided;
+    std::int64_t steps = kFitSteps;
     if (is_edf(options.policy)) {
-        fits = edf_fits(tasks);
+        fits = edf_fits(tasks, steps);
     } else {
         std::vector<std::size_t> order(tasks.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
@@ -111,7 +112,7 @@ Proof proof_of_processor(const Part& part, const Options& options) {
         });
         std::ranges::transform(order, tasks.begin(),
                                [&](std::size_t i) { return part.global.tasks[i]; });
-        fits = fixed_priority_fits(tasks);
+        fits = fixed_priority_fits(tasks, steps);
     }
     if (fits != Fits::yes) {
         return {};
@@ -204,6 +205,7 @@ void deny(Verdict& verdict, const Options& options, Result result, std::string p
     verdict.reference = "";
     verdict.because = "a job of task " + std::to_string(result.first_miss_task) +
                       " misses its deadline at " + std::to_string(result.first_miss) +
+                      (result.placed.empty() ? "" : " under this placement") +
                       " when releases are " + pattern;
     verdict.pattern = std::move(pattern);
     verdict.releases = std::move(releases);

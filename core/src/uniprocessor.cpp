@@ -6,9 +6,6 @@ namespace deadbeat::sched {
 
 namespace {
 
-// Tasks looked at before the answer is `undecided`; about a second.
-constexpr std::int64_t kSteps = 200'000'000;
-
 constexpr Wide ceil_div(Wide a, Wide b) { return (a + b - 1) / b; }
 
 // Work of `tasks` released in [0, t), all released at 0. At most t + sum of C, since the
@@ -93,11 +90,10 @@ Fits last_fits(std::span<const Task> tasks, std::int64_t& steps) {
 
 // Zhang and Burns, IEEE Transactions on Computers 58(9), 2009: from the end of the busy period
 // backwards, each step to where the demand itself lies.
-Fits edf_fits(std::span<const Task> tasks) {
+Fits edf_fits(std::span<const Task> tasks, std::int64_t& steps) {
     if (std::ranges::all_of(tasks, [](const Task& t) { return t.deadline >= t.period; })) {
         return Fits::yes;  // Liu and Layland: sum of C/T <= 1 is enough
     }
-    std::int64_t steps = kSteps;
     const Time length = busy_period(tasks, steps);
     if (length == 0) {
         return Fits::undecided;
@@ -116,8 +112,7 @@ Fits edf_fits(std::span<const Task> tasks) {
     return t < first ? Fits::yes : Fits::undecided;
 }
 
-Fits fixed_priority_fits(std::span<const Task> tasks) {
-    std::int64_t steps = kSteps;
+Fits fixed_priority_fits(std::span<const Task> tasks, std::int64_t& steps) {
     for (std::size_t count = 1; count <= tasks.size(); count++) {
         const Fits found = last_fits(tasks.first(count), steps);
         if (found != Fits::yes) {

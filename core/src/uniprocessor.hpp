@@ -10,10 +10,13 @@ namespace deadbeat::sched {
 
 enum class Fits : int { no = 0, yes = 1, undecided = 2 };  // a number or the work got too large
 
-// EDF, sum of C/T <= 1 known: quick processor-demand analysis.
-Fits edf_fits(std::span<const Task> tasks);
+// Tasks looked at before the answer is `undecided`; about a second.
+inline constexpr std::int64_t kFitSteps = 200'000'000;
 
-// Fixed priorities, the most urgent first, sum of C/T <= 1 known: response times.
-Fits fixed_priority_fits(std::span<const Task> tasks);
+// EDF, sum of C/T <= 1 known: quick processor-demand analysis. Takes what it looks at off `steps`.
+Fits edf_fits(std::span<const Task> tasks, std::int64_t& steps);
+
+// Fixed priorities, the most urgent first, sum of C/T <= 1 known: response times. Likewise.
+Fits fixed_priority_fits(std::span<const Task> tasks, std::int64_t& steps);
 
 }  // namespace deadbeat::sched

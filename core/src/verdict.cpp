@@ -144,7 +144,7 @@ Verdict conclude(const System& system, const Options& options, Result result, Cl
     if (found.outcome == Outcome::miss) {
         deny(verdict, options, "miss",
              "a job of task " + std::to_string(found.first_miss_task) + " misses its deadline at " +
-                 text(found.first_miss));
+                 text(found.first_miss) + (found.placed.empty() ? "" : " under this placement"));
         return verdict;
     }
     if (found.outcome == Outcome::no_miss && claim.exact && !options.costs.any()) {

@@ -144,7 +144,7 @@ class Draw:
             priorities=self.one_of(PRIORITIES),
             partition=self.one_of(HEURISTICS),
             order=self.one_of(tuple(ORDERS)),
-            admission=self.one_of(ADMISSIONS if policy.startswith("p-") else ADMISSIONS[:2]),
+            admission=self.one_of(ADMISSIONS if policy.startswith("p-") else ADMISSIONS[:3]),
             unplaced="least-loaded" if self.chance(0.8) else "reject",
             balance=self.one_of(BALANCES),
             cluster_size=size,

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from functools import cache
+from itertools import pairwise, product
 
 from attrs import frozen
 
@@ -31,7 +32,7 @@ class Question:
     priorities: str = "rm"
     partition: str = "auto"
     order: str = "utilisation-desc"
-    admission: str = "utilisation"
+    admission: str = "auto"
     blocking: int = 0
 
     @property
@@ -555,26 +556,25 @@ def _partitioned(question: Question, test: Twin, priority: Sequence[int] | None)
     homes, unplaced = place(
         question.system, scheduler, clusters=question.m, capacity=1, priority=priority
     )
-    if unplaced is not None:
-        return _REFUTED
-    answers = set()
-    for processor in range(question.m):
-        members = [i for i, home in enumerate(homes) if home == processor]
-        if members:
-            system = TaskSystem(processors=1, tasks=tuple(question.tasks[i] for i in members))
-            answers.add(
-                test(
-                    Question(
-                        system=system,
-                        ties=question.ties,
-                        priorities=question.priorities,
-                        blocking=question.blocking,
-                    )
-                ).answer
-            )
-    if "refuted" in answers:
-        return _REFUTED
-    return accepts(answers == {"accepted"})
+
+    @cache
+    def answer(members: tuple[int, ...], blocking: int) -> TestAnswer:
+        tasks = tuple(question.tasks[i] for i in members)
+        own = {"ties": question.ties, "priorities": question.priorities, "blocking": blocking}
+        return test(Question(system=TaskSystem(processors=1, tasks=tasks), **own)).answer
+
+    def answers(homes: Sequence[int | None], blocking: int) -> set[TestAnswer]:
+        groups: dict[int | None, tuple[int, ...]] = {}
+        for index, home in enumerate(homes):
+            groups[home] = (*groups.get(home, ()), index)
+        return {answer(members, blocking) for members in groups.values()}
+
+    found = answers(homes, question.blocking)
+    if unplaced is None and "refuted" not in found:
+        return accepts(found == {"accepted"})
+    # Every placement that keeps the homes.
+    own = [range(question.m) if t.home is None else [t.home] for t in question.tasks]
+    return _NO if any(answers(each, 0) == {"accepted"} for each in product(*own)) else _REFUTED
 
 
 @twin("p-edf")

@@ -287,7 +287,11 @@ def test_partition_options_are_looked_at() -> None:
     """In the order of the file 4 + 2 and 3 + 3 of 6 fit by first fit, not by next fit."""
     tasks: list[Terse] = [(4, 6), (3, 6), (2, 6), (3, 6)]
     assert answer("p-edf", 2, *tasks, order="file") == "accepted"
-    assert answer("p-edf", 2, *tasks, order="file", partition="next-fit") == "refuted"
+    found = result("p-edf", 2, *tasks, order="file", partition="next-fit")
+    assert (found.answer, found.reason) == (
+        "not accepted",
+        "this placement fails, another meets all deadlines",
+    )
 
 
 @pytest.mark.parametrize(
@@ -307,3 +311,23 @@ def test_unknown_words_are_errors_that_list_the_known(options: dict[str, Any]) -
     with pytest.raises(UsageError) as caught:
         sched.analyze(system_of(1, (1, 2)), **options)
     assert caught.value.hint
+
+
+def test_a_placement_that_fails_is_no_proof_against_the_others() -> None:
+    """0.5 + 0.5 + 0.07 on four processors: by utilisation two share one, and miss."""
+    tasks: list[Terse] = [(5, 10), (7, 14), (1, 15)]
+    assert answer("p-fp", 4, *tasks) == "accepted"
+    assert decide_p_fp(4, *tasks) == "yes"
+    by_sum = result("p-fp", 4, *tasks, admission="utilisation")
+    assert (by_sum.answer, by_sum.reason) == (
+        "not accepted",
+        "this placement fails, another meets all deadlines",
+    )
+    every = result("p-fp", 1, (2, 4), (5, 10), (1, 100))
+    assert every.answer == "refuted"
+    five = result("p-edf", 4, *[(6, 10)] * 5)
+    assert (five.answer, five.reason) == ("refuted", "every placement fails")
+
+
+def decide_p_fp(processors: int, *tasks: Terse) -> str:
+    return sched.simulate(system_of(processors, *tasks), sched.Scheduler(policy="p-fp")).schedulable

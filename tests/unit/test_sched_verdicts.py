@@ -324,17 +324,22 @@ def test_parameters_out_of_range_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "size", "used"),
-    [("p-edf", 2, "first-fit"), ("c-edf", 2, "worst-fit"), ("lc-edf", 1, "first-fit")],
+    ("policy", "size", "used", "admission"),
+    [
+        ("p-edf", 2, "first-fit", "exact"),
+        ("p-np-edf", 2, "first-fit", "utilisation"),
+        ("c-edf", 2, "worst-fit", "utilisation"),
+        ("lc-edf", 1, "first-fit", "exact"),
+    ],
 )
-def test_a_verdict_names_the_heuristic_that_auto_stood_for(
-    policy: str, size: int, used: str
+def test_a_verdict_names_what_auto_stood_for(
+    policy: str, size: int, used: str, admission: str
 ) -> None:
     three = system(4, (2, 3, 3), (2, 3, 3), (2, 3, 3))
     scheduler = Scheduler(policy=policy, cluster_size=size)
     verdict = simulate(three, scheduler)
-    assert verdict.scheduler == evolve(scheduler, partition=used)
-    named = simulate(three, evolve(scheduler, partition=used))
+    assert verdict.scheduler == evolve(scheduler, partition=used, admission=admission)
+    named = simulate(three, verdict.scheduler)
     assert (named.placed, named.schedulable) == (verdict.placed, verdict.schedulable)
     assert verdict.schedulable == "yes"
 

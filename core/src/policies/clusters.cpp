@@ -37,10 +37,10 @@ std::string Clusters::prepare(const Context& context, Scope scope, bool fixed_pr
     }
     if (found.first_unplaced >= 0 && options.unplaced == "reject") {
         placed_ = std::move(found.cluster);  // -1 tells a verdict that this is a failed partition
-        return "task " + std::to_string(found.first_unplaced) +
+        return "this placement fails: task " + std::to_string(found.first_unplaced) +
                (size_ == 1 ? " fits on no processor (" : " fits in no cluster (") +
                heuristic_for(options.partition, size_) + ", " + options.order + ", " +
-               options.admission + ")";
+               admission_for(options, size_) + ")";
     }
     for (const std::int32_t task : found.unplaced) {
         const std::int32_t cluster = found.cluster[static_cast<std::size_t>(task)];

@@ -22,6 +22,7 @@ from deadbeat.report.document import Column, Table
 from deadbeat.report.terminal import print_part
 from deadbeat.sched.analysis import (
     Analysis,
+    SchedulerAnalysis,
     TestResult,
     require_agreement,
 )
@@ -103,9 +104,11 @@ def _plain_verdict(verdict: Verdict) -> dict[str, object]:
 def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
     for name, found in analysis.schedulers.items():
         word = {"yes": "schedulable", "no": "not schedulable"}.get(found.schedulable)
+        if found.refuted and any(task.offset for task in analysis.system.tasks):
+            word = "not schedulable with sporadic releases (offsets are left out)"
         others = [test for test in (*found.accepted, *found.refuted) if test != found.proof]
         also = f"; also {', '.join(others)}" if others else ""
-        told = f"{word}, proved by {found.proof}{also}" if word else "no test proves anything"
+        told = f"{word}, proved by {found.proof}{also}" if word else _unproved(analysis, found)
         if name in verdicts:
             verdict = verdicts[name]
             told += (
@@ -132,6 +135,12 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
     )
     columns = ["test", "scheduler", "answer", "holds for", "CPU", "reference"]
     yield table(columns, rows, title=title, numeric=["CPU"])
+
+
+def _unproved(analysis: Analysis, found: SchedulerAnalysis) -> str:
+    silent = [analysis.result(name) for name in found.silent]
+    placing = [each.reason for each in silent if each.facts.kind == "exact" and each.reason]
+    return "; ".join(["no test proves anything", *placing])
 
 
 def _told(result: TestResult) -> str:

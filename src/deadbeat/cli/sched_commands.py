@@ -60,7 +60,8 @@ group.add(
     "Run schedulability tests: which accept, the cheapest proof.",
     """Run the schedulability tests on the task system in FILE, cheapest first.
 
-    accepted and refuted are proofs; not accepted says nothing. A test that holds for sporadic
+    accepted and refuted are proofs; not accepted says nothing. Partitioned tests accept what this
+    placement schedules, and refute what no placement does. A test that holds for sporadic
     releases holds for periodic ones at any offsets.""",
     _FILE,
     _PROCESSORS,
@@ -85,7 +86,7 @@ group.add(
         priorities="How fixed priorities are assigned: rm, dm or given.  [rm]",
         partition="How tasks are placed, for partitioned tests.  [auto: first-fit]",
         order="Order in which tasks are placed, for partitioned tests.  [utilisation-desc]",
-        admission="What a processor accepts, for partitioned tests.  [utilisation]",
+        admission="What a processor accepts, for partitioned tests.  [auto: exact]",
     ),
     opt(
         "--blocking TIME",
@@ -223,7 +224,7 @@ group.add(
         priorities="How fixed priorities are assigned: rm, dm or given.  [rm]",
         partition="How tasks are placed: first-, next-, best-, worst-fit or auto.  [auto]",
         order="Order in which tasks are placed.  [utilisation-desc]",
-        admission="What a processor accepts: utilisation, density or exact.  [utilisation]",
+        admission="What a processor accepts: utilisation, density, exact or auto.  [auto]",
         unplaced="What to do with a task that fits nowhere: reject or least-loaded.  [reject]",
         balance="Load balancing of loose clustered policies: none, offline, pull, both...",
     ),

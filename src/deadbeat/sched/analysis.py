@@ -146,7 +146,7 @@ class TestSettings(TypedDict, total=False):
         ties: Decides between equal priorities, in tests of fixed priorities.
         priorities: ``rm``, ``dm`` or ``given``, likewise.
         partition, order, admission: How tasks are placed, in tests of partitioned schedulers;
-            ``auto`` is first-fit.
+            ``auto`` is first-fit, and exact.
         blocking: The longest non-preemptive section, in tests of one processor.
         budget: Elementary steps after which a test is ``undecided``.
     """
@@ -181,7 +181,7 @@ def analyze(
         priorities=options.priorities,
         partition=_core.heuristic_for(options.partition, 1),
         order=options.order,
-        admission=options.admission,
+        admission="exact" if options.admission == "auto" else options.admission,
         blocking=options.blocking,
         results=results,
         schedulers=_by_scheduler(results),

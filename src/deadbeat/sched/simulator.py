@@ -56,7 +56,8 @@ class Costs:
 class Scheduler:
     """A policy and its options; ``policies()`` lists which policy looks at which.
 
-    ``partition="auto"`` is first-fit on single processors, worst-fit on clusters.
+    Partition ``auto`` is first-fit on single processors, worst-fit on clusters; admission ``auto``
+    is exact for p-edf and p-fp, by utilisation for other policies.
     """
 
     policy: str = "g-edf"
@@ -64,7 +65,7 @@ class Scheduler:
     priorities: str = "rm"
     partition: str = "auto"
     order: str = "utilisation-desc"
-    admission: str = "utilisation"
+    admission: str = "auto"
     unplaced: str = "reject"
     balance: str = "both"
     cluster_size: int = 2
@@ -117,7 +118,7 @@ class Verdict:
             release; empty where all tasks are released at 0 and periodically from there on.
         truncated: More was to record than asked for.
         placed: Cluster of each task; empty where tasks are not bound.
-        scheduler: What was asked for, with the heuristic that partition ``auto`` stood for.
+        scheduler: What was asked for, with what ``auto`` stood for.
         facts: What the policy declares under these options.
     """
 
@@ -187,12 +188,16 @@ def facts_of(scheduler: Scheduler) -> PolicyFacts:
 
 
 def resolved(scheduler: Scheduler) -> Scheduler:
-    """With the heuristic that ``auto`` stands for, where the policy places tasks."""
+    """With what ``auto`` stands for, where the policy places tasks."""
     facts = policies()[scheduler.policy]
     if not facts.partitions:
         return scheduler
     capacity = scheduler.cluster_size if facts.clusters else 1
-    return evolve(scheduler, partition=_core.heuristic_for(scheduler.partition, capacity))
+    return evolve(
+        scheduler,
+        partition=_core.heuristic_for(scheduler.partition, capacity),
+        admission=_core.admission_for(core_options(scheduler), capacity),
+    )
 
 
 def default_model(system: TaskSystem) -> Model:

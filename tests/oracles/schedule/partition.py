@@ -21,7 +21,7 @@ ORDERS: dict[str, Callable[[TimedTask], int | Fraction]] = {
 }
 
 HEURISTICS = ("auto", "next-fit", "first-fit", "best-fit", "worst-fit")
-ADMISSIONS = ("utilisation", "density", "exact")
+ADMISSIONS = ("auto", "utilisation", "density", "exact")
 
 
 def edf_fits(tasks: Sequence[TimedTask]) -> bool:
@@ -78,11 +78,13 @@ def place(
     clusters: int,
     capacity: int,
     priority: Sequence[int] | None,
+    preemptive: bool = True,
 ) -> tuple[list[int | None], int | None]:
     """Cluster of every task (None: it fits nowhere), and the first task that fits nowhere.
 
     Args:
         clusters, capacity: How many clusters, of how many processors each.
+        preemptive: Whether the exact tests are exact under the policy: admission ``auto`` asks.
         priority: Place of every task in the order of priorities where they are fixed; None: EDF.
     """
     tasks = system.tasks
@@ -99,8 +101,12 @@ def place(
     def load(cluster: int) -> Fraction:
         return sum(map(share, members[cluster]), Fraction(0))
 
+    exact = scheduler.admission == "exact" or (
+        scheduler.admission == "auto" and capacity == 1 and preemptive
+    )
+
     def fits(index: int, cluster: int) -> bool:
-        if scheduler.admission != "exact":
+        if not exact:
             return load(cluster) + share(index) <= capacity
         together = [*members[cluster], index]
         if priority is None:

@@ -82,6 +82,8 @@ class Policy(ABC):
             clusters=self.clusters,
             capacity=self.cluster_size,
             priority=priority,
+            preemptive=self.scheduler.policy in ("p-edf", "c-edf", "p-fp", "c-fp")
+            or (self.scheduler.policy == "lc-edf" and self.scheduler.balance != "sticky"),
         )
         if unplaced is not None and self.scheduler.unplaced == "reject":
             raise NoPlace(placed)

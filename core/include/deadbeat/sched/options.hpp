@@ -28,7 +28,7 @@ struct Options {
     std::string priorities = "rm";           // of fixed-priority policies: rm, dm, given
     std::string partition = "auto";          // see partition.hpp
     std::string order = "utilisation-desc";  // in which tasks are placed; see partition.hpp
-    std::string admission = "utilisation";   // what a cluster can take: utilisation, density, exact
+    std::string admission = "auto";          // what a cluster can take; see partition.hpp
     std::string unplaced = "reject";         // reject, or least-loaded
     std::string balance = "both";   // loose clustered: none, offline, pull, both, sticky, release
     std::int32_t cluster_size = 2;  // processors of a cluster, of clustered policies

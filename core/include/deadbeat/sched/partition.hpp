@@ -1,6 +1,7 @@
 // Bin packing of tasks on processors or clusters.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,11 @@ const std::string& heuristic_for(const std::string& partition, std::int32_t capa
 // file, utilisation-desc, utilisation-asc, period-asc, period-desc, deadline-asc, density-desc;
 // equal tasks in the order of the file
 const std::vector<std::string>& partition_orders();
-const std::vector<std::string>& partition_admissions();  // utilisation, density, exact
+const std::vector<std::string>& partition_admissions();  // auto, utilisation, density, exact
+// What `auto` stands for: exact where it is exact, on single processors under the preemptive
+// policies of priorities (no sum of C/T says what fixed priorities or short deadlines take);
+// utilisation elsewhere.
+const std::string& admission_for(const Options& options, std::int32_t capacity);
 
 struct Partition {
     std::vector<std::int32_t> cluster;  // of every task, -1: fits nowhere
@@ -30,7 +35,8 @@ struct Partition {
 // Places tasks on `clusters` clusters of `capacity` processors each. Tasks with home >= 0 are
 // placed there first, unasked. What fits: utilisation (sum of C/T <= capacity), density
 // (C/min(D,T)), or exact (capacity 1: EDF by processor demand, or response times where
-// `fixed_priority`). Exact arithmetic. Next fit starts at the cluster that took the last task; best
+// `fixed_priority`; undecided where a busy period is too long: then there is no room). Exact
+// arithmetic. Next fit starts at the cluster that took the last task; best
 // fit takes the fullest cluster that fits, worst fit the emptiest, by what the admission adds up
 // (exact: utilisation), ties to the lowest. With options.unplaced == "least-loaded" a task that
 // fits nowhere goes to the least utilised cluster (and is still named unplaced).
@@ -39,5 +45,10 @@ struct Partition {
 // Research 26(1), 1978.
 Partition place(const System& system, const Options& options, std::int32_t clusters,
                 std::int32_t capacity, bool fixed_priority);
+
+// Whether any placement on single processors, the homes of tasks kept, meets all deadlines of
+// sporadic tasks. Nothing: not known after so many elementary steps.
+std::optional<bool> placeable(const System& system, Options options, bool fixed_priority,
+                              std::int64_t steps);
 
 }  // namespace deadbeat::sched

@@ -13,14 +13,14 @@ namespace deadbeat::sched {
 enum class TestAnswer : int {
     not_accepted = 0,    // a sufficient test that does not accept says nothing
     accepted = 1,        // proved schedulable (bounds: the bounds hold)
-    refuted = 2,         // proved not schedulable (exact and necessary tests only)
+    refuted = 2,         // proved not schedulable (exact and necessary tests only), by any placement
     not_applicable = 3,  // outside what the test is for, `reason` says what
     undecided = 4,       // the budget was used up, or a number does not fit
 };
 
 enum class TestKind : int {
     sufficient = 0,  // accepted or not_accepted
-    exact = 1,       // accepted or refuted
+    exact = 1,       // accepted or refuted; not_accepted where only this placement fails
     necessary = 2,   // refuted or not_accepted
     bound = 3,       // gives bounds, for example of tardiness
 };
@@ -30,7 +30,7 @@ struct TestOptions {
     std::string ties = "index";      // equal priorities under FP are ordered by it
     std::string partition = "auto";  // as in Options; partitioned tests
     std::string order = "utilisation-desc";
-    std::string admission = "utilisation";
+    std::string admission = "auto";
     Time blocking = 0;                 // longest non-preemptive section, uniprocessor tests
     std::int64_t budget = 50'000'000;  // elementary steps after which it is `undecided`
 };

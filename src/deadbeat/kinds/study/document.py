@@ -223,7 +223,7 @@ def _parameters(spec: StudySpec) -> tuple[tuple[str, str], ...]:
     def fields(it: Source | Scheduler) -> str:
         return ", ".join(f"{name} = {value}" for name, value in attrs.asdict(it).items())
 
-    facts = {name: test_facts()[name] for name in spec.tests}
+    facts = {label: test_facts()[spec.test(label)[0]] for label in spec.tests}
     return (
         ("preset", spec.preset or "none"),
         ("seed", str(spec.seed)),

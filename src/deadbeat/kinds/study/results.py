@@ -94,7 +94,7 @@ class StudyResults:
     def yes(self, label: str) -> Mask:
         """Schedulable, or accepted; of a necessary test: not refuted."""
         answers = self._answers(label)
-        if label in self._test and test_facts()[label].kind == "necessary":
+        if label in self._test and test_facts()[self.spec.test(label)[0]].kind == "necessary":
             return self.decided(label) & np.not_equal(answers, REFUTED)
         return np.equal(answers, ACCEPTED if self.is_test(label) else YES)
 

@@ -19,7 +19,7 @@ from deadbeat.kinds.study.sweep import SETS_MAX
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import usage
-from deadbeat.model.words import nearest
+from deadbeat.model.words import nearest, shown
 from deadbeat.sched import Scheduler, policies, tie_rules
 from deadbeat.sched.analysis import tests as known_tests
 from deadbeat.sched.generators import Laws, Recipe
@@ -32,6 +32,8 @@ BUDGET = 5_000_000
 
 #: Different refusals of the generator that are named at once.
 _TOLD_MAX = 5
+#: Settings of the tests that a study varies.
+TEST_WORDS = ("partition", "order", "admission", "priorities")
 _CONVERTER = Converter(forbid_extra_keys=True)
 _CONVERTER.register_structure_hook(
     tuple[int, int] | None,
@@ -79,8 +81,8 @@ class StudySpec:
         sources: Label -> how its task systems are drawn.
         cells: Scenarios, in the order of work.
         contenders: Label -> scheduler whose schedule is simulated.
-        tests: Names of schedulability tests.
-        partition, order, priorities: Of those tests that place tasks or rank them.
+        tests: Names of schedulability tests, with settings of their own: ``p-fp:order=file``.
+        partition, order, admission, priorities: Of those tests that place tasks or rank them.
         metrics: Whether migrations and slack are counted, of the whole hyper-period.
         budget: Scheduling points after which a verdict is ``undecided``.
     """
@@ -96,6 +98,7 @@ class StudySpec:
     tests: tuple[str, ...] = ()
     partition: str = "first-fit"
     order: str = "utilisation-desc"
+    admission: str = "auto"
     priorities: str = "rm"
     metrics: bool = False
     budget: int = BUDGET
@@ -104,6 +107,12 @@ class StudySpec:
     def total(self) -> int:
         """Task systems in all."""
         return len(self.cells) * self.sets
+
+    def test(self, label: str) -> tuple[str, dict[str, str]]:
+        """Name and settings of one of ``tests``."""
+        name, *pairs = label.split(":")
+        own = dict(pair.partition("=")[::2] for pair in pairs)
+        return name, {word: getattr(self, word) for word in TEST_WORDS} | own
 
     def problems(self) -> list[Problem]:
         """Everything wrong between values that are each right."""
@@ -145,7 +154,8 @@ def read_spec(plain: Mapping[str, object]) -> StudySpec:
     Raises:
         DataError: It is not one.
     """
-    values: dict[str, Any] = dict(plain)
+    # Studies that were made before say nothing of it.
+    values: dict[str, Any] = {"admission": "utilisation", **plain}
     try:
         for key, order, kind in (
             ("contenders", "contender_order", Scheduler),
@@ -239,9 +249,13 @@ def _contender(label: str, it: Scheduler, spec: StudySpec) -> Iterator[Problem]:
 
 
 def _tests(spec: StudySpec) -> Iterator[Problem]:
-    for name in spec.tests:
+    for label in spec.tests:
+        name, settings = spec.test(label)
         if name not in known_tests():
             yield Problem("tests", f'there is no test "{name}"', nearest(name, list(known_tests())))
         elif known_tests()[name].kind == "bound":
             yield Problem("tests", f"{name} gives bounds, no verdict", "leave it out")
-    yield from _choices("tests", spec, ("partition", "order", "priorities"))
+        for key in settings.keys() - set(TEST_WORDS):
+            yield Problem(f"test {label}", f"unknown key {shown(key)}", nearest(key, TEST_WORDS))
+        own = attrs.evolve(spec, **{k: v for k, v in settings.items() if k in TEST_WORDS})
+        yield from _choices(f"test {label}", own, TEST_WORDS)
