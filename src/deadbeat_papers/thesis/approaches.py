@@ -42,9 +42,7 @@ TIES = ("index", "utilisation-desc")
 BALANCES = ("both", "pull", "offline", "sticky", "release")
 
 GLOBAL, PARTITIONED, CLUSTERED, LOOSE = "global", "partitioned", "clustered", "loose clustered"
-_NEXT_FIT = Scheduler(
-    partition="next-fit", order="file", admission="utilisation", cluster_size=2
-)
+_NEXT_FIT = Scheduler(partition="next-fit", order="file", admission="utilisation", cluster_size=2)
 _APPROACHES = {GLOBAL: "g-edf", PARTITIONED: "p-edf", CLUSTERED: "c-edf", LOOSE: "lc-edf"}
 
 

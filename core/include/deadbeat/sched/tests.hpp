@@ -11,9 +11,9 @@
 namespace deadbeat::sched {
 
 enum class TestAnswer : int {
-    not_accepted = 0,    // a sufficient test that does not accept says nothing
-    accepted = 1,        // proved schedulable (bounds: the bounds hold)
-    refuted = 2,         // proved not schedulable (exact and necessary tests only), by any placement
+    not_accepted = 0,  // a sufficient test that does not accept says nothing
+    accepted = 1,      // proved schedulable (bounds: the bounds hold)
+    refuted = 2,       // proved not schedulable (exact and necessary tests only), by any placement
     not_applicable = 3,  // outside what the test is for, `reason` says what
     undecided = 4,       // the budget was used up, or a number does not fit
 };

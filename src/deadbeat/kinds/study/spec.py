@@ -34,6 +34,8 @@ BUDGET = 5_000_000
 _TOLD_MAX = 5
 #: Settings of the tests that a study varies.
 TEST_WORDS = ("partition", "order", "admission", "priorities")
+#: How names of policies and tests begin that place tasks.
+_PLACING = ("p-", "c-", "lc-")
 _CONVERTER = Converter(forbid_extra_keys=True)
 _CONVERTER.register_structure_hook(
     tuple[int, int] | None,
@@ -108,10 +110,10 @@ class StudySpec:
         """Task systems in all."""
         return len(self.cells) * self.sets
 
-    def test(self, label: str) -> tuple[str, dict[str, str]]:
+    def test(self, label: str) -> tuple[str, dict[str, Any]]:
         """Name and settings of one of ``tests``."""
         name, *pairs = label.split(":")
-        own = dict(pair.partition("=")[::2] for pair in pairs)
+        own: dict[str, Any] = dict(pair.partition("=")[::2] for pair in pairs)
         return name, {word: getattr(self, word) for word in TEST_WORDS} | own
 
     def problems(self) -> list[Problem]:
@@ -175,7 +177,15 @@ def read_spec(plain: Mapping[str, object]) -> StudySpec:
 
 def identity(plain: Mapping[str, object]) -> dict[str, object]:
     """What of a specification in its plain form its results depend on."""
-    return {key: value for key, value in plain.items() if key not in ("name", "title")}
+    found: dict[str, Any] = {k: v for k, v in plain.items() if k not in ("name", "title")}
+    # Who places no task is whom studies called admitted by utilisation before it was `auto`.
+    found["contenders"] = {
+        label: it if it["policy"].startswith(_PLACING) else {**it, "admission": "utilisation"}
+        for label, it in found["contenders"].items()
+    }
+    if not any(label.startswith(_PLACING) for label in found["tests"]):
+        found.pop("admission", None)
+    return found
 
 
 def digest(plain: Mapping[str, object]) -> str:

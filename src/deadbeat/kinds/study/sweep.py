@@ -169,7 +169,10 @@ class Sweep:
         default=None,
     )
     tests: tuple[str, ...] = keyed(
-        ReadBy(_word_list), "--test LIST", "Schedulability tests to run: gfb,p-fp:admission=density.", default=()
+        ReadBy(_word_list),
+        "--test LIST",
+        "Schedulability tests to run: gfb,p-fp:admission=density.",
+        default=(),
     )
     metrics: bool = fields.flag("--metrics", "Count migrations and measure slack, too.")
     generator: Written | None = keyed(
