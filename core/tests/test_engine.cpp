@@ -175,6 +175,7 @@ TEST_CASE("policies that coincide where they should") {
         Options fixed = with("p-fp");
         fixed.unplaced = "least-loaded";
         fixed.priorities = "given";
+        fixed.admission = "utilisation";
         Options fifo = fixed;
         fifo.policy = "p-fifo";
         CHECK(drawn(m, levels, fifo, 48) == drawn(m, levels, fixed, 48));

@@ -23,6 +23,8 @@ def drawn(seed: int) -> Question:
             system,
             tasks=tuple(evolve(task, wcet=task.wcet + draw.between(0, 4)) for task in system.tasks),
         )
+    if draw.chance(0.3):
+        system = draw.with_homes(system, system.processors)
     return Question(
         system=system,
         ties=draw.one_of(sched.tie_rules()),
