@@ -21,6 +21,7 @@ from deadbeat.model.rules import Problem
 from deadbeat.model.specification import usage
 from deadbeat.model.words import nearest, shown
 from deadbeat.sched import Scheduler, policies, tie_rules
+from deadbeat.sched.analysis import TestSettings
 from deadbeat.sched.analysis import tests as known_tests
 from deadbeat.sched.generators import Laws, Recipe
 from deadbeat.sched.simulator import option_words
@@ -110,10 +111,10 @@ class StudySpec:
         """Task systems in all."""
         return len(self.cells) * self.sets
 
-    def test(self, label: str) -> tuple[str, dict[str, Any]]:
+    def test(self, label: str) -> tuple[str, TestSettings]:
         """Name and settings of one of ``tests``."""
         name, *pairs = label.split(":")
-        own: dict[str, Any] = dict(pair.partition("=")[::2] for pair in pairs)
+        own: Any = dict(pair.partition("=")[::2] for pair in pairs)
         return name, {word: getattr(self, word) for word in TEST_WORDS} | own
 
     def problems(self) -> list[Problem]:
@@ -260,7 +261,8 @@ def _contender(label: str, it: Scheduler, spec: StudySpec) -> Iterator[Problem]:
 
 def _tests(spec: StudySpec) -> Iterator[Problem]:
     for label in spec.tests:
-        name, settings = spec.test(label)
+        name, found = spec.test(label)
+        settings: dict[str, Any] = {**found}
         if name not in known_tests():
             yield Problem("tests", f'there is no test "{name}"', nearest(name, list(known_tests())))
         elif known_tests()[name].kind == "bound":
