@@ -52,7 +52,7 @@ OPTIONS = {
         " | priorities"
     ),
     "Simulation": "simulate model method horizon max-steps run-on metrics workers dask",
-    "Checks": "only workload all hardening-cost",
+    "Checks": "only workload all config cmdline hardening-cost",
     "Comparison": "aa metric minimum-effect minimum-miss ungated per-cpu allow-mixed partial",
     "Recording": "causes trace keep-above beside | worst split counters",
     "Output": (

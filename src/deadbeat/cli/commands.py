@@ -182,6 +182,8 @@ root.add(
     Each check passes, fails, or is unknown with the reason (missing, denied, locked down): unknown
     is never a pass. Nothing is changed. Without root less can be read; what is missing is listed.
 
+    --config and --cmdline examine another machine's kernel by its files alone, before it is booted.
+
     With --hardening-cost nothing is checked: two matrices of deadbeat latency are compared.""",
     opt(
         "--workload KIND",
@@ -203,6 +205,16 @@ root.add(
         type=OneOf("fatal", "high", "medium", "low", "info"),
     ),
     TARGET,
+    opt(
+        "--config FILE",
+        "Examine a kernel's build configuration (.config, config.gz) instead of a machine.",
+        type=click.Path(path_type=Path),
+    ),
+    opt(
+        "--cmdline FILE",
+        "Examine a kernel's boot command line instead of a machine.",
+        type=click.Path(path_type=Path),
+    ),
     opt("--html", "Write the answer as a page, too."),
     opt(
         "--out FILE",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from deadbeat.compare.page import metrics_table
 from deadbeat.compare.results import HardeningCost, found
 from deadbeat.compare.results import hardening_cost as hardening_cost_of
 from deadbeat.compare.words import cell_text, interval_text, value_text
+from deadbeat.host.recorded import KernelFiles
 from deadbeat.host.values import cpus_text
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.observe import COMPARABLE
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
 from deadbeat.report.doctor_page import doctor_document, write_doctor
 from deadbeat.report.machines import CaseVerdict, Verdicted, openmetrics
@@ -27,6 +29,7 @@ from deadbeat.settings.doctor import DoctorReport, examine, of_families
 from deadbeat.settings.facts import gather
 from deadbeat.settings.reading import ONLINE
 from deadbeat.store.campaign import free_bytes
+from deadbeat.store.texts import read_text, shown
 from deadbeat.targets.base import Target
 from deadbeat.targets.opening import open_target
 
@@ -48,7 +51,10 @@ def doctor(
     hardening_cost: tuple[str, str] | None,
     runs: Path,
     target: str | None,
+    config: Path | None,
+    cmdline: Path | None,
 ) -> Shown:
+    files = {name: path for name, path in (("config", config), ("cmdline", cmdline)) if path}
     if hardening_cost:
         given = {
             "--workload": workload,
@@ -59,6 +65,7 @@ def doctor(
             "--html": html,
             "--out": out,
             "--target": target,
+            **{f"--{name}": path for name, path in files.items()},
         }
         if beside := [option for option, value in given.items() if value]:
             raise UsageError(
@@ -67,8 +74,11 @@ def doctor(
         return _cost(runs, hardening_cost)
     checks = of_families(only) if only else None
     _require_folder(out)
-    with open_target(target) as machine:
-        _require_online(machine, rt_cpus)
+    if files and target:
+        raise UsageError(f"--{next(iter(files))} and --target exclude each other", "drop one")
+    with _kernel_files(files) if files else open_target(target) as machine:
+        if not files:
+            _require_online(machine, rt_cpus)
         report = examine(machine, workload=workload or "mixed", rt_cpus=rt_cpus, checks=checks)
     page = write_doctor(report, out or Path("doctor.html")) if html or out else None
     whole = show_all or bool(only)
@@ -77,13 +87,41 @@ def doctor(
         headline=summary.sentence(report),
         cases=list(_cases(report, fail_on)),
         metrics=lambda: _metrics(report),
-        plain={**summary.as_json(report), "page": str(page) if page else None},
+        plain={
+            **summary.as_json(report),
+            **({"files": {name: shown(path) for name, path in files.items()}} if files else {}),
+            "page": str(page) if page else None,
+        },
         document=doctor_document(report),
         page=page,
         whole=whole,
         parts=list(_parts(report, every=show_all)) if whole else [],
         status=_status(report, fail_on),
     )
+
+
+def _kernel_files(files: Mapping[str, Path]) -> KernelFiles:
+    """The machine that ``config`` and ``cmdline`` describe.
+
+    Raises:
+        DataError: One cannot be read, or is not what it should be.
+    """
+    texts = {
+        name: read_text(path, what=f"--{name}", hint="give the file of the kernel").text
+        for name, path in files.items()
+    }
+    if "config" in texts and not re.search(r"^(# )?CONFIG_\w+[ =]", texts["config"], re.M):
+        raise DataError(
+            f"--config {shown(files['config'])} has no line CONFIG_...=",
+            "give the kernel's .config, /boot/config-RELEASE or a copy of /proc/config.gz",
+        )
+    if re.search(r"^CONFIG_\w+=", texts.get("cmdline", ""), re.M):
+        raise DataError(
+            f"--cmdline {shown(files['cmdline'])} is a build configuration",
+            "give it to --config; a command line is what /proc/cmdline holds",
+        )
+    name = " and ".join(shown(path) for path in files.values())
+    return KernelFiles(texts.get("config"), texts.get("cmdline"), name=name)
 
 
 def _require_folder(out: Path | None) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from attrs import frozen
+
 from deadbeat.host.proc import CPUINFO, colon_fields
 from deadbeat.host.values import Read, Unknown, stripped
 
@@ -65,6 +67,39 @@ def arguments(line: str, name: str) -> list[str]:
         if key.replace("-", "_") == name.replace("-", "_"):
             found.append(value.replace('"', ""))
     return found
+
+
+@frozen
+class BootCpus:
+    """A list of CPUs on the command line; ``beyond``: what it names that the machine has not."""
+
+    cpus: frozenset[int] = frozenset()
+    beyond: str = ""
+
+
+def boot_cpus(text: str, last: int) -> BootCpus:
+    """A list on the kernel's command line (kernel-parameters, "cpu lists"; lib/bitmap-str.c).
+
+    Words that are no CPUs (``managed_irq``) are left out; ``N`` is the last CPU, ``a-b:used/group``
+    the first ``used`` of each ``group``, ``all`` every one.
+
+    Args:
+        last: The machine's last CPU, ``N``.
+    """
+    found: set[int] = set()
+    beyond = []
+    for part in re.split(r"[,\s]+", re.sub(r"(?i)\ball\b", "0-N", text)):
+        match = re.fullmatch(r"(\d{1,9}|N)(?:-(\d{1,9}|N)(?::(\d{1,9})/(\d{1,9}))?)?", part)
+        if match is None:
+            continue
+        ends = (match[1], match[2] or match[1])
+        first, end = (last if each == "N" else int(each) for each in ends)
+        used, group = int(match[3] or 1), int(match[4] or 1) or 1
+        found |= {c for c in range(first, min(end, last) + 1) if (c - first) % group < used}
+        if last < end >= first:
+            low = max(first, last + 1)
+            beyond.append(str(end) if low == end else f"{low}-{end}")
+    return BootCpus(frozenset(found), ",".join(beyond))
 
 
 # --- preemption model -------------------------------------------------------------------------

@@ -1,16 +1,22 @@
-"""A machine of which only files are left that were read in it: what to read, and how to look at it.
+"""A machine of which only files are left that were read in it, or only its kernel's: what to read,
+and how to look at it.
 
 A virtual machine of the lab is one: nobody talks to it while it runs.
 """
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from deadbeat.host.environment import PLATFORM_FILES
+from deadbeat.host.kernel import CMDLINE, arguments, boot_cpus, options_of
+from deadbeat.host.proc import CPU_FOLDER
 from deadbeat.host.snapshot import SNAPSHOT_FILES
+from deadbeat.host.values import CPU_MAX, cpus_text
 from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.readings import MISSING, NO_PROGRAM, Reading, Readings
 
 #: What a platform is told from; of hardening what is a file.
 PLATFORM = (
@@ -58,3 +64,52 @@ def _texts(files: Mapping[str, bytes], *, depth: int) -> str:
         and path.count("/") == depth
         and path.split("/")[2].isdigit()
     )
+
+
+#: Why nothing else is known of a machine that is a kernel's files.
+NOT_GIVEN = "not known: only files of the kernel were given"
+
+
+class KernelFiles(FakeTarget):
+    """A machine whose kernel's build configuration or command line is known, and nothing else.
+
+    Args:
+        config, cmdline: What these hold; None: not given.
+        name: What the files are called.
+    """
+
+    def __init__(self, config: str | None, cmdline: str | None, *, name: str) -> None:
+        files = {} if cmdline is None else {CMDLINE: cmdline, **_booted(config, cmdline)}
+        outputs = {} if config is None else {"kernel-config": config}
+        super().__init__(name=name, kind="files", address="files", files=files, outputs=outputs)
+
+    def read_many(
+        self, paths: Sequence[str], commands: Mapping[str, str] | None = None
+    ) -> Readings:
+        """As `FakeTarget`; what was not given is not known, and not absent."""
+        found = super().read_many(paths, commands)
+
+        def told(reading: Reading) -> Reading:
+            return Reading(None, NOT_GIVEN) if reading.reason in (MISSING, NO_PROGRAM) else reading
+
+        return Readings(
+            files={path: told(each) for path, each in found.files.items()},
+            commands={name: told(each) for name, each in found.commands.items()},
+            patterns=found.patterns,
+        )
+
+
+def _booted(config: str | None, cmdline: str) -> dict[str, str]:
+    """Files in which a running kernel shows what it makes of its command line."""
+    words = {name: (arguments(cmdline, name) or [""])[-1] for name in ("isolcpus", "nohz_full")}
+    flags = {*words["isolcpus"].split(",")}
+    if flags & {"nohz", "managed_irq"} and "domain" not in flags:
+        words["isolcpus"] = ""
+    if config is not None and options_of(config).get("NO_HZ_FULL") != "y":
+        words["nohz_full"] = ""
+    found = {}
+    for name, text in zip(("isolated", "nohz_full"), words.values(), strict=True):
+        if not re.search(r"\bN\b|(?i:\ball\b)", text):  # of how many is not known
+            cpus = boot_cpus(text, CPU_MAX).cpus
+            found[f"{CPU_FOLDER}/{name}"] = cpus_text(cpus) if cpus else ""
+    return found

@@ -85,6 +85,9 @@ def severities(results: Iterable[CheckResult]) -> str:
 def sentence(report: DoctorReport) -> str:
     """The answer; of some checks alone it is never that the machine is ready."""
     grave = report.failing("high")
+    if report.target.kind == "files":
+        found = f"{severities(grave)} checks fail" if grave else "nothing fatal or high fails"
+        return f"In {report.target.name} {found}; what needs the machine itself is unknown."
     unknown = len(report.unknown("high"))
     open_ = f"; {unknown} others as grave could not be read" if unknown else ""
     if grave:

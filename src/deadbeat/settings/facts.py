@@ -26,6 +26,7 @@ CONFIG = "command:kernel-config"
 DMESG = "command:dmesg"
 _ALWAYS = (
     "/sys/devices/system/cpu/online",
+    "/sys/devices/system/cpu/possible",
     "/sys/devices/system/cpu/isolated",
     "/sys/devices/system/cpu/nohz_full",
     CMDLINE,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from deadbeat.host.kernel import CMDLINE, VERSION, realtime_model, release_of
+from deadbeat.host.kernel import CMDLINE, VERSION, boot_cpus, realtime_model, release_of
 from deadbeat.host.proc import CPUINFO, Interrupt, colon_fields
+from deadbeat.host.recorded import NOT_GIVEN
 from deadbeat.host.snapshot import SLOWS_CPUS
-from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
+from deadbeat.host.values import CPU_MAX, UnreadError, chosen, cpu_set, cpus_text
 from deadbeat.settings.facts import CONFIG, DMESG, Facts
 from deadbeat.targets.readings import MISSING, is_pattern
 
@@ -16,6 +17,7 @@ from deadbeat.targets.readings import MISSING, is_pattern
 
 
 ONLINE = "/sys/devices/system/cpu/online"
+POSSIBLE = "/sys/devices/system/cpu/possible"
 LOCKDOWN = "/sys/kernel/security/lockdown"
 
 
@@ -81,25 +83,6 @@ def meant(facts: Facts, cpus: Iterable[int] | None = None) -> str:
     return f"{'CPU' if len(chosen) == 1 else 'CPUs'} {cpus_text(chosen)}{assumed}"
 
 
-def from_boot(text: str, last: int) -> set[int]:
-    """CPUs of a list on the kernel's command line (kernel-parameters, "cpu lists").
-
-    Words that are no CPUs (``managed_irq``) are left out; ``N`` is the last CPU, ``a-b:used/group``
-    the first ``used`` of each ``group``.
-    """
-    found: set[int] = set()
-    for part in text.split(","):
-        match = re.fullmatch(r"(\d+|N)(?:-(\d+|N)(?::(\d+)/(\d+))?)?", part.strip())
-        if part.strip() == "all":
-            found |= set(range(last + 1))
-        elif match is not None:
-            ends = (match[1], match[2] or match[1])
-            first, end = (last if each == "N" else int(each) for each in ends)
-            used, group = int(match[3] or 1), int(match[4] or 1) or 1
-            found |= {cpu for cpu in range(first, end + 1) if (cpu - first) % group < used}
-    return found
-
-
 def cpu_flags(facts: Facts) -> set[str]:
     """What the first CPU can do, as /proc/cpuinfo of x86 lists it; none on other processors."""
     fields = colon_fields(facts.text(CPUINFO))
@@ -158,8 +141,15 @@ def online(facts: Facts) -> set[int]:
 
 def argument_cpus(facts: Facts, name: str) -> set[int]:
     """CPUs that a word of the command line names; none where it is not there."""
-    last = max(online(facts))
-    return from_boot(facts.argument(name) or "", last)
+    return set(boot_cpus(facts.argument(name) or "", last_cpu(facts)).cpus)
+
+
+def last_cpu(facts: Facts) -> int:
+    """The highest CPU that may ever be there. UnreadError where none is known."""
+    if facts.reading(ONLINE).reason == NOT_GIVEN:
+        return CPU_MAX
+    possible = facts.cpu_list(POSSIBLE) if facts.get(POSSIBLE) else ()
+    return max({*online(facts), *possible})
 
 
 def isolated(facts: Facts) -> set[int]:

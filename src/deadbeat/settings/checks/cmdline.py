@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from deadbeat.host.kernel import BootCpus, boot_cpus
 from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError, cpus_text
 from deadbeat.settings.check import CheckVerdict, failed, passed, unknown, verdict
-from deadbeat.settings.facts import DMESG, Facts
+from deadbeat.settings.facts import CONFIG, DMESG, Facts
 from deadbeat.settings.reading import (
     argument_cpus,
     cpu_flags,
@@ -15,6 +16,7 @@ from deadbeat.settings.reading import (
     housekeeping,
     isolated,
     lacking,
+    last_cpu,
     meant,
     offloaded,
     online,
@@ -267,12 +269,37 @@ def unknown_(facts: Facts) -> CheckVerdict:
     return passed("none")
 
 
+#: Lists of CPUs, and the build option without which a kernel ignores them.
+_LISTS = {"isolcpus": "", "nohz_full": "NO_HZ_FULL", "rcu_nocbs": "RCU_NOCB_CPU", "irqaffinity": ""}
+
+
 def lists_agree(facts: Facts) -> CheckVerdict:
-    names = ("isolcpus", "nohz_full", "rcu_nocbs")
-    lists = {name: argument_cpus(facts, name) for name in names if facts.argument(name)}
-    found = ", ".join(f"{name}: {cpus_text(cpus)}" for name, cpus in lists.items())
-    distinct = {frozenset(cpus) for cpus in lists.values()}
-    return verdict(len(distinct) < 2, found or "none is used")
+    last = last_cpu(facts)
+    lists = {name: boot_cpus(value, last) for name in _LISTS if (value := facts.argument(name))}
+    if beyond := {name: each.beyond for name, each in lists.items() if each.beyond}:
+        cpus = ", ".join(dict.fromkeys(beyond.values()))
+        nothing = not any(each.cpus for name, each in lists.items() if name != "irqaffinity")
+        why = f"there is no CPU {cpus} (the last is {last}){': nothing is isolated' * nothing}"
+        return failed(
+            " ".join(_said(facts, name) for name in beyond),
+            why,
+            cure=f"name CPUs up to {last}",
+            severity="high",
+        )
+    missing = [option for name, option in _LISTS.items() if name in lists and option]
+    missing = [each for each in missing if facts.get(CONFIG) and facts.option(each) == "n"]
+    if missing:
+        words = " ".join(_said(facts, name) for name, option in _LISTS.items() if option in missing)
+        why = f"ignored: the kernel is built without {', '.join(missing)}"
+        cure = f"build the kernel with CONFIG_{', CONFIG_'.join(missing)}"
+        return failed(words, why, cure=cure, severity="high")
+    lists.pop("irqaffinity", None)
+    found = ", ".join(f"{name}: {cpus_text(each.cpus)}" for name, each in lists.items())
+    away = {name: each.cpus for name, each in lists.items() if name != "rcu_nocbs"}
+    # CPUs without a tick are offloaded anyway
+    offloaded = lists.get("rcu_nocbs", BootCpus()).cpus | away.get("nohz_full", frozenset())
+    covered = "rcu_nocbs" not in lists or all(cpus <= offloaded for cpus in away.values())
+    return verdict(len({*away.values()}) < 2 and covered, found or "none is used")
 
 
 def housekeeping_(facts: Facts) -> CheckVerdict:

@@ -11,6 +11,7 @@ from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
 from deadbeat.settings.check import CheckVerdict, failed, passed, unknown, verdict
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import (
+    ONLINE,
     by_cpu,
     cooling_of_cpus,
     cpu_of,
@@ -191,12 +192,21 @@ def shared_cache(facts: Facts, numbers: str, lists: str) -> CheckVerdict:
     )
 
 
-def numa(facts: Facts, lists: str) -> CheckVerdict:
+def numa(facts: Facts, lists: str, memory: str) -> CheckVerdict:
+    if not facts.matches(lists) and facts.get(ONLINE):
+        return passed("no memory nodes", "this kernel knows of one memory")
     nodes = {path.split("/")[-2]: cpu_set(t) for path, t in facts.texts(lists).items()}
     used = sorted(node for node, cpus in nodes.items() if cpus & set(facts.rt_cpus))
     found = f"{meant(facts)} on {', '.join(used)} of {len(nodes)}"
     if not used:
         raise UnreadError(f"no node has {meant(facts)}")
+    sizes = {
+        path.split("/")[-2]: reading.text or "" for path, reading in facts.matches(memory).items()
+    }
+    empty = [n for n in used if re.search(r"MemTotal:\s+0 kB", sizes.get(n, ""))]
+    if empty:
+        cpus = cpus_text(set().union(*(nodes[n] for n in empty)) & set(facts.rt_cpus))
+        return failed(found, f"{few(empty)} has no memory: every access of CPUs {cpus} is remote")
     return verdict(len(used) == 1, found)
 
 
