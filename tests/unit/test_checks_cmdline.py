@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 from helpers.checks import Case, Cases, case, config, outcome
 
+from deadbeat.host.kernel import boot_cpus
 from deadbeat.settings.facts import gather
-from deadbeat.settings.reading import from_boot
 from deadbeat.targets.fake import FakeTarget
 
 CPU = "/sys/devices/system/cpu"
@@ -214,6 +214,14 @@ CASES: Cases = {
     "cmdline.lists-agree": {
         "pass": case(boot("isolcpus=managed_irq,2-3 nohz_full=2-3 rcu_nocbs=2,3")),
         "pass none": case(boot(""), says="none is used"),
+        "pass more": case(boot("isolcpus=2-3 nohz_full=2-3 rcu_nocbs=all")),
+        "pass last": case(boot("isolcpus=2-3 rcu_nocbs=0-N")),
+        "fail other": case(boot("isolcpus=2-3 nohz_full=1-2"), says="isolcpus: 2-3"),
+        "fail beyond": case(
+            boot("isolcpus=domain,4-7 nohz_full=4-7"),
+            says="there is no CPU 4-7 (the last is 3): no",
+        ),
+        "fail some": case(boot("isolcpus=2-9999999"), says="there is no CPU 4-9999999"),
         "fail": case(boot("isolcpus=2-3 rcu_nocbs=0-1"), says="isolcpus: 2-3, rcu_nocbs: 0-1"),
         "unknown": case(),
     },
@@ -232,7 +240,9 @@ CASES: Cases = {
     [
         # kernel-parameters.rst, "cpu lists"
         ("1-4", {1, 2, 3, 4}),
-        ("100-111:3/6", {100, 101, 102, 106, 107, 108}),
+        ("0-7:2/4", {0, 1, 4, 5}),
+        ("ALL:1/2", {0, 2, 4, 6}),
+        ("1 3", {1, 3}),
         ("0,2-3,7", {0, 2, 3, 7}),
         ("2-N", {2, 3, 4, 5, 6, 7}),
         ("N", {7}),
@@ -243,7 +253,24 @@ CASES: Cases = {
     ],
 )
 def test_lists_of_cpus_at_boot_are_read_as_the_kernel_reads_them(text: str, cpus: set[int]) -> None:
-    assert from_boot(text, 7) == cpus
+    assert boot_cpus(text, 7).cpus == cpus
+
+
+@pytest.mark.parametrize(
+    ("text", "beyond"),
+    [
+        ("4-9", "8-9"),
+        ("managed_irq,domain,8-11", "8-11"),
+        ("8", "8"),
+        ("0-9999999", "8-9999999"),
+        ("0-31:2/4", "8-31"),
+        ("0-N", ""),
+        ("all", ""),
+        ("99999999999999999999", ""),
+    ],
+)
+def test_what_is_beyond_the_machine_is_told_and_costs_nothing(text: str, beyond: str) -> None:
+    assert boot_cpus(text, 7).beyond == beyond
 
 
 def test_words_of_the_command_line() -> None:

@@ -178,6 +178,25 @@ CASES: Cases = {
             rt_cpus=(1, 2),
             says="node0, node1 of 2",
         ),
+        "fail empty": case(
+            {
+                "/sys/devices/system/node/node0/cpulist": "0-1",
+                "/sys/devices/system/node/node0/meminfo": "Node 0 MemTotal:  8000000 kB\n",
+                "/sys/devices/system/node/node1/cpulist": "2-3",
+                "/sys/devices/system/node/node1/meminfo": "Node 1 MemTotal:        0 kB\n",
+            },
+            rt_cpus=(2, 3),
+            says="node1 has no memory: every access of CPUs 2-3 is remote",
+        ),
+        "pass memory alone": case(
+            {
+                "/sys/devices/system/node/node0/cpulist": "0-3",
+                "/sys/devices/system/node/node0/meminfo": "Node 0 MemTotal:  8000000 kB\n",
+                "/sys/devices/system/node/node1/cpulist": "\n",
+                "/sys/devices/system/node/node1/meminfo": "Node 1 MemTotal:  8000000 kB\n",
+            }
+        ),
+        "pass none": case({f"{CPU}/online": "0-3"}, says="no memory nodes"),
         "unknown": case(),
     },
     "power.cache-allocation": {

@@ -212,6 +212,8 @@ def steps(report: DoctorReport) -> list[tuple[str, str]]:
     grave = [result for result in report.failing("high") if cure(result)]
     worst = min(grave, key=_order, default=None)
     first = [] if worst is None else [(cure(worst), f"cures {worst.id}")]
+    if report.target.kind == "files":
+        return first
     profile = tuning(report)
     option = target_option(report.target.address)
     measure = (f"deadbeat latency --quick{option}", "how late threads wake up here, in a minute")

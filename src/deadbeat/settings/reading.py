@@ -195,6 +195,8 @@ def lacking(facts: Facts, path: str) -> bool:
 
     UnreadError where /proc itself is not there, and so nothing says anything."""
     facts.text("/proc/cmdline")
+    if facts.reading(path).reason == NOT_GIVEN:
+        raise UnreadError(NOT_GIVEN)
     return absent(facts, path)
 
 

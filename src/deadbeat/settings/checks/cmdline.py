@@ -62,7 +62,18 @@ def managed_irq(facts: Facts) -> CheckVerdict:
     )
 
 
+def _ignored(facts: Facts, name: str, option: str) -> CheckVerdict | None:
+    """A word that the kernel does not know, as it was built; None: it does, or cannot be asked."""
+    if facts.argument(name) is None or facts.get(CONFIG) is None or facts.option(option) != "n":
+        return None
+    why = f"ignored: the kernel is built without {option}"
+    cure = f"build the kernel with CONFIG_{option}, or drop {name}="
+    return failed(_said(facts, name), why, cure=cure)
+
+
 def nohz_full(facts: Facts) -> CheckVerdict:
+    if ignored := _ignored(facts, "nohz_full", "NO_HZ_FULL"):
+        return ignored
     found = tickless(facts)
     with_them, bare = found & set(facts.rt_cpus), _uncovered(facts, found)
     if facts.workload == "periodic":
@@ -85,6 +96,8 @@ def nohz_full(facts: Facts) -> CheckVerdict:
 
 
 def rcu_nocbs(facts: Facts) -> CheckVerdict:
+    if ignored := _ignored(facts, "rcu_nocbs", "RCU_NOCB_CPU"):
+        return ignored
     found = offloaded(facts)
     bare = _uncovered(facts, found)
     return verdict(
@@ -269,8 +282,7 @@ def unknown_(facts: Facts) -> CheckVerdict:
     return passed("none")
 
 
-#: Lists of CPUs, and the build option without which a kernel ignores them.
-_LISTS = {"isolcpus": "", "nohz_full": "NO_HZ_FULL", "rcu_nocbs": "RCU_NOCB_CPU", "irqaffinity": ""}
+_LISTS = ("isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity")
 
 
 def lists_agree(facts: Facts) -> CheckVerdict:
@@ -286,13 +298,6 @@ def lists_agree(facts: Facts) -> CheckVerdict:
             cure=f"name CPUs up to {last}",
             severity="high",
         )
-    missing = [option for name, option in _LISTS.items() if name in lists and option]
-    missing = [each for each in missing if facts.get(CONFIG) and facts.option(each) == "n"]
-    if missing:
-        words = " ".join(_said(facts, name) for name, option in _LISTS.items() if option in missing)
-        why = f"ignored: the kernel is built without {', '.join(missing)}"
-        cure = f"build the kernel with CONFIG_{', CONFIG_'.join(missing)}"
-        return failed(words, why, cure=cure, severity="high")
     lists.pop("irqaffinity", None)
     found = ", ".join(f"{name}: {cpus_text(each.cpus)}" for name, each in lists.items())
     away = {name: each.cpus for name, each in lists.items() if name != "rcu_nocbs"}
