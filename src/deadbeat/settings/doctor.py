@@ -117,9 +117,8 @@ def _report(
 ) -> DoctorReport:
     examined = _examined(target, facts)
     results = tuple(check.run(facts) for check in checks)
-    if (
-        not is_here(target) and target.kind != "files"
-    ):  # a cure that is typed here would change this machine
+    # a cure that is typed here would change this machine
+    if not is_here(target) and target.kind != "files":
         results = tuple(
             evolve(each, cure=f"on {examined.name}: {each.cure}") if each.cure else each
             for each in results

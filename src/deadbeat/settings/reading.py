@@ -148,8 +148,8 @@ def last_cpu(facts: Facts) -> int:
     """The highest CPU that may ever be there. UnreadError where none is known."""
     if facts.reading(ONLINE).reason == NOT_GIVEN:
         return CPU_MAX
-    possible = facts.cpu_list(POSSIBLE) if facts.get(POSSIBLE) else ()
-    return max({*online(facts), *possible})
+    possible = facts.cpu_list(POSSIBLE) if facts.get(POSSIBLE) else []
+    return max(*online(facts), *possible, 0)
 
 
 def isolated(facts: Facts) -> set[int]:
