@@ -6,6 +6,7 @@ were called; nothing is installed and nothing is fetched.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -96,29 +97,23 @@ def machine(tmp_path):
     return Machine(tmp_path)
 
 
-PIP = "python -m pip install --quiet --disable-pip-version-check --no-input --no-compile"
+PIP = (
+    "python -m pip install --quiet --disable-pip-version-check --no-input --no-compile"
+    " --no-build-isolation"
+)
+#: Packages whose lines of the lock are on standard input.
+LOCKED = f"{PIP} --require-hashes -r /dev/stdin"
+EXTENSION = ("nanobind", "cmake", "ninja")
 
 
-def pins(*names: str, lock: str = "requirements.lock") -> str:
-    """How the lock pins these packages."""
-    lines = (ROOT / lock).read_text().splitlines()
-    return " ".join(line for name in names for line in lines if line.startswith(f"{name}=="))
+def install() -> list[str]:
+    """What the lock pins, then the package without its core."""
+    return [LOCKED, f"{PIP} --no-deps -C wheel.cmake=false -e ."]
 
 
-def install(extra: str = ".[plots]", lock: str = "requirements.lock") -> list[str]:
-    """What makes our package, as the lock pins it, then the package without its core."""
-    return [
-        f"{PIP} -c {lock} {pins('scikit_build_core', lock=lock)}",
-        f"{PIP} -c {lock} --no-build-isolation -C wheel.cmake=false -e {extra}",
-    ]
-
-
-def core(lock: str = "requirements.lock") -> list[str]:
+def core() -> list[str]:
     """What builds the core, then the core."""
-    return [
-        f"{PIP} -c {lock} {pins('nanobind', 'cmake', 'ninja', lock=lock)}",
-        f"{PIP} -c {lock} --no-build-isolation --no-deps -e .",
-    ]
+    return [LOCKED, f"{PIP} --no-deps -e ."]
 
 
 VENV, NATIVE = ["python3 -m venv --clear .venv"], ["python -m deadbeat.build"]
@@ -128,6 +123,32 @@ FIRST_RUN = [*VENV, *install(), *core(), *NATIVE]
 def test_a_fresh_clone_gets_everything_once(machine):
     assert machine.setup()[::2] == (0, FIRST_RUN)
     assert machine.setup() == (0, "", [])
+
+
+def test_what_is_installed_has_a_hash_each_package_once(machine):
+    """Standard input of pip: all lines of the lock, those of the core's tools when it is built."""
+    machine.add(
+        "venv-python",
+        'case "$*" in *stdin*) cat >>"$STUBS/pinned"; echo end >>"$STUBS/pinned" ;; esac',
+    )
+    assert machine.setup()[0] == 0
+    every, tools, _ = (machine.stubs / "pinned").read_text().split("end\n")
+    lock = (machine.clone / "requirements.lock").read_text()
+    assert sorted((every + tools).splitlines()) == sorted(lock.splitlines())
+    packages = re.split(r"^(?=[\w.-]+==)", every + tools, flags=re.M)[1:]
+    assert all("--hash=sha256:" in each for each in packages)
+    named = {line.partition("==")[0] for line in tools.splitlines() if "==" in line}
+    assert named == set(EXTENSION)
+
+
+def test_the_command_blocks_ctrl_c_until_it_can_answer(machine):
+    machine.setup()
+    command = machine.clone / ".venv/bin/deadbeat"
+    command.write_text("#!/somewhere/python\nimport sys\n")
+    (machine.clone / "core/src/engine.cpp").write_text("int y;\n")
+    machine.setup()
+    text = "#!/usr/bin/env -S --block-signal=INT /somewhere/python\nimport sys\n"
+    assert command.read_text() == text
 
 
 def test_measuring_is_set_up_without_the_core_which_is_built_when_it_is_needed(machine):
@@ -151,25 +172,21 @@ def test_run_needs_no_browser_and_no_tools_of_development(machine):
 
 def test_dev_adds_the_tools_to_the_same_environment_and_contains_run(machine):
     machine.setup()
-    lock = "requirements-dev.lock"
-    assert machine.setup("dev")[2] == [*install(".[plots,dev]", lock), *core(lock)]
+    assert machine.setup("dev")[2] == [*install(), *core()]
     assert machine.setup("dev")[2] == []
     assert machine.setup("run")[2] == []
 
 
 def test_bench_adds_its_peers_and_contains_dev(machine):
     machine.setup("dev")
-    lock = "requirements-bench.lock"
-    builds = f"{PIP} -c {lock} setuptools=="
-    first, *rest = machine.setup("bench")[2]
-    assert first.startswith(builds) and rest == [*install(".[plots,dev,bench]", lock), *core(lock)]
+    assert machine.setup("bench")[2] == [LOCKED, *install(), *core()]
     assert [machine.setup(kind)[2] for kind in ("bench", "dev", "run")] == [[], [], []]
 
 
 def test_a_changed_pin_installs_again_into_the_same_environment(machine):
     machine.setup()
     with (machine.clone / "requirements.lock").open("a") as lock:
-        lock.write("new==1\n")
+        lock.write("new==1 --hash=sha256:0\n")
     assert machine.setup()[2] == [*install(), *core()]
 
 

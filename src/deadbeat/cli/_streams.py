@@ -5,10 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
+from typing import Any
 
 
 class OutputError(Exception):
@@ -20,7 +17,7 @@ class _Standard(io.FileIO):
 
     lost = False
 
-    def write(self, data: ReadableBuffer, /) -> int:
+    def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except OSError as error:

@@ -104,10 +104,12 @@ def write_buffers(path: Path, buffers: Iterable[Buffer]) -> None:
 def atomic_write(path: Path, data: bytes | str) -> None:
     """Write ``data`` (text as UTF-8) as ``path``: the old content or the new one, never a part.
 
+    Bytes of a name that is not UTF-8 are written escaped.
+
     Raises:
         DeadbeatError: The disk is full, or writing is not permitted; nothing is left behind.
     """
-    write_buffers(path, [data.encode() if isinstance(data, str) else data])
+    write_buffers(path, [data.encode(errors="backslashreplace") if isinstance(data, str) else data])
 
 
 def copy_file(source: Path, target: Path) -> None:

@@ -244,7 +244,7 @@ def read_arguments(path: Path) -> RtsjArguments:
     reader = _Reader()
     try:
         reader.parse(data)
-    except expat.ExpatError as error:
+    except (expat.ExpatError, ValueError, LookupError) as error:  # an encoding that it cannot read
         raise UsageError(f"{path}: not XML: {error}", "see docs/howto/time-primitives.md") from None
     problems = reader.problems
     found = _arguments(reader, problems) if reader.app or not problems else None
