@@ -14,7 +14,7 @@ import click
 #: Titles of the verbs, in the order of ``deadbeat --help``.
 VERBS = {
     "Measure": "latency load profile stress breakdown run primitives interfere",
-    "Read": "show why explain report open watch plot compare predict observe runs",
+    "Read": "import show why explain report open watch plot compare predict observe runs",
     "Machine": "doctor targets tune selftest",
     "Lab": "sched lab",
     "More": "calibrate fragments version",
@@ -56,7 +56,7 @@ OPTIONS = {
     "Comparison": "aa metric minimum-effect minimum-miss ungated per-cpu allow-mixed partial",
     "Recording": "causes trace keep-above beside | worst split counters",
     "Output": (
-        "name names load from inventory runs out html report gantt perfetto show-from show-to"
+        "name names load unit from inventory runs out html report gantt perfetto show-from show-to"
         " format figures junit annotations openmetrics fail-on force list json"
     ),
 }

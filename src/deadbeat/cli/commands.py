@@ -274,6 +274,30 @@ root.add(
     *MACHINE,
 )
 root.add(
+    "importing:import_files",
+    "Read what cyclictest, rtla and other tools measured.",
+    """Read results of other tools as one result, which show, compare and plot take.
+
+    Knows cyclictest (JSON, histograms, summary lines), rtla timerlat, jitterdebugger, OSADL's RT
+    Dataset, latency of Xenomai and latmus of EVL; packed by gzip, xz or zstd, in any encoding,
+    pasted into a report or recorded from a terminal. Files of one load are its repeats; all must be
+    of one machine and kernel. Without FILE, standard input is read. What a file does not say is
+    asked for or assumed, and every assumption is printed.
+
+    The result is in RUNS/NAME, named after the first file.""",
+    arg("files", "[FILE]...", nargs=-1, type=click.Path(path_type=Path)),
+    opt("--name NAME", "Name of the folder of results.  [the first file's]"),
+    opt("--load LOAD", "Background load of files that do not say it: idle, cpu:50.  [unknown]"),
+    opt("--interval TIME", "Period of files that do not say it: 1ms."),
+    opt("--priority N", "Priority of files that do not say it."),
+    opt("--duration TIME", "Length of files that do not say it: 10s, 1m."),
+    opt("--unit ns|us", "Unit of latencies in files that do not say it."),
+    opt("--limits LIST", "Report how often latency exceeds each limit: 100us,1ms."),
+    FIGURES,
+    RUNS,
+    name="import",
+)
+root.add(
     "observe:observe",
     "Check which published observations hold here.",
     """Check the paper's observations: confirmed, not confirmed, undecided, or what they need.

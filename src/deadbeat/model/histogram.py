@@ -71,7 +71,8 @@ class Histogram:
         resolution_ns: Values are whole multiples of this, cut off below (1: whole nanoseconds;
             1000: cyclictest's microseconds).
         overflow: Values that are counted but whose bucket is not known: all of them at least
-            ``overflow_from_ns`` and at most ``max_ns``. Always 0 of deadbeat's own prober.
+            ``overflow_from_ns`` and at most ``max_ns``. Always 0 of deadbeat's own prober; all of
+            them where a tool keeps no histogram.
     """
 
     buckets: Integers = field(converter=integers, factory=tuple, eq=False)
@@ -136,19 +137,28 @@ class Histogram:
     def at_rank(self, rank: int) -> int | None:
         """The ``rank``-th smallest value (from 1), as the top of its bucket, at most ``max_ns``.
 
-        None where that value overflowed: it is known to lie above ``overflow_from_ns``, no more.
+        None where that value may have overflowed: it lies above ``overflow_from_ns``, no more.
         """
         if not 1 <= rank <= self.total:
             raise ValueError(f"rank {rank} of {self.total}")
-        if rank > self.total - self.overflow:
+        if rank > self._sure:
             return self.max_ns if rank == self.total else None
         place = int(np.searchsorted(np.cumsum(self.counts), rank))
         high = bucket_high(int(self.buckets[place]))
         return high if self.max_ns is None else min(high, self.max_ns)
 
     def low_at_rank(self, rank: int) -> int | None:
-        """The same as the bottom of its bucket; of what overflowed, where that begins."""
+        """The same as the bottom of its bucket; of what may have overflowed, where that begins."""
+        if rank > self._sure:
+            return self.overflow_from_ns
         return self.low_of(int(np.searchsorted(np.cumsum(self.counts), rank)))
+
+    @property
+    def _sure(self) -> int:
+        """The ranks whose bucket is known: those below all that overflowed."""
+        if not self.overflow:
+            return self.total
+        return int(self.counts[self.buckets < bucket_of(max(self.overflow_from_ns or 0, 0))].sum())
 
     def low_of(self, place: int) -> int | None:
         """Least value of the bucket at a place; beyond them all of what overflowed."""
@@ -159,9 +169,9 @@ class Histogram:
     def quantile(self, share_ppm: int) -> int | None:
         """The value that ``share_ppm`` millionths do not exceed (the nearest-rank quantile), ns.
 
-        None of nothing, and where it overflowed.
+        None of nothing, without a histogram, and where it may have overflowed.
         """
-        if not self.total:
+        if not len(self.counts):
             return None
         return self.at_rank(max(-(-self.total * share_ppm // 1_000_000), 1))
 

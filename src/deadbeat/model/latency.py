@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from attrs import field, frozen
 
 from deadbeat.model.errors import UsageError
@@ -28,8 +30,9 @@ class LoadPoint:
     """What runs in the background.
 
     Attributes:
-        profile: One of PROFILES.
-        percent: Share of each CPU's time (``cpu``), or of the profile's full strength.
+        profile: One of PROFILES; of another tool's result also that tool's own word.
+        percent: Share of each CPU's time (``cpu``), or of the profile's full strength; -1: nobody
+            says, as of every word that is none of PROFILES.
     """
 
     profile: str
@@ -37,12 +40,23 @@ class LoadPoint:
 
     @property
     def text(self) -> str:
-        """Name in files and tables: ``idle``, ``cpu-025``, ``memory-100``."""
+        """Name in files and tables: ``idle``, ``cpu-025``, ``memory-100``, ``unknown``."""
+        if self.percent < 0:
+            return self.profile
         return "idle" if self.percent == 0 else f"{self.profile}-{self.percent:03d}"
 
 
-#: Nothing runs in the background.
-IDLE = LoadPoint("cpu", 0)
+#: Nothing runs in the background; nobody says what did.
+IDLE, UNKNOWN = LoadPoint("cpu", 0), LoadPoint("unknown", -1)
+#: What another tool may call a load: no name of ours, and fit for the name of a file.
+_WORD = re.compile(rf"(?!(?:idle|{'|'.join(PROFILES)})(?:-|$))[a-z][a-z0-9-]{{0,39}}")
+
+
+def load_named(word: str) -> LoadPoint | None:
+    """The load that another tool calls so; None: no name for one."""
+    if word == "idle":
+        return IDLE
+    return LoadPoint(word, -1) if _WORD.fullmatch(word) else None
 
 
 @frozen(order=True)
@@ -62,8 +76,10 @@ class LatencyKey:
         """The key called ``text``. UsageError where none is."""
         load, engine, repeat = (*text.split("."), "", "")[:3]
         profile, _, percent = ("cpu", "-", "0") if load == "idle" else load.rpartition("-")
-        if profile in PROFILES and percent.isdigit() and engine and repeat.isdigit():
-            return cls(LoadPoint(profile, int(percent)), engine, int(repeat))
+        ours = profile in PROFILES and percent.isdigit()
+        point = LoadPoint(profile, int(percent)) if ours else load_named(load)
+        if point is not None and engine and repeat.isdigit():
+            return cls(point, engine, int(repeat))
         raise UsageError(f"{text}: no run is called so", "a name is idle.prober.0001, for example")
 
 
@@ -87,7 +103,8 @@ class CpuLatency:
     """What one CPU's measuring thread saw in a run.
 
     Attributes:
-        cpu: Where it was asked to be.
+        cpu: Where it was asked to be; of a file that does not say it, the thread's number.
+        interval_ns: Its period; None: that of the run.
         expected: Wake-ups that its interval and time allow.
         cycles: Wake-ups that were measured.
         missed: Periods without a wake-up of their own, because an earlier one was that late.
@@ -122,6 +139,7 @@ class CpuLatency:
     switches: tuple[int, int] | None = None
     clock_cost_ps: int | None = None
     cpu_ns: int | None = None
+    interval_ns: int | None = None
 
     @property
     def honest(self) -> Histogram:

@@ -19,7 +19,7 @@ from deadbeat.model.words import nearest, shown
 
 UNITS_NS = {
     "ns": 1, "us": 1_000, "µs": 1_000, "ms": 10**6, "s": 10**9,
-    "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9,
+    "min": 60 * 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9,
 }  # fmt: skip
 _DURATION = re.compile(r" ?([0-9][0-9_]{0,20}(?:\.[0-9]{1,12})?) ?([A-Za-zµ]{1,8}) ?")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

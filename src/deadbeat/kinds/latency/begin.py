@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
-from itertools import count
-from pathlib import Path
 
 import attrs
 
@@ -17,15 +14,13 @@ from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import environment_of, name_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
-from deadbeat.kinds.latency.importers import Foreign, as_run, read_foreign
+from deadbeat.kinds.latency.imported import imported
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
 from deadbeat.kinds.latency.spec import (
-    LOADS_RULE,
     LatencySpec,
     estimate,
     keys,
-    load_word,
     read_spec,
     resolve,
     spec_dict,
@@ -36,24 +31,17 @@ from deadbeat.kinds.latency.words import load_order, load_words
 from deadbeat.kinds.table import SoFar, begun_store, opened
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.examples import example_platform
-from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
+from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.model.platform import LOADED_BY, Platform
-from deadbeat.model.rules import RefusedError
 from deadbeat.model.words import count_of
 from deadbeat.settings.doctor import examine
 from deadbeat.settings.doctor_summary import as_json
 from deadbeat.settings.hardening import states_of
 from deadbeat.settings.tune import with_tuning
-from deadbeat.store.files import read_bytes
 from deadbeat.store.latency import LatencyStore
-from deadbeat.store.place import MATRIX, family, numbered
+from deadbeat.store.place import MATRIX
 from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.fake import FakeTarget
-
-_NOT_KNOWN = "unknown: read from a file"
-#: What a person may say of files that do not.
-_TELLING = ("name", "interval", "duration", "priority", "deadlines")
-
 
 FOLDERS = RunFolders(
     kind=MATRIX,
@@ -67,8 +55,8 @@ FOLDERS = RunFolders(
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a matrix, or finds the one to continue."""
-    if asked.given.get("imports"):
-        return Begun(experiment=_imported(asked))
+    if asked.given.get("imports") or asked.given.get("files"):
+        return Begun(experiment=imported(asked))
     target = opened(asked) or FakeTarget()
     machine, spec, platform = _fit(asked, target)
 
@@ -185,118 +173,3 @@ def _examine(asked: Begin, target: Target, spec: LatencySpec, store: LatencyStor
         store.save_doctor(as_json(examine(target, rt_cpus=spec.cpus)))
     except TargetError as error:
         asked.say(f"the machine's properties could not be recorded: {error}")
-
-
-# -- results of other tools as a matrix of their own
-
-
-def _imported(asked: Begin) -> MatrixExperiment:
-    """The files that ``--import`` names, in a new folder."""
-    layer, names = asked.typed, asked.names
-    wanted = specify(layer, names=names)
-    odd = sorted(names[key] for key in layer if key not in _TELLING)
-    odd += ["--target"] * (asked.target is not None)
-    odd += ["--retry"] * (asked.retry_failed or asked.retry_invalid)
-    if odd:
-        raise UsageError(f"{odd[0]} says nothing about files that are imported", "leave it out")
-    told = Foreign(
-        interval_ns=wanted.interval if "interval" in layer else None,
-        seconds=wanted.duration if "duration" in layer else None,
-        priority=wanted.priority if "priority" in layer else None,
-    )
-    runs, said = _runs(asked.given["imports"], told)
-    platform = _platform(said)
-    spec = _spec(runs, platform, layer)
-    path = asked.runs / numbered(spec.name, max(family(asked.runs, spec.name), default=0) + 1)
-    store = LatencyStore.create(path, spec_dict(spec), platform)
-    for run in runs:
-        store.keep(run)
-    asked.say(f"{len(runs)} results are in {path}")
-    nothing = MatrixMachine(target=FakeTarget(), engines={}, loads=MadeUpLoads(()))
-    return MatrixExperiment(spec, nothing, store=store)  # which lacks no run
-
-
-def _spec(
-    runs: Sequence[LatencyRun], platform: Platform, layer: Mapping[str, object]
-) -> LatencySpec:
-    """What would have been asked to get these runs."""
-    first = runs[0]
-    return specify(
-        {
-            "name": layer.get("name", "latency-imported"),
-            "loads": [load_word(load) for load in dict.fromkeys(run.key.load for run in runs)],
-            "engines": list(dict.fromkeys(run.key.engine for run in runs)),
-            "cpus": list(platform.cpus),
-            "duration": min(max(first.seconds, 0.1), 30 * 86400.0),
-            "interval": f"{first.interval_ns}ns",
-            "priority": first.priority or 1,
-            "policy": "other" if first.policy == "other" else "fifo",
-            "deadlines": layer.get("deadlines", []),
-            "imported": [run.key.text for run in runs],
-        }
-    )
-
-
-def _runs(words: Sequence[str], told: Foreign) -> tuple[list[LatencyRun], list[Foreign]]:
-    """A run per file; those of one load and engine are its repeats."""
-    repeats: defaultdict[tuple[LoadPoint, str], count[int]] = defaultdict(count)
-    runs, said = [], []
-    hint = "--import takes files of cyclictest, jitterdebugger or OSADL"
-    for word in words:
-        load, file = _split(word)
-        data = read_bytes(file, what="result", hint=hint, piped=True)
-        foreign = read_foreign(data.decode("utf-8", errors="replace"), str(file))
-        repeat = next(repeats[load, foreign.engine])
-        runs.append(as_run(foreign, load, repeat, name=str(file), told=told))
-        said.append(foreign)
-    return runs, said
-
-
-def _split(word: str) -> tuple[LoadPoint, Path]:
-    """``cpu:50=FILE``; without a load it is taken for the idle machine."""
-    text, equals, file = word.partition("=")
-    if not equals or Path(word).is_file():
-        file = word
-        if file:
-            return IDLE, Path(file)
-    if not file:
-        raise UsageError(
-            f"--import{' ' * bool(word)}{word}: no file is named", "write it cpu:50=FILE"
-        )
-    try:
-        (load,) = LOADS_RULE.parse(text)
-    except RefusedError as error:
-        problem = error.problems[0]
-        raise UsageError(f"--import {word}: {problem.found}", problem.hint) from None
-    except ValueError:
-        raise UsageError(f"--import {word}: one load a file", "write it cpu:50=FILE") from None
-    return load, Path(file)
-
-
-def _platform(said: Sequence[Foreign]) -> Platform:
-    """Where the files come from; those of several kernels or machines do not belong together."""
-
-    def said_by_all(what: str) -> str:
-        found = sorted({getattr(foreign, what) for foreign in said} - {""})
-        if len(found) > 1 and what != "cmdline":
-            raise UsageError(
-                f"the files are of several {what}s: {', '.join(found)}",
-                "import those of each with a --name of their own, then deadbeat compare",
-            )
-        return str(found[0]) if found else _NOT_KNOWN
-
-    host = said_by_all("host")
-    return Platform(
-        name=host,
-        kind="hardware",
-        machine=_NOT_KNOWN,
-        soc=_NOT_KNOWN,
-        cpus=tuple(sorted({cpu.cpu for foreign in said for cpu in foreign.cpus})),
-        kernel=said_by_all("kernel"),
-        preemption="unknown",
-        governor="unknown",
-        toolchain="",
-        flags="",
-        fingerprint=f"imported:{host}",
-        details={"cmdline": said_by_all("cmdline")},
-    )

@@ -17,11 +17,11 @@ from attrs import frozen
 from deadbeat.experiment import fields
 from deadbeat.host.environment import unusable
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, TRACE_S
-from deadbeat.kinds.latency.importers import foreign_engines
+from deadbeat.kinds.latency.foreign import foreign_engines
 from deadbeat.kinds.latency.loads import LOADS, OWN, STRESS_NG, strengths
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
-from deadbeat.model.latency import PROFILES, LatencyKey, LoadPoint
+from deadbeat.model.latency import PROFILES, UNKNOWN, LatencyKey, LoadPoint, load_named
 from deadbeat.model.rules import Problem, duration_text, refuse
 from deadbeat.model.specification import checked, keyed, plain_of, read, renamed, usage
 from deadbeat.model.words import nearest, shown
@@ -39,8 +39,10 @@ def _point(value: Any) -> LoadPoint:
     profile, colon, percent = text.partition(":")
     if text.isdigit():
         profile, percent = "cpu", text
-    elif text == "idle":
-        return LoadPoint("cpu", 0)
+    elif text in ("idle", "unknown") or profile == "said":
+        if (point := load_named(percent if colon else text)) is None:
+            raise refuse(f"{shown(value)} is not a load", "write a word of a-z, 0-9 and -")
+        return point
     elif not colon:
         percent = "100"
     if profile not in PROFILES:
@@ -52,8 +54,10 @@ def _point(value: Any) -> LoadPoint:
 
 
 def load_word(point: LoadPoint) -> str:
-    """A load as `LOADS_RULE` reads it: ``idle``, ``cpu:50``."""
-    return "idle" if point.percent == 0 else f"{point.profile}:{point.percent}"
+    """A load as `LOADS_RULE` reads it: ``idle``, ``cpu:50``; ``said:heavy`` by another tool."""
+    if point.percent < 0 and point != UNKNOWN:
+        return f"said:{point.profile}"
+    return point.text if point.percent <= 0 else f"{point.profile}:{point.percent}"
 
 
 CPU_LOADS = tuple(LoadPoint("cpu", percent) for percent in (0, 25, 50, 75, 100))
@@ -294,6 +298,9 @@ def resolve(
 def _no_strengths(loads: Sequence[LoadPoint], cpus: int) -> Iterator[Problem]:
     """Percentages that would be another strength than they say."""
     for point in loads:
+        if point.profile not in LOADS:
+            yield Problem("loads", f"{load_word(point)} is a load of results from other tools")
+            continue
         offered = strengths(LOADS[point.profile], cpus)
         if point.percent and point.percent not in offered:
             text = f"{load_word(point)} is not a whole number of workers on CPUs numbering {cpus}"

@@ -220,7 +220,7 @@ def _quantities(kind: str) -> Iterator[Column]:
 LATENCY_COLUMNS = (
     _of_cell("load", lambda cell: cell.load.text),
     _of_cell("profile", lambda cell: cell.load.profile),
-    _of_cell("percent", lambda cell: cell.load.percent),
+    _of_cell("percent", lambda cell: cell.load.percent if cell.load.percent >= 0 else None),
     _of_cell("engine", lambda cell: cell.engine),
     _of_row("cpu", lambda row: "all" if row.cpu is None else row.cpu),
     _of_row("runs", lambda row: len(row.runs)),

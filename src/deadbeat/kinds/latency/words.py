@@ -40,13 +40,13 @@ QUANTITY_WORDS = {
 
 def load_words(load: LoadPoint) -> str:
     """``idle``, ``cpu 25 %``: as it stands on axes and in tables."""
-    return "idle" if load.percent == 0 else f"{load.profile} {load.percent} %"
+    return load.text if load.percent <= 0 else f"{load.profile} {load.percent} %"
 
 
-def load_order(load: LoadPoint) -> tuple[int, int]:
+def load_order(load: LoadPoint) -> tuple[int, int, str]:
     """Idle first, then CPU load ascending, then the other profiles."""
     known = PROFILES.index(load.profile) if load.profile in PROFILES else len(PROFILES)
-    return (-1 if load.percent == 0 else known, load.percent)
+    return (-1 if load.percent == 0 else known, load.percent, load.profile)
 
 
 def loads_of(cells: Iterable[CellSummary]) -> list[LoadPoint]:

@@ -1,0 +1,62 @@
+"""``deadbeat import``: results of other tools, and where other files belong."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from deadbeat.cli._measure import carried_out, report
+from deadbeat.cli._options import words_typed
+from deadbeat.cli._output import say
+from deadbeat.kinds.base import Begin, Shown
+from deadbeat.kinds.latency.foreign import UnknownFormatError
+from deadbeat.kinds.registry import kind_of
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.specification import Layer
+from deadbeat.sched.files import load_task_system
+from deadbeat.store.texts import shown
+
+
+def import_files(
+    *,
+    files: Sequence[Path],
+    load: str | None,
+    unit: str | None,
+    runs: Path,
+    figures: bool | None,
+    **told: str | None,
+) -> Shown:
+    """Reads ``files``, or standard input, into one result."""
+    if not files and sys.stdin is not None and sys.stdin.isatty():
+        say("reading standard input; Ctrl-D ends it")
+    asked = Layer()
+    for key, value in told.items():
+        if value is not None:
+            asked.put("deadlines" if key == "limits" else key, value, f"--{key}")
+    begin = Begin(
+        runs=runs,
+        typed=asked.values,
+        names=asked.names,
+        given={"files": files or (Path("-"),), "load": load, "unit": unit},
+        words=words_typed("import"),
+        say=say,
+    )
+    kind = kind_of("latency")
+    try:
+        begun, _ = carried_out(kind, begin)
+    except UnknownFormatError as error:
+        if file := next(filter(_holds_tasks, files), None):
+            command = f"deadbeat sched analyze {shlex.quote(shown(file))}"
+            raise UsageError(f"{shown(file)} holds tasks, no result", command) from None
+        raise error
+    return report(kind, begun, figures)
+
+
+def _holds_tasks(file: Path) -> bool:
+    try:
+        load_task_system(file)
+    except DeadbeatError:
+        return False
+    return True
