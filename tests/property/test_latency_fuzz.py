@@ -9,10 +9,11 @@ import attrs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.kinds.latency.importers import Foreign, as_run, read_foreign
+from deadbeat.kinds.latency.foreign import Foreign, as_run, read_foreign
 from deadbeat.kinds.latency.spec import LatencySpec, read_spec, spec_dict, specify
-from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.latency import IDLE
+from deadbeat.store.texts import Text
 
 KEYS = sorted(attrs.fields_dict(LatencySpec))
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
@@ -70,8 +71,8 @@ TEXTS = st.builds(
 @given(FILES | TEXTS | st.text(max_size=50))
 def test_a_file_is_read_or_refused(text: str) -> None:
     try:
-        foreign = read_foreign(text, "f")
-    except DataError as error:
+        foreign = read_foreign(Text("f", text))
+    except DeadbeatError as error:
         assert "\n" not in str(error)
         return
     told = Foreign(interval_ns=1_000_000, priority=1)

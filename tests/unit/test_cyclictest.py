@@ -22,7 +22,8 @@ from deadbeat.kinds.latency.cyclictest import (
     threads_of,
 )
 from deadbeat.kinds.latency.engines import Request
-from deadbeat.kinds.latency.importers import CYCLICTEST, Foreign, expecting, with_missed
+from deadbeat.kinds.latency.foreign import Foreign, ForeignFile, expecting, with_missed
+from deadbeat.kinds.latency.formats.cyclictest_json import IMPORTER as CYCLICTEST
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun
@@ -61,7 +62,7 @@ def written(**thread: Any) -> dict[str, Any]:
 
 
 def read(plain: dict[str, Any]) -> Foreign:
-    return CYCLICTEST.take(json.dumps(plain), "f.json")
+    return CYCLICTEST.take(ForeignFile.of(json.dumps(plain)), "f.json")
 
 
 def test_keys_with_and_without_a_colon_and_microseconds() -> None:
@@ -104,8 +105,8 @@ def test_what_overflowed_is_the_rest_of_the_cycles() -> None:
     ],
 )
 def test_what_it_did_not_write_is_refused_in_one_line(plain: str) -> None:
-    with pytest.raises(DataError, match=r"f\.json is not JSON of cyclictest") as error:
-        CYCLICTEST.take(plain, "f.json")
+    with pytest.raises(DataError, match=r"f\.json is damaged cyclictest --json") as error:
+        CYCLICTEST.take(ForeignFile.of(plain), "f.json")
     assert "\n" not in str(error.value)
 
 
@@ -250,7 +251,7 @@ def _shell(words: str) -> str:
         (machine(125, "error busy 4711\n"), "another deadbeat measurement"),
         (machine(127, "guard: cyclictest cannot be started\n"), "rt-tests"),
         (machine(1, "could not do it\nWARN: distance is ignored\n"), "could not do it"),
-        (machine(0, "", "{}"), "is not JSON of cyclictest"),
+        (machine(0, "", "{}"), "is damaged cyclictest --json"),
     ],
 )
 def test_a_failure_is_one_line_that_says_what_to_do(target: FakeTarget, words: str) -> None:

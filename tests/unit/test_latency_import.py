@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,18 @@ import pytest
 from helpers.answers import answer_of
 
 from deadbeat.cli.main import main
-from deadbeat.kinds.latency.importers import IMPORTERS, Foreign, as_run, called, read_foreign
+from deadbeat.kinds.latency.foreign import Foreign, ForeignFile, all_importers, as_run
+from deadbeat.kinds.latency.foreign import read_foreign as read_text_of
+from deadbeat.kinds.latency.formats.cyclictest_json import called
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.latency import IDLE
 from deadbeat.store.latency import LatencyStore
+from deadbeat.store.texts import Text
+
+
+def read_foreign(text: str, name: str) -> Foreign:
+    return read_text_of(Text(name, text))
+
 
 JSON = json.dumps(
     {
@@ -87,7 +96,7 @@ def test_json_of_cyclictest_tells_how_it_was_called() -> None:
     run = as_run(foreign, IDLE, 2, name="f", told=Foreign(priority=80))
     assert run.key.text == "idle.cyclictest.0002" and run.priority == 80
     assert run.cpus[0].expected == 120_000 and run.cpus[0].missed == 1
-    assert [problem.id for problem in run.problems] == ["imported"] and run.valid
+    assert {problem.id for problem in run.problems} == {"imported"} and run.valid
 
 
 @pytest.mark.parametrize(
@@ -109,10 +118,13 @@ def test_text_of_cyclictest() -> None:
     one, two = (cpu.raw for cpu in foreign.cpus)
     assert (one.total, one.overflow, one.max_ns, one.min_ns) == (567, 0, 4000, 3000)
     assert (two.total, two.overflow, two.max_ns) == (575, 7, 864_000)
-    with pytest.raises(UsageError, match="does not say its interval"):
-        as_run(foreign, IDLE, 0, name="f", told=Foreign(priority=90))
-    with pytest.raises(UsageError, match="does not say its priority"):
-        as_run(foreign, IDLE, 0, name="f", told=Foreign(interval_ns=1_000_000))
+    for told, lacks in (
+        (Foreign(priority=90), "does not say its interval (give --interval)"),
+        (Foreign(interval_ns=1_000_000), "does not say its priority (give --priority)"),
+        (Foreign(), "its interval and its priority (give --interval and --priority)"),
+    ):
+        with pytest.raises(UsageError, match=re.escape(lacks)):
+            as_run(foreign, IDLE, 0, name="f", told=told)
     told = Foreign(interval_ns=1_000_000, priority=90)
     run = as_run(foreign, IDLE, 0, name="f", told=told)
     assert [cpu.expected for cpu in run.cpus] == [567, 575] and run.seconds == 0.575
@@ -155,7 +167,7 @@ def damaged(text: str, **changes: Any) -> str:
     ],
 )
 def test_what_is_damaged_is_one_line(text: str) -> None:
-    with pytest.raises(DataError) as error:
+    with pytest.raises((DataError, UsageError)) as error:
         read_foreign(text, "f")
     assert "\n" not in str(error.value) and error.value.message.startswith("f")
 
@@ -180,11 +192,10 @@ def test_command_lines_of_cyclictest(command: str, found: tuple[Any, ...]) -> No
 
 
 def test_every_format_is_recognised_by_its_own_importer_alone() -> None:
-    texts = {"cyclictest --json": JSON, "cyclictest -h as text": TEXT, "jitterdebugger": JITTER,
+    texts = {"cyclictest --json": JSON, "cyclictest as text": TEXT, "jitterdebugger": JITTER,
              "OSADL RT Dataset": OSADL}  # fmt: skip
     for name, text in texts.items():
-        assert [one.name for one in IMPORTERS if one.fits(text)] == [name]
-    assert {one.name for one in IMPORTERS} == set(texts)
+        assert [one.name for one in all_importers() if one.fits(ForeignFile.of(text))] == [name]
 
 
 def test_the_command_makes_a_matrix_of_files(
@@ -201,8 +212,8 @@ def test_the_command_makes_a_matrix_of_files(
     store = LatencyStore.open(tmp_path / "runs" / "latency-imported")
     assert sorted(key.text for key in store.committed()) == [
         "cpu-050.cyclictest.0000",
-        "idle.cyclictest.0000",
-        "idle.cyclictest.0001",
+        "unknown.cyclictest.0000",
+        "unknown.cyclictest.0001",
     ]
     assert store.platform.name == "board"
     for more, told in [

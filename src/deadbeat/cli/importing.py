@@ -56,7 +56,7 @@ def import_files(
 
 def _holds_tasks(file: Path) -> bool:
     try:
-        load_task_system(file)
+        load_task_system(file, processors=1)
     except DeadbeatError:
         return False
     return True

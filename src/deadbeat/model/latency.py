@@ -48,6 +48,8 @@ class LoadPoint:
 
 #: Nothing runs in the background; nobody says what did.
 IDLE, UNKNOWN = LoadPoint("cpu", 0), LoadPoint("unknown", -1)
+#: Marks of a run that was read from a file: on which assumptions, that its numbers are threads'.
+IMPORTED, ASSUMED, THREADS = "imported", "latency-assumed", "latency-threads"
 #: What another tool may call a load: no name of ours, and fit for the name of a file.
 _WORD = re.compile(rf"(?!(?:idle|{'|'.join(PROFILES)})(?:-|$))[a-z][a-z0-9-]{{0,39}}")
 

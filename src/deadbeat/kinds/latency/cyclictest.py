@@ -20,7 +20,7 @@ from deadbeat.executors.foreign import failure_of, guarded, put_runtime
 from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import cpu_set, understood
 from deadbeat.kinds.latency.engines import Measured, Request, unsplit
-from deadbeat.kinds.latency.foreign import Source, expecting
+from deadbeat.kinds.latency.foreign import ForeignFile, expecting
 from deadbeat.kinds.latency.formats.cyclictest_json import IMPORTER as CYCLICTEST
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.latency import CpuLatency
@@ -113,7 +113,7 @@ class CyclictestEngine:
         ):
             raise failure
         try:
-            written = Source.of(target.read_text(out) or "")
+            written = ForeignFile.of(target.read_text(out) or "")
             result = CYCLICTEST.take(written, "what cyclictest wrote")
         except DataError as error:
             hint = "is it cyclictest of rt-tests 2.0 or later?"

@@ -84,7 +84,9 @@ class MatrixLine:
     @property
     def place(self) -> str | None:
         run = f", repeat {self.row.max_run.repeat}" if self.row.max_run else ""
-        return None if self.row.max_cpu is None else f"CPU {self.row.max_cpu}{run}"
+        if self.row.max_cpu is None:
+            return None
+        return f"{words.place_words(self.cell, self.row.max_cpu)}{run}"
 
     @property
     def valid(self) -> str:

@@ -116,6 +116,8 @@ def order_interval(histogram: Histogram, share_ppm: int) -> Ends:
     Each end is the outer edge of its bucket, and of what the resolution cut off. None where no
     value is far enough out, or it overflowed.
     """
+    if not len(histogram.counts):
+        return _OPEN
     low, high = quantile_ranks(histogram.total, share_ppm / 1e6)
     upper = None if high is None else histogram.at_rank(high)
     return (

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from deadbeat.kinds.latency.tail import Part, beat_ms
 from deadbeat.model.finding import Finding, finding, ordered
-from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
+from deadbeat.model.latency import ASSUMED, IMPORTED, QUANTILES_PPM, THREADS, LatencyRun
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity
 from deadbeat.model.words import seconds_text
 from deadbeat.report.document import counted
@@ -31,6 +31,7 @@ def findings_of(summary: LatencySummary, runs: Sequence[LatencyRun]) -> list[Fin
     found = [
         *_of_validity(summary),
         *_of_settings(summary),
+        *_of_files(runs),
         *_of_engines(summary),
         *_of_amount(summary),
         *_of_shape(summary),
@@ -66,7 +67,10 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             f"{sum(len(cell.invalid) for cell in some)} of {summary.runs} runs are invalid"
             f" ({_places(some)}): {_reasons(some)}",
         )
-    if warnings := sum((Counter(cell.warnings) for cell in summary.cells), Counter[str]()):
+    warnings = sum((Counter(cell.warnings) for cell in summary.cells), Counter[str]())
+    for mark in (IMPORTED, ASSUMED, THREADS):
+        del warnings[mark]
+    if warnings:
         yield finding(
             "latency-run-warnings",
             f"some runs were disturbed, but still count: {_counts(warnings)}",
@@ -106,6 +110,23 @@ def _of_settings(summary: LatencySummary) -> Iterator[Finding]:
     yield from (finding(id, text) for id, text in _OF_LABELS.items() if id in summary.labels)
 
 
+def _of_files(runs: Sequence[LatencyRun]) -> Iterator[Finding]:
+    """What was assumed of files of other tools, and threads of theirs that never ran."""
+    marks = (mark.message for run in runs for mark in run.problems if mark.id in (ASSUMED, THREADS))
+    if assumed := list(dict.fromkeys(marks)):
+        yield finding("latency-assumed", f"read from files of other tools: {'; '.join(assumed)}")
+    read = [run for run in runs if any(mark.id == IMPORTED for mark in run.problems)]
+    if silent := [(cpu, run) for run in read for cpu in run.cpus if not cpu.cycles]:
+        cpu, run = silent[0]
+        threads = any(mark.id == THREADS for mark in run.problems)
+        more = f"; {len(silent) - 1} more" if len(silent) > 1 else ""
+        yield finding(
+            "latency-silent",
+            f"{'thread' if threads else 'CPU'} {cpu.cpu} never woke up: 0 of {cpu.expected:,}"
+            f" wake-ups in {run.key.text}{more}",
+        )
+
+
 # -- what an engine cannot tell
 
 
@@ -135,7 +156,15 @@ def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
             " does not say whether its threads began late or missed these",
             severity="info" if row.unaccounted < _UNKNOWN * row.expected else "warning",
         )
-    if overflowed := [cell for cell in cells if cell.whole.raw.histogram.overflow]:
+    if unbinned := [cell for cell in cells if not len(cell.whole.raw.histogram.counts)]:
+        yield finding(
+            "latency-no-histogram",
+            f"no histogram in {_places(unbinned)}: percentiles are unknown, minimum, mean and"
+            " maximum alone are there",
+        )
+    if overflowed := [
+        cell for cell in cells if cell.whole.raw.histogram.overflow and cell not in unbinned
+    ]:
         yield finding(
             "latency-overflow",
             f"latencies beyond the engine's histogram in {_places(overflowed)}: only"

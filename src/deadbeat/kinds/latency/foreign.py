@@ -21,6 +21,7 @@ from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
+    ASSUMED,
     UNKNOWN,
     Circumstances,
     CpuLatency,
@@ -41,8 +42,6 @@ _NOT_RECORDED = (
     "read from a file: what else ran, load, temperature, steal and the like are not known;"
     " priority and policy are as asked for, not as read back"
 )
-#: Marks of a run that was read: on which assumptions, and that its numbers are threads'.
-ASSUMED, THREADS = "assumed", "threads-not-cpus"
 #: What reading a damaged file raises.
 _DAMAGE = (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError)
 #: Of values without a unit: times that real-time systems wake up late at best are less than so many
@@ -55,7 +54,7 @@ class UnknownFormatError(UsageError):
 
 
 @frozen
-class Source:
+class ForeignFile:
     """A file that is to be read: its lines without indentation, and the JSON object in it.
 
     Attributes:
@@ -67,7 +66,7 @@ class Source:
     damage: str = ""
 
     @classmethod
-    def of(cls, text: str) -> Source:
+    def of(cls, text: str) -> ForeignFile:
         """What ``text`` holds."""
         try:
             return cls(unindented(text), json_within(text))
@@ -132,11 +131,11 @@ class Importer:
 
     name: str
     engine: str = ""
-    fits: Callable[[Source], bool]
-    read: Callable[[Source, Foreign], Foreign]
+    fits: Callable[[ForeignFile], bool]
+    read: Callable[[ForeignFile, Foreign], Foreign]
     hint: str = ""
 
-    def take(self, source: Source, name: str, told: Foreign = Foreign()) -> Foreign:
+    def take(self, source: ForeignFile, name: str, told: Foreign = Foreign()) -> Foreign:
         """What the file ``name`` says; DataError where it is damaged."""
         try:
             found = self.read(source, told)
@@ -171,7 +170,7 @@ def read_foreign(text: Text, told: Foreign = Foreign()) -> Foreign:
         UsageError: It is of none of the known formats, or of one without wake-up latency.
         DataError: It is damaged.
     """
-    source = Source.of(text.text)
+    source = ForeignFile.of(text.text)
     for importer in all_importers():
         if importer.fits(source):
             found = importer.take(source, text.name, told)
@@ -214,10 +213,11 @@ def as_run(
     point = load_of(foreign, load, name)
     if point == UNKNOWN:
         notes.append("the load is unknown")
+    problems = [Finding(id="imported", severity="warning", message=_NOT_RECORDED)]
+    problems += [Finding(id=ASSUMED, severity="warning", message=note) for note in notes]
     if foreign.threads:
-        notes.append("numbers are of threads: the file does not say on which CPUs they ran")
-    marks = [("imported", _NOT_RECORDED), *((ASSUMED, note) for note in notes)]
-    marks += [(THREADS, "numbers are of threads, not of CPUs")] * foreign.threads
+        message = "numbers are of threads: the file does not say on which CPUs they ran"
+        problems.append(Finding(id="latency-threads", severity="warning", message=message))
     return LatencyRun(
         key=LatencyKey(point, foreign.engine, repeat),
         started=foreign.started,
@@ -228,7 +228,7 @@ def as_run(
         cpus=cpus,
         load=LoadReport(asked=max(point.percent, 0)),
         circumstances=Circumstances(missing={"all": f"read from {name}"}),
-        problems=tuple(Finding(id=id, severity="warning", message=text) for id, text in marks),
+        problems=tuple(problems),
         engine_version=foreign.version,
     )
 
@@ -291,8 +291,8 @@ def expecting(cpu: CpuLatency, *, seconds: float, interval_ns: int) -> CpuLatenc
     # Each that overflowed skipped so many periods at least; how late they would have been is not
     # known, so neither is what is corrected.
     beyond = cpu.raw.overflow * (max(cpu.raw.overflow_from_ns or 0, 0) // interval_ns)
-    if cpu.raw.overflow:
-        beyond = max(beyond, (cpu.raw.max_ns or 0) // interval_ns)
+    if cpu.raw.overflow and not beyond:  # the latest of them did
+        beyond = (cpu.raw.max_ns or 0) // interval_ns
     return evolve(
         cpu,
         expected=int(seconds * 1e9) // interval_ns,
@@ -366,12 +366,12 @@ def thread(
     )
 
 
-def in_order(threads: Mapping[str, Any]) -> list[tuple[int, Any]]:
+def in_order(threads: Mapping[str, object]) -> list[tuple[int, Any]]:
     """The threads of a JSON object, by their numbers."""
     return sorted((int(number), values) for number, values in threads.items())
 
 
-def counts_of(values: Mapping[str, Any]) -> dict[int, int]:
+def counts_of(values: Any) -> dict[int, int]:
     """The histogram of a JSON object; empty: it has none."""
     return {int(value): int(count) for value, count in (values.get("histogram") or {}).items()}
 
@@ -408,7 +408,7 @@ def unit_of(
     """
     if told.unit_ns is not None:
         return told.unit_ns, ()
-    limit = 1.2 * told.seconds + 1 if told.seconds is not None else None
+    limit = 1.2 * told.seconds if told.seconds is not None else None
     taken = max(spans(1000), default=0.0)
     if limit is None or taken <= limit:
         if least < _LEAST:

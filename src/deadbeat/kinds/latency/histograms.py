@@ -48,7 +48,7 @@ def edges_of(histograms: Sequence[Histogram]) -> Integers:
     An edge is a whole multiple of the coarsest resolution: a bin that holds two steps of a clock
     beside one that holds one would be a tooth that nothing in the machine has made.
     """
-    filled = [item for item in histograms if item.total]
+    filled = [item for item in histograms if len(item.counts)]
     if not filled:
         return np.array([900, 1100], np.int64)
     step = max(item.resolution_ns for item in filled)
@@ -94,7 +94,7 @@ def overlaid(
         edges: Of the bins, ns; None: around what is drawn.
         per_million: Heights are shares, so that unequally many wake-ups can be compared.
     """
-    drawn = [item for item in named if item.histogram.total]
+    drawn = [item for item in named if len(item.histogram.counts)]
     bounds = edges_of([item.histogram for item in drawn]) if edges is None else edges
     scales = [1e6 / item.histogram.total if per_million else 1.0 for item in drawn]
     floor = _FLOOR * min(scales, default=1.0)
@@ -273,7 +273,7 @@ def _tails(title: str, curves: Sequence[Curve]) -> Panel:
 
 def tail_curve(label: str, histogram: Histogram, *, look: int) -> Curve:
     """What one value in N exceeds, up to the greatest of all; where it overflowed, a gap's end."""
-    total = histogram.total
+    total = histogram.total if len(histogram.counts) else 0
     found = [
         (n, histogram.at_rank(max(total - int(total / n), 1))) for n in (2.0, *_TAIL) if n < total
     ]

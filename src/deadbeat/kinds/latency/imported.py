@@ -10,7 +10,6 @@ from pathlib import Path
 
 from deadbeat.kinds.base import Begin
 from deadbeat.kinds.latency.foreign import (
-    ASSUMED,
     Foreign,
     as_run,
     load_of,
@@ -20,7 +19,7 @@ from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine
 from deadbeat.kinds.latency.spec import LOADS_RULE, LatencySpec, load_word, spec_dict, specify
 from deadbeat.model.errors import UsageError
-from deadbeat.model.latency import LatencyRun, LoadPoint
+from deadbeat.model.latency import ASSUMED, THREADS, LatencyRun, LoadPoint
 from deadbeat.model.platform import Platform
 from deadbeat.model.rules import RefusedError
 from deadbeat.model.words import count_of
@@ -61,7 +60,7 @@ def imported(asked: Begin) -> MatrixExperiment:
     name = _name(files[0][1]) if given.get("files") else "latency-imported"
     spec = _spec(runs, platform, {"name": name, **layer})
     for run in runs:
-        notes = [mark.message for mark in run.problems if mark.id == ASSUMED]
+        notes = [mark.message for mark in run.problems if mark.id in (ASSUMED, THREADS)]
         if notes:
             asked.say(f"{run.circumstances.missing['all']}: {'; '.join(notes)}")
     path = asked.runs / numbered(spec.name, max(family(asked.runs, spec.name), default=0) + 1)

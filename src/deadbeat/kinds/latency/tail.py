@@ -166,6 +166,8 @@ def _per_hour(how: Dependence, parts: Sequence[Part], hours: float) -> float | N
 def _text(tail: TailStatement) -> str:
     limit = f"{tail.limit_ns / 1000:.1f} us"
     many = f"{tail.exceeded:,}" if tail.exceeded else "none"
+    if tail.exceeded == tail.wake_ups > 1 and tail.kind == "deadline":
+        many = f"up to {many}"
     together = f", in {counted(tail.episodes, 'episode')}" if tail.episodes else ""
     what = "it" if tail.kind == "maximum" else "the deadline"
     seen = f"{many} of {counted(tail.wake_ups, 'wake-up')} exceeded {what}{together}"

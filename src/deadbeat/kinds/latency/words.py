@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from deadbeat.host.environment import left_out
-from deadbeat.model.latency import PROFILES, LoadPoint
+from deadbeat.model.latency import PROFILES, THREADS, LoadPoint
 from deadbeat.model.latency_summary import (
     CellSummary,
     LatencyRow,
@@ -47,6 +47,11 @@ def load_order(load: LoadPoint) -> tuple[int, int, str]:
     """Idle first, then CPU load ascending, then the other profiles."""
     known = PROFILES.index(load.profile) if load.profile in PROFILES else len(PROFILES)
     return (-1 if load.percent == 0 else known, load.percent, load.profile)
+
+
+def place_words(cell: CellSummary, number: int | None) -> str:
+    """``CPU 2``; ``thread 2`` where nobody knows on which CPUs threads ran."""
+    return f"{'thread' if THREADS in cell.warnings else 'CPU'} {number}"
 
 
 def loads_of(cells: Iterable[CellSummary]) -> list[LoadPoint]:
@@ -101,7 +106,7 @@ def sentence(summary: LatencySummary) -> str:
     run = f", repeat {row.max_run.repeat}" if row.max_run else ""
     by = f", by {worst.engine}" if len(engines_of(known)) > 1 else ""
     where = f"under load {load_words(worst.load)}" if loads > 1 else ""
-    at = " ".join(filter(None, (f"on CPU {row.max_cpu}", where)))
+    at = " ".join(filter(None, (f"on {place_words(worst, row.max_cpu)}", where)))
     return (
         f"Of {cycles:,} wake-ups {under}, the latest was {time_text(row.raw['max'].value_ns)}"
         f" late: {at}{run}{by}."
@@ -114,12 +119,13 @@ def short_answer(summary: LatencySummary) -> tuple[str, ...]:
     if not known:
         return (sentence(summary),)
     worst = latest(known)
-    medians = sorted(cell.whole.raw["p50"].value_ns or 0 for cell in known)
-    typical = " to ".join(dict.fromkeys(time_text(ns) for ns in (medians[0], medians[-1])))
+    medians = sorted(ns for cell in known if (ns := cell.whole.raw["p50"].value_ns) is not None)
+    ends = [time_text(ns) for ns in (*medians[:1], *medians[-1:])] or ["unknown, no histogram"]
+    typical = " to ".join(dict.fromkeys(ends))
     under = f", load {load_words(worst.load)}" if len(loads_of(known)) > 1 else ""
     made = [
         f"Worst wake-up: {time_text(worst.whole.raw['max'].value_ns)} late"
-        f" (CPU {worst.whole.max_cpu}{under}). Typical: {typical}."
+        f" ({place_words(worst, worst.whole.max_cpu)}{under}). Typical: {typical}."
     ]
     tail = worst.whole.tail[0] if worst.whole.tail else None
     if tail is not None and tail.bound is not None and tail.bound < 1:
@@ -175,10 +181,13 @@ def _answer(cell: CellSummary, *, named: bool) -> str:
     if unknown := cell.whole.unaccounted:
         missed += f", {counted(unknown, 'wake-up')} missing"
     far = shown.deepest()
-    tail = "" if far == "p50" else f" {QUANTITY_WORDS[far]} within {interval_text(shown[far])},"
-    median = time_text(shown["p50"].value_ns)
+    unsaid = far == "p50" or shown[far].value_ns is None
+    tail = "" if unsaid else f" {QUANTITY_WORDS[far]} within {interval_text(shown[far])},"
+    value = shown["p50"].value_ns
+    median = "unknown" if value is None else time_text(value)
     return (
-        f"{who}maximum {time_text(shown['max'].value_ns)} on CPU {cell.whole.max_cpu},"
+        f"{who}maximum {time_text(shown['max'].value_ns)} on"
+        f" {place_words(cell, cell.whole.max_cpu)},"
         f"{tail} median {median}{missed}."
     )
 

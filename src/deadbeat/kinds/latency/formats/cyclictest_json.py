@@ -17,8 +17,8 @@ from attrs import evolve
 
 from deadbeat.kinds.latency.foreign import (
     Foreign,
+    ForeignFile,
     Importer,
-    Source,
     counts_of,
     in_order,
     kernel_of,
@@ -77,7 +77,7 @@ def called(command: str, *, threads: int) -> Foreign:
     )
 
 
-def _read(source: Source, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, told: Foreign) -> Foreign:
     plain, command = source.json, said(source.json, "cmdline")
     each = in_order(plain["thread"])
     step = 1 if plain["resolution_in_ns"] else 1000

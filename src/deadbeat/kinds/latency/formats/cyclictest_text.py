@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve
 
-from deadbeat.kinds.latency.foreign import Foreign, Importer, Source, thread, unit_of, whole
+from deadbeat.kinds.latency.foreign import Foreign, ForeignFile, Importer, thread, unit_of, whole
 from deadbeat.model.latency import CpuLatency
 
 _ROW = re.compile(r"^(\d{6,})[ \t]+(\d[\d \t]*)$", re.M)
@@ -22,7 +22,7 @@ _THREAD = (
 _HISTOGRAM = ("# Histogram", "# Max Latencies: .*")
 
 
-def _read(source: Source, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, told: Foreign) -> Foreign:
     lines = {
         int(found[1]): tuple(map(int, found.groups()[1:]))
         for found in re.finditer(f"^{_THREAD}$", source.lines, re.M)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from deadbeat.kinds.latency.foreign import (
     Foreign,
+    ForeignFile,
     Importer,
-    Source,
     counts_of,
     in_order,
     kernel_of,
@@ -15,13 +15,13 @@ from deadbeat.kinds.latency.foreign import (
 )
 
 
-def _fits(source: Source) -> bool:
+def _fits(source: ForeignFile) -> bool:
     cpus = source.json.get("cpu") if isinstance(source.json, dict) else None
     first = next(iter(cpus.values()), None) if isinstance(cpus, dict) else None
     return isinstance(first, dict) and {"histogram", "min", "max"} <= set(first)
 
 
-def _read(source: Source, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, told: Foreign) -> Foreign:
     plain = source.json
     system = plain.get("sysinfo") or {}
     form = plain.get("version")

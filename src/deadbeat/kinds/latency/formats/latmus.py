@@ -10,12 +10,12 @@ from decimal import Decimal
 
 from attrs import evolve
 
-from deadbeat.kinds.latency.foreign import Foreign, Importer, Source, seconds_of, thread
+from deadbeat.kinds.latency.foreign import Foreign, ForeignFile, Importer, seconds_of, thread
 
 _COUNT = r"# sample count: *(\d+)"
 
 
-def _read(source: Source, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, told: Foreign) -> Foreign:
     def said(what: str) -> str:
         found = source.last(rf"# {what}: *(.*)")
         if found is None:

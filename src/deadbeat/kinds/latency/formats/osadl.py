@@ -8,17 +8,17 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.kinds.latency.foreign import Foreign, Importer, Source, thread
+from deadbeat.kinds.latency.foreign import Foreign, ForeignFile, Importer, thread
 from deadbeat.kinds.latency.formats.cyclictest_json import called
 from deadbeat.model.latency import CpuLatency
 
 
-def _fits(source: Source) -> bool:
+def _fits(source: ForeignFile) -> bool:
     latency = source.json.get("latency") if isinstance(source.json, dict) else None
     return isinstance(latency, dict) and isinstance(latency.get("cores"), list)
 
 
-def _read(source: Source, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, told: Foreign) -> Foreign:
     plain = source.json
     latency, condition = plain["latency"], plain.get("condition") or {}
     if latency.get("granularity", "microseconds") != "microseconds":

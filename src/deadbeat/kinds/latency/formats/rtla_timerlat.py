@@ -10,7 +10,7 @@ import math
 import re
 from itertools import takewhile
 
-from deadbeat.kinds.latency.foreign import Foreign, Importer, Source, seconds_of, thread, whole
+from deadbeat.kinds.latency.foreign import Foreign, ForeignFile, Importer, seconds_of, thread, whole
 from deadbeat.model.latency import CpuLatency
 from deadbeat.model.words import time_text
 
@@ -23,7 +23,7 @@ _USUAL = {"interval_ns": 1_000_000, "priority": 95}
 _SLACK = 2.0
 
 
-def _read(source: Source, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, told: Foreign) -> Foreign:
     unit = 1 if re.search(r"nanoseconds \(ns\)|Latency \(ns\)", source.lines) else 1000
     length = source.last(_LENGTH)
     seconds = seconds_of(length[1]) if length else None
@@ -44,7 +44,7 @@ def _read(source: Source, told: Foreign) -> Foreign:
     )
 
 
-def _hist(source: Source, unit: int) -> tuple[tuple[CpuLatency, ...], dict[int, int]]:
+def _hist(source: ForeignFile, unit: int) -> tuple[tuple[CpuLatency, ...], dict[int, int]]:
     """The threads, and of each CPU the greatest latency of the interrupt, ns."""
     lines = source.lines.splitlines()
     begin = max(place for place, line in enumerate(lines) if re.fullmatch(_HEAD, line))
@@ -87,7 +87,7 @@ def _hist(source: Source, unit: int) -> tuple[tuple[CpuLatency, ...], dict[int, 
     return tuple(found), irq if "max" in table else {}
 
 
-def _top(source: Source, unit: int) -> tuple[tuple[CpuLatency, ...], dict[int, int]]:
+def _top(source: ForeignFile, unit: int) -> tuple[tuple[CpuLatency, ...], dict[int, int]]:
     """The same of a table with a row a CPU: current, least, mean and greatest latency."""
     last = {int(found[1]): found for found in _ROW.finditer(source.lines)}
     cpus, irq = [], {}

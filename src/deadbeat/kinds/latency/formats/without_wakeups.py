@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from deadbeat.kinds.latency.foreign import Foreign, Importer, Source
+from deadbeat.kinds.latency.foreign import Foreign, ForeignFile, Importer
 from deadbeat.kinds.latency.formats.cyclictest_json import program
 from deadbeat.model.errors import UsageError
 
@@ -33,7 +33,7 @@ _PROGRAMS = {
 }
 
 
-def _what(source: Source) -> tuple[str, str]:
+def _what(source: ForeignFile) -> tuple[str, str]:
     """The tool that wrote a file, and what is in it; "": none of these."""
     for name, lines, what in _TEXTS:
         if source.has(*lines):
@@ -44,7 +44,7 @@ def _what(source: Source) -> tuple[str, str]:
     return name, _PROGRAMS.get(name, "no latency of a thread that a timer wakes up")
 
 
-def _read(source: Source, told: Foreign) -> NoReturn:
+def _read(source: ForeignFile, told: Foreign) -> NoReturn:
     raise UsageError("is of {}: {}".format(*_what(source)))
 
 

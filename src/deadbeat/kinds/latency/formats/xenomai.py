@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from attrs import evolve
 
-from deadbeat.kinds.latency.foreign import Foreign, Importer, Source, seconds_of, thread
+from deadbeat.kinds.latency.foreign import Foreign, ForeignFile, Importer, seconds_of, thread
 
 _NUMBER = r" *(-?\d+(?:\.\d+)?) *"
 _WORST = r"RTH\|-*lat min\|-*lat avg\|-*lat max\|.*"
@@ -20,7 +20,7 @@ _HOW = r"RTT\|.*\(.*?(\d+) us period, priority (\d+)(?:, CPU(\d+))?\)"
 _UNITS = {"microseconds": 1000, "nanoseconds": 1, "milliseconds": 1_000_000}
 
 
-def _read(source: Source, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, told: Foreign) -> Foreign:
     unit = source.last(r"== All results in (\w+)")
     step = _UNITS[unit[1]] if unit else 1000
     how, period = source.last(_HOW), source.last(r"== Sampling period: *(\d+) us")
