@@ -137,13 +137,18 @@ class Histogram:
     def at_rank(self, rank: int) -> int | None:
         """The ``rank``-th smallest value (from 1), as the top of its bucket, at most ``max_ns``.
 
-        None where that value may have overflowed: it lies above ``overflow_from_ns``, no more.
+        None where what overflowed decides it: that lies above ``overflow_from_ns``, no more.
         """
         if not 1 <= rank <= self.total:
             raise ValueError(f"rank {rank} of {self.total}")
-        if rank > self._sure:
+        if rank > self.total - self.overflow:
             return self.max_ns if rank == self.total else None
-        place = int(np.searchsorted(np.cumsum(self.counts), rank))
+        counted = np.cumsum(self.counts)
+        place = int(np.searchsorted(counted, rank))
+        if rank > self._sure:  # as if all that overflowed were below it
+            least = rank - self.overflow
+            if least <= self._sure or int(np.searchsorted(counted, least)) != place:
+                return None
         high = bucket_high(int(self.buckets[place]))
         return high if self.max_ns is None else min(high, self.max_ns)
 

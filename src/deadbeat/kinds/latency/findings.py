@@ -113,9 +113,10 @@ def _of_settings(summary: LatencySummary) -> Iterator[Finding]:
 def _of_files(runs: Sequence[LatencyRun]) -> Iterator[Finding]:
     """What was assumed of files of other tools, and threads of theirs that never ran."""
     marks = (mark.message for run in runs for mark in run.problems if mark.id in (ASSUMED, THREADS))
-    if assumed := list(dict.fromkeys(marks)):
-        yield finding("latency-assumed", f"read from files of other tools: {'; '.join(assumed)}")
     read = [run for run in runs if any(mark.id == IMPORTED for mark in run.problems)]
+    if read:
+        said = "; ".join(dict.fromkeys(marks)) or "what else ran is not known"
+        yield finding("latency-assumed", f"read from files of other tools: {said}")
     if silent := [(cpu, run) for run in read for cpu in run.cpus if not cpu.cycles]:
         cpu, run = silent[0]
         threads = any(mark.id == THREADS for mark in run.problems)
