@@ -7,15 +7,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from deadbeat.model.errors import TargetError
 from deadbeat.targets.base import Process, Target
+from deadbeat.targets.completed import Completed
 from deadbeat.targets.local import LocalTarget
+from deadbeat.targets.readings import ask
 
 ECHO = """
 import sys
@@ -104,7 +107,9 @@ OWNER = """
 import os, sys, time
 import tempfile
 os.getpid = lambda: {pid}
+from deadbeat.targets.completed import Completed
 from deadbeat.targets.local import LocalTarget
+from deadbeat.targets.readings import ask
 target = LocalTarget()
 print(target.folder, flush=True)
 time.sleep(600)
@@ -177,3 +182,23 @@ def test_no_room_for_a_folder_is_one_clear_line(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     with pytest.raises(TargetError, match=r"no temporary folder \S+: No such file .*set TMPDIR"):
         LocalTarget()
+
+
+def test_programs_get_the_environment_of_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = ("sh", "-c", 'echo "${OPENBLAS_NUM_THREADS-none}"')
+    with LocalTarget() as target:
+        for value, given in (("01", "none"), ("4", "4")):
+            monkeypatch.setenv("OPENBLAS_NUM_THREADS", value)
+            assert target.run(told).stdout.strip() == given
+
+
+def test_a_shell_that_lacks_processes_tells_no_facts() -> None:
+    words = ("sh: 1: Cannot fork", "sh: can't fork: Resource temporarily unavailable")
+    with LocalTarget() as target:
+        for said in words:
+
+            def run(argv: Sequence[str], said: str = said) -> Completed:
+                return evolve(target.run(argv), stderr=said)
+
+            with pytest.raises(TargetError, match="ulimit -u"):
+                ask(run, target.folder, ["/proc/version"], {})

@@ -29,6 +29,7 @@ _WORDS = {
     "File size limit exceeded": errno.EFBIG,
     "Cannot fork": errno.EAGAIN,
     "can't fork": errno.EAGAIN,
+    "fork: retry": errno.EAGAIN,
     "can't start new thread": errno.EAGAIN,
     "failed to map segment": errno.ENOMEM,
     "Out of memory": errno.ENOMEM,

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from deadbeat.model.errors import UsageError
-from deadbeat.targets.local import HostKeeper
+from deadbeat.targets.local import HostKeeper, environment
 
 #: Starts only once its keeper watches: whoever dies before leaves nothing behind.
 _GATE = 'read -r go && exec "$@" </dev/null'
@@ -67,7 +67,7 @@ class GuardedProgram:
             ("sh", "-c", _GATE, "deadbeat-gate", *command),
             stdin=subprocess.PIPE,
             stdout=2,  # stdout is for answers
-            env={**os.environ, **(more or {})},
+            env={**environment(), **(more or {})},
             process_group=0,
         )
         self.status: int | None = None

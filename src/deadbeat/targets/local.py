@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import gzip
 import io
@@ -27,6 +28,8 @@ from deadbeat.targets.keeper import DONE, keeper
 from deadbeat.targets.readings import Readings, ask
 
 _READ_BYTES = 65536
+#: As `deadbeat.__main__` writes it, and nobody else.
+_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "01")
 #: Temporary folders of earlier versions: after it the process that made them, a dash and letters.
 _PREFIX = "deadbeat-"
 #: Those of this one, which no earlier version takes for an orphan. Its owner, who may be in another
@@ -41,6 +44,11 @@ _REMOVE = 'for try in 1 2 3 4 5; do rm -rf -- "$0"; [ -e "$0" ] || exit 0; sleep
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", errors="replace")
+
+
+def environment() -> dict[str, str]:
+    """That of programs that are started: without what `deadbeat.__main__` set for itself."""
+    return {name: value for name, value in os.environ.items() if (name, value) != _ONE_THREAD}
 
 
 def spawn(
@@ -68,6 +76,7 @@ def spawn(
             bufsize=0,
             close_fds=True,
             start_new_session=apart,
+            env=environment(),
         )
     except FileNotFoundError as error:
         raise TargetError(f"no program {argv[0]} here", "check the path, or install it") from error
@@ -339,7 +348,9 @@ class LocalTarget(ClosedAfterwards):
         try:
             data = Path(path).read_bytes()
             return _text(gzip.decompress(data) if path.endswith(".gz") else data)
-        except (OSError, EOFError, zlib.error):
+        except (OSError, EOFError, zlib.error) as error:
+            if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+                raise TargetError(*refusal(f"cannot read {path}", error)) from error
             return None
 
     def read_many(

@@ -14,12 +14,15 @@ from importlib.resources import files
 from attrs import field, frozen
 
 from deadbeat.model.errors import TargetError
+from deadbeat.model.refused import hint_in
 from deadbeat.targets.completed import Completed
 
 #: Words of a `Reading` whose file does not exist, and whose program is not there.
 MISSING = "no such file"
 NO_PROGRAM = "no such program"
 _GLOB = "*?["
+#: A shell without processes or files says nothing about the machine.
+_LACKING = ("Cannot fork", "can't fork", "fork: retry", "Too many open files")
 #: What the words of a command may begin with, comments to the shell. One that watches the machine
 #: has it to itself, before anything else is read; one that only takes its time runs beside the rest
 #: (one of them or a few: each is a process).
@@ -96,6 +99,10 @@ def ask(
     if readings is None:
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         raise TargetError(f"the shell that reads the machine's state ended early: {last}")
+    said = "\n".join((done.stderr, *(each.reason for each in readings.files.values())))
+    if lacking := next((words for words in _LACKING if words in said), ""):
+        what = f"the machine's state cannot be read: {lacking}"
+        raise TargetError(what, hint_in(lacking))
     untold = Reading(None, "not told")
     return Readings(
         files={**{each: untold for each in paths if not is_pattern(each)}, **readings.files},
