@@ -98,7 +98,8 @@ def ask(
     readings = _parse(done.stdout, mark)
     if readings is None:
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        raise TargetError(f"the shell that reads the machine's state ended early: {last}")
+        what = f"the shell that reads the machine's state ended early: {last}"
+        raise TargetError(what, hint_in(last))
     said = "\n".join((done.stderr, *(each.reason for each in readings.files.values())))
     if lacking := next((words for words in _LACKING if words in said), ""):
         what = f"the machine's state cannot be read: {lacking}"
