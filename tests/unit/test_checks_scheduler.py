@@ -29,6 +29,32 @@ def limits(runtime: int, period: int = 1_000_000) -> dict[str, str]:
     return {RUNTIME: f"{runtime}\n", PERIOD: f"{period}\n", **ONLINE}
 
 
+def served(runtime: int, period: int = 1_000_000_000) -> dict[str, str]:
+    """The fair servers of both CPUs, in nanoseconds."""
+    folder = "/sys/kernel/debug/sched/fair_server"
+    values = {"runtime": runtime, "period": period}
+    return {f"{folder}/cpu{c}/{name}": f"{v}\n" for c in (0, 1) for name, v in values.items()}
+
+
+def admitted(
+    reserved: str,
+    kernel: Mapping[str, str],
+    *,
+    runtime: int = 950_000,
+    tasks: int | None = None,
+    says: str,
+) -> Case:
+    """Two CPUs, and what a deadline task has reserved (runtime/deadline/period); "": there is none.
+
+    Args:
+        tasks: How many deadline tasks there are, where chrt does not show each.
+    """
+    held = [DEADLINE] * (bool(reserved) if tasks is None else tasks)
+    told = f"pid 920's runtime/deadline/period parameters: {reserved}\n" if reserved else "\n"
+    outputs = {**window(*held), "deadline-tasks": told}
+    return case({**kernel, **limits(runtime)}, outputs=outputs, says=says)
+
+
 V2 = "/sys/fs/cgroup"
 
 
@@ -103,6 +129,8 @@ CASES: Cases = {
         "fail": case({**NEW, FAIR: "50000000\n"}, says="50 ms of each second on CPU 1"),
         "unknown": case({**NEW, **LOCKED}, refused={FAIR: "denied: Operation not permitted"},
                         says="locked down (integrity); assume that the kernel's default is 50 ms"),
+        "unknown on that CPU": case({**NEW, FAIR: "0\n"}, rt_cpus=(1, 2), says="not found"),
+        "unknown empty": case({**NEW, FAIR: "\n"}, says="50 ms"),
         "unknown in the log": case(NEW, outputs={"dmesg": "Kernel is locked down from Kconfig"},
                                    says="locked down (on)"),
         "unknown no version": case(),
@@ -147,22 +175,29 @@ CASES: Cases = {
     "scheduler.numa-balancing": sysctl("numa_balancing", (0, 1), "NUMA_BALANCING"),
     "scheduler.autogroup": sysctl("sched_autogroup_enabled", (0, 1), "SCHED_AUTOGROUP"),
     "scheduler.deadline-admission": {
-        "pass": case(limits(950_000), outputs=window(), says="190 %"),
-        "pass some": case(limits(950_000), says="20 of 190 %", outputs={
-            **window(DEADLINE),
-            "deadline-tasks": "pid 920's runtime/deadline/period parameters: 2000/10000/10000\n"}),
-        "fail": case(limits(950_000), says="100 of 190 %", outputs={
-            **window(DEADLINE), "deadline-tasks": "pid 920's runtime: 9/9/9\n"}),
-        "pass off": case(limits(-1), outputs=window(), says="admission is off"),
-        "pass off, some": case(limits(-1), says="20 of 200 %", outputs={
-            **window(DEADLINE),
-            "deadline-tasks": "pid 920's runtime/deadline/period parameters: 2000/10000/10000\n"}),
+        "pass": case({**OLD, **limits(950_000)}, outputs=window(), says="190 %"),
+        "pass some": admitted("2000/10000/10000", OLD, says="20 of 190 %"),
+        "fail": admitted("9/9/9", OLD, says="100 of 190 %"),
+        "pass fair server": admitted("", {**NEW, **served(50_000_000)}, says="180 % of a CPU can"),
+        "pass fair server half": admitted("900001/1000000/1000000", NEW, says="90 of 180 %"),
+        "fail fair server half": admitted("900002/1000000/1000000", NEW, says="90 of 180 %"),
+        "pass fair server off": admitted("", {**NEW, **served(0)}, says="190 % of a CPU can be"
+                                         " reserved, nothing is |"),
+        "pass fair server's period": admitted("", {**NEW, **served(50_000_000, 500_000_000)},
+                                              says="170 %"),
+        "pass fair server unseen": admitted("", NEW, says="180 % of a CPU can be reserved, nothing"
+            " is; nothing shows the fair server's share: the kernel's default is 50 ms"),
+        "pass fair server of one": admitted("", {**NEW, FAIR: "0\n"}, says="180 %"),
+        "pass fair server empty": admitted("", {**NEW, **served(0), FAIR: "\n"}, says="180 %"),
+        "pass off": case({**OLD, **limits(-1)}, outputs=window(), says="admission is off"),
+        "pass off, some": admitted("2000/10000/10000", OLD, runtime=-1, says="20 of 200 %"),
+        "pass off, fair server": admitted("2000/10000/10000", NEW, runtime=-1, says="20 of 190 %"),
         "fail none": case(limits(0), outputs=window(), says="no deadline task is admitted"),
-        "fail off": case(limits(-1), says="admission is off", outputs={
-            **window(DEADLINE), "deadline-tasks": "pid 920's runtime: 9/9/6\n"}),
-        "unknown": case(limits(950_000), outputs={**window(DEADLINE), "deadline-tasks": "\n"},
-                        says="chrt does not say"),
-        "unknown hidden": case(limits(950_000), outputs=window(visible=False), says="hidepid"),
+        "fail off": admitted("9/9/6", OLD, runtime=-1, says="admission is off"),
+        "unknown": admitted("", OLD, tasks=1, says="chrt does not say"),
+        "unknown hidden": case({**OLD, **limits(950_000)}, outputs=window(visible=False),
+                               says="hidepid"),
+        "unknown kernel": case(limits(950_000), outputs=window(), says="/proc/version"),
     },
     "scheduler.deadline-partition": {
         "pass": divided(isolated="2-3", says="CPU 2-3 |"),

@@ -68,11 +68,10 @@ def _limit_holds(facts: Facts) -> bool:
 def fair_server(facts: Facts, runtimes: str) -> CheckVerdict:
     if release(facts) < (6, 12):
         return passed("none before Linux 6.12")
-    found = facts.matches(runtimes)
-    texts = {cpu_of(path): reading.text for path, reading in found.items()}
-    if not texts or None in texts.values():
+    found = _numbers(facts, runtimes)
+    if not facts.rt_cpus or not {*facts.rt_cpus} <= found.keys():
         return shut(facts, runtimes, f"assume that {_FAIR_DEFAULT}")
-    serving = {c: int(t or 0) for c, t in texts.items() if int(t or 0) and c in facts.rt_cpus}
+    serving = {cpu: found[cpu] for cpu in facts.rt_cpus if found[cpu]}
     if not serving:
         return passed(f"0 on CPU {cpus_text(facts.rt_cpus)}")
     worst = max(serving.values())
@@ -129,24 +128,50 @@ def timer_migration(facts: Facts, path: str) -> CheckVerdict:
 
 
 def deadline_admission(
-    facts: Facts, runtimes: str, periods: str, _window: str, reserved: str
+    facts: Facts, runtimes: str, periods: str, reserved: str, served: str
 ) -> CheckVerdict:
     runtime, period = facts.integer(runtimes), facts.integer(periods)
     if runtime == 0:
         return failed("sched_rt_runtime_us = 0", cure="sysctl -w kernel.sched_rt_runtime_us=950000")
     # -1, which tasks that compute need before Linux 6.12, switches admission off: then nobody
     # but this check adds up.
-    off = "; admission is off (sched_rt_runtime_us = -1): the kernel does not count" * (runtime < 0)
+    about = "; admission is off (sched_rt_runtime_us = -1): the kernel does not count" * (
+        runtime < 0
+    )
+    cpus = facts.cpu_list(ONLINE)
+    room = len(cpus) * _bandwidth(*((1, 1) if runtime < 0 else (runtime, period)))
+    if release(facts) >= (6, 12):
+        servers = [
+            _numbers(facts, pattern) for pattern in (served, served.replace("runtime", "period"))
+        ]
+        if not all(cpu in each for cpu in cpus for each in servers):
+            servers = [dict.fromkeys(cpus, number) for number in (50, 1000)]
+            about += f"; nothing shows the fair server's share: {_FAIR_DEFAULT}"
+        room -= sum(_bandwidth(*(each[cpu] for each in servers)) for cpu in cpus)
     held = [task for task in tasks(facts) if task.policy == DEADLINE and not task.kernel]
-    room = (1.0 if runtime < 0 else runtime / period) * len(facts.cpu_list(ONLINE))
     if not held:
-        return passed(f"{100 * room:.0f} % of a CPU can be reserved, nothing is{off}")
+        return passed(f"{_percent(room)} % of a CPU can be reserved, nothing is{about}")
     told = re.findall(r"(\d+)/\d+/(\d+)\s*$", facts.text(reserved), re.M)
     if len(told) < len(held):
         raise UnreadError(f"{len(held)} deadline tasks, and chrt does not say what they reserve")
-    used = sum(int(run) / int(every) for run, every in told if int(every))
-    found = f"{100 * used:.0f} of {100 * room:.0f} % of a CPU is reserved{off}"
+    used = sum(_bandwidth(int(run), int(every)) for run, every in told)
+    found = f"{_percent(used)} of {_percent(room)} % of a CPU is reserved{about}"
     return verdict(used <= room / 2, found, why=f"held by {few([task.name for task in held])}")
+
+
+def _numbers(facts: Facts, pattern: str) -> dict[int, int]:
+    """CPU -> the number in its file, where there is one."""
+    texts = {cpu_of(path): reading.text or "" for path, reading in facts.matches(pattern).items()}
+    return {cpu: int(text) for cpu, text in texts.items() if text.strip().isdecimal()}
+
+
+def _bandwidth(runtime: int, period: int) -> int:
+    """Share of a CPU in 2^-20, as the kernel counts it (to_ratio in kernel/sched/core.c)."""
+    return (runtime << 20) // period if period else 0
+
+
+def _percent(bandwidth: int) -> str:
+    return f"{100 * bandwidth / 2**20:.0f}"
 
 
 def deadline_partition(facts: Facts, runtimes: str) -> CheckVerdict:
