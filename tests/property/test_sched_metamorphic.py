@@ -367,6 +367,10 @@ def test_a_policy_without_a_choice_is_the_simpler_one(
         assert ran[0].first_miss == ran[1].first_miss, (system, options)
 
 
+#: Placed alike: exact admission is each policy's own.
+ALIKE = {"unplaced": "least-loaded", "admission": "utilisation"}
+
+
 def test_servers_with_what_their_tasks_need_are_plain_edf() -> None:
     """Q = C, P = T: every job finds a full runtime, and its own deadline as the server's."""
     draw = Draw(28)
@@ -375,7 +379,7 @@ def test_servers_with_what_their_tasks_need_are_plain_edf() -> None:
         ties = draw.one_of(["index", "reverse"])
         for served, plain in (("g-cbs", "g-edf"), ("p-cbs", "p-edf")):
             verdicts = [
-                decide(system, Scheduler(policy=policy, ties=ties, unplaced="least-loaded"))
+                decide(system, Scheduler(policy=policy, ties=ties, **ALIKE))
                 for policy in (served, plain)
             ]
             assert verdicts[0].first_miss == verdicts[1].first_miss, (system, served)
@@ -391,7 +395,7 @@ def test_fifo_of_distinct_levels_is_fixed_priority() -> None:
         system = evolve(
             system, tasks=tuple(evolve(task, priority=int(level)) for task, level in tasks)
         )
-        options = {"priorities": "given", "unplaced": "least-loaded"}
+        options = {"priorities": "given", **ALIKE}
         fifo = decide(system, Scheduler(policy="p-fifo", **options))
         fixed = decide(system, Scheduler(policy="p-fp", **options))
         assert fifo.first_miss == fixed.first_miss, system

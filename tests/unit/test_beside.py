@@ -36,6 +36,8 @@ class Waits(Experiment[str, str]):
     @property
     def store(self) -> OwnedFolder:
         class Unlocked(OwnedFolder):
+            FOLDERS = ()
+
             def __init__(self, path: Path) -> None:
                 self.path = path
 

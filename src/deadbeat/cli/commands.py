@@ -290,7 +290,7 @@ root.add(
     opt("--load LOAD", "Background load of files that do not say it: idle, cpu:50.  [unknown]"),
     opt("--interval TIME", "Period of files that do not say it: 1ms."),
     opt("--priority N", "Priority of files that do not say it."),
-    opt("--duration TIME", "Length of files that do not say it: 10s, 1m."),
+    opt("--duration TIME", "Measuring time of files that do not say it: 10s, 1m."),
     opt("--unit ns|us", "Unit of latencies in files that do not say it."),
     opt("--limits LIST", "Report how often latency exceeds each limit: 100us,1ms."),
     FIGURES,

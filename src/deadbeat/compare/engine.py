@@ -27,6 +27,7 @@ from deadbeat.compare.pairs import (
     cut_off,
     gate_of,
     if_rare,
+    mean_known,
     over_cells,
 )
 from deadbeat.compare.words import cell_text, needs, overall
@@ -430,8 +431,11 @@ def _cell(
         group=place.group,
     )
     if part.effect is not None:
-        sides = (float(side[part.mine].mean()) for side in (sample.before, sample.values[-1]))
-        before, after = (math.exp(side) if sample.metric.log else side for side in sides)
+        sides = (float(mean_known(side[part.mine])) for side in sample.values[[0, -1]])
+        before, after = (
+            None if math.isnan(side) else math.exp(side) if sample.metric.log else side
+            for side in sides
+        )
         pairs = int(part.mine.sum())
         known = evolve(known, pairs=pairs, baseline=before, other=after, test="student")
     gate_level, level = CELL_GATE_LEVEL / step, options.cell_level

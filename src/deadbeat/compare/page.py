@@ -92,8 +92,8 @@ _CELLS = (
     said("verdict", lambda cell: cell.verdict, words=True),
     said("effect [95 %]", interval_text),
     said("p (Holm)", lambda cell: p_text(cell.p_holm)),
-    said("baseline", lambda cell: _value(cell, cell.baseline), terminal=False),
-    said("other", lambda cell: _value(cell, cell.other), terminal=False),
+    said("baseline, mean", lambda cell: _value(cell, cell.baseline), terminal=False),
+    said("other, mean", lambda cell: _value(cell, cell.other), terminal=False),
     said("pairs", lambda cell: cell.pairs),
 )
 #: What is compared -> what it is called, and the terms of its page.
@@ -186,8 +186,8 @@ def _side(name: str, metric: MetricComparison) -> str:
 
 
 _SINGLE = (
-    said("baseline", lambda row: _side("baseline", row[1])),
-    said("this", lambda row: _side("other", row[1])),
+    said("baseline, mean", lambda row: _side("baseline", row[1])),
+    said("this, mean", lambda row: _side("other", row[1])),
 )
 
 

@@ -11,6 +11,8 @@ from deadbeat.report.prices import ns_text
 
 #: From here on an effect is told as a factor; beyond the second only that it is more.
 _TIMES, _TIMES_MAX = 1.0, 9.0
+#: Nobody repeats a measurement more often than this.
+_MANY = 1000
 
 
 def words_list(words: Sequence[str]) -> str:
@@ -156,32 +158,33 @@ def bound_text(metric: Metric, size: float | None) -> str:
 
 
 def interval_text(item: MetricComparison | CellComparison) -> str:
-    """``+4.1 % [-1.20, +9.40]``."""
+    """``+4.1 % [-1.20, +9.40]``, or ``2.3 times [0.93, 5.6]`` of large ones: one unit a row."""
     if item.effect is None:
         return "not defined"
-    return f"{effect_text(item.metric, item.effect)} {ends_text(item.metric, item.low, item.high)}"
+    ends = (item.low, item.high)
+    known = [value for value in (item.effect, *ends) if value is not None]
+    factors = item.metric.log and max(known) >= _TIMES
+    told = _factor(item.effect) + " times" if factors else effect_text(item.metric, item.effect)
+    if len(known) == 1:
+        return f"{told} [cannot tell]"
+    end = _factor if factors else _hundredths
+    return f"{told} [{', '.join('open' if value is None else end(value) for value in ends)}]"
 
 
-def ends_text(metric: Metric, low: float | None, high: float | None) -> str:
-    """``[-1.20, +3.40]``, in per cent or points; factors where they are large."""
-    if low is None and high is None:
-        return "[cannot tell]"
-    return f"[{_end(metric, low)}, {_end(metric, high)}]"
+def _factor(effect: float, more: str = ">") -> str:
+    if effect > _TIMES_MAX:
+        return f"{more} {1 + _TIMES_MAX:.0f}"
+    return f"{1 + effect:#.2g}".rstrip(".")
 
 
-def _end(metric: Metric, value: float | None) -> str:
-    if value is None:
-        return "open"
-    if metric.log and value >= _TIMES:
-        return effect_text(metric, value)
-    return f"{100 * value + 0.0:+.2f}"
+def _hundredths(effect: float) -> str:
+    return f"{100 * effect + 0.0:+.2f}"
 
 
 def effect_text(metric: Metric, effect: float) -> str:
     """``+4.1 %``, ``3.2 times`` of large ones, or ``+0.41 points`` of a difference of shares."""
     if metric.log and effect >= _TIMES:
-        beyond = effect > _TIMES_MAX
-        return f"more than {1 + _TIMES_MAX:.0f} times" if beyond else f"{1 + effect:.1f} times"
+        return f"{_factor(effect, 'more than')} times"
     unit, digits = ("%", 1) if metric.log else ("points", 2)
     rounded = round(100 * effect, digits) + 0.0  # no -0.0
     return f"{rounded:+.{digits}f} {unit}"
@@ -276,8 +279,10 @@ def _need_of_precision(metric: MetricComparison, pairs: int, words: Vocabulary) 
     if metric.metric.apart:
         return f"more {words.more}"
     if metric.smallest_effect is not None and metric.smallest_effect > metric.minimum:
-        times = (metric.smallest_effect / metric.minimum) ** 2
-        return f"about {math.ceil(times * pairs)} {words.more} instead of {pairs}"
+        wanted = math.ceil((metric.smallest_effect / metric.minimum) ** 2 * pairs)
+        if wanted > _MANY * pairs:
+            return f"a quieter machine: it takes more than {_MANY:,} times as many {words.more}"
+        return f"about {wanted} {words.more} instead of {pairs}"
     return (
         f"the effect is too close to the minimum effect: more {words.more}, or"
         " another --minimum-effect"

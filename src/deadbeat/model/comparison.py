@@ -97,7 +97,8 @@ class CellComparison(ComparedEffect):
         cores, sync_share, contended_ratio, deadline_factor, group: Where; None where the axis does
             not apply (a group of Mode 2 has drawn shares), ``group`` "" in Mode 1.
         pairs: Programs with a result on both sides: what everything here rests on; 0: no data.
-        baseline, other: The metric's value over these pairs.
+        baseline, other: The metric's mean over these pairs (geometric of what is compared by
+            ratios) in the two themselves; the effect is against baseline and A/A repeats together.
         test: ``student``: what ``p`` and the interval rest on.
     """
 
