@@ -106,11 +106,10 @@ def test_a_real_measurement_from_the_package(installed: Path, tmp_path: Path) ->
 def test_the_launcher_takes_no_part_of_the_callers_python(tmp_path: Path) -> None:
     """PYTHONPATH and the user's packages could be older, or somebody else's."""
     (tmp_path / "usr/bin").mkdir(parents=True)
-    package = tmp_path / "usr/lib/deadbeat/deadbeat/cli"
+    package = tmp_path / "usr/lib/deadbeat/deadbeat"
     package.mkdir(parents=True)
-    for folder in (package.parent, package):
-        (folder / "__init__.py").touch()
-    (package / "main.py").write_text("def main(): print('ours'); return 3\n")
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text("def main(): print('ours'); return 3\n")
     hostile = tmp_path / "hostile"
     hostile.mkdir()
     (hostile / "deadbeat.py").write_text("raise SystemExit('theirs')\n")

@@ -11,7 +11,7 @@ from helpers.latencies import made_up_runs
 
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency.charts import load_charts
-from deadbeat.kinds.latency.document import matrix_table, paper_words
+from deadbeat.kinds.latency.document import latency_document, matrix_table, paper_words
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
 from deadbeat.kinds.latency.kind import KIND
 from deadbeat.kinds.latency.spec import load_word, resolve, spec_dict, specify
@@ -22,6 +22,7 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, WorstTraced
 from deadbeat.model.words import time_text
+from deadbeat.report.document import Table
 from deadbeat.store.latency import LatencyStore
 
 LOADS = (LoadPoint("cpu", 0), LoadPoint("memory", 100))
@@ -71,6 +72,7 @@ def test_why_and_show_tell_the_split_and_the_cause_of_the_worst_wake_up(
     stored(tmp_path, split_runs(made, PathSplit(cpu=1, unavailable="no tracefs")))
     assert main(("why", "m", "--runs", str(tmp_path))) == 0
     told = capsys.readouterr().out
+    assert told.startswith("The worst wake-up was not traced. Of ")
     assert "93.5 µs" in told and "stress-ng ran 88 µs on the CPU" in told
     assert "mean of all traced wake-ups" in told and "not split: no tracefs" in told
     assert main(("show", "m", "--runs", str(tmp_path))) == 0
@@ -219,3 +221,16 @@ def test_a_caption_says_of_what_its_numbers_are_and_that_a_made_up_machine_has_n
 )  # fmt: skip
 def test_three_digits_that_round_up_belong_to_the_next_unit(value_ns: float, text: str) -> None:
     assert time_text(value_ns) == text
+
+
+def test_the_screen_counts_the_wake_ups_that_late_ones_swallowed() -> None:
+    """One figure everywhere: that of pictures and verdicts."""
+    swallowed = Histogram.of([7_000_000] * 1000)
+    (run,) = made_up_runs(loads=LOADS[:1], repeats=1)
+    cpus = tuple(attrs.evolve(c, missed=1000, corrected=c.raw + swallowed) for c in run.cpus)
+    summary = summarise_latency([attrs.evolve(run, cpus=cpus)], name="m")
+    picture = latency_document(summary).picture
+    assert isinstance(picture, Table)
+    assert picture.note.endswith("2,000 wake-ups that late ones swallowed count, too.")
+    (row,) = ({c.key: c.of(each) for c in picture.columns} for each in picture.rows)
+    assert row["p99"] == "7,000.0"

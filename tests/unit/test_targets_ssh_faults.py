@@ -195,7 +195,7 @@ def test_a_full_folder(tmp_path, monkeypatch):
         assert target.folder.startswith(f"{tmp_path}/small/")
         with pytest.raises(TargetError, match=r"cannot be copied.*No space left") as caught:
             target.put(source, f"{target.folder}/file")
-        assert "is there space" in caught.value.hint
+        assert "free space there" in caught.value.hint
         assert target.run(["ls", target.folder]).stdout == ""
         target.put(Path("/etc/hostname"), f"{target.folder}/file")
         assert target.read_text(f"{target.folder}/file") == Path("/etc/hostname").read_text()

@@ -44,6 +44,7 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
+    counted,
     csv_of,
     flatten,
     percent,
@@ -157,7 +158,11 @@ def _marks(rows: Sequence[MatrixLine]) -> str:
 
 def _by_load(summary: LatencySummary, machine: Mapping[str, object]) -> Table:
     """A row per load, the latest first: what users of cyclictest look for."""
-    rows = [MatrixLine(cell, cell.whole, cell.whole.raw, corrected=False) for cell in summary.cells]
+    rows = [
+        MatrixLine(cell, cell.whole, cell.whole.honest, corrected=False) for cell in summary.cells
+    ]
+    swallowed = sum(cell.whole.missed for cell in summary.cells if cell.whole.changed)
+    counted_in = f"{counted(swallowed, 'wake-up')} that late ones swallowed count, too."
     spare = {"p99", "p99.9", "max on", "wake-ups"}
     spare |= set() if len(words.engines_of(summary.cells)) > 1 else {"engine"}
     without = words.not_measured(summary, machine)
@@ -170,7 +175,7 @@ def _by_load(summary: LatencySummary, machine: Mapping[str, object]) -> Table:
             if column.key in ("load", "engine", "max", "max on", "p50", "p99", "p99.9", "wake-ups")
         ],
         rows=sorted(rows, key=lambda line: -(line.shown["max"].value_ns or 0)),
-        note=_marks(rows),
+        note=" ".join(filter(None, [_marks(rows), counted_in if swallowed else ""])),
         terminal=True,
         plain=True,
     )
@@ -187,7 +192,7 @@ def _by_cpu(summary: LatencySummary) -> list[Part]:
         title="Min, mean and max of each CPU",
         columns=[c for c in MATRIX_COLUMNS if c.key in ("CPU", "max", "min", "mean", "wake-ups")],
         order=("CPU", "wake-ups", "min", "mean", "max"),
-        rows=[MatrixLine(cell, row, row.raw, corrected=False) for row in cell.cpus],
+        rows=[MatrixLine(cell, row, row.honest, corrected=False) for row in cell.cpus],
         dense=True,
     )
     return [Subsection(f"Each CPU under load {load_words(cell.load)}, {cell.engine}, µs", [table])]

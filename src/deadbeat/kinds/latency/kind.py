@@ -13,6 +13,7 @@ from deadbeat.kinds.latency.begin import FOLDERS, begin
 from deadbeat.kinds.latency.document import latency_document, problems_of, write_latency
 from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.split import (
+    TracedWakeUp,
     cause_line,
     causes_table,
     means_table,
@@ -21,7 +22,7 @@ from deadbeat.kinds.latency.split import (
     worst_moments,
 )
 from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
-from deadbeat.kinds.latency.words import labels_of, load_words
+from deadbeat.kinds.latency.words import labels_of, latest, load_words, sentence
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import counts_text
 from deadbeat.model.latency import PATH_PARTS
@@ -166,12 +167,21 @@ def _why(path: Path, count: int) -> Shown:
     worst = table.rows[:count]
     return Shown(
         plain=answer,
+        parts=tuple(_untraced(summary, worst[0])),
         tables=(evolve(table, rows=worst), means_table(summary.cells)),
         lines=(
             *(f"under load {cause_line(item)}" for item in worst),
             *(f"not split: {reason}" for reason in reasons),
         ),
     )
+
+
+def _untraced(summary: LatencySummary, traced: TracedWakeUp) -> Iterator[str]:
+    """Where the latest wake-up is none of those below: what it was."""
+    row = latest(summary.cells).whole
+    late = row.raw["max"].value_ns
+    if late is not None and late > traced.worst_ns + row.raw.histogram.resolution_ns:
+        yield f"The worst wake-up was not traced. {sentence(summary)}"
 
 
 def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, object]]:

@@ -119,7 +119,7 @@ def short_answer(summary: LatencySummary) -> tuple[str, ...]:
     if not known:
         return (sentence(summary),)
     worst = latest(known)
-    medians = sorted(ns for cell in known if (ns := cell.whole.raw["p50"].value_ns) is not None)
+    medians = sorted(ns for cell in known if (ns := cell.whole.honest["p50"].value_ns) is not None)
     ends = [time_text(ns) for ns in (*medians[:1], *medians[-1:])] or ["unknown, no histogram"]
     typical = " to ".join(dict.fromkeys(ends))
     under = f", load {load_words(worst.load)}" if len(loads_of(known)) > 1 else ""
