@@ -11,8 +11,9 @@ from aa import RunFigure, Side
 from attrs import evolve
 from judges import compare_sides, options_of
 
-from deadbeat.compare.words import bound_text, effect_text, ends_text, verdict_text
+from deadbeat.compare.words import bound_text, effect_text, interval_text, verdict_text
 from deadbeat.kinds.latency.observe import METRICS, _slack, _value
+from deadbeat.model.comparison import CellComparison
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.observations import Cell
 
@@ -180,9 +181,37 @@ def test_large_sizes_are_factors_or_nothing() -> None:
     assert effect_text(P99, 2.2) == "3.2 times"
     assert effect_text(P999, 302.178) == "more than 10 times"
     assert bound_text(P999, None) == "cannot tell"
-    assert ends_text(P99, -0.012, 0.034) == "[-1.20, +3.40]"
-    assert ends_text(P99, -0.5, 15.4) == "[-50.00, more than 10 times]"
-    assert ends_text(P99, None, None) == "[cannot tell]"
+
+
+@pytest.mark.parametrize(
+    ("effect", "low", "high", "text"),
+    [
+        (0.01, -0.012, 0.034, "+1.0 % [-1.20, +3.40]"),
+        (1.3, -0.07, 4.6, "2.3 times [0.93, 5.6]"),
+        (-0.1, -0.5, 15.4, "0.90 times [0.50, > 10]"),
+        (2.0, 1.5, None, "3.0 times [2.5, open]"),
+        (2.0, None, None, "3.0 times [cannot tell]"),
+    ],
+)
+def test_a_row_has_one_unit(effect: float, low: float, high: float, text: str) -> None:
+    row = CellComparison(
+        metric=P99, cores=1, sync_share=None, contended_ratio=None, deadline_factor=0.0,
+        effect=effect, low=low, high=high,
+    )  # fmt: skip
+    assert interval_text(row) == text
+
+
+def test_a_side_has_its_own_mean_with_and_without_repeats() -> None:
+    rng = np.random.default_rng(5)
+    one, two, again = (session(name, rng, common=0.1, own=0.01) for name in ("a", "b", "r"))
+    options = options_of("latency", ("p50",))
+    for plain, repeated in zip(
+        compare_sides(one, two, options=options).metrics[0].cells,
+        compare_sides(one, two, [again], options=options).metrics[0].cells,
+        strict=True,
+    ):
+        assert (plain.baseline, plain.other) == (repeated.baseline, repeated.other)
+        assert plain.effect != repeated.effect
 
 
 def test_equal_over_cells_of_which_some_are_undecided_is_so_on_average() -> None:

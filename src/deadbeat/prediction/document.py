@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 
 import attrs
@@ -88,7 +89,11 @@ def answer(found: Predictions) -> tuple[str, ...]:
 
 def _quality(found: Predictions, start: str) -> str:
     if not found.judged:
-        return f"No held-out task set of {found.result} has both a prediction and a measurement."
+        lacks = f": {found.matrix} lacks the work of {counted(found.refused, 'set')}"
+        return (
+            f"No held-out task set of {found.result} has both a prediction and a measurement"
+            f"{lacks if found.refused else ''}."
+        )
     model = found.model
     words = (
         f"{start} {counted(len(found.judged), 'held-out task set')} {model.close} are predicted"
@@ -308,6 +313,9 @@ def document(found: Predictions, platform: Platform) -> Document:
         head=machine_facts(attrs.asdict(platform)),
         answer=words,
         picture=quality,
+        steps=()
+        if found.judged
+        else [(f"deadbeat predict {shlex.quote(found.result)}", "from the prices of its own run")],
         sections=(
             Section(
                 "answer",

@@ -221,7 +221,8 @@ def _findings(
             severity="warning",
             message=f"{percent(share)} of the tasks' time is work that the matrix lacks: {names};"
             f" {counted(refused, 'set')} refused",
-            cure="measure it: deadbeat interfere --works " + ",".join(list(lacking)[:6]),
+            cure="predict the result from its own prices: deadbeat predict RESULT; or measure all"
+            f" of it: deadbeat interfere --works {','.join(lacking)}",
         )
     if any(each.role == "extrapolated" for each in sets):
         yield Finding(
