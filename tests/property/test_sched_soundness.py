@@ -138,6 +138,86 @@ def test_no_test_accepts_what_simulation_refutes_in_a_million(seed: int) -> None
             check(batch, policy, "index", with_offsets(batch, rng))
 
 
+# --- placements ---------------------------------------------------------------------------------
+
+
+def placeable(batch: TaskBatch, policy: str) -> NDArray[np.bool_]:
+    """Whether some placement meets all deadlines of each system, by trying all: which subsets of
+    its tasks one processor can have, by simulation, then how few of those make up the whole."""
+    lengths = np.diff(batch.starts)
+    tasks = np.concatenate(
+        [
+            batch.tasks[start : start + length][picked]
+            for start, length in zip(batch.starts[:-1], lengths, strict=True)
+            for picked in subsets(length)
+        ]
+    )
+    sizes = np.concatenate([[sum(picked) for picked in subsets(length)] for length in lengths])
+    alone = TaskBatch(
+        tasks=tasks,
+        starts=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        processors=np.ones(len(sizes), np.int32),
+    )
+    found = sched.simulate_batch(
+        alone,
+        Scheduler(policy=policy, priorities="dm"),
+        model="periodic-sync",
+        budget=100_000,
+    )
+    assert (found["answer"] != 2).all(), "a simulation of one processor is always decided"
+    fits = np.split(found["answer"] == 1, np.cumsum(2**lengths - 1)[:-1])
+    return np.array(
+        [
+            _covers(fit, length) <= processors
+            for fit, length, processors in zip(fits, lengths, batch.processors, strict=True)
+        ]
+    )
+
+
+def subsets(length: int) -> NDArray[np.bool_]:
+    """[mask - 1, task]: every subset but the empty one."""
+    return (np.arange(1, 2**length)[:, None] >> np.arange(length)) % 2 == 1
+
+
+def _covers(fits: NDArray[np.bool_], length: int) -> float:
+    """The fewest fitting subsets that make up the whole; inf where none do."""
+    fewest = [0.0] + [np.inf] * (2**length - 1)
+    for mask in range(1, 2**length):
+        lowest, part = mask & -mask, mask
+        while part:
+            if part & lowest and fits[part - 1]:
+                fewest[mask] = min(fewest[mask], 1 + fewest[mask ^ part])
+            part = (part - 1) & mask
+    return fewest[-1]
+
+
+def check_placements(count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for deadlines in ("implicit", "constrained"):
+        batch = random_batch(rng, count, deadlines, most_processors=3)
+        batch = chosen(batch, np.diff(batch.starts) <= 6)
+        for policy in ("p-fp", "p-edf"):
+            names = names_about(policy)
+            answers = sched.test_batch(batch, names, priorities="dm")
+            possible = placeable(batch, policy)
+            refuted = (answers == REFUTED).any(axis=1)
+            accepted = (answers == ACCEPTED).any(axis=1)
+            assert refuted.sum() > count / 50 and accepted.sum() > count / 10
+            for wrong in (refuted & possible, accepted & ~possible):
+                found = np.nonzero(wrong)[0]
+                assert not len(found), (policy, batch.system(int(found[0])))
+
+
+def test_only_what_no_placement_meets_is_refuted() -> None:
+    check_placements(500, seed=21)
+
+
+@pytest.mark.statistical
+def test_only_what_no_placement_meets_is_refuted_of_a_hundred_thousand() -> None:
+    for seed in range(50):
+        check_placements(1_000, seed=1_000 + seed)
+
+
 # --- bounds hold ----------------------------------------------------------------------------------
 
 
