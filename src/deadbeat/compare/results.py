@@ -30,7 +30,7 @@ from deadbeat.model.comparison import (
     Vocabulary,
 )
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, finding
 from deadbeat.model.observations import Metric, Observations
 from deadbeat.model.platform import UNDISTURBED, differing_platforms
 from deadbeat.model.words import beside_label, shortened
@@ -281,11 +281,11 @@ def _no_repeat(options: CompareOptions, *, where: str) -> Finding:
         if options.ungated
         else "is not known, and nothing is decided"
     )
-    return Finding(
-        id="no-aa-repeat",
-        severity="serious" if options.ungated else "warning",
-        message="no repeat of the baseline was given: how far two sessions differ here without any"
+    return finding(
+        "no-aa-repeat",
+        "no repeat of the baseline was given: how far two sessions differ here without any"
         f" change {effect}",
+        severity="serious" if options.ungated else "warning",
         cure=options.words.once_more,
         where=where,
     )
@@ -296,10 +296,9 @@ def _lost_and_gated(comparison: Comparison, words: Vocabulary) -> Iterator[Findi
     capped = (line for metric in comparison.metrics for line in metric.capped)
     lost = list(dict.fromkeys(line for line in capped if line != words.no_repeats))
     if lost:
-        yield Finding(
-            id="survivors-differ",
-            severity="warning",
-            message=f"more was lost on one side: {'; '.join(lost)}: what is left does not show how"
+        yield finding(
+            "survivors-differ",
+            f"more was lost on one side: {'; '.join(lost)}: what is left does not show how"
             f" the {words.results} compare",
             cure=words.find_lost,
             where=comparison.other,
@@ -307,10 +306,9 @@ def _lost_and_gated(comparison: Comparison, words: Vocabulary) -> Iterator[Findi
     for metric in comparison.metrics:
         if metric.gate is not None and metric.gate > metric.minimum:
             gate, minimum = (size_text(metric.metric, x) for x in (metric.gate, metric.minimum))
-            yield Finding(
-                id="gate-above-minimum",
-                severity="warning",
-                message=f"{metric.metric.words}: repeated {words.results} may"
+            yield finding(
+                "gate-above-minimum",
+                f"{metric.metric.words}: repeated {words.results} may"
                 f" differ by {gate} here, more than the minimum effect of {minimum}",
                 cure=f"a quieter machine, more {words.of(metric.metric).more}, or more repeats of"
                 " the baseline (--aa)",
@@ -323,12 +321,10 @@ def _cells_alone(one: Observations, two: Observations) -> Iterator[Finding]:
     for mine, theirs in ((one, two), (two, one)):
         alone = sorted(cell for cell in {*mine.cells} - {*theirs.cells} if not cell.of)
         if alone:
-            yield Finding(
-                id="latency-cells-alone",
-                severity="warning",
-                message=f"{len(alone)} cells were measured in {mine.name} alone"
+            yield finding(
+                "latency-cells-alone",
+                f"{len(alone)} cells were measured in {mine.name} alone"
                 f" ({_some([cell.group for cell in alone])}): they are not compared",
-                cure="measure both with the same options",
                 where=theirs.name,
             )
 
@@ -341,10 +337,9 @@ def _of_repeats(
     for repeat in repeats:
         lacking = sorted(compared - set(repeat.cells))
         if lacking:
-            yield Finding(
-                id="aa-lacks-cells",
-                severity="warning",
-                message=f"--aa {repeat.name} lacks {len(lacking)} of {len(compared)} cells"
+            yield finding(
+                "aa-lacks-cells",
+                f"--aa {repeat.name} lacks {len(lacking)} of {len(compared)} cells"
                 f" ({_some([cell.group for cell in lacking])}): it says nothing on how sessions"
                 " move these, nor all cells together",
                 cure=f"repeat the whole command of {one.name}, not a part of it",

@@ -120,10 +120,9 @@ def explained(finding: str) -> Explanation | None:
 def not_counted(id: str, name: str, invalid: int, stored: int) -> Iterator[Finding]:
     """Runs of one side that do not count."""
     if invalid:
-        yield Finding(
-            id=id,
-            severity="warning",
-            message=f"{invalid} of {stored} runs of {name} do not count",
+        yield finding(
+            id,
+            f"{invalid} of {stored} runs of {name} do not count",
             cure=f"deadbeat show {name} says why",
             where=name,
         )
@@ -132,11 +131,4 @@ def not_counted(id: str, name: str, invalid: int, stored: int) -> Iterator[Findi
 def other_work_beside(name: str, text: str) -> Iterator[Finding]:
     """What else ran beside the runs of one side, in words; the runs count."""
     if text:
-        yield Finding(
-            id="other-work-beside",
-            severity="info",
-            message=f"{name}: {text}",
-            cure="where one side has more of it the difference may be that; repeats of the"
-            " baseline (--aa) in such an hour show how much it moves",
-            where=name,
-        )
+        yield finding("other-work-beside", f"{name}: {text}", where=name)

@@ -10,7 +10,7 @@ import numpy as np
 from deadbeat.kinds.breakdown.predict import miss_curve
 from deadbeat.kinds.breakdown.spec import built_utilisation
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, finding
 from deadbeat.prediction.read import StoredMatrix, StoredSet, StoredSets
 from deadbeat.prediction.results import (
     Predictions,
@@ -206,29 +206,24 @@ def _findings(
 ) -> Iterator[Finding]:
     calibrating = sum(each.role == "calibration" and each.off is not None for each in sets)
     if few(calibrating):
-        yield Finding(
-            id="prediction-not-calibrated",
-            severity="warning",
-            message=f"no interval is stated: {counted(calibrating, 'task set')} to calibrate it",
-            cure="predict a result of more task sets: deadbeat stress --sets 40",
+        yield finding(
+            "prediction-not-calibrated",
+            f"no interval is stated: {counted(calibrating, 'task set')} to calibrate it",
         )
     if lacking:
         share = sum(lacking.values())
         names = ", ".join(list(lacking)[:6])
         refused = sum(each.predicted is None for each in sets)
-        yield Finding(
-            id="prediction-works-lacking",
-            severity="warning",
-            message=f"{percent(share)} of the tasks' time is work that the matrix lacks: {names};"
+        yield finding(
+            "prediction-works-lacking",
+            f"{percent(share)} of the tasks' time is work that the matrix lacks: {names};"
             f" {counted(refused, 'set')} refused",
             cure="predict the result from its own prices: deadbeat predict RESULT; or measure all"
             f" of it: deadbeat interfere --works {','.join(lacking)}",
         )
     if any(each.role == "extrapolated" for each in sets):
-        yield Finding(
-            id="prediction-extrapolated",
-            severity="warning",
-            message=f"more cores than the {rivals + 1} of the matrix are extrapolated: no"
+        yield finding(
+            "prediction-extrapolated",
+            f"more cores than the {rivals + 1} of the matrix are extrapolated: no"
             " interval is known there",
-            cure="measure on such a machine",
         )

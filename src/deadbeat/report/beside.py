@@ -8,7 +8,7 @@ from pathlib import Path
 from attrs import evolve
 
 from deadbeat.experiment.run import BESIDE_LOG
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import finding
 from deadbeat.model.words import shortened
 from deadbeat.report.document import Document, Findings, Lines, Section
 from deadbeat.store.files import read_bytes
@@ -26,10 +26,9 @@ def with_beside(document: Document, folder: Path) -> Document:
     text = read_bytes(log, what="log", hint="remove it").decode(errors="replace")
     lines = [line[:_WIDE] for line in text.splitlines()[-_TOLD:]]
     found = [
-        Finding(
-            id="beside-ended",
-            severity="warning",
-            message=f"{shortened(match['name'])} {match['how']}, before the measurement did,"
+        finding(
+            "beside-ended",
+            f"{shortened(match['name'])} {match['how']}, before the measurement did,"
             f" at {match['when']}: the run beside it was not kept",
             cure=f"all of its starts and ends: {BESIDE_LOG}",
         )

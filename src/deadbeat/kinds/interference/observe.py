@@ -28,7 +28,7 @@ from deadbeat.model.comparison import (
     Subject,
     Vocabulary,
 )
-from deadbeat.model.finding import Finding, not_counted, other_work_beside
+from deadbeat.model.finding import Finding, finding, not_counted, other_work_beside
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun, LoadSummary
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.words import LABELLED
@@ -159,7 +159,7 @@ def _ms(ns: int | None) -> str:
 def align(lineup: Lineup) -> Aligned:
     """Load tests that asked the same, their remedies beside each other."""
     tests: tuple[LoadTest, ...] = lineup.subjects
-    found = [finding for test in lineup.every for finding in _findings(test)]
+    found = [each for test in lineup.every for each in _findings(test)]
     return Aligned(
         tables=tuple(observe(test) for test in lineup.every),
         findings=(*found, *_other_rounds(tests)),
@@ -240,14 +240,11 @@ def _other_rounds(tests: Sequence[LoadTest]) -> Iterator[Finding]:
     baseline = tests[0]
     for test in tests[1:]:
         if abs(test.additions / baseline.additions - 1) > _ROUNDS_DIFFER:
-            yield Finding(
-                id="load-rounds-differ",
-                severity="warning",
-                message=f"a round is {baseline.additions:,} additions in {baseline.name} and"
+            yield finding(
+                "load-rounds-differ",
+                f"a round is {baseline.additions:,} additions in {baseline.name} and"
                 f" {test.additions:,} in {test.name}: each takes {test.settings['round']} there"
                 " when nothing disturbs it",
-                cure="response times are then relative to each machine's own speed; --preset paper"
-                " gives both the same work",
                 where=test.name,
             )
 
