@@ -60,7 +60,7 @@ from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.platform import difference_row, differing_platforms
 from deadbeat.model.results import Summary
 from deadbeat.model.words import seconds_text, time_text
-from deadbeat.report.charts import Chart, Curve, Heat, HeatCell, Panel
+from deadbeat.report.charts import Chart, Curve, CurvePoint, Heat, HeatCell, Panel, curve
 from deadbeat.sched import Scheduler
 from deadbeat.stats.intervals import Interval, ratio_interval
 from deadbeat.stats.proportions import Count, Mean
@@ -82,6 +82,7 @@ __all__ = [
     "Conclusion",
     "Count",
     "Curve",
+    "CurvePoint",
     "DrawnPlot",
     "Evidence",
     "Heat",
@@ -119,6 +120,7 @@ __all__ = [
     "compare",
     "compare_tables",
     "cpu_panels",
+    "curve",
     "difference_row",
     "differing_platforms",
     "doctor",

@@ -14,13 +14,13 @@ from deadbeat.compare.plot import read_side
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.sides import question
 from deadbeat.kinds.latency.spec import LatencySpec
-from deadbeat.kinds.latency.versions import LEAST, load_of, run_values
 from deadbeat.lab.kernels import disk_needed
 from deadbeat.lab.offers import Offer, newest, offers, version_key
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.words import count_of, nearest, shown, size
-from deadbeat.stats.steps import between
+from deadbeat_papers.figures.steps import between
+from deadbeat_papers.figures.versions import LEAST, load_of, run_values
 
 #: Kernels that are measured before it is looked where the next are needed.
 _AT_ONCE = 12

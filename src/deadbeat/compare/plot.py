@@ -41,7 +41,7 @@ from deadbeat.store.files import followed, parse_json, read_bytes
 from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
 
 #: Where presets come from: modules with a tuple PRESETS, imported when one is asked for.
-SOURCES = ("deadbeat_papers.figures", "deadbeat.kinds.latency.versions")
+SOURCES = ("deadbeat_papers.figures",)
 #: Sides whose kernels stand below a figure on paper; rows of a table that a terminal shows first.
 _KERNELS, _ROWS = 7, 24
 _INVENTORY_HINT = "deadbeat doctor --json > doctor.json on the system that was measured"

@@ -7,21 +7,25 @@ from itertools import pairwise
 
 from attrs import frozen
 
-from deadbeat.kinds.latency.sides import (
+from deadbeat import (
+    Chart,
+    CurvePoint,
     DrawnPlot,
+    LoadPoint,
+    Panel,
     PlotPreset,
     Question,
     Side,
     SidesTable,
+    curve,
     how,
+    load_words,
     systems_table,
+    time_text,
 )
-from deadbeat.kinds.latency.words import US, load_words
-from deadbeat.model.latency import LoadPoint
-from deadbeat.model.words import time_text
-from deadbeat.report.charts import Chart, CurvePoint, Panel, curve
-from deadbeat.stats.steps import apart, steps
+from deadbeat_papers.figures.steps import apart, steps
 
+_US = 1_000.0
 #: What must be apart for a step or an effect, and by what fraction.
 METRIC, LEAST = "p99", 0.1
 _SHOWN = ((METRIC, "99th percentile"), ("max", "Maximum"))
@@ -74,8 +78,8 @@ def _panel(row: Sequence[_Measured], title: str, *, joined: bool) -> Panel:
         CurvePoint(place, each.pooled, min(each.values), max(each.values), text=each.text)
         for place, each in enumerate(row)
     ]
-    shown = curve("", points, kind="errors", scale=1 / US)
-    line = curve("", [CurvePoint(p.x, p.y) for p in points], kind="plain", scale=1 / US)
+    shown = curve("", points, kind="errors", scale=1 / _US)
+    line = curve("", [CurvePoint(p.x, p.y) for p in points], kind="plain", scale=1 / _US)
     return Panel(
         title=title,
         x_label="",
@@ -201,7 +205,7 @@ def _caveats(asked: Question) -> tuple[str, ...]:
     return tuple(found)
 
 
-PRESETS = (
+VERSIONS = (
     PlotPreset(
         name="versions",
         title="Latency over versions of a kernel, and between which it changed",
