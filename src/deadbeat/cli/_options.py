@@ -7,14 +7,13 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from inspect import cleandoc
 from pathlib import Path
 from typing import Any, cast
 
 import click
 from click.shell_completion import CompletionItem
 
-from deadbeat.cli._help import Titled, verbs_by_title
+from deadbeat.cli._help import Titled, help_of, verbs_by_title
 from deadbeat.cli._runs import default_runs, use_runs
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
@@ -251,20 +250,19 @@ class Verbs(click.Group):
         self,
         does: str,
         line: str,
-        text: str,
         *params: click.Parameter,
         told: Sequence[click.Parameter] = (JSON,),
         name: str = "",
     ) -> None:
-        """Adds a command: what lists say of it, and its help.
+        """Adds a command: what lists say of it, and its options; its help is a file.
 
         Args:
             does: As of `Declared`; the command has the function's name, or ``name``.
             told: Options of HOW its answer can be told; of one that prints it itself none.
         """
         name, options = name or does.partition(":")[2], [*params, *told]
-        command = Declared(name, does, params=options, help=cleandoc(text), short_help=line)
-        self.add_command(command)
+        text = help_of(name if self.name == "deadbeat" else f"{self.name}-{name}")
+        self.add_command(Declared(name, does, params=options, help=text, short_help=line))
 
     @property
     def later(self) -> dict[str, tuple[str, str]]:

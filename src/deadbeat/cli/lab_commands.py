@@ -50,23 +50,12 @@ _MEASURED = (
 group.add(
     "lab_fetch:fetch",
     "Fetch kernels from Debian's packages, and the emulator.",
-    """Fetch kernels as Debian packages from this machine's own mirror, without installing them.
-
-    NAME is a name or a release that deadbeat lab list shows, a preset of deadbeat lab run, or all.
-    Only the image and its configuration are kept. A cut download continues. What cannot be had
-    does not stop the rest.
-
-    Exit status 3: not all could be had.""",
     arg("names", "NAME...", nargs=-1, required=True),
     _MACHINE,
 )
 group.add(
     "lab_fetch:listed",
     "List the kernels that are here and those to be had.",
-    """List the kernels that are here and those that Debian's mirror has, with the preemption models
-    that each can run with; * marks the default.
-
-    The mirror is asked once a day. Without a network the last answer counts.""",
     _MACHINE,
     opt("--all", "Print every release, not only the newest of each series.", to="show_all"),
     name="list",
@@ -75,15 +64,6 @@ group.add(
 group.add(
     "lab:run",
     "Measure wake-up latency of kernels in virtual machines, and compare.",
-    """Boot each kernel in QEMU, measure wake-up latency under load in it, and compare.
-
-    In virtual time an instruction takes a nanosecond, whatever the host does meanwhile: the same
-    command gives the same figures. Caches, the memory bus and cores that really run at once are
-    not in it. What a kernel does on the way to a task is.
-
-    Each kernel and command line gets a latency matrix RUNS/NAME-KERNEL, with a repeat for each
-    seed. The same command continues what was interrupted. The first is the baseline of the
-    comparison.""",
     opt("--kernels LIST", "Kernels, by the names that deadbeat lab list shows.", default=""),
     opt(
         "--preset NAME",
@@ -108,12 +88,6 @@ group.add(
 group.add(
     "lab_sweep:sweep",
     "Measure a kernel's packaged versions, and find where latency changed.",
-    """Measure the packaged versions of a kernel in virtual machines, draw latency over versions,
-    and name the packages between which it changed.
-
-    The newest of each series is measured first; wherever two of them differ in all their runs, the
-    versions between them are bisected until the step stands between neighbours. Each version gets
-    a latency matrix RUNS/NAME-RELEASE. The same command continues what was interrupted.""",
     opt("--flavour NAME", "Kernels to sweep: amd64, rt-amd64, cloud-arm64.  [amd64]", default=""),
     opt("--since SERIES", "Leave out older series: 6.1.", default="", to="first"),
     opt("--until SERIES", "Leave out newer series: 6.18.", default="", to="last"),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from inspect import cleandoc
 from typing import Any
 
 import click
 from attrs import frozen
 
-from deadbeat.cli._help import Titled
+from deadbeat.cli._help import Titled, help_of
 from deadbeat.cli._options import (
     CALIBRATION,
     CI,
@@ -46,7 +45,6 @@ class Measuring:
         kind: Row of `KINDS`; "": that of the command's name.
         spec: ``module:class`` of its specification below ``kinds``, whose options it has
             ``without`` some, those of the table ``first`` first; "": the kind's own.
-        text: Its help.
         quick: Help of ``--quick``; ``presets``: of ``--preset``; "": there is none.
         own: What it takes beside; the kind finds it in `Begin.given`.
         fail_on: What ``--fail-on`` may name, and when that is so.
@@ -57,7 +55,6 @@ class Measuring:
     spec: str = ""
     without: Sequence[str] = ()
     first: str = ""
-    text: str
     quick: str = ""
     presets: str = ""
     own: Sequence[click.Parameter] = ()
@@ -77,7 +74,7 @@ class Measuring:
 
 def command(name: str) -> click.Command:
     """The command ``name``: one of `COMMANDS`, or that of a kind that has none."""
-    own = COMMANDS.get(name) or Measuring(kind=name, text=KINDS[name][1], machine=(SIMULATED,))
+    own = COMMANDS.get(name) or Measuring(kind=name, machine=(SIMULATED,))
     values = own.values()
     more = [opt("--quick", own.quick)] if own.quick else []
     more += [opt("--preset NAME", own.presets)] if own.presets else []
@@ -104,7 +101,7 @@ def command(name: str) -> click.Command:
     return Titled(
         name,
         callback=call,
-        help=cleandoc(own.text),
+        help=help_of(name) if name in COMMANDS else KINDS[name][1],
         params=[
             *more,
             own.file,
@@ -263,15 +260,6 @@ COMMANDS = {
             *("run.split", "run.causes", "run.counters"),
         ),
         first="breakdown",
-        text="""Find the breakdown utilisation: up to which utilisation task sets meet deadlines,
-    over cores, rho, alpha, tasks per core and priority rule.
-
-    Every task set is one program. Its periods and deadlines are shrunk between runs, by bisection,
-    until it begins to miss. The answer compares this with what is predicted for the same task
-    sets, from what they cost alone, the prices of sharing and the cost of a start (decision 0158).
-
-    Searches live in RUNS/NAME; the same command continues one that was interrupted, or lost a run.
-    """,
         quick="Measure for less than five minutes: preset quick.",
         presets="Preset to start from: default or quick.  [default]",
         own=(CALIBRATION,),
@@ -279,17 +267,6 @@ COMMANDS = {
     ),
     "latency": Measuring(
         spec="latency.spec:LatencySpec",
-        text="""Measure wake-up latency: how late a periodic real-time task gets its CPU.
-
-    On every CPU a thread sleeps until a set time and records how late it wakes, once under each
-    background load. Two engines take turns: deadbeat's own prober, and cyclictest where it is
-    installed (Debian: rt-tests). Loads are made by stress-ng, or by deadbeat itself where that is
-    not installed.
-
-    Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
-    (NAME-2, ...) once all is finished. A run that something else disturbed still counts, and says
-    so. A run that did not measure what it claims (wrong priority, a load that never ran) is kept
-    as invalid, with the reason, and not counted; --retry measures it again.""",
         quick="Measure for less than one minute: preset quick.",
         own=(
             opt(
@@ -310,22 +287,6 @@ COMMANDS = {
     ),
     "load": Measuring(
         spec="interference.spec:LoadSpec",
-        text="""Count missed deadlines of a real-time thread among k ordinary, computing threads.
-
-    The real-time thread computes in rounds, with priority SCHED_FIFO 99 by default; a round that
-    takes longer than its deadline is a miss. The answer has misses per second, response times,
-    context switches, moves between CPUs, the work that the ordinary threads lose, and what took
-    the real-time thread's time.
-
-    Remedies are then tried, one at a time and all together: each is applied, verified, measured in
-    turn with runs without it, and undone (deadbeat tune status shows what a crash left behind).
-
-    Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
-    (NAME-2, ...) once all is finished. A run that something else disturbed still counts, and says
-    so. A run that did not measure what it claims (wrong priority, a remedy that did not hold) is
-    kept as invalid, with the reason, and not counted; --retry measures it again. Exit status 3
-    where no run without a remedy counts.
-    """,
         quick="Measure for less than two minutes: fewer counts and repeats.",
         presets="Preset to start from: quick; or paper, with rounds of 900 million additions and a"
         " limit of 2 s.",
@@ -338,32 +299,11 @@ COMMANDS = {
     ),
     "interfere": Measuring(
         spec="channels.spec:InterfereSpec",
-        text="""Show whose work slows whose, from core to core: a matrix of slowdowns.
-
-    Each fragment or primitive is a victim on the first CPU beside each as an aggressor on others,
-    in short slots in random order, alone in between: through caches, memory, kernel locks or an
-    object that both use. Threads that sleep are the control. deadbeat fragments lists fragments,
-    which may share their object (@shared); primitives are those of deadbeat primitives, as
-    NAME:VARIANT:SIZE.
-
-    Results live in RUNS/NAME. The same command continues them.""",
         quick="Measure for one minute.",
         own=(RETRY,),
     ),
     "primitives": Measuring(
         spec="primitives.spec:PrimitivesSpec",
-        text="""Time what parallel real-time programs are made of: allocation, copies, events from
-    thread to thread, system calls.
-
-    Each is repeated by threads under SCHED_FIFO, between two readings of the clock. Every sample
-    counts; whether its thread was preempted or moved meanwhile is told of the long ones, and a
-    stall between two samples is kept as well. Each repeat is a process of its own, and all come in
-    random order.
-
-    --runtimes native,jvm compares with Java; jvm:17:Z is Java 17 with the collector Z. It needs
-    Maven and a JDK, which JAVA_HOME names, or which lies on PATH or under /usr/lib/jvm.
-
-    Results live in RUNS/NAME. The same command continues them.""",
         presets="Figures of a thesis to repeat, whose conclusions are checked: thesis-fig7 to"
         " thesis-fig13, or thesis (all).",
         own=(
@@ -382,14 +322,6 @@ COMMANDS = {
         spec="contention.spec:CampaignSpec",
         without=("stress",),
         first="grid",
-        text="""Map how delay and missed deadlines grow with the number of cores, the share of time
-    spent synchronising (rho), and how much of that meets other cores (alpha).
-
-    Campaigns live in RUNS/NAME. The same command continues a campaign that was interrupted or
-    lost a run, and begins a new one (NAME-2, NAME-3, ...) once all are finished; --fresh begins a
-    new one at once. No measurement is ever overwritten; --retry repeats the runs that failed.
-
-    Every option is a key of a campaign file, too (--campaign).""",
         quick=_QUICK,
         presets="Preset to start from: default, quick or paper.  [default]",
         own=(opt("--step X", "Step of both axes of the grid, rho and alpha: 0.1."), *_OWN),
@@ -399,15 +331,6 @@ COMMANDS = {
     "run": Measuring(
         kind="program",
         spec="program.spec:ProgramSpec",
-        text="""Measure a periodic program of your own: response times, missed deadlines, lateness,
-    and releases without a job, of each task and CPU.
-
-    The program marks release and finish of its jobs. In C: #include <deadbeat.h>, compiled with
-    -I"$(deadbeat run --header)"; in Python: with deadbeat.mark(0, period_ns=1000000). Started
-    without deadbeat, it runs as before.
-
-    It runs until it ends, until --duration is over, or until Ctrl-C, which ends it and all it
-    started and keeps what was measured. What it prints goes to standard error; it has no input.""",
         own=(
             arg("command", "[CMD]...", nargs=-1, required=False, type=click.UNPROCESSED),
             opt("--header", "Print the folder of deadbeat.h and do nothing else."),
@@ -423,13 +346,6 @@ COMMANDS = {
         # What is said of all sets in a profile can be drawn for each set here.
         without=("cores", "grid", "loaded"),
         first="stress",
-        text="""Measure random task sets: how slowdown, delay and missed deadlines spread.
-
-    VALUES are a fixed value (0.5), a list of which each task set picks one (0,0.5,1), random, or a
-    range to draw from (random:0.2..0.8). The presets 2a and 2b are those of the paper's section
-    4.1; its section 3.4 names them the other way round.
-
-    Campaigns live in RUNS/NAME and are continued by the same command, as with deadbeat profile.""",
         quick=_QUICK,
         presets="Preset to start from: random (2b), fixed-cores (2a), paper (both) or quick."
         "  [random]",
@@ -439,14 +355,6 @@ COMMANDS = {
     ),
     "study": Measuring(
         spec="study.sweep:Sweep",
-        text="""Simulate and test thousands of random task systems.
-
-    With PRESET, one of the thesis's experiments on its full grid, and its conclusions checked:
-    confirmed, not confirmed, or depends (and on what). Without, a sweep over processors, tasks and
-    utilisation.
-
-    Studies live in RUNS/NAME. The same command continues one that was interrupted, and shows one
-    that is complete; another study of the same name becomes NAME-2.""",
         own=(
             arg("preset", "[PRESET]", required=False),
             opt("--list", "List the presets and do nothing else.", to="as_list"),

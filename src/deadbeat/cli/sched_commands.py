@@ -58,11 +58,6 @@ Start with: deadbeat sched generate --out - | deadbeat sched simulate -""",
 group.add(
     "sched_analyze:analyze",
     "Run schedulability tests: which accept, the cheapest proof.",
-    """Run the schedulability tests on the task system in FILE, cheapest first.
-
-    accepted and refuted are proofs; not accepted says nothing. Partitioned tests accept what this
-    placement schedules, and refute what no placement does. A test that holds for sporadic
-    releases holds for periodic ones at any offsets.""",
     _FILE,
     _PROCESSORS,
     opt(
@@ -112,10 +107,6 @@ group.add(
 group.add(
     "sched_systems:convert",
     "Convert a task-system file: JSON, CSV, from SimSo XML.",
-    """Convert the task system in FILE (JSON, CSV, SimSo XML; - for standard input) to OUT.
-
-    OUT ends in .json or .csv, or is - for JSON on standard output. Nothing is rounded: times of a
-    SimSo file become integers of the coarsest unit in which all of them are whole.""",
     _FILE,
     _PROCESSORS,
     arg("out", "OUT", type=PATH),
@@ -126,12 +117,6 @@ group.add(
 group.add(
     "sched_systems:generate",
     "Draw random task systems, into files.",
-    """Draw random task systems.
-
-    System number i depends on the other options, the seed and i alone. On standard output several
-    systems are a line of JSON each.
-
-    Start with: deadbeat sched generate --utilisation 3.2 --count 5 --out systems""",
     opt("--processors M", "Number of identical processors.  [4]", type=int),
     opt("--tasks N", "Number of tasks in a system.  [10]", type=int),
     opt("--utilisation U", "Total utilisation to aim at.  [2.0]", type=float),
@@ -182,16 +167,10 @@ group.add(
 group.add(
     "sched_systems:policies",
     "List scheduling policies, options and tie rules.",
-    """List the policies: reference, what they look at, what a simulation of them proves.""",
 )
 group.add(
     "sched_analyze:predict",
     "Predict the response times of a measured campaign.",
-    """Simulate the task sets of a campaign under the policy they ran with.
-
-    RUN is a path, or a name under the folder of results; the latest by default. With SET (a key
-    of sets.csv) every task of that set is shown; else a line per set. Predicted figures are
-    simulated: partitioned SCHED_FIFO, every job taking exactly its C.""",
     RUN,
     arg("key", "[SET]", default=""),
     RUNS,
@@ -199,13 +178,6 @@ group.add(
 group.add(
     "sched_simulate:simulate",
     "Simulate a task system: schedulable or not, and what proves it.",
-    """Simulate the task system in FILE (JSON, CSV, SimSo XML; - for standard input).
-
-    The answer is yes, no or undecided, with what it rests on: it is proved for the model, or it
-    holds for what was simulated only. --ties all asks every tie rule: robust (schedulable under
-    each of them), fragile (under some) or never.
-
-    Exit status 0 whatever the answer, 1 with --fail-on.""",
     _FILE,
     _PROCESSORS,
     opt(
@@ -287,5 +259,4 @@ group.add(
 group.add(
     "sched_systems:tests",
     "List schedulability tests.",
-    """List the schedulability tests, cheapest first: scheduler, deadlines, kind, reference.""",
 )

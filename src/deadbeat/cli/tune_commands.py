@@ -19,13 +19,6 @@ Start with: deadbeat tune apply realtime --dry-run""",
 group.add(
     "tuning:apply",
     "Change settings: those of a profile, or knobs by name.",
-    """Change settings of this machine: those of PROFILE, and knobs by name.
-
-    PROFILE is one of deadbeat's (deadbeat tune list) or a TOML file. Before a setting is changed,
-    its value is written to the journal; deadbeat tune revert restores it, even after a crash.
-    Settings that only a boot can change are printed as words for the kernel's command line.
-
-    Exit status 3: something was refused, or a knob asked for by name is not possible here.""",
     arg("profile", "[PROFILE]", required=False),
     opt(
         "--knob NAME[=VALUE]",
@@ -45,18 +38,11 @@ group.add(
 group.add(
     "tuning:listed",
     "List the profiles and the knobs.",
-    """List the profiles and the knobs: what each does, who advises it, and what it costs.""",
     name="list",
 )
 group.add(
     "tuning:revert",
     "Put back every setting, last first.",
-    """Put back every setting that deadbeat changed, last first, to exactly what it was.
-
-    Settings that a restart has reset, or that somebody else has changed since, are left alone and
-    reported. Nothing is put back while a measurement holds settings.
-
-    Exit status 3: something was not put back.""",
     opt(
         "--force",
         "Put back settings changed by others or by a restart since, or held by a running"
@@ -68,8 +54,6 @@ group.add(
 group.add(
     "tuning:status",
     "Show what is changed and not yet put back.",
-    """Show what is changed and not yet put back, for whom, and whether somebody else changed it
-    since.""",
     TARGET,
     _ROOT,
 )
