@@ -59,11 +59,17 @@ from deadbeat.model.latency_summary import CellSummary
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.platform import difference_row, differing_platforms
 from deadbeat.model.results import Summary
+from deadbeat.model.rules import Problem, ReadBy, RefusedError, Rule, Whole, refuse
+from deadbeat.model.sizes import bytes_of, size_word
+from deadbeat.model.specification import usage as usage_error
+from deadbeat.model.words import nearest as nearest_word
 from deadbeat.model.words import seconds_text, time_text
+from deadbeat.model.words import shown as quoted
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Heat, HeatCell, Panel, curve
 from deadbeat.sched import Scheduler
 from deadbeat.stats.intervals import Interval, ratio_interval
 from deadbeat.stats.proportions import Count, Mean
+from deadbeat.store.files import read_bytes as read_file
 from deadbeat.targets.marking import mark
 
 __version__: str
@@ -102,7 +108,11 @@ __all__ = [
     "PrimitiveCell",
     "PrimitivesPreset",
     "PrimitivesSummary",
+    "Problem",
     "Question",
+    "ReadBy",
+    "RefusedError",
+    "Rule",
     "Scheduler",
     "Side",
     "SidesTable",
@@ -112,10 +122,12 @@ __all__ = [
     "Summary",
     "SweepCell",
     "UsageError",
+    "Whole",
     "__version__",
     "all_hold",
     "ask",
     "breakdown",
+    "bytes_of",
     "caveats",
     "compare",
     "compare_tables",
@@ -132,13 +144,18 @@ __all__ = [
     "load",
     "load_words",
     "mark",
+    "nearest_word",
     "open",
     "overlay_panel",
     "primitives",
     "profile",
+    "quoted",
     "ratio_interval",
+    "read_file",
+    "refuse",
     "seconds_text",
     "sides_panel",
+    "size_word",
     "stress",
     "study",
     "study_curves",
@@ -150,4 +167,5 @@ __all__ = [
     "study_word",
     "systems_table",
     "time_text",
+    "usage_error",
 ]

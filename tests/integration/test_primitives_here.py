@@ -20,7 +20,6 @@ from deadbeat.kinds.primitives.cases import (
 )
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.results import PrimitiveRun
-from deadbeat.kinds.primitives.rtsj_args import read_arguments
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import topology_of
 from deadbeat.model.errors import BuildError, RunError
@@ -28,6 +27,7 @@ from deadbeat.model.histogram import Histogram
 from deadbeat.model.specification import read
 from deadbeat.pool import primitives
 from deadbeat.targets.local import LocalTarget
+from deadbeat_papers.runtimes.arguments import read_arguments
 
 pytestmark = pytest.mark.hardware
 

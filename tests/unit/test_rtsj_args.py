@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.kinds.primitives.rtsj_args import RtsjArguments, read_arguments
 from deadbeat.model.errors import DataError, UsageError
+from deadbeat_papers.runtimes.arguments import RtsjArguments, read_arguments
 
 EXAMPLE = Path(__file__).parents[1] / "golden" / "rtsjmcbench" / "args.xml"
 

@@ -210,7 +210,7 @@ def _primitives(layer: Layer, options: dict[str, object]) -> None:
         for other in (name for name in ("file", "preset") if options[name] is not None):
             name = "--campaign" if other == "file" else "--preset"
             raise UsageError(f"--args and {name} exclude each other", "drop one")
-        read = import_module("deadbeat.kinds.primitives.rtsj_args").read_arguments
+        read = import_module("deadbeat_papers.runtimes.arguments").read_arguments
         found, say = read(file), import_module("deadbeat.cli._output").say
         runtimes = str(layer.values.get("runtimes", found.runtimes))
         for key, value in found.layer(runtimes).items():

@@ -14,15 +14,21 @@ from xml.parsers import expat
 
 from attrs import field, frozen
 
-from deadbeat.build.allocators import LIBC
-from deadbeat.model import rules
-from deadbeat.model.errors import UsageError
-from deadbeat.model.rules import Problem, RefusedError, refuse
-from deadbeat.model.sizes import bytes_of, size_word
-from deadbeat.model.specification import usage
-from deadbeat.model.words import nearest, shown
-from deadbeat.pool import NATIVE
-from deadbeat.store.files import read_bytes
+from deadbeat import (
+    Problem,
+    ReadBy,
+    RefusedError,
+    Rule,
+    UsageError,
+    Whole,
+    bytes_of,
+    nearest_word,
+    quoted,
+    read_file,
+    refuse,
+    size_word,
+    usage_error,
+)
 
 #: Bytes of a file: an example has 1,300.
 _FILE_LIMIT = 1 << 16
@@ -39,13 +45,13 @@ class _Word:
     def parse(self, value: Any) -> str:
         word = str(value).strip().lower()
         if word not in self.known:
-            raise refuse(f"{shown(value)} is not a choice", nearest(word, self.known))
+            raise refuse(f"{quoted(value)} is not a choice", nearest_word(word, self.known))
         return word
 
 
 def _folder(value: Any) -> str:
     if not str(value).strip() or "\0" in value:
-        raise refuse(f"{shown(value)} names no folder", "./datadir")
+        raise refuse(f"{quoted(value)} names no folder", "./datadir")
     return str(value)
 
 
@@ -64,14 +70,14 @@ class _Size:
 
 _MEMORIES = ("lt", "vt", "immortal", "heap")
 #: What every test is given.
-_COMMON: Mapping[str, rules.Rule] = {
-    "no_of_threads": rules.Whole(1, 128),
+_COMMON: Mapping[str, Rule] = {
+    "no_of_threads": Whole(1, 128),
     "type_of_threads": _Word(("rt", "nh")),
     "scheduling_policy": _Word(("rr", "fifo")),
-    "count": rules.Whole(1, 10**7),
-    "priority": rules.Whole(1, 79),
-    "datadir": rules.ReadBy(_folder),
-    "instr_load": rules.Whole(0, 10**9),
+    "count": Whole(1, 10**7),
+    "priority": Whole(1, 79),
+    "datadir": ReadBy(_folder),
+    "instr_load": Whole(0, 10**9),
 }
 
 
@@ -89,13 +95,13 @@ class _Test:
     jvm: Mapping[str, str]
     native: Mapping[str, str]
     placements: tuple[str, ...] = ("all",)
-    own: Mapping[str, rules.Rule] = field(factory=dict)
+    own: Mapping[str, Rule] = field(factory=dict)
 
     def called(self, app: str) -> bool:
         return any(f".{word}" in f".{app.lower()}" for word in self.words)
 
     @property
-    def known(self) -> Mapping[str, rules.Rule]:
+    def known(self) -> Mapping[str, Rule]:
         return {**_COMMON, **self.own}
 
 
@@ -104,7 +110,7 @@ _HEAP = "heap"
 _OPTIONAL = {"memtype", "memsize"}
 
 
-def _memory(*types: str, shares: bool = False) -> Mapping[str, rules.Rule]:
+def _memory(*types: str, shares: bool = False) -> Mapping[str, Rule]:
     """Arguments of a test that allocates or copies."""
     return {"allocsize": _Size(shares=shares), "memtype": _Word(types), "memsize": _Size()}
 
@@ -168,7 +174,7 @@ class RtsjArguments:
 
     Attributes:
         app: The test application's name.
-        values: Of its arguments, by the rules.
+        values: Of its arguments, by the
     """
 
     app: str
@@ -188,7 +194,7 @@ class RtsjArguments:
     def tests(self, runtimes: str) -> list[str]:
         """Primitives that repeat it, of each of ``runtimes`` (``native,jvm:25:G1``)."""
         words = [each.strip() for each in runtimes.split(",")]
-        pools = [self.test.native if word == NATIVE else self.test.jvm for word in words]
+        pools = [self.test.native if word == "native" else self.test.jvm for word in words]
         return list(dict.fromkeys(pool[self.memory] for pool in pools))
 
     def layer(self, runtimes: str) -> dict[str, object]:
@@ -204,7 +210,7 @@ class RtsjArguments:
             "samples": values["count"],
             "work": values["instr_load"],
             "handlers": ["equal"],
-            "allocators": [LIBC],
+            "allocators": ["libc"],
             "duration": _SECONDS,
             "keep": True,
         }
@@ -238,7 +244,7 @@ def read_arguments(path: Path) -> RtsjArguments:
     Raises:
         UsageError: Naming every problem with its line.
     """
-    data = read_bytes(path, what="arguments", hint="name an XML file of arguments", piped=True)
+    data = read_file(path, what="arguments", hint="name an XML file of arguments", piped=True)
     if len(data) > _FILE_LIMIT:
         raise UsageError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a file of arguments?")
     reader = _Reader()
@@ -249,7 +255,7 @@ def read_arguments(path: Path) -> RtsjArguments:
     problems = reader.problems
     found = _arguments(reader, problems) if reader.app or not problems else None
     if found is None or problems:
-        raise usage([Problem(f"{path}{p.path}", p.found, p.hint) for p in problems])
+        raise usage_error([Problem(f"{path}{p.path}", p.found, p.hint) for p in problems])
     return found
 
 
@@ -259,14 +265,14 @@ def _arguments(reader: _Reader, problems: list[Problem]) -> RtsjArguments | None
         known = "; ".join(" or ".join(each.words) for each in TESTS)
         where = f", line {reader.line}: testapp"
         problems.append(
-            Problem(where, f"no test is called {shown(reader.app)}", f"its name has {known}")
+            Problem(where, f"no test is called {quoted(reader.app)}", f"its name has {known}")
         )
         return None
     values = {}
     for name, given in reader.given.items():
         where = f", line {given.line}: {name}"
         if name not in test.known:
-            problems.append(Problem(where, "unknown argument", nearest(name, test.known)))
+            problems.append(Problem(where, "unknown argument", nearest_word(name, test.known)))
             continue
         try:
             values[name] = test.known[name].parse(given.value)
@@ -336,7 +342,7 @@ class _Reader:
         for attribute in (each for each in required if each not in attributes):
             self._add(name, f"no attribute {attribute}", f'{attribute}="..."')
         for attribute in (each for each in attributes if each not in required):
-            self._add(name, f"unknown attribute {shown(attribute)}", f"it has {required}")
+            self._add(name, f"unknown attribute {quoted(attribute)}", f"it has {required}")
         if name == "testapp":
             self.app, self.line = attributes.get("name", ""), self._parser.CurrentLineNumber
         elif {*attributes} >= {*required}:
@@ -350,4 +356,4 @@ class _Reader:
             self.given[name] = _Argument(value, self._parser.CurrentLineNumber)
 
     def _add(self, name: str, found: str, hint: str) -> None:
-        self.problems.append(Problem(self._where(shown(name)[1:-1]), found, hint))
+        self.problems.append(Problem(self._where(quoted(name)[1:-1]), found, hint))
