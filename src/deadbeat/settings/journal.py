@@ -13,7 +13,6 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from importlib.resources import files
 from typing import Any, cast
 
 from attrs import evolve
@@ -30,9 +29,11 @@ from deadbeat.model.tuning import (
 )
 from deadbeat.targets.base import Target
 from deadbeat.targets.keeper import keeping
+from deadbeat.targets.readings import script
 
 #: Folder of the journal on the target; DEADBEAT_STATE names another.
 STATE_FOLDER = "/var/lib/deadbeat/tune"
+_SCRIPT = script("journal.sh", __package__)
 _SEPARATOR = "\037"
 #: What ``journal.sh status`` says of a change, in this order.
 _STATUS = ("stand", "path", "old", "now", "reason", "wanted", "session", "time", "root")
@@ -86,7 +87,7 @@ class Journal:
             return Applied(session=session, changes=())
         words = [word for each in settings for word in (each.path, each.form, each.value)]
         lines = self._run(
-            "apply", _script(), session, _plain(reason), self.root, " ".join(keep), *words
+            "apply", _SCRIPT, session, _plain(reason), self.root, " ".join(keep), *words
         )
         changes = tuple(
             Change(path=path, outcome=cast(Outcome, outcome), old=old, wanted=wanted, reason=why)
@@ -114,7 +115,7 @@ class Journal:
     def kept(self, session: str) -> AbstractContextManager[None]:
         """A block after which the changes of ``session`` are put back if this process is killed."""
         words = ("journal.sh", "revert", self.folder, "-", session)
-        return keeping(self.target, f"exec >/dev/null 2>&1\n{_script()}", *words)
+        return keeping(self.target, f"exec >/dev/null 2>&1\n{_SCRIPT}", *words)
 
     def status(self) -> tuple[JournalEntry, ...]:
         """Changes that have not been put back, in their order, as they stand now."""
@@ -131,7 +132,7 @@ class Journal:
         # Interrupts wait: half a change would be no harm, but half a way back is of no use.
         with _uninterrupted():
             done = self.target.run(
-                ("sh", "-c", _script(), "journal.sh", verb, self.folder, *words),
+                ("sh", "-c", _SCRIPT, "journal.sh", verb, self.folder, *words),
                 timeout=_PATIENCE_S,
             )
         lines = done.stdout.splitlines()
@@ -146,10 +147,6 @@ class Journal:
 
 def new_session() -> str:
     return secrets.token_hex(4)
-
-
-def _script() -> str:
-    return files("deadbeat.settings").joinpath("journal.sh").read_text(encoding="ascii")
 
 
 def _plain(text: str) -> str:

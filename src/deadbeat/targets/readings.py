@@ -58,8 +58,9 @@ class Readings:
 
 
 @cache
-def _script() -> str:
-    return files("deadbeat.targets").joinpath("readings.sh").read_text(encoding="ascii")
+def script(name: str, package: str) -> str:
+    """A shell script that lies beside the modules of ``package``."""
+    return files(package).joinpath(name).read_text(encoding="ascii")
 
 
 def is_pattern(path: str) -> bool:
@@ -94,7 +95,8 @@ def ask(
         *_asked("command", others, commands),
         *(word for name in beside for word in ("end", name)),
     ]
-    done = run(("sh", "-c", _script(), "sh", mark, f"{folder}/readings", *questions))
+    words = (script("readings.sh", __package__), "sh", mark, f"{folder}/readings")
+    done = run(("sh", "-c", *words, *questions))
     readings = _parse(done.stdout, mark)
     if readings is None:
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.resources import files
 from typing import Self
 
 from deadbeat.host.values import cpu_mask
 from deadbeat.model.errors import TargetError, UnreachableError
 from deadbeat.targets.base import Process, Target
+from deadbeat.targets.readings import script
 
 #: Where tracefs is, or is mounted otherwise. To look for it within debugfs would mount it there.
 PLACE = "/sys/kernel/tracing"
@@ -169,5 +169,5 @@ def _command(
     kb = min(buffer_kb, BUFFERS_KB // max(len(cpus), 1))
     others = " ".join(event for event in (*EVENTS, *more) if event not in _NEEDED)
     words = (place, str(kb), " ".join(map(str, cpus)), " ".join(_NEEDED), others)
-    script = files("deadbeat.trace").joinpath("session.sh").read_text(encoding="ascii")
-    return ("sh", "-c", script, script, "0", *words, cpu_mask(cpus) if cpus else "")
+    text = script("session.sh", __package__)
+    return ("sh", "-c", text, text, "0", *words, cpu_mask(cpus) if cpus else "")

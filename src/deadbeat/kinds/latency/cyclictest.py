@@ -25,6 +25,7 @@ from deadbeat.kinds.latency.formats.cyclictest_json import IMPORTER as CYCLICTES
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.latency import CpuLatency
 from deadbeat.targets.base import Process, Target, is_here
+from deadbeat.targets.readings import script
 
 if TYPE_CHECKING:
     from deadbeat.build.toolchain import Toolchain
@@ -41,27 +42,6 @@ _LOOK_S, _LOOKS = 0.5, 5
 #: Of proc_pid_stat(5), counted from behind the name: priority, policy.
 _RT_PRIORITY, _POLICY = 37, 38
 _POLICIES = {"0": "other", "1": "fifo", "2": "rr", "3": "batch", "5": "idle", "6": "deadline"}
-# Of every thread: `status` only tells what `stat` does not. Spaces cannot be in $1: it is our file.
-_SCRIPT = r"""
-for process in /proc/[0-9]*; do
-    read -r name < $process/comm || continue
-    [ "$name" = cyclictest ] || continue
-    tr '\0' '\n' < $process/cmdline | grep -qxF -e "--json={out}" || continue
-    for thread in $process/task/[0-9]*; do
-        [ "${thread##*/}" = "${process##*/}" ] && continue
-        cat $thread/stat && sed -n 's/^Cpus_allowed_list:[[:space:]]*/allowed /p' $thread/status
-    done
-done 2>/dev/null; :"""
-
-
-# $1 where to, $2 what looks, $3 after how many seconds, $4 how often at most, until it sees any.
-# A sleep that knows whole seconds alone waits one.
-_LOOKS_THERE = """
-for try in $(seq "$4"); do
-    sleep "$3" 2>/dev/null || sleep 1
-    sh -c "$2" >"$1"
-    [ -s "$1" ] && exit 0
-done"""
 
 
 @frozen(eq=False)
@@ -184,8 +164,8 @@ def _looking(
         yield lambda process: () if process is None else _look(target, process, request, out)
         return
     seen, wait = f"{out}.threads", min(_LOOK_S, request.seconds / 2)
-    words = ("sh", "-c", _LOOKS_THERE, "sh", seen, threads_command(out), str(wait), str(_LOOKS))
-    with target.start(words):
+    words = (seen, threads_command(out), str(wait), str(_LOOKS))
+    with target.start(("sh", "-c", script("looks.sh", __package__), "sh", *words)):
 
         def told(process: Process | None) -> tuple[CyclictestThread, ...]:
             with understood(target):
@@ -223,7 +203,7 @@ class CyclictestThread:
 
 def threads_command(out: str) -> str:
     """Words for a target's shell that print the threads of the cyclictest that writes ``out``."""
-    return _SCRIPT.replace("{out}", out)
+    return script("threads.sh", __package__).replace("{out}", out)
 
 
 def threads_of(text: str) -> tuple[CyclictestThread, ...]:

@@ -28,7 +28,7 @@ from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import LoadPoint, LoadReport
 from deadbeat.store.files import tool_version
 from deadbeat.targets.base import Process, Target
-from deadbeat.targets.readings import Readings
+from deadbeat.targets.readings import Readings, script
 
 #: How long a load runs before it is measured, s: its processes start, and find their pace.
 SETTLE_S = 1.0
@@ -38,17 +38,7 @@ _END_S = 6.0
 _GUARD = "deadbeat guard:"
 #: For `Target.read_many`: one process of grep for all files of all processes.
 FILES = (STAT, UPTIME)
-COMMAND = r"""
-files=
-for process in /proc/[0-9]*; do
-    read -r name < $process/comm || continue
-    case $name in
-    stress-ng* | db-load*) ;;
-    *) continue ;;
-    esac
-    files="$files $process/stat $process/cmdline $process/status $process/io"
-done 2>/dev/null
-[ -z "$files" ] || grep -as '' $files /dev/null | tr '\0' ' '; :"""
+COMMAND = script("loads.sh", __package__)
 _TICK_S = 0.01
 _TITLE = re.compile(rf"(?:{'|'.join(PROCESSES.values())})-([a-z0-9-]+)")
 _SWITCHES = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
