@@ -13,7 +13,6 @@ from inspect import signature
 
 import click
 
-from deadbeat.cli import sched_commands, tune_commands
 from deadbeat.cli._options import HOW, Declared
 from deadbeat.cli.main import root
 
@@ -82,9 +81,13 @@ def test_help_of_a_command_imports_what_its_options_need() -> None:
 
 
 def test_every_command_does_something_that_takes_its_options() -> None:
-    for group in (root, sched_commands.group, tune_commands.group):
-        for command in group.commands.values():
-            assert isinstance(command, Declared)
+    context = click.Context(root)
+    for words in commands(root):
+        command: click.Command | None = root
+        for word in words:
+            assert isinstance(command, click.Group)
+            command = command.get_command(context, word)
+        if isinstance(command, Declared):
             names = [each.name for each in command.params if each.expose_value]
             options = {name: None for name in names if name not in HOW}
             signature(command.function()).bind(**options)

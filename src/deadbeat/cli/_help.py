@@ -7,7 +7,6 @@ that are not listed here stand under "Other"; verbs under "More".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -75,12 +74,6 @@ PLACED = {
     for part, listed in enumerate(names.split("|"))
     for name in listed.split()
 }
-
-
-def help_of(command: str) -> str:
-    """The text of ``help/COMMAND.txt``; a line of ``\\b`` keeps the lines below it as they are."""
-    text = Path(__file__).with_name("help").joinpath(f"{command}.txt").read_text(encoding="utf-8")
-    return text.rstrip().replace("\\b\n", "\b\n")
 
 
 def place(option: click.Parameter) -> tuple[str, bool]:

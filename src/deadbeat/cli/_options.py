@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +15,7 @@ from typing import Any, cast
 import click
 from click.shell_completion import CompletionItem
 
-from deadbeat.cli._help import Titled, help_of, verbs_by_title
+from deadbeat.cli._help import Titled, verbs_by_title
 from deadbeat.cli._runs import default_runs, use_runs
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
@@ -97,11 +99,6 @@ class Ruled(click.ParamType[Any]):
             raise UsageError(f"{option}: {problem.found}", problem.hint) from None
 
 
-def whole(low: int, high: int) -> Ruled:
-    """A whole number in [low, high]."""
-    return Ruled("Whole", low, high)
-
-
 class CpuList(Ruled):
     """CPUs in ascending order."""
 
@@ -117,17 +114,12 @@ class CpuList(Ruled):
 
 
 JSON = opt("--json", "Print JSON and nothing else on stdout.", to="as_json")
-OPENMETRICS = opt("--openmetrics", "Print the figures as OpenMetrics text and nothing else.")
 #: Options that say how an answer is told, not what is asked.
 HOW = ("as_json", "openmetrics", "junit", "annotations")
 #: Of commands with a verdict.
 CI = (
     opt("--junit FILE", "Write what passed and failed as JUnit XML."),
     opt("--annotations", "Print failures on stderr as GitHub annotations."),
-)
-DATADIR = opt(
-    "--datadir FOLDER",
-    "Folder to write samples that --keep kept to: a file a thread, and a CSV with a column each.",
 )
 RUNS = opt(
     "--runs FOLDER",
@@ -141,34 +133,6 @@ FIGURES = click.Option(
     ["--figures/--no-figures"],
     default=None,
     help="Draw figures as PNG, SVG and PDF too; report does, later.  [no]",
-)
-SIMULATED = opt("--simulated", "Try deadbeat on a made-up machine instead of this one.")
-TARGET = opt("--target WORD", "Machine: ssh://user@host[:port] or labgrid:PLACE.  [local]")
-CROSS = opt("--cross WORD", "Compiler of the target's programs: a prefix, or a toolchain's path.")
-#: What is measured: a machine, or the simulation that tests and demonstrations use.
-MACHINE = (
-    TARGET,
-    CROSS,
-    opt(
-        "--executor NAME",
-        "What runs task sets: hardware, freertos, freertos:hosted, lab:KERNEL or the simulator,"
-        " sim:cores=4,policy=g-edf.  [hardware]",
-    ),
-    SIMULATED,
-)
-POLICY = opt(
-    "--policy fifo|other",
-    "Scheduling policy; other needs no permission and marks every result.  [fifo]",
-    default="fifo",
-)
-CALIBRATION = opt(
-    "--calibration FILE", "Use the calibration in FILE, which deadbeat calibrate made."
-)
-CPUS = opt("--cpus LIST", "CPUs to use, in the order of the cores: 0-3.")
-RT_CPUS = opt(
-    "--rt-cpus LIST",
-    "CPUs meant for real-time tasks: 2-3.  [the isolated ones, else all but the first]",
-    type=CpuList(),
 )
 
 
@@ -187,17 +151,13 @@ def run_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[C
     return [CompletionItem(incomplete, type="dir"), *found]
 
 
-#: RUN of the commands that take a result.
-RUN = arg("run", "[RUN]", default="latest", shell_complete=run_names)
-
-
 def words_typed(command: str) -> list[str]:
     """The command as it was typed."""
     return list(click.get_current_context().find_root().obj or command.split())
 
 
-#: Where the commands that measure are made.
-MEASURING = "measuring:command"
+#: In place of what a command does: it is made by `deadbeat.cli.measuring`.
+MEASURING = "measuring"
 
 
 class Declared(Titled):
@@ -228,72 +188,113 @@ class Declared(Titled):
         return int(found.status)
 
 
+@cache
+def row_of(name: str) -> Mapping[str, Any]:
+    """What ``verbs/NAME.toml`` says of a command: ``text``, its help; ``options``; and ``told``:
+    those of HOW its answer can be told, of one that prints it itself none."""
+    path = Path(__file__).with_name("verbs").joinpath(f"{name}.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def text_of(name: str) -> str:
+    """The help of a command; a line of ``\\b`` keeps the lines below it as they are."""
+    text: str = row_of(name)["text"]
+    return text.replace("\\b\n", "\b\n")
+
+
+def options_in(rows: Mapping[str, Any]) -> Iterator[click.Parameter]:
+    """Options and arguments of rows: what `opt` and `arg` take, by their names. In capitals: those
+    that several commands share, of this module or of ``verbs/shared.toml``."""
+    for names, how in rows.items():
+        if names.isupper():
+            known = globals().get(names) or (*options_in(row_of("shared")[names]),)
+            yield from known if isinstance(known, tuple) else (known,)
+            continue
+        more = {"text": how} if isinstance(how, str) else dict(how)
+        if kind := more.get("type"):
+            more["type"] = _type_of(kind, more.pop("more", ()))
+        if more.pop("complete", False):
+            more["shell_complete"] = run_names
+        yield opt(names, **more) if names.startswith("--") else arg(names, **more)
+
+
+#: Types by their words.
+_TYPES: Mapping[str, Any] = {
+    "int": int,
+    "float": float,
+    "path": PATH,
+    "file": click.Path(path_type=Path, dir_okay=False),
+    "cpus": CpuList(),
+    "unprocessed": click.UNPROCESSED,
+}
+
+
+def _type_of(words: str | list[str], more: Sequence[str]) -> Any:
+    """A type: its words, ``module:name`` that has or gives them, or a rule with its bounds."""
+    if isinstance(words, list):
+        return OneOf(*words)
+    name, *given = words.split()
+    if ":" in name:
+        return one_of(name, *given, more=tuple(more))
+    return _TYPES[name] if name in _TYPES else Ruled(name, *map(int, given))
+
+
 class Verbs(click.Group):
-    """A group of commands, of which some are made when they are asked for.
+    """A group of commands, which are made when they are asked for.
 
     Args:
-        later: Those: name -> ``module:command`` below this package, and what lists say of it.
+        verbs: Name -> ``module:function`` that does it (as of `Declared`), MEASURING or a group;
+            and what lists say of it. The rest is in ``verbs/NAME.toml``; of another group than the
+            first, in ``verbs/GROUP-NAME.toml``.
         kinds: Kinds of experiments; one that has a line for lists has a command made of its
             specification.
     """
 
     def __init__(
         self,
-        later: Mapping[str, tuple[str, str]] | None = None,
+        name: str,
+        verbs: Mapping[str, tuple[str | click.Group, str]],
         kinds: Mapping[str, tuple[str, str]] | None = None,
         **more: Any,
     ) -> None:
-        super().__init__(invoke_without_command=True, callback=self._alone, **more)
-        self._later, self._kinds = later or {}, kinds or {}
-
-    def add(
-        self,
-        does: str,
-        line: str,
-        *params: click.Parameter,
-        told: Sequence[click.Parameter] = (JSON,),
-        name: str = "",
-    ) -> None:
-        """Adds a command: what lists say of it, and its options; its help is a file.
-
-        Args:
-            does: As of `Declared`; the command has the function's name, or ``name``.
-            told: Options of HOW its answer can be told; of one that prints it itself none.
-        """
-        name, options = name or does.partition(":")[2], [*params, *told]
-        text = help_of(name if self.name == "deadbeat" else f"{self.name}-{name}")
-        self.add_command(Declared(name, does, params=options, help=text, short_help=line))
+        text = text_of(name)
+        super().__init__(name, invoke_without_command=True, callback=self._alone, help=text, **more)
+        self._verbs, self._kinds = verbs, kinds or {}
+        self._prefix = "" if name == "deadbeat" else f"{name}-"
 
     @property
-    def later(self) -> dict[str, tuple[str, str]]:
-        """Name -> where it is, or what makes it, and what lists say of it."""
-        made = {name: (MEASURING, line) for name, (_, line) in self._kinds.items() if line}
-        return {**self._later, **made}
+    def verbs(self) -> dict[str, tuple[str | click.Group, str]]:
+        """Every command: what does it, and what lists say of it."""
+        made = {kind: (MEASURING, line) for kind, (_, line) in self._kinds.items() if line}
+        return {**self._verbs, **made}
 
     def _alone(self, **options: Any) -> None:
         """What the group does without a command."""
         ctx = click.get_current_context()
         if ctx.invoked_subcommand is None:
             if options.get("version"):
-                ctx.invoke(self.commands["version"], as_json=False)
+                ctx.invoke(cast(click.Command, self.get_command(ctx, "version")), as_json=False)
             else:
                 click.echo(ctx.get_help())
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *self.later})
+        return sorted(self.verbs)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.later:
-            return super().get_command(ctx, cmd_name)
-        module, _, name = self.later[cmd_name][0].partition(":")
-        found = getattr(import_module(f"{__package__}.{module}"), name)
-        command = found if isinstance(found, click.Command) else found(cmd_name)
-        assert isinstance(command, click.Command)
-        return command
+        does, line = self.verbs.get(cmd_name, ("", ""))
+        if isinstance(does, click.Command) or not does:
+            return does or None
+        if does == MEASURING:
+            measuring = import_module("deadbeat.cli.measuring")
+            return cast(click.Command, measuring.command(cmd_name))
+        file = self._prefix + cmd_name
+        row = row_of(file)
+        rows = {**row.get("options", {}), **dict.fromkeys(row.get("told", ["JSON"]))}
+        params = [*options_in(rows)]
+        return Declared(cmd_name, does, params=params, help=text_of(file), short_help=line)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        lines = {name: command.short_help or "" for name, command in self.commands.items()}
-        lines |= {name: line for name, (_, line) in self.later.items()}
+        lines = {name: line for name, (_, line) in self.verbs.items()}
         for title, rows in verbs_by_title(lines):
             with formatter.section(title):
                 formatter.write_dl(rows)

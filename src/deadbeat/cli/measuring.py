@@ -9,59 +9,39 @@ from typing import Any
 import click
 from attrs import frozen
 
-from deadbeat.cli._help import Titled, help_of
-from deadbeat.cli._options import (
-    CALIBRATION,
-    CI,
-    CROSS,
-    DATADIR,
-    FIGURES,
-    JSON,
-    MACHINE,
-    RUNS,
-    SIMULATED,
-    TARGET,
-    OneOf,
-    arg,
-    opt,
-    run_names,
-    whole,
-)
+from deadbeat.cli._help import Titled
+from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_in, row_of
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import Layer, Row, options_of
 
-FILE = opt(
-    "--campaign FILE", "Read the parameters from a TOML file; options override it.", to="file"
-)
-RETRY = opt("--retry", "Repeat runs that have no result or are invalid.")
-
 
 @frozen(kw_only=True)
 class Measuring:
-    """A command that measures.
+    """A command that measures, as ``verbs/NAME.toml`` has it.
 
     Attributes:
         kind: Row of `KINDS`; "": that of the command's name.
         spec: ``module:class`` of its specification below ``kinds``, whose options it has
             ``without`` some, those of the table ``first`` first; "": the kind's own.
+        text: Its help.
         quick: Help of ``--quick``; ``presets``: of ``--preset``; "": there is none.
-        own: What it takes beside; the kind finds it in `Begin.given`.
+        options: What it takes beside; the kind finds it in `Begin.given`.
+        file: Option of a file of parameters. ``machine``: those that name the machine.
         fail_on: What ``--fail-on`` may name, and when that is so.
-        adjust: Completes what was typed, and the options.
     """
 
     kind: str = ""
     spec: str = ""
     without: Sequence[str] = ()
     first: str = ""
+    text: str
     quick: str = ""
     presets: str = ""
-    own: Sequence[click.Parameter] = ()
-    file: click.Option = FILE
-    machine: Sequence[click.Option] = (TARGET, CROSS, SIMULATED)
+    options: Mapping[str, Any] = {}
+    file: Mapping[str, Any] = {"FILE": True}
+    machine: Sequence[str] = ("TARGET", "CROSS", "SIMULATED")
     fail_on: Mapping[str, str] = {}
-    adjust: Callable[[Layer, dict[str, object]], None] = lambda layer, options: None
 
     def values(self) -> tuple[Row, ...]:
         """Options of the specification."""
@@ -73,8 +53,12 @@ class Measuring:
 
 
 def command(name: str) -> click.Command:
-    """The command ``name``: one of `COMMANDS`, or that of a kind that has none."""
-    own = COMMANDS.get(name) or Measuring(kind=name, machine=(SIMULATED,))
+    """The command ``name``: by its file, or that of a kind that has none."""
+    line = KINDS.get(name, ("", ""))[1]
+    kind = {"kind": name, "text": line, "machine": ["SIMULATED"]}
+    own = Measuring(**(kind if line else row_of(name)))
+    taken = [*options_in(own.options)]
+    machine = [*options_in(dict.fromkeys(own.machine))]
     values = own.values()
     more = [opt("--quick", own.quick)] if own.quick else []
     more += [opt("--preset NAME", own.presets)] if own.presets else []
@@ -93,22 +77,23 @@ def command(name: str) -> click.Command:
         preset = "quick" if options.get("quick") else options.get("preset")
         if preset is not None:
             asked.put("preset", preset, "--quick" if options.get("quick") else "--preset")
-        own.adjust(asked, options)
-        given = {option.name: options[option.name] for option in (*own.own, *own.machine)}
+        if name in _ADJUST:
+            _ADJUST[name](asked, options)
+        given = {option.name: options[option.name] for option in (*taken, *machine)}
         measure = import_module("deadbeat.cli._measure").measure
         return int(measure(name, own.kind or name, asked, given, **options))
 
     return Titled(
         name,
         callback=call,
-        help=help_of(name) if name in COMMANDS else KINDS[name][1],
+        help=own.text,
         params=[
             *more,
-            own.file,
+            *options_in(own.file),
             *value_options(values),
-            *own.own,
+            *taken,
             *([failing, *CI] if own.fail_on else []),
-            *own.machine,
+            *machine,
             opt("--fresh", "Begin anew instead of continuing."),
             opt(
                 "--time-budget TIME",
@@ -187,7 +172,7 @@ def _study(layer: Layer, options: Mapping[str, object]) -> None:
         )
         raise click.exceptions.Exit(0)
     layer.names.pop("preset", None)
-    for option, path, _, _ in COMMANDS["study"].values():
+    for option, path, _, _ in Measuring(**row_of("study")).values():
         layer.names.setdefault(path, option)
 
 
@@ -234,143 +219,13 @@ def _beside(layer: Layer, options: Mapping[str, object]) -> None:
         layer.put("beside", words, "--beside")
 
 
-_BESIDE = (
-    opt("--beside", "Run the program after -- meanwhile, again when it ends."),
-    arg("command", "[-- CMD]...", nargs=-1, required=False, type=click.UNPROCESSED),
-)
-_OWN = (
-    *_BESIDE,
-    opt("--worst K", "Number of worst jobs to explain.  [20]", type=whole(1, 1000), default=20),
-    CALIBRATION,
-    opt(
-        "--programs-from RUN",
-        "Run the programs of the result RUN, on another kernel.",
-        shell_complete=run_names,
-    ),
-    RETRY,
-)
-_QUICK = "Measure for less than three minutes: preset quick."
-
-COMMANDS = {
-    # T = D is what the search varies; a late job would not be judged like the others.
-    "breakdown": Measuring(
-        spec="breakdown.spec:BreakdownSpec",
-        without=(
-            *("tasks.deadline_factor", "run.overrun"),
-            *("run.split", "run.causes", "run.counters"),
-        ),
-        first="breakdown",
-        quick="Measure for less than five minutes: preset quick.",
-        presets="Preset to start from: default or quick.  [default]",
-        own=(CALIBRATION,),
-        machine=MACHINE,
-    ),
-    "latency": Measuring(
-        spec="latency.spec:LatencySpec",
-        quick="Measure for less than one minute: preset quick.",
-        own=(
-            opt(
-                "--import [LOAD=]FILE",
-                "Measure nothing; read results of cyclictest (JSON, text), jitterdebugger or"
-                " OSADL instead.",
-                to="imports",
-                multiple=True,
-            ),
-            RETRY,
-            *_BESIDE,
-        ),
-        fail_on={
-            "misses": "a wake-up was later than one of --limits",
-            "invalid": "a run is invalid",
-        },
-        adjust=_beside,
-    ),
-    "load": Measuring(
-        spec="interference.spec:LoadSpec",
-        quick="Measure for less than two minutes: fewer counts and repeats.",
-        presets="Preset to start from: quick; or paper, with rounds of 900 million additions and a"
-        " limit of 2 s.",
-        own=(RETRY, *_BESIDE),
-        fail_on={
-            "misses": "a deadline was missed without a remedy",
-            "invalid": "a run is invalid or has no result",
-        },
-        adjust=_beside,
-    ),
-    "interfere": Measuring(
-        spec="channels.spec:InterfereSpec",
-        quick="Measure for one minute.",
-        own=(RETRY,),
-    ),
-    "primitives": Measuring(
-        spec="primitives.spec:PrimitivesSpec",
-        presets="Figures of a thesis to repeat, whose conclusions are checked: thesis-fig7 to"
-        " thesis-fig13, or thesis (all).",
-        own=(
-            opt(
-                "--args FILE.xml",
-                "Read the arguments of a test of RTSJMcBench; options override them.",
-                to="arguments",
-            ),
-            DATADIR,
-            RETRY,
-        ),
-        adjust=_primitives,
-    ),
-    "profile": Measuring(
-        kind="campaign",
-        spec="contention.spec:CampaignSpec",
-        without=("stress",),
-        first="grid",
-        quick=_QUICK,
-        presets="Preset to start from: default, quick or paper.  [default]",
-        own=(opt("--step X", "Step of both axes of the grid, rho and alpha: 0.1."), *_OWN),
-        machine=MACHINE,
-        adjust=_both_axes,
-    ),
-    "run": Measuring(
-        kind="program",
-        spec="program.spec:ProgramSpec",
-        own=(
-            arg("command", "[CMD]...", nargs=-1, required=False, type=click.UNPROCESSED),
-            opt("--header", "Print the folder of deadbeat.h and do nothing else."),
-            RETRY,
-        ),
-        machine=(TARGET, SIMULATED),
-        fail_on={"misses": "a deadline was missed"},
-        adjust=_program,
-    ),
-    "stress": Measuring(
-        kind="campaign",
-        spec="contention.spec:CampaignSpec",
-        # What is said of all sets in a profile can be drawn for each set here.
-        without=("cores", "grid", "loaded"),
-        first="stress",
-        quick=_QUICK,
-        presets="Preset to start from: random (2b), fixed-cores (2a), paper (both) or quick."
-        "  [random]",
-        own=_OWN,
-        machine=MACHINE,
-        adjust=_mode,
-    ),
-    "study": Measuring(
-        spec="study.sweep:Sweep",
-        own=(
-            arg("preset", "[PRESET]", required=False),
-            opt("--list", "List the presets and do nothing else.", to="as_list"),
-            opt(
-                "--workers N", "Number of threads to compute with.  [all CPUs]", type=whole(1, 4096)
-            ),
-            opt(
-                "--dask tcp://HOST:PORT",
-                "Compute on the Dask cluster at this address.",
-                to="scheduler",
-            ),
-        ),
-        file=opt(
-            "--study FILE", "Read the sweep from a TOML file; options override it.", to="file"
-        ),
-        machine=(),
-        adjust=_study,
-    ),
+#: What completes what was typed, of commands that need it.
+_ADJUST: Mapping[str, Callable[[Layer, dict[str, object]], None]] = {
+    "latency": _beside,
+    "load": _beside,
+    "primitives": _primitives,
+    "profile": _both_axes,
+    "run": _program,
+    "stress": _mode,
+    "study": _study,
 }
