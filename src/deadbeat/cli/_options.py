@@ -189,7 +189,7 @@ class Declared(Titled):
 
 
 @cache
-def row_of(name: str) -> Mapping[str, Any]:
+def row_of(name: str) -> Mapping[str, object]:
     """What ``verbs/NAME.toml`` says of a command: ``text``, its help; ``options``; and ``told``:
     those of HOW its answer can be told, of one that prints it itself none."""
     path = Path(__file__).with_name("verbs").joinpath(f"{name}.toml")
@@ -198,13 +198,13 @@ def row_of(name: str) -> Mapping[str, Any]:
 
 def text_of(name: str) -> str:
     """The help of a command; a line of ``\\b`` keeps the lines below it as they are."""
-    text: str = row_of(name)["text"]
-    return text.replace("\\b\n", "\b\n")
+    return str(row_of(name)["text"]).replace("\\b\n", "\b\n")
 
 
-def options_in(rows: Mapping[str, Any]) -> Iterator[click.Parameter]:
+def options_in(rows: object) -> Iterator[click.Parameter]:
     """Options and arguments of rows: what `opt` and `arg` take, by their names. In capitals: those
     that several commands share, of this module or of ``verbs/shared.toml``."""
+    assert isinstance(rows, Mapping)
     for names, how in rows.items():
         if names.isupper():
             known = globals().get(names) or (*options_in(row_of("shared")[names]),)
@@ -289,8 +289,8 @@ class Verbs(click.Group):
             return cast(click.Command, measuring.command(cmd_name))
         file = self._prefix + cmd_name
         row = row_of(file)
-        rows = {**row.get("options", {}), **dict.fromkeys(row.get("told", ["JSON"]))}
-        params = [*options_in(rows)]
+        told = cast(Sequence[str], row.get("told", ("JSON",)))
+        params = [*options_in(row.get("options", {})), *options_in(dict.fromkeys(told))]
         return Declared(cmd_name, does, params=params, help=text_of(file), short_help=line)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -38,8 +38,8 @@ class Measuring:
     text: str
     quick: str = ""
     presets: str = ""
-    options: Mapping[str, Any] = {}
-    file: Mapping[str, Any] = {"FILE": True}
+    options: Mapping[str, object] = {}
+    file: Mapping[str, object] = {"FILE": True}
     machine: Sequence[str] = ("TARGET", "CROSS", "SIMULATED")
     fail_on: Mapping[str, str] = {}
 
@@ -55,8 +55,8 @@ class Measuring:
 def command(name: str) -> click.Command:
     """The command ``name``: by its file, or that of a kind that has none."""
     line = KINDS.get(name, ("", ""))[1]
-    kind = {"kind": name, "text": line, "machine": ["SIMULATED"]}
-    own = Measuring(**(kind if line else row_of(name)))
+    row: Any = row_of(name) if not line else {"kind": name, "text": line, "machine": ["SIMULATED"]}
+    own = Measuring(**row)
     taken = [*options_in(own.options)]
     machine = [*options_in(dict.fromkeys(own.machine))]
     values = own.values()
@@ -172,7 +172,8 @@ def _study(layer: Layer, options: Mapping[str, object]) -> None:
         )
         raise click.exceptions.Exit(0)
     layer.names.pop("preset", None)
-    for option, path, _, _ in Measuring(**row_of("study")).values():
+    row: Any = row_of("study")
+    for option, path, _, _ in Measuring(**row).values():
         layer.names.setdefault(path, option)
 
 
