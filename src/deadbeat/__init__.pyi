@@ -45,6 +45,8 @@ from deadbeat.kinds.study.results import Mask, StudyResults
 from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell
 from deadbeat.model.comparison import CellComparison, Comparison
 from deadbeat.model.conclusion import (
+    CONFIRMED,
+    NOT_CONFIRMED,
     UNDECIDED,
     Conclusion,
     Evidence,
@@ -75,9 +77,11 @@ from deadbeat.targets.marking import mark
 __version__: str
 
 __all__ = [
+    "CONFIRMED",
     "FALSE_ALARMS",
     "HISTOGRAM_CAPTION",
     "LATENCY_WORDS",
+    "NOT_CONFIRMED",
     "UNDECIDED",
     "Cell",
     "CellComparison",

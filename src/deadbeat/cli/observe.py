@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -27,21 +25,21 @@ from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.kinds.contention.view import open_campaign as open_view
 from deadbeat.model.comparison import Comparison, Lineup
-from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, UNDECIDED, Judgement
+from deadbeat.model.conclusion import Judgement
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.words import loud, shown
-from deadbeat_papers.observations import (
-    OBSERVATIONS,
-    Campaign,
-    Campaigns,
-    PublishedObservation,
-    judge,
-)
-from deadbeat_papers.observations.base import lack, lacks_input, needs_cores, needs_kernels
+from deadbeat_papers.observations import Campaign, Campaigns, PublishedObservation, judge
+from deadbeat_papers.observations.base import lacks_input
 from deadbeat_papers.observations.campaigns import ask
+from deadbeat_papers.observations.telling import (
+    NUMBERS,
+    chosen_of,
+    lacking_here,
+    lines_of,
+    plain_of,
+)
 
 _USAGE = 2
-_NUMBERS = re.compile(r"([0-9]+)(?:(?:\.\.|-)([0-9]+))?")
 
 
 def observe(
@@ -76,10 +74,11 @@ def observe(
         except KeyboardInterrupt:
             say(f"interrupted: continue with: {shlex.join(['deadbeat', *asked.words])}")
             raise Told from None
+    answers = [attrs.evolve(each, labels=loud(each.labels)) for each in answers]
     lacking = stored and all(lacks_input(each.verdict) for each in answers)
     return Shown(
-        plain={"observations": [_plain(answer) for answer in answers]},
-        parts=[line for answer in answers for line in _lines(answer)],
+        plain={"observations": [plain_of(answer) for answer in answers]},
+        parts=[line for answer in answers for line in lines_of(answer)],
         status=_USAGE if lacking else 0,
     )
 
@@ -94,24 +93,12 @@ def parse(
         UsageError: A word is neither, or there is no such observation.
     """
     given = [part for word in what for part in word.split(",") if part]
-    numbers = [word for word in given if word == "all" or _NUMBERS.fullmatch(word)]
+    numbers = [word for word in given if NUMBERS.fullmatch(word)]
     rest = [word for word in given if word not in numbers]
     if rest and not sources:
         raise UsageError(f"{shown(rest[0])} is no observation", "1 to 9, 2..4 or all")
     named = [part for word in sources for part in word.split(",") if part]
-    return _chosen(numbers or ["all"]), tuple(dict.fromkeys([*named, *rest]))
-
-
-def _chosen(words: Iterable[str]) -> tuple[PublishedObservation, ...]:
-    known = {observation.number: observation for observation in OBSERVATIONS}
-    numbers: set[int] = set()
-    for word in words:
-        match = _NUMBERS.fullmatch(word)
-        low, high = (1, max(known)) if match is None else (int(match[1]), int(match[2] or match[1]))
-        if low not in known or high not in known or low > high:
-            raise UsageError(f"there is no observation {word}", f"1 to {max(known)}, or all")
-        numbers.update(range(low, high + 1))
-    return tuple(known[number] for number in sorted(numbers))
+    return chosen_of(numbers or ["all"]), tuple(dict.fromkeys([*named, *rest]))
 
 
 @frozen(kw_only=True)
@@ -149,7 +136,7 @@ def _here(
     cores = len(platform.cpus)
     known: dict[str, _Campaign] = {}
     for observation in chosen:
-        lacking = _lacking(observation, cores)
+        lacking = lacking_here(observation, cores)
         if lacking is None:
             name = observation.campaign
             if name not in known:
@@ -184,17 +171,6 @@ def _run(asked: Begin, figures: bool | None) -> Path:
     return path
 
 
-def _lacking(observation: PublishedObservation, cores: int) -> Judgement | None:
-    """What forbids that this machine alone shows it; None: nothing does."""
-    if cores < observation.cores:
-        return lack(observation, needs_cores(observation.cores), f"{cores} can be used here")
-    if observation.kernels > 1:
-        because = "run the programs of one campaign on the other kernel (--programs-from), then"
-        because += f" observe {observation.number} --from A B"
-        return lack(observation, needs_kernels(observation.kernels), because)
-    return None
-
-
 def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Campaign, Campaign], Comparison]:
     """Compares two of ``campaigns`` program by program; the others may be repeats of the first."""
 
@@ -211,34 +187,3 @@ def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Campaign, Campaign],
         return found
 
     return compare
-
-
-def _plain(judgement: Judgement) -> dict[str, object]:
-    observation: Any = judgement.conclusion
-    (found,) = judgement.evidence
-    return {
-        "number": observation.number,
-        "title": observation.title,
-        "statement": observation.says,
-        "criterion": observation.confirmed,
-        "verdict": judgement.verdict,
-        "because": found.figures,
-        "figures": [{"what": what, "value": value} for what, value in found.details],
-        "runs": list(found.runs),
-        "labels": list(loud(judgement.labels)),
-    }
-
-
-def _lines(judgement: Judgement) -> Iterator[str]:
-    observation: Any = judgement.conclusion
-    marks = "".join(f"   {label}" for label in loud(judgement.labels))
-    (found,) = judgement.evidence
-    of = f"   ({', '.join(found.runs)})" if found.runs else ""
-    yield f"{observation.number}. {observation.title}: {judgement.verdict.upper()}{of}{marks}"
-    lines = [found.figures, *(f"{what}: {value}" for what, value in found.details)]
-    if judgement.verdict in (CONFIRMED, NOT_CONFIRMED, UNDECIDED):
-        lines.append(f"criterion: {observation.confirmed}")
-    wrap = textwrap.TextWrapper(
-        width=100, initial_indent="   ", subsequent_indent="     ", break_on_hyphens=False
-    )
-    yield from map(wrap.fill, lines)
