@@ -80,6 +80,10 @@ void port_allow_files(void);
 void port_on_end_asked(atomic_uint *word, int pid);
 /* Waits until standard input ends, discarding what comes. */
 void port_await_input_end(void);
+/* Notices from here on whether the caller, or what it forks later, is stopped or the machine suspended. */
+void port_watch_stops(void);
+/* Whether that happened since; *why says what. */
+int port_stood(char *why, size_t bytes);
 /* A file of the system that is written to in passing: opened before, then one short text. */
 int port_control_open(const char *path, int *handle);
 void port_control_write(int handle, const char *text);

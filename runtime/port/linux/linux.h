@@ -21,6 +21,9 @@ struct policy {
 int policy_get(int pid, struct policy *policy);
 int policy_set(int pid, const struct policy *policy);
 
+/* A process that was stopped goes on. */
+void note_continued(void);
+
 /* Until one of them has something, or it is `until_ns` by port_now_ns() (INT64_MAX: without end).
  * Returns as poll(). The timer of whoever has a real-time policy expires in hard interrupt context on
  * PREEMPT_RT too, as the timers of all sleepers of such policies do and no timerfd, itimer or POSIX timer

@@ -181,8 +181,10 @@ static bool program_ended(int program, int *status)
 {
     int result;
     bool ended = false;
-    for (int pid; (pid = waitpid(-1, &result, WNOHANG)) > 0;)
-        if (pid == program) {
+    for (int pid; (pid = waitpid(-1, &result, WNOHANG | WCONTINUED)) > 0;)
+        if (WIFCONTINUED(result)) {
+            note_continued();
+        } else if (pid == program) {
             *status = shell_status(result);
             ended = true;
         }

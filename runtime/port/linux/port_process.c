@@ -82,6 +82,70 @@ void port_watch_children(atomic_uint *word, unsigned amount)
     sigaction(SIGCHLD, &action, NULL);
 }
 
+/* --- what stood still ------------------------------------------------------------------------------ */
+
+/* Longer than the two clocks are read apart. */
+#define SUSPENDED_NS 10000000
+
+/* Shared by all processes that are forked after it is made. A stopped process runs its handler when it
+ * goes on (SIGCONT), whoever stopped it. */
+struct stops {
+    atomic_uint continued;
+    _Atomic int64_t last_ns;
+    int64_t begun_ns, suspended_ns;
+};
+
+static struct stops *stops;
+
+static int64_t suspended_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec - port_now_ns();
+}
+
+void note_continued(void)
+{
+    if (!stops)
+        return;
+    atomic_store(&stops->last_ns, port_now_ns());
+    atomic_fetch_add(&stops->continued, 1);
+}
+
+static void on_continued(int signal_number)
+{
+    (void)signal_number;
+    note_continued();
+}
+
+void port_watch_stops(void)
+{
+    struct sigaction action = {.sa_handler = on_continued, .sa_flags = SA_RESTART};
+    stops = stops ? stops : port_map(sizeof *stops, 1);
+    if (!stops)
+        return;
+    atomic_store(&stops->continued, 0);
+    stops->begun_ns = port_now_ns();
+    stops->suspended_ns = suspended_ns();
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGCONT, &action, NULL);
+}
+
+int port_stood(char *why, size_t bytes)
+{
+    int64_t slept = stops ? suspended_ns() - stops->suspended_ns : 0;
+    if (slept > SUSPENDED_NS)
+        snprintf(why, bytes, "the machine was suspended for %.1f s: no figure of it is the machine's",
+                 (double)slept / 1e9);
+    else if (stops && atomic_load(&stops->continued))
+        snprintf(why, bytes,
+                 "it was stopped (SIGCONT came %.1f s after its start): no figure of it is the machine's",
+                 (double)(atomic_load(&stops->last_ns) - stops->begun_ns) / 1e9);
+    else
+        return 0;
+    return 1;
+}
+
 void port_lead_group(void)
 {
     setpgid(0, 0);

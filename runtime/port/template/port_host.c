@@ -226,6 +226,18 @@ int port_private_ipc(void)
     return ENOSYS;
 }
 
+void port_watch_stops(void)
+{
+    abort();
+}
+
+int port_stood(char *why, size_t bytes)
+{
+    (void)why;
+    (void)bytes;
+    return 0;
+}
+
 int port_run_foreign(const struct port_foreign *foreign, int *status)
 {
     (void)foreign;

@@ -40,6 +40,16 @@ int refuse_verb(const char *verb, const char *why)
     return 1;
 }
 
+int end_verb(int64_t value)
+{
+    char why[DB_REASON_BYTES];
+    if (port_stood(why, sizeof why))
+        return refuse_verb("stood", why);
+    printf("done 0 %lld\n", (long long)value);
+    fflush(stdout);
+    return 0;
+}
+
 _Noreturn void agent_process(const struct options *o, struct rendezvous *meeting, uint32_t core,
                              int64_t bound_ns, void (*prepare)(void *), void *(*work)(void *), void *argument)
 {

@@ -65,6 +65,8 @@ int run_guarded(int count, char **given)
                                    .bound_ns = words.bound_ns,
                                    .until_input_ends = words.until_eof != 0,
                                    .fifo_priority = (int)words.fifo};
+    char why[DB_REASON_BYTES];
+    port_watch_stops();
     error = error ? error : port_run_foreign(&foreign, &status);
     if (error == ETIMEDOUT) {
         fprintf(stderr, "deadbeat guard: the bound of %lld ms has passed; all was ended\n",
@@ -74,6 +76,10 @@ int run_guarded(int count, char **given)
     if (error) {
         fprintf(stderr, "deadbeat guard: %s\n",
                 error == EBUSY ? "a process cannot be ended, and is left" : strerror(error));
+        return EXIT_GUARD;
+    }
+    if (port_stood(why, sizeof why)) {
+        fprintf(stderr, "deadbeat guard: %s\n", why);
         return EXIT_GUARD;
     }
     return status;

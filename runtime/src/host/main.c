@@ -42,8 +42,11 @@ int serve_sets(const struct options *options)
             say("fail", text, "");
             continue;
         }
+        port_watch_stops();
         bool ok = run_set(index, ppm, options, path, reason, &measured_ns);
         guard_allow(-1);
+        if (ok && port_stood(reason, sizeof reason))
+            ok = false;
         if (ok)
             printf("done %u %llu\n", index, (unsigned long long)measured_ns);
         else
@@ -127,7 +130,11 @@ static int coordinate(const struct verb *verb, struct options *o)
         say("error", "realtime-refused", strerror(error));
         return EXIT_REFUSED;
     }
-    return verb->body(o);
+    port_watch_stops();
+    char why[DB_REASON_BYTES];
+    int status = verb->body(o);
+    return status == 0 && verb->body != serve_sets && port_stood(why, sizeof why) ? refuse_verb("stood", why)
+                                                                                  : status;
 }
 
 static int guard(int coordinator)

@@ -518,7 +518,5 @@ int measure_prices(const struct options *o)
         return refuse_verb("price", error                               ? strerror(error)
                                     : has_failed(&all->meeting.failure) ? all->meeting.failure.reason
                                                                         : "a core's process died");
-    printf("done 0 %u\n", rounds);
-    fflush(stdout);
-    return 0;
+    return end_verb(rounds);
 }

@@ -520,7 +520,5 @@ int measure_primitive(const struct options *o)
     guard_allow(all.stages * (o->seconds_ns + STAGE_NS) + MARGIN_NS);
     if ((why = run_stages(&all)))
         return refuse_verb("primitive", why);
-    printf("done 0 %lld\n", (long long)all.measured_ns);
-    fflush(stdout);
-    return 0;
+    return end_verb(all.measured_ns);
 }

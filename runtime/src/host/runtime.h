@@ -132,6 +132,8 @@ void shuffle(void *items, uint32_t count, size_t bytes, uint64_t *random);
 
 /* Says why there is no result; the exit status. */
 int refuse_verb(const char *verb, const char *why);
+/* Says that it is done, or refuses what stood still meanwhile; the exit status. */
+int end_verb(int64_t value);
 int serve_sets(const struct options *options);
 int calibrate(const struct options *options);
 int measure_noise(const struct options *options);

@@ -444,7 +444,5 @@ int measure_wake_ups(const struct options *o)
         fflush(stdout);
         return 1;
     }
-    printf("done 0 %lld\n", (long long)(probers[0].end_ns - probers[0].start_ns));
-    fflush(stdout);
-    return 0;
+    return end_verb(probers[0].end_ns - probers[0].start_ns);
 }

@@ -342,6 +342,8 @@ class HardwareExecutor:
                 f"memory cannot be locked: {text}",
                 "run as root, give CAP_IPC_LOCK, or raise the limit with: ulimit -l unlimited",
             )
+        if code == "stood":
+            return RunError(f"the measurement stood still: {text}", "repeat the command")
         if code == "primitive":
             return RunError(f"it could not be run: {text}", "the others are not concerned")
         return TargetError(f"the program gave up ({code}): {text}", "")
