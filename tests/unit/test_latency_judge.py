@@ -15,7 +15,14 @@ from deadbeat.kinds.latency.circumstances import circumstances, judge
 from deadbeat.kinds.latency.engines import Request
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, Circumstances, CpuLatency, LatencyKey, LatencyRun
+from deadbeat.model.latency import (
+    IDLE,
+    Circumstances,
+    CpuLatency,
+    LatencyKey,
+    LatencyRun,
+    LateWakeUp,
+)
 from deadbeat.targets.fake import FakeTarget
 
 CPU = "/sys/devices/system/cpu"
@@ -188,6 +195,7 @@ def problems(
     load: dict[str, Any] | None = None,
     circumstances: dict[str, Any] | Circumstances | None = None,
     request: dict[str, Any] | None = None,
+    cpus: tuple[CpuLatency, ...] = (),
     **cpu: Any,
 ) -> tuple[Finding, ...]:
     seen = circumstances or {"clocksource": ["tsc", "tsc"]}
@@ -198,7 +206,7 @@ def problems(
         interval_ns=ASKED.interval_ns,
         priority=ASKED.priority,
         policy=ASKED.policy,
-        cpus=(attrs.evolve(GOOD, **cpu),),
+        cpus=cpus or (attrs.evolve(GOOD, **cpu),),
         load=load_of(load or {"asked": 50, "judged": True, "achieved": {"0": 0.52}, "died": ""}),
         circumstances=seen if isinstance(seen, Circumstances) else seen_of(seen),
     )
@@ -361,6 +369,41 @@ def test_what_the_host_took_the_load_could_not_have() -> None:
     stolen = {"steal_share": {"0": 0.3}}
     found = problems(load=loaded(100, 0.65), circumstances=stolen)
     assert [each.id for each in found] == ["steal"]
+
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("late", "stood"),
+    [
+        (((500, 300), (520, 290)), True),
+        (((500, 2130), (501, 2129)), True),
+        (((500, 300), (900, 300)), False),  # one after the other
+        (((500, 300), (500, 5)), False),  # one CPU alone
+        (((500, 190), (500, 190)), False),
+        (((500, 300),), False),  # nothing is known of the others
+    ],
+)
+def test_what_stood_still_on_all_cpus_does_not_count(
+    late: tuple[tuple[int, int], ...], stood: bool
+) -> None:
+    """CPUs with a wake-up each: due, and late, in ms."""
+    cpus = tuple(
+        attrs.evolve(
+            GOOD,
+            cpu=number,
+            placed=number,
+            worst=(LateWakeUp(due_ns=due * MS, latency_ns=by * MS),),
+        )
+        for number, (due, by) in enumerate(late)
+    )
+    found = {
+        each.id: each.severity
+        for each in problems(cpus=cpus, request={"cpus": tuple(range(len(cpus)))})
+    }
+    assert ("stood-still" in found) == stood
+    assert found.get("stood-still", "invalid") == "invalid"
 
 
 def test_what_invalidates_comes_first() -> None:

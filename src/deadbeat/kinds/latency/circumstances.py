@@ -20,6 +20,7 @@ from deadbeat.kinds.latency.loads import PROCESSES
 from deadbeat.model.finding import Finding, ordered
 from deadbeat.model.latency import Circumstances, LatencyRun, RealtimeTask
 from deadbeat.model.validity import cycle_problems, load_problems, problem, shares_text
+from deadbeat.model.words import time_text
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -151,6 +152,8 @@ CLOCK_COST_PS = 1_000_000
 #: Kernel threads that every machine has above all others, and our own guard, which sleeps.
 _ORDINARY = ("migration/", "watchdog", "stop/", "cpuhp/", "idle_inject/", "program-")
 _TOLD = 3
+#: A kernel that lets no real-time thread run on any CPU for so long is not running itself.
+_STOOD_NS = 200_000_000
 
 
 def judge(run: LatencyRun, request: Request) -> tuple[Finding, ...]:
@@ -158,6 +161,7 @@ def judge(run: LatencyRun, request: Request) -> tuple[Finding, ...]:
     found = [
         *load_problems(run.load, run.circumstances, run.cpus, request.seconds),
         *_host(run.circumstances),
+        *_stood(run),
         *_threads(run, request),
         *_cycles(run, request),
         *_clock(run),
@@ -207,6 +211,26 @@ def _heat(seen: Circumstances) -> Iterator[Finding]:
                 " the kernel slows processors down"
             )
             yield problem("hot", text)
+
+
+def _stood(run: LatencyRun) -> Iterator[Finding]:
+    """Threads above all others, and none of them ran: a machine that was paused or frozen."""
+    late = [
+        [(each.due_ns, each.due_ns + each.latency_ns) for each in cpu.worst] for cpu in run.cpus
+    ]
+    if len(late) < 2 or run.policy != "fifo":
+        return
+    common = late[0]
+    for other in late[1:]:
+        both = ((max(a, c), min(b, d)) for a, b in common for c, d in other)
+        common = [(begin, end) for begin, end in both if end - begin >= _STOOD_NS]
+    if common:
+        begin, end = max(common, key=lambda ends: ends[1] - ends[0])
+        text = (
+            f"no thread ran on any of {len(late)} CPUs for {time_text(end - begin)},"
+            f" {begin / 1e9:.1f} s after the start"
+        )
+        yield problem("stood-still", text, "invalid")
 
 
 def _threads(run: LatencyRun, request: Request) -> Iterator[Finding]:
