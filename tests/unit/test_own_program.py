@@ -155,11 +155,29 @@ def test_a_result_is_named_after_the_program(tmp_path: Path) -> None:
         assert Path("runs", name, "program.json").is_file()
 
 
-def test_a_program_that_fails_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("loop.py").write_text(example("python") + "raise SystemExit(5)\n")
-    assert main(("run", "--no-figures", "--json", "--", sys.executable, "loop.py")) == 0
-    (found,) = answer_of(capsys.readouterr().out)["findings"]
-    assert found["id"] == "program-ended" and "with status 5" in found["message"]
+@pytest.mark.parametrize(
+    ("ending", "status", "said"),
+    [
+        ("raise SystemExit(5)", 0, "with status 5"),
+        ("import os; os.kill(os.getpid(), 7)", 3, "by signal SIGBUS, 100 jobs marked"),
+        (
+            "import os, subprocess; p = os.getpid();"
+            " subprocess.run(f'kill -STOP {p}; sleep 0.2; kill -CONT {p}', shell=True)",
+            3,
+            "the program was stopped, and went on (SIGCONT)",
+        ),
+    ],
+)
+def test_a_program_that_fails_is_told(
+    ending: str, status: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the answer; what a signal ended, or somebody stopped, has no verdict."""
+    Path("loop.py").write_text(f"{example('python')}{ending}\n")
+    assert main(("run", "--no-figures", "--json", "--", sys.executable, "loop.py")) == status
+    answer = answer_of(capsys.readouterr().out)
+    assert any(said in found["message"] for found in answer["findings"])
+    assert said.removeprefix("the ") in answer["headline"]
+    assert ("missed their deadline" in answer["headline"]) == (status == 0)
 
 
 def test_the_whole_group_ends(tmp_path: Path) -> None:

@@ -49,7 +49,8 @@ def found(program: str) -> None:
 
 
 class GuardedProgram:
-    """Starts ``command``; `close` ends its whole group.
+    """Starts ``command``; `close` ends its whole group. ``continued``: whether somebody stopped it,
+    and let it go on.
 
     Args:
         more: Added to its environment.
@@ -71,6 +72,8 @@ class GuardedProgram:
             process_group=0,
         )
         self.status: int | None = None
+        self.continued = False
+        self._before = signal.signal(signal.SIGCHLD, self._on_child)
         self._keeper: HostKeeper | None = None
         try:
             self._keeper = HostKeeper(_AFTER, str(self._process.pid), file)
@@ -80,6 +83,11 @@ class GuardedProgram:
         except BaseException:
             self.close()
             raise
+
+    def _on_child(self, *_: object) -> None:
+        with suppress(ChildProcessError):
+            found = os.waitid(os.P_PID, self._process.pid, os.WCONTINUED | os.WNOHANG)
+            self.continued |= found is not None
 
     def running(self) -> bool:
         """Whether it has not ended; it stays unreaped, so that its group keeps its number."""
@@ -120,6 +128,7 @@ class GuardedProgram:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
             self.status = self._process.wait()
+            signal.signal(signal.SIGCHLD, self._before)
             if self._process.stdin is not None and not self._process.stdin.closed:
                 self._process.stdin.close()
         if self._keeper is not None:

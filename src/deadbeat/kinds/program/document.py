@@ -73,14 +73,19 @@ COLUMNS = (
 
 def answer(found: ProgramSummary) -> tuple[str, ...]:
     """How many jobs missed their deadlines, and the longest response time."""
+    failed = tuple(
+        f"{each.message[0].upper()}{each.message[1:]}."
+        for each in found.findings
+        if each.id in ("program-ended", "stood-still")
+    )
     if not found.cells:
-        return ("No run has a marked job yet.",)
+        return (*failed, "No run that counts has a marked job.")
     worst = max(found.cells, key=lambda cell: cell.max_ns)
     jobs = sum(cell.jobs for cell in found.cells if cell.deadline_ns)
     misses = sum(cell.misses for cell in found.cells)
     skipped = sum(cell.skipped for cell in found.cells)
     simulated = "Simulated: " * bool(found.labels)
-    said = []
+    said = [*failed]
     if jobs:
         many = f"{misses:,} of {jobs:,} jobs missed their deadline"
         many += f" ({percent(misses / jobs)})" if misses else ""

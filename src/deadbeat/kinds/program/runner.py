@@ -18,7 +18,7 @@ from deadbeat.kinds.program.results import (
 )
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.model.errors import DeadbeatError
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, Severity
 from deadbeat.store.files import read_bytes
 from deadbeat.targets import marks
 from deadbeat.targets.guarded import GuardedProgram, ended_words, shared_path
@@ -86,7 +86,12 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             )
         elif ended and (status or self._spec.duration):
             text = f"the program ended by itself after {seconds:.1f} s {ended_words(status)}"
-            problems.append(Finding(id="program-ended", severity="warning", message=text))
+            text += f", {len(found.records):,} jobs marked" * (status < 0)
+            weight: Severity = "invalid" if status < 0 else "warning"
+            problems.append(Finding(id="program-ended", severity=weight, message=text))
+        if program.continued:
+            text = "the program was stopped, and went on (SIGCONT)"
+            problems.append(Finding(id="stood-still", severity="invalid", message=text))
         if found.dropped:
             text = f"{found.dropped:,} jobs after the first {len(found.records):,} are not recorded"
             problems.append(Finding(id="marks-dropped", severity="warning", message=text))
