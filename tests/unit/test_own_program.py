@@ -181,16 +181,22 @@ def test_a_program_that_fails_is_told(
 
 
 def test_the_whole_group_ends(tmp_path: Path) -> None:
-    program = GuardedProgram(("sh", "-c", "sleep 100 & echo $! > child; wait"))
-    until(lambda: Path("child").is_file() and Path("child").read_text())
-    child = int(Path("child").read_text())
+    """And what left it for a session of its own."""
+    own = "sh -c 'echo $$ > apart; exec sleep 100'"
+    program = GuardedProgram(("sh", "-c", f"sleep 100 & echo $! > child; setsid {own} & wait"))
+    for name in ("child", "apart"):
+        until(lambda name=name: Path(name).is_file() and Path(name).read_text())
     assert program.running()
     assert program.close() == -signal.SIGTERM
-    until(lambda: gone(child))
+    assert gone(int(Path("apart").read_text()))
+    until(lambda: gone(int(Path("child").read_text())))
 
 
 def test_a_killed_deadbeat_leaves_nothing_behind(tmp_path: Path) -> None:
-    script = "trap '' TERM INT HUP; echo $$ $DEADBEAT_MARKS > told; while :; do sleep 0.1; done"
+    script = (
+        "trap '' TERM INT HUP; setsid sleep 100 & echo $$ $! $DEADBEAT_MARKS > told;"
+        " while :; do sleep 0.1; done"
+    )
     words = [sys.executable, "-m", "deadbeat", "run", "--", "sh", "-c", script]
     running = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     try:
@@ -198,8 +204,8 @@ def test_a_killed_deadbeat_leaves_nothing_behind(tmp_path: Path) -> None:
     finally:
         running.kill()
         running.wait()
-    process, marks = Path("told").read_text().split()
-    until(lambda: gone(int(process)) and not Path(marks).exists())
+    process, apart, marks = Path("told").read_text().split()
+    until(lambda: gone(int(process)) and gone(int(apart)) and not Path(marks).exists())
 
 
 def test_an_interrupt_keeps_what_was_marked(tmp_path: Path) -> None:

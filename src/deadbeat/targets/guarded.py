@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,10 +19,19 @@ from deadbeat.targets.local import HostKeeper, environment
 
 #: Starts only once its keeper watches: whoever dies before leaves nothing behind.
 _GATE = 'read -r go && exec "$@" </dev/null'
-#: Run where deadbeat was killed: the group, and the file.
-_AFTER = 'kill -KILL "-$0" 2>/dev/null; [ -z "$1" ] || rm -f -- "$1"'
+#: In the environment of the program, and so of all that it starts, in whatever session.
+_OWN = "DEADBEAT_PROGRAM"
+#: Run where deadbeat was killed: the group, what left it, and the file.
+_AFTER = f"""kill -KILL "-$0" 2>/dev/null; [ -z "$1" ] || rm -f -- "$1"
+for own in $(grep -als "{_OWN}=$2" /proc/[0-9]*/environ); do
+    own=${{own#/proc/}}; kill -KILL "${{own%/environ}}"
+done"""
 #: What a program has to end by itself.
 GRACE_S = 1.0
+#: Between looks at what it left.
+_SWEEP_S = 0.01
+#: What lives so much longer sleeps in the kernel.
+_SWEEP_MOST_S = 5.0
 
 
 def shared_path(stem: str, size: int = 0) -> Path:
@@ -49,8 +59,8 @@ def found(program: str) -> None:
 
 
 class GuardedProgram:
-    """Starts ``command``; `close` ends its whole group. ``continued``: whether somebody stopped it,
-    and let it go on.
+    """Starts ``command``; `close` ends it and all that it started. ``continued``: whether somebody
+    stopped it, and let it go on.
 
     Args:
         more: Added to its environment.
@@ -64,11 +74,12 @@ class GuardedProgram:
         self, command: Sequence[str], *, more: Mapping[str, str] | None = None, file: str = ""
     ) -> None:
         found(command[0])
+        self._own = os.urandom(8).hex()
         self._process = subprocess.Popen(
             ("sh", "-c", _GATE, "deadbeat-gate", *command),
             stdin=subprocess.PIPE,
             stdout=2,  # stdout is for answers
-            env={**environment(), **(more or {})},
+            env={**environment(), **(more or {}), _OWN: self._own},
             process_group=0,
         )
         self.status: int | None = None
@@ -76,7 +87,7 @@ class GuardedProgram:
         self._before = signal.signal(signal.SIGCHLD, self._on_child)
         self._keeper: HostKeeper | None = None
         try:
-            self._keeper = HostKeeper(_AFTER, str(self._process.pid), file)
+            self._keeper = HostKeeper(_AFTER, str(self._process.pid), file, self._own)
             assert self._process.stdin is not None
             self._process.stdin.write(b"go\n")
             self._process.stdin.close()
@@ -118,7 +129,8 @@ class GuardedProgram:
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def close(self) -> int:
-        """Ends its group: SIGTERM, a second later SIGKILL. Returns its exit status."""
+        """Ends its group: SIGTERM, a second later SIGKILL; then what left the group, at once.
+        Returns its exit status."""
         if self.status is None:
             group = self._process.pid
             if not self.wait(0):
@@ -128,9 +140,25 @@ class GuardedProgram:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
             self.status = self._process.wait()
+            until = time.monotonic() + _SWEEP_MOST_S
+            while (left := self._left()) and time.monotonic() < until:
+                for pid in left:
+                    with suppress(ProcessLookupError, PermissionError):
+                        os.kill(pid, signal.SIGKILL)
+                time.sleep(_SWEEP_S)
             signal.signal(signal.SIGCHLD, self._before)
             if self._process.stdin is not None and not self._process.stdin.closed:
                 self._process.stdin.close()
         if self._keeper is not None:
             self._keeper.call_off()
         return self.status
+
+    def _left(self) -> list[int]:
+        """Processes that it started and that live, in whatever group and session."""
+        mark = f"{_OWN}={self._own}".encode()
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # gone, or somebody else's
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+        return found
