@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cattrs.errors import BaseValidationError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,9 +12,9 @@ from deadbeat.model.histogram import (
     bucket_high,
     bucket_low,
     bucket_of,
-    from_json,
     to_json,
 )
+from deadbeat.store.serial import exact_converter
 
 TIMES = st.lists(st.integers(0, 2**62), min_size=1, max_size=60)
 
@@ -39,7 +40,25 @@ def test_a_sum_is_the_histogram_of_all(first: list[int], second: list[int]) -> N
     both = Histogram.of(first) + Histogram.of(second)
     all_of_them = Histogram.of(first + second)
     assert to_json(both) == to_json(all_of_them)
-    assert to_json(from_json(to_json(both))) == to_json(both)
+
+
+@given(st.lists(st.integers(0, 2**55), max_size=60))
+def test_what_is_stored_is_read(values: list[int]) -> None:
+    plain = to_json(Histogram.of(values))
+    assert to_json(exact_converter().structure(plain, Histogram)) == plain
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("max_ns", "7"), ("min_ns", True), ("sum_ns", 1.5), ("sum_ns", 2**63), ("overflow", -1),
+     ("resolution_ns", None), ("resolution_ns", 0), ("overflow_from_ns", [1]), ("buckets", "12"),
+     ("buckets", [0.5]), ("buckets", [True]), ("buckets", [-1]), ("buckets", [2**40]),
+     ("counts", [2**60]), ("counts", {"1": 2})],
+)  # fmt: skip
+def test_a_wrong_value_is_refused(key: str, value: object) -> None:
+    plain = to_json(Histogram.of([7])) | {key: value}
+    with pytest.raises(BaseValidationError):
+        exact_converter().structure(plain, Histogram)
 
 
 def test_edges_of_many_buckets_are_those_of_each() -> None:

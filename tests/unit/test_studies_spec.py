@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import attrs
 import pytest
@@ -177,10 +178,22 @@ def test_the_digest_is_of_what_is_computed() -> None:
         assert digest(spec_dict(changed)) != plain
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("sets", 0), ("sets", "9"), ("preset", 0.5), ("tests", [1e308]), ("tests", "gfb"),
+     ("cells", [["2", 4, 600, "x"]]), ("cells", [[2, 4, 600, "none such"]]), ("seed", 2**63),
+     ("contender_order", []), ("source_order", {}), ("budget", None)],
+)  # fmt: skip
+def test_a_wrong_value_of_a_stored_study_is_told(key: str, value: object) -> None:
+    plain = json.loads(json.dumps(spec_dict(small()))) | {key: value}
+    with pytest.raises(DataError, match=r"study file runs/s/study\.json is damaged: "):
+        read_spec(plain, Path("runs/s/study.json"))
+
+
 def test_a_damaged_specification_is_told(tmp_path) -> None:
     plain = spec_dict(small())
     del plain["cells"]
-    with pytest.raises(DataError, match="specification of the study is damaged"):
+    with pytest.raises(DataError, match=r"study file study\.json is damaged"):
         read_spec(plain)
     file = tmp_path / "s.toml"
     file.write_text("processors = [2\n")

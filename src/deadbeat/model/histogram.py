@@ -59,6 +59,10 @@ def integers(values: Iterable[int]) -> Integers:
     return np.asarray(list(values) if not isinstance(values, np.ndarray) else values, np.int64)
 
 
+#: Bucket of the longest time that has 63 bits. No histogram counts more values.
+_LAST, _MOST = bucket_of(2**63 - 1), 2**53
+
+
 @frozen(kw_only=True)
 class Histogram:
     """How often which time was seen.
@@ -87,8 +91,12 @@ class Histogram:
     def __attrs_post_init__(self) -> None:
         if self.buckets.shape != self.counts.shape or np.any(self.counts <= 0):
             raise ValueError("every bucket has a count, and every count is above 0")
-        if np.any(np.diff(self.buckets) <= 0):
-            raise ValueError("buckets ascend")
+        if np.any(np.diff(self.buckets, prepend=-1) <= 0) or np.any(self.buckets > _LAST):
+            raise ValueError(f"buckets ascend, from 0 to {_LAST}")
+        if not (0 <= self.overflow < _MOST and self.counts.sum(dtype=float) < _MOST):
+            raise ValueError(f"counts and what overflowed are from 0 to {_MOST}")
+        if self.resolution_ns < 1:
+            raise ValueError("the resolution is at least 1 ns")
 
     @classmethod
     def of(cls, values_ns: Iterable[int], *, resolution_ns: int = 1) -> Self:
@@ -217,14 +225,9 @@ def pool(histograms: Sequence[Histogram]) -> Histogram:
 
 
 def to_json(histogram: Histogram) -> dict[str, object]:
-    """JSON values; `from_json` reads them."""
+    """JSON values; `store.serial.exact_converter` reads them."""
     plain = asdict(histogram)
     return plain | {name: plain[name].tolist() for name in ("buckets", "counts")}
-
-
-def from_json(values: Mapping[str, object]) -> Histogram:
-    """What `to_json` gave. KeyError, TypeError or ValueError where it did not."""
-    return Histogram(**values)  # type: ignore[arg-type]  # the constructor checks
 
 
 class HistogramCounts(TypedDict):

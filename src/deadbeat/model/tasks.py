@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from fractions import Fraction
+from typing import Annotated
 
 from attrs import frozen
+
+#: Other whole numbers that are stored have 63 bits.
+Seed = Annotated[int, "of 64 bits"]
 
 
 class Kind(StrEnum):
@@ -128,7 +132,7 @@ class Task:
     deadline_ns: int
     offset_ns: int
     priority: int
-    seed: int
+    seed: Seed
     segments: tuple[Segment, ...]
     critical: bool = True
 
@@ -166,7 +170,7 @@ class TaskSet:
     cores: int
     tasks: tuple[Task, ...]
     resources: tuple[Resource, ...]
-    seed: int
+    seed: Seed
     generator: str
     sync_share: Fraction
     contended_ratio: Fraction

@@ -22,10 +22,8 @@ import attrs
 from cattrs import Converter, override
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
-from deadbeat.model import histogram
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram
 from deadbeat.model.platform import Platform
 from deadbeat.model.run import Replaced, StoredRun
 from deadbeat.store.files import (
@@ -307,8 +305,6 @@ def run_converter(key: type[Key]) -> Converter:
     made = exact_converter()
     made.register_unstructure_hook(key, lambda each: each.text)
     made.register_structure_hook(key, lambda text, _: key.parse(str(text)))
-    made.register_unstructure_hook(Histogram, histogram.to_json)
-    made.register_structure_hook(Histogram, lambda plain, _: histogram.from_json(plain))
     names: dict[str, Any] = {
         "id": override(rename="name"),
         "severity": override(rename="seriousness"),

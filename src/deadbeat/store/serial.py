@@ -9,20 +9,23 @@ from __future__ import annotations
 import functools
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
-from cattrs import Converter, transform_error
+from cattrs import Converter, override, transform_error
+from cattrs.cols import homogenous_tuple_structure_factory
+from cattrs.gen import make_dict_structure_fn
 
 from deadbeat.model.calibration import Calibration, ParallelRatio
 from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.tasks import Entry, FragmentUse, Kind, Segment
+from deadbeat.model.histogram import Histogram, to_json
+from deadbeat.model.tasks import Entry, FragmentUse, Kind, Seed, Segment
 from deadbeat.store.files import followed, read_json, write_json
 
 T = TypeVar("T")
 #: What ``calibrate`` writes under the folder of results unless told otherwise.
 CALIBRATION_FILE = "calibration.json"
-#: No stored number is larger: seeds and hashes use all 64 bits, times in picoseconds fewer.
-NUMBER_MAX = 2**64 - 1
+#: No stored number is larger, but for a seed, which uses all 64 bits: numpy counts with 63.
+NUMBER_MAX = 2**63 - 1
 _SEGMENT_KEYS = {"kind", "budget_ps", "cost_ps", "uses"}
 _CALIBRATION_HINT = "run `deadbeat calibrate` again, or restore it from a backup"
 
@@ -31,6 +34,7 @@ _CALIBRATION_HINT = "run `deadbeat calibrate` again, or restore it from a backup
 def converter() -> Converter:
     """The converter of all stored values; unknown keys are errors."""
     made = exact_converter()
+    made.register_structure_hook_func(lambda kind: kind == Seed, _seed)
     made.register_unstructure_hook(Fraction, str)
     made.register_structure_hook(Fraction, lambda text, _: _fraction(text))
     made.register_unstructure_hook(Entry, str)
@@ -48,10 +52,15 @@ def converter() -> Converter:
 
 
 def exact_converter() -> Converter:
-    """A converter that makes no number of a text and no text of a number."""
+    """A converter that makes no number of a text, no text of a number, and no list of either."""
     made = Converter(forbid_extra_keys=True)
     for kind in (str, bool, int, float):
         made.register_structure_hook(kind, _exact)
+    made.register_structure_hook_factory(_is_tuple, _tuple)
+    made.register_unstructure_hook(Histogram, to_json)
+    numbers = override(struct_hook=_numbers)
+    hook = make_dict_structure_fn(Histogram, made, buckets=numbers, counts=numbers)
+    made.register_structure_hook(Histogram, hook)
     return made
 
 
@@ -62,6 +71,40 @@ def _exact(value: Any, kind: type) -> Any:
     if number and kind(value) == value:  # 1 is a float, 1.0 whole
         return kind(value)
     raise ValueError(f"expected {kind.__name__}, found {value!r:.80}")
+
+
+def _is_tuple(kind: Any) -> bool:
+    return get_origin(kind) is tuple
+
+
+def _tuple(kind: Any, made: Converter) -> Any:
+    """Of a list alone: a text or an object has items, too."""
+    alike = get_args(kind)[-1] is ...
+    hook: Any = (
+        homogenous_tuple_structure_factory(kind, made)
+        if alike
+        else made.gen_structure_hetero_tuple(kind)
+    )
+
+    def structured(value: Any, _: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"expected a list, found {value!r:.80}")
+        return hook(value, kind)
+
+    return structured
+
+
+def _numbers(items: Any, _: Any) -> list[int]:
+    """Of a histogram: not one by one, there are many."""
+    if type(items) is list and {*map(type, items)} <= {int}:
+        return items
+    raise ValueError(f"expected a list of whole numbers, found {items!r:.80}")
+
+
+def _seed(value: Any, _: Any) -> int:
+    if type(value) is int and 0 <= value < 1 << 64:
+        return value
+    raise ValueError(f"expected a seed of 64 bits, found {value!r:.80}")
 
 
 def _old_ratio(ratio: float) -> ParallelRatio:

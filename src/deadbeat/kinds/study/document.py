@@ -37,7 +37,7 @@ from deadbeat.report.html import write_result
 from deadbeat.report.paper import Words
 from deadbeat.sched import Scheduler, policies
 from deadbeat.sched import tests as test_facts
-from deadbeat.store.study import StudyStore
+from deadbeat.store.study import STUDY_FILE, StudyStore
 
 LABEL = "SIMULATED"
 _MEANS = (
@@ -276,7 +276,7 @@ def study_report(store: StudyStore) -> StudyReport:
     Raises:
         DataError: A chunk is missing or damaged.
     """
-    spec = read_spec(store.spec)
+    spec = read_spec(store.spec, store.path / STUDY_FILE)
     results = StudyResults(spec, load(spec, store))
     preset = presets().get(spec.preset)
     asked = preset.conclusions if preset else ()

@@ -17,14 +17,14 @@ from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.words import count_of
 from deadbeat.report.document import records
 from deadbeat.store.place import REPORT_FILE, STUDY, FolderState, stage
-from deadbeat.store.study import StudyStore
+from deadbeat.store.study import STUDY_FILE, StudyStore
 
 
 def state_of(path: Path) -> FolderState:
     """State of the study in ``path``; damage is a state, not an error."""
     try:
         store = StudyStore.open(path)
-        spec = read_spec(store.spec)
+        spec = read_spec(store.spec, store.path / STUDY_FILE)
         done, chunks = len(store.finished()), chunk_count(spec)
     except DeadbeatError as error:
         return FolderState(name=path.name, path=path, state="damaged", problem=str(error))
@@ -103,7 +103,7 @@ def begin(asked: Begin) -> Begun:
 
 def _open(path: Path) -> Stored[StudyStore, StudyResults]:
     store = StudyStore.open(path)
-    spec = read_spec(store.spec)
+    spec = read_spec(store.spec, store.path / STUDY_FILE)
     results = StudyResults(spec, load(spec, store))
     rows = list(records(columns_of(spec), answered(results)))
     return Stored(show=_show, store=store, summary=results, rows=rows)

@@ -28,7 +28,7 @@ from deadbeat.kinds.study.spec import StudySpec, digest, identity, read_spec, sp
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.store.files import tool_version
 from deadbeat.store.place import CONTINUE_HINT, STUDY, Place, family, numbered, other_parameters
-from deadbeat.store.study import StudyStore
+from deadbeat.store.study import STUDY_FILE, StudyStore
 
 
 class Computer(Protocol):
@@ -130,7 +130,9 @@ def choose(runs: Path, spec: StudySpec, *, fresh: bool = False) -> Place:
         store = StudyStore.open(known[number])
         if store.digest == digest(asked) and store.tool == tool_version():
             return Place(path=known[number], resumed=True)
-        if number == last and len(store.finished()) < chunk_count(read_spec(store.spec)):
+        if number == last and len(store.finished()) < chunk_count(
+            read_spec(store.spec, store.path / STUDY_FILE)
+        ):
             why = [f"of deadbeat {store.tool}"]
             if store.tool == tool_version():
                 why = list(other_parameters(identity(store.spec), identity(asked)))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -25,6 +27,9 @@ from deadbeat.sched.analysis import TestSettings
 from deadbeat.sched.analysis import tests as known_tests
 from deadbeat.sched.generators import Laws, Recipe
 from deadbeat.sched.simulator import option_words
+from deadbeat.store.folder import HEAD_HINT
+from deadbeat.store.serial import exact_converter, structure
+from deadbeat.store.study import STUDY_FILE
 
 #: Bins of the histogram of task utilisations: twentieths of 1.
 BINS = 20
@@ -37,11 +42,6 @@ _TOLD_MAX = 5
 TEST_WORDS = ("partition", "order", "admission", "priorities")
 #: How names of policies and tests begin that place tasks.
 _PLACING = ("p-", "c-", "lc-")
-_CONVERTER = Converter(forbid_extra_keys=True)
-_CONVERTER.register_structure_hook(
-    tuple[int, int] | None,
-    lambda value, _: None if value is None else (int(value[0]), int(value[1])),
-)
 
 
 @frozen(kw_only=True)
@@ -151,29 +151,37 @@ def spec_dict(spec: StudySpec) -> dict[str, object]:
     }
 
 
-def read_spec(plain: Mapping[str, object]) -> StudySpec:
-    """The specification of its canonical plain form.
+def read_spec(plain: Mapping[str, object], path: Path = Path(STUDY_FILE)) -> StudySpec:
+    """The specification of its canonical plain form, which was read of ``path``.
 
     Raises:
         DataError: It is not one.
     """
     # Studies that were made before say nothing of it.
     values: dict[str, Any] = {"admission": "utilisation", **plain}
+    orders = [values.pop(f"{each}_order", None) for each in ("contender", "source")]
+    stored = partial(structure, path=path, what="study file", hint=HEAD_HINT)
+    spec = stored(values, StudySpec, made=_converter())
+    named: list[dict[str, Any]] = []
+    for order, given in zip(orders, (spec.contenders, spec.sources), strict=True):
+        labels = stored(order, tuple[str, ...])
+        if sorted(labels) != sorted(given):
+            raise DataError(f"study file {path} is damaged: it names others in order", HEAD_HINT)
+        named.append({label: given[label] for label in labels})
+    spec = attrs.evolve(spec, contenders=named[0], sources=named[1])
     try:
-        for key, order, kind in (
-            ("contenders", "contender_order", Scheduler),
-            ("sources", "source_order", Source),
-        ):
-            given, labels = values[key], values.pop(order)
-            values[key] = {label: _CONVERTER.structure(given[label], kind) for label in labels}
-        values["cells"] = tuple(SweepCell(*cell) for cell in values["cells"])
-        values["tests"] = tuple(values["tests"])
-        return StudySpec(**values)
-    except Exception as error:  # whatever a damaged value raises
-        raise DataError(
-            f"the specification of the study is damaged: {error}".splitlines()[0],
-            "restore it from a backup, or begin anew with --fresh",
-        ) from error
+        return spec.checked()
+    except UsageError as error:
+        raise DataError(f"study file {path} is damaged: {error}", HEAD_HINT) from error
+
+
+@cache
+def _converter() -> Converter:
+    """Cells are rows."""
+    made = exact_converter()
+    row: Any = tuple[int, int, int, str]
+    made.register_structure_hook(SweepCell, lambda plain, _: SweepCell(*made.structure(plain, row)))
+    return made
 
 
 def identity(plain: Mapping[str, object]) -> dict[str, object]:
@@ -208,6 +216,8 @@ def _scope(spec: StudySpec) -> Iterator[Problem]:
         yield Problem("cells", "there is none", "name processors, tasks and utilisation")
     if not spec.contenders and not spec.tests:
         yield Problem("policies", "neither a policy nor a test", "name one, for example g-edf")
+    if min(spec.sets, spec.budget, *(cell.processors for cell in spec.cells)) < 1:
+        yield Problem("sets", "sets, budget and processors are not all above 0", "1 or more")
     if spec.total > SETS_MAX:
         found = f"{len(spec.cells)} cells of {spec.sets} are more than {SETS_MAX} task sets"
         yield Problem("sets", found, "fewer sets or a coarser grid")
@@ -219,6 +229,9 @@ def _sources(spec: StudySpec) -> Iterator[Problem]:
     for cell in spec.cells:
         try:
             spec.sources[cell.source].recipe(cell)
+        except KeyError:
+            yield Problem("cells", f"there is no source {shown(cell.source)}", "name it")
+            return
         except UsageError as error:
             text = error.message.removeprefix("recipe: ")
             problem = Problem(f"source {cell.source}", text, error.hint)
