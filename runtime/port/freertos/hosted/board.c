@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MEMORY_BYTES ((size_t)192 << 20)
+#define MEMORY_BYTES ((size_t)1 << 30) /* room for it, that nothing takes before it is used */
 #define PRIORITY 70 /* among the bands of port_core.h: below the guardian of deadbeat's other programs */
 #define JOB_BYTES 65536
 #define NS INT64_C(1000000000)
@@ -89,7 +89,8 @@ _Noreturn void board_fail(const char *what)
 
 void *board_memory(size_t *bytes)
 {
-    void *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory =
+        mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     *bytes = memory == MAP_FAILED ? 0 : MEMORY_BYTES;
     return memory;
 }
