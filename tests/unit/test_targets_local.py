@@ -97,7 +97,8 @@ def test_folders_of_dead_processes_are_removed_and_others_are_not(
     living, foreign = tmp_path / f"deadbeat-{os.getpid()}-abc", tmp_path / "deadbeat-report"
     for folder in (orphan, living, foreign):
         folder.mkdir()
-    with LocalTarget():
+    with LocalTarget() as target:
+        assert Path(target.folder).is_dir()
         assert not orphan.exists()
         assert living.exists()
         assert foreign.exists()
@@ -138,11 +139,13 @@ def test_a_live_folder_of_another_pid_namespace_is_kept_and_a_killed_ones_is_rem
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with another_owner(tmp_path) as (process, folder):
         (folder / "batch.elf").touch()
-        with LocalTarget():
+        with LocalTarget() as target:
+            assert Path(target.folder).is_dir()
             assert (folder / "batch.elf").exists()
         process.kill()
         process.wait()
-        with LocalTarget():
+        with LocalTarget() as target:
+            assert Path(target.folder).is_dir()
             assert not folder.exists()
     assert list(tmp_path.iterdir()) == []
 
@@ -172,7 +175,8 @@ def test_a_link_is_no_orphan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (elsewhere / "file").touch()
     (tmp_path / "deadbeat-work-link").symlink_to(elsewhere)
-    with LocalTarget():
+    with LocalTarget() as target:
+        assert Path(target.folder).is_dir()
         assert (elsewhere / "file").exists()
 
 
@@ -180,8 +184,12 @@ def test_no_room_for_a_folder_is_one_clear_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    with pytest.raises(TargetError, match=r"no temporary folder \S+: No such file .*set TMPDIR"):
-        LocalTarget()
+    with LocalTarget() as target:
+        assert target.run(["true"]).returncode == 0, "what reads the machine alone needs none"
+        with pytest.raises(
+            TargetError, match=r"no temporary folder \S+: No such file .*set TMPDIR"
+        ):
+            print(target.folder)
 
 
 def test_programs_get_the_environment_of_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,4 +209,4 @@ def test_a_shell_that_lacks_processes_tells_no_facts() -> None:
                 return evolve(target.run(argv), stderr=said)
 
             with pytest.raises(TargetError, match="ulimit -u"):
-                ask(run, target.folder, ["/proc/version"], {})
+                ask(run, ["/proc/version"], {})

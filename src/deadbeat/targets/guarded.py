@@ -9,10 +9,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from deadbeat.model.errors import UsageError
 from deadbeat.targets.local import HostKeeper, environment
@@ -84,9 +86,11 @@ class GuardedProgram:
         )
         self.status: int | None = None
         self.continued = False
-        self._before = signal.signal(signal.SIGCHLD, self._on_child)
         self._keeper: HostKeeper | None = None
+        self._before: Any = None
         try:
+            if threading.current_thread() is threading.main_thread():  # only that has handlers
+                self._before = signal.signal(signal.SIGCHLD, self._on_child)
             self._keeper = HostKeeper(_AFTER, str(self._process.pid), file, self._own)
             assert self._process.stdin is not None
             self._process.stdin.write(b"go\n")
@@ -146,7 +150,8 @@ class GuardedProgram:
                     with suppress(ProcessLookupError, PermissionError):
                         os.kill(pid, signal.SIGKILL)
                 time.sleep(_SWEEP_S)
-            signal.signal(signal.SIGCHLD, self._before)
+            if self._before is not None:
+                signal.signal(signal.SIGCHLD, self._before)
             if self._process.stdin is not None and not self._process.stdin.closed:
                 self._process.stdin.close()
         if self._keeper is not None:

@@ -102,6 +102,7 @@ class HostKeeper:
         """Ends it; nothing is run. Safe to call again."""
         process, self._process = self._process, None
         if process is not None:
+            process.send_signal(signal.SIGCONT)  # somebody may have stopped it
             with suppress(BrokenPipeError):
                 process.communicate(f"{DONE}\n".encode())
 
@@ -291,7 +292,8 @@ class LocalTarget(ClosedAfterwards):
     """This machine; see :class:`deadbeat.targets.base.Target`.
 
     Args:
-        folder: Existing folder to work in; None makes a temporary one, removed by :meth:`close`.
+        folder: Existing folder to work in; None makes a temporary one when it is first asked for,
+            removed by :meth:`close`: whoever only reads needs none.
     """
 
     kind = "hardware"
@@ -301,11 +303,16 @@ class LocalTarget(ClosedAfterwards):
         self.name = socket.gethostname()
         self._owner = -1  # keeps the folder locked
         self._keeper: HostKeeper | None = None
-        if folder is None:
-            folder, self._owner = _work_folder()
-            self._keeper = HostKeeper(_REMOVE, str(folder))
-        self.folder = str(folder)
+        self._folder = folder
         self._running: WeakSet[LocalProcess] = WeakSet()
+
+    @property
+    def folder(self) -> str:
+        """Where it works; TargetError where it cannot be made."""
+        if self._folder is None:
+            self._folder, self._owner = _work_folder()
+            self._keeper = HostKeeper(_REMOVE, str(self._folder))
+        return str(self._folder)
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
         """Run a command to its end; see the protocol."""
@@ -357,7 +364,7 @@ class LocalTarget(ClosedAfterwards):
         self, paths: Sequence[str], commands: Mapping[str, str] | None = None
     ) -> Readings:
         """Many files and commands at once; see the protocol."""
-        return ask(self.run, self.folder, paths, commands or {})
+        return ask(self.run, paths, commands or {})
 
     def close(self) -> None:
         """Kill what still runs and remove the temporary folder."""

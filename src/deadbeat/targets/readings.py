@@ -70,7 +70,6 @@ def is_pattern(path: str) -> bool:
 
 def ask(
     run: Callable[[Sequence[str]], Completed],
-    folder: str,
     paths: Sequence[str],
     commands: Mapping[str, str],
 ) -> Readings:
@@ -78,7 +77,6 @@ def ask(
 
     Args:
         run: Runs a command on the target, as `Target.run`.
-        folder: Writable, for error messages.
 
     Raises:
         TargetError: The shell itself failed.
@@ -90,13 +88,12 @@ def ask(
     others = [name for name in commands if name not in {*beside, *first}]
     questions = [
         *_asked("command", first, commands),
-        *_asked("begin", beside, commands),
+        *_asked("beside", beside, commands),
         *files,
         *_asked("command", others, commands),
-        *(word for name in beside for word in ("end", name)),
     ]
-    words = (script("readings.sh", __package__), "sh", mark, f"{folder}/readings")
-    done = run(("sh", "-c", *words, *questions))
+    words = (script("readings.sh", __package__), "sh", mark, *questions)
+    done = run(("sh", "-c", *words))
     readings = _parse(done.stdout, mark)
     if readings is None:
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]

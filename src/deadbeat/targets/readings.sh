@@ -1,13 +1,11 @@
-# $1: what separates answers; $2: file for error messages; then kind and text of every question. An
-# answer is the separator, kind, text, status and reason, each on a line, then what was read.
-mark=$1 errors=$2.$$ nl='
-'; shift 2
-trap 'rm -f "$errors" "$errors".*' EXIT
-trap 'exit 1' HUP INT TERM
+# $1: what separates answers; then kind and text of every question. An answer is the separator, kind,
+# text, status and reason, each on a line, then what was read. Nothing is written to any file.
+mark=$1 nl='
+'; shift
 # A line of a thousand that a command wrote suffices.
 why() {
     n=0 first=
-    { IFS= read -r first; while IFS= read -r l; do n=$((n + 1)); done; } < "$errors"
+    IFS= read -r first; while IFS= read -r l; do n=$((n + 1)); done
     [ "$n" = 0 ] || first="$first (and $n more lines)"
     printf '%s' "$first"
 }
@@ -22,11 +20,11 @@ one() {
     [ -e "$1" ] || { missing "$1"; return; }
     [ ! -d "$1" ] || { answer file "$1" 1 "failed: it is a folder"; return; }
     case $1 in *.gz) read='gzip -dc' ;; *) read=cat ;; esac
-    text=$($read "$1" 2>"$errors"; printf 'x%s' $?)
+    text=$($read "$1" 2>/dev/null; printf 'x%s' $?)
     status=${text##*x} text=${text%x*}
     if [ "$status" = 0 ]; then answer file "$1" 0 ""; printf '%s\n' "$text"
     elif [ "$status" = 127 ]; then answer file "$1" 1 "failed: no such program: ${read%% *}"
-    else answer file "$1" 1 "failed: $(why)"; fi
+    else answer file "$1" 1 "failed: $($read "$1" 2>&1 >/dev/null | why)"; fi
 }
 # Without a process: there may be a thousand. What gives no line is looked at properly.
 small() {
@@ -34,31 +32,32 @@ small() {
     { while IFS= read -r l || [ -n "$l" ]; do got="$got$l$nl"; done < "$1"; } 2>/dev/null
     if [ -n "$got" ]; then answer file "$1" 0 ""; printf '%s\n' "$got"; else one "$1"; fi
 }
-# $1: name of a command; $2: what it wrote, and its status
-gave() {
-    text=${2%x*}
-    case ${2##*x} in
-    0) answer command "$1" 0 ""; printf '%s\n' "$text" ;;
-    127) answer command "$1" 1 "no such program" ;;
-    *) answer command "$1" 1 "failed: $(why)" ;;
+# What a command writes, an x and its status, and on the last line why it failed.
+run() { { { sh -c "$1" </dev/null 2>&1 >&3 3>&-; printf 'x%s\n' $? >&3; } | { why; echo .; } } 3>&1; }
+# $1: a command's name and words
+command() {
+    told=$(run "${1#*=}")
+    reason=${told##*"$nl"} told=${told%"$nl"*}
+    case ${told##*x} in
+    0) answer command "${1%%=*}" 0 ""; printf '%s\n' "${told%x*}" ;;
+    127) answer command "${1%%=*}" 1 "no such program" ;;
+    *) answer command "${1%%=*}" 1 "failed: ${reason%.}" ;;
     esac
 }
-while [ $# -gt 1 ]; do
-    kind=$1 text=$2; shift 2
-    case $kind in
-    file) one "$text" ;;
-    glob)
-        answer glob "$text" 0 ""
-        for path in $text; do [ -e "$path" ] && printf '%s\n' "$path"; done
-        for path in $text; do [ -f "$path" ] && small "$path"; done ;;
-    command) gave "${text%%=*}" "$(sh -c "${text#*=}" 2>"$errors" </dev/null; printf 'x%s' $?)" ;;
-    begin)
-        { sh -c "${text#*=}" 2>"$errors.${text%%=*}" </dev/null; printf 'x%s' $?; } \
-            > "$errors.${text%%=*}.out" & ;;
-    end)
-        wait
-        mv "$errors.$text" "$errors"
-        gave "$text" "$(cat "$errors.$text.out")" ;;
-    esac
-done
+ask() {
+    while [ $# -gt 1 ]; do
+        kind=$1 text=$2; shift 2
+        case $kind in
+        file) one "$text" ;;
+        glob)
+            answer glob "$text" 0 ""
+            for path in $text; do [ -e "$path" ] && printf '%s\n' "$path"; done
+            for path in $text; do [ -f "$path" ] && small "$path"; done ;;
+        command) command "$text" ;;
+        # It is kept in memory until everything else is told.
+        beside) command "$text" | { ask "$@"; cat; }; return ;;
+        esac
+    done
+}
+ask "$@"
 answer end end 0 ""

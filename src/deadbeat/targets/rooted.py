@@ -30,8 +30,12 @@ class RootedTarget(ClosedAfterwards):
         self._root = root.rstrip("/")
         self.name = target.name
         self.kind = "simulated" if self._root else target.kind
-        self.folder = target.folder
         self.address = target.address
+
+    @property
+    def folder(self) -> str:
+        """That of ``target``."""
+        return self._target.folder
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
         """As ``target`` does."""

@@ -345,7 +345,7 @@ class SshTarget(ClosedAfterwards):
         self, paths: Sequence[str], commands: Mapping[str, str] | None = None
     ) -> Readings:
         """Many files and commands at once; see the protocol."""
-        return ask(self.run, self.folder, paths, commands or {})
+        return ask(self.run, paths, commands or {})
 
     def close(self) -> None:
         """Kill what still runs, remove the folder and end the connection."""
