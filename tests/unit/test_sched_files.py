@@ -118,13 +118,13 @@ def test_every_field():
         ('{"tasks": [{"wcet": 1, "period": 3}]}', 'processors: missing (write "processors": 4, or'),
         ('[{"wcet": 1, "period": 3}]', 'a list is not an object (write {"processors": 2, '),
         ("3", 'line 1: "3" is not a header (write one like: wcet,period,deadline)'),
-        ('"x"', '"x" is not an object'),
+        ('"x"', 'line 1: "x" is not a header'),
         ("", "empty (the smallest file is {"),
         (" \n", "empty (the smallest file is {"),
         ('{"processors": 2', "not JSON: Expecting ',' delimiter at line 1, column 17 (check"),
         ('{"tasks": ' + "[" * 950 + "]" * 950 + "}", "nested too deeply (write it like {"),
         ("[" * 100_000, "nested too deeply (write it like {"),
-        (b"\xff\xfe{}", "not text: byte 0 is not UTF-8 (save the file as UTF-8)"),
+        (b"\x01\x02\x03\x04" * 9, "binary, not text (save it as text)"),
     ],
 )
 def test_one_defect_is_one_line_with_its_path_and_what_to_do(text, line):

@@ -26,7 +26,7 @@ _DEFECTS_TOLD = 1000
 _TASKS = 'write "tasks": [{"wcet": 1, "period": 3}]'
 
 #: What people write for our keys: the field's letters and other tools' words.
-_SYNONYMS = {
+SYNONYMS = {
     **dict.fromkeys(("c", "wcet_ns", "execution", "execution_time", "cost", "e"), "wcet"),
     **dict.fromkeys(("t", "period_ns", "p", "interarrival"), "period"),
     **dict.fromkeys(("d", "deadline_ns", "relative_deadline"), "deadline"),
@@ -293,7 +293,7 @@ def _kind(value: Any) -> str:
 def _near(key: str, known: Iterable[str]) -> str:
     """The known key that ``key`` may have been meant for, or ""."""
     words = list(known)
-    synonym = _SYNONYMS.get(key.lower().strip())
+    synonym = SYNONYMS.get(key.lower().strip())
     if synonym in words:
         return synonym
     text = nearest(key, words)

@@ -1,4 +1,4 @@
-"""Task-system files: JSON (with a published schema), CSV, and SimSo's XML.
+"""Task-system files: JSON (with a published schema), rt-app's JSON, tables, and SimSo's XML.
 
 All of a file is checked before any of it is used, and every defect is told, each with its place.
 """
@@ -10,19 +10,21 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.refused import refusal
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import nearest, shown
 from deadbeat.sched.arrays import FIELDS
-from deadbeat.sched.documents import Defect, Literal, build, number, path_text
+from deadbeat.sched.documents import SYNONYMS, Defect, Literal, build, number, path_text
+from deadbeat.sched.rt_app import from_rt_app, is_rt_app
 from deadbeat.sched.simso import read_simso
+from deadbeat.store.texts import text_of
 
 FORMATS = ("json", "csv", "xml")
 #: The largest file that is read: 65,535 tasks with every field take a fifth of it.
@@ -81,20 +83,24 @@ def parse_task_system(
     Raises:
         UsageError: As `load_task_system`.
     """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        at = f"byte {error.start} is not UTF-8"
-        raise UsageError(f"{source}: not text: {at}", "save the file as UTF-8") from None
-    if not text.strip():
+    if not data.strip():
         raise UsageError(f"{source}: empty", f"the smallest file is {_EXAMPLE}")
-    chosen = kind or {"{": "json", "[": "json", '"': "json", "<": "xml"}.get(text.strip()[0], "csv")
+    try:
+        read = text_of(
+            data, name=source, what="task system", hint="save it as text", limit=BYTES_MAX
+        )
+    except DataError as error:
+        told = error.message.removeprefix(f"task system {source}").removeprefix(" is")
+        raise UsageError(f"{source}:{told}", error.hint) from None
+    text = read.text
+    chosen = kind or {"{": "json", "[": "json", "<": "xml"}.get(text.strip()[0], "csv")
     if chosen == "xml":
-        document, remarks, where = read_simso(text, source=source, whole_cycles=whole_cycles)
+        document, cut, where = read_simso(text, source=source, whole_cycles=whole_cycles)
         system = build(document, source=source, where=where, processors=processors)
-        return TaskSystemFile(system=system, remarks=remarks)
+        return TaskSystemFile(system=system, remarks=(*read.notes, *cut))
     parse = _parse_json if chosen == "json" else _parse_csv
-    return TaskSystemFile(system=parse(text, source, processors))
+    system, remarks = parse(text, source, processors)
+    return TaskSystemFile(system=system, remarks=(*read.notes, *remarks))
 
 
 def _content(path: Path) -> bytes:
@@ -118,19 +124,39 @@ class _Object(dict[str, Any]):
     doubled: tuple[str, ...] = ()
 
 
-def _parse_json(text: str, source: str, processors: int | None) -> TaskSystem:
+#: What a system came to, and what was assumed.
+_Parsed = tuple[TaskSystem, Sequence[str]]
+_TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
+_TEXT_OR_COMMA = re.compile(r'"(?:\\.|[^"\\\n])*"|,(?=\s*[}\]])', re.DOTALL)
+
+
+def _relaxed(text: str) -> str:
+    """JSON of libjson-c: blanks for comments and commas behind the last, so that places stay."""
+
+    def blank(found: re.Match[str]) -> str:
+        return found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0])
+
+    return _TEXT_OR_COMMA.sub(blank, _TEXT_OR_COMMENT.sub(blank, text))
+
+
+def _parse_json(text: str, source: str, processors: int | None) -> _Parsed:
     def constant(word: str) -> Literal:
         return Literal(word, f"{word} is not a whole number", "write it like 250")
 
     try:
         document = json.loads(
-            text,
+            _relaxed(text),
             object_pairs_hook=_object,
             parse_int=number,
             parse_float=number,
             parse_constant=constant,
         )
-        return build(document, source=source, found=_doubled(document, ()), processors=processors)
+        doubled = _doubled(document, ())
+        remarks: Sequence[str] = ()
+        if is_rt_app(document):
+            document, remarks = from_rt_app(document, source)
+        system = build(document, source=source, found=doubled, processors=processors)
+        return system, remarks
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}"
         hint = "check commas, quotes and brackets there"
@@ -167,17 +193,28 @@ def _doubled(value: Any, path: tuple[str | int, ...]) -> list[Defect]:
 # --- CSV ------------------------------------------------------------------------------------------
 
 
-def _parse_csv(text: str, source: str, processors: int | None) -> TaskSystem:
+def _parse_csv(text: str, source: str, processors: int | None) -> _Parsed:
     document: dict[str, Any] = {}
     found: list[Defect] = []
     lines = text.split("\n")
     skipped = _comments(lines, document)
+    if skipped < len(lines) and skipped and _is_data(lines[skipped]):
+        titles = lines[skipped - 1].lstrip("# \t")  # they may be a comment above the numbers
+        if {*_COLUMNS} & {*map(_column, re.split(r"[,;\s]+", titles))}:
+            skipped -= 1
+            lines[skipped] = titles
     rows, numbers = _rows(lines[skipped:], skipped, source)
     if not rows:
         raise UsageError(f"{source}: no header line", "write one like: wcet,period,deadline")
-    header = [cell.strip() for cell in rows[0]]
-    if len(header) == 1 and header[0] not in _COLUMNS:
-        message = f"line {numbers[0]}: {shown(header[0])} is not a header"
+    if {"job id", "arrival min"} <= {cell.strip().lower() for cell in rows[0]}:
+        message = f"{source}: a job set, with the times of every job, and no task system"
+        raise UsageError(message, "write a line a task: name,wcet,period,deadline")
+    units = {match[1] for cell in rows[0] if (match := _UNIT.search(cell))}
+    if len(units) == 1 and "unit" not in document:
+        document["unit"] = units.pop()
+    header = [_column(cell) for cell in rows[0]]
+    if not {*header} & {*_COLUMNS} and (len(header) == 1 or all(map(_is_data, header))):
+        message = f"line {numbers[0]}: {shown(' '.join(header))} is not a header"
         raise UsageError(f"{source}: {message}", "write one like: wcet,period,deadline")
     found += [
         Defect(("tasks", "", name), "a second column of this name", "keep one")
@@ -207,9 +244,25 @@ def _parse_csv(text: str, source: str, processors: int | None) -> TaskSystem:
         }
         tasks.append({**dict.fromkeys(missing, 1), **entry})
     document["tasks"] = tasks
-    return build(
+    system = build(
         document, source=source, where=_csv_place(numbers), found=found, processors=processors
     )
+    return system, [f"times are in {system.unit}, by the headings"] if units else []
+
+
+#: ``C [us]``, ``C (us)``, ``C/us``.
+_UNIT = re.compile(r"\s*[\[(/]\s*(ns|us|µs|ms|s)\s*[\])]?\s*$")
+
+
+def _column(cell: str) -> str:
+    """Our word for a heading."""
+    word = _UNIT.sub("", cell.strip()).strip().lower()
+    own = {**SYNONYMS, **dict.fromkeys(("task", "id", "task id"), "name")}.get(word, word)
+    return own if own in _COLUMNS else cell.strip()
+
+
+def _is_data(line: str) -> bool:
+    return all(re.fullmatch(r"[\d.]+", cell) for cell in re.split(r"[,;\s]+", line.strip()))
 
 
 def _comments(lines: list[str], document: dict[str, object]) -> int:
@@ -229,7 +282,14 @@ def _rows(lines: list[str], skipped: int, source: str) -> tuple[list[list[str]],
     """Rows that are neither blank nor comments, and the line each ends on."""
     header = lines[0] if lines else ""
     delimiter = next((d for d in (",", ";", "\t") if d in header), ",")
-    reader = csv.reader(io.StringIO("\n".join(lines), newline=""), delimiter=delimiter, strict=True)
+    if delimiter not in header and len(header.split()) > 1:  # in columns
+        lines = [line if line.startswith("#") else ",".join(line.split()) for line in lines]
+    reader = csv.reader(
+        io.StringIO("\n".join(lines), newline=""),
+        delimiter=delimiter,
+        strict=True,
+        skipinitialspace=True,
+    )
     rows, numbers = [], []
     try:
         for row in reader:

@@ -83,6 +83,11 @@ def read_text(path: Path | str, *, what: str, hint: str, limit: int = LIMIT) -> 
     """
     name = "standard input" if str(path) == "-" else shown(path)
     data = _data(path, f"{what} {name}", hint, limit)
+    return text_of(data, name=name, what=what, hint=hint, limit=limit)
+
+
+def text_of(data: bytes, *, name: str, what: str, hint: str, limit: int = LIMIT) -> Text:
+    """The text of a file's bytes; as `read_text`."""
     notes = []
     for _ in range(_LAYERS):
         packed = next(((form, un) for magic, form, un in _PACKERS if data.startswith(magic)), None)
