@@ -75,7 +75,7 @@ class PretendedTarget:
         given = dict(commands or {})
         if self.cpu is not None and "allowed-cpus" in given:
             given["allowed-cpus"] = f"echo Cpus_allowed_list: {self.cpu}"
-        return ask(self.run, self.folder, paths, given)
+        return ask(self.run, paths, given)
 
     def close(self) -> None:
         self._inner.close()

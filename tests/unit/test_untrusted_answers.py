@@ -94,7 +94,7 @@ def test_a_shell_that_answers_something_else() -> None:
         text = f"{mark}\nfile\n{mark}\n\n{mark}\nglob\n/made/up\n0\n\nx\n{mark}\nend\nend\n0\n\n"
         return Completed(argv=tuple(argv), returncode=0, stdout=text, stderr="")
 
-    found = ask(lying, "/folder", ("/proc/stat", "/proc/*/x"), {"name": "true"})
+    found = ask(lying, ("/proc/stat", "/proc/*/x"), {"name": "true"})
     assert found.files["/proc/stat"].text is None
     assert found.commands["name"].text is None
     assert found.patterns["/proc/*/x"] == ()

@@ -303,13 +303,15 @@ class LocalTarget(ClosedAfterwards):
         self.name = socket.gethostname()
         self._owner = -1  # keeps the folder locked
         self._keeper: HostKeeper | None = None
-        self._folder = folder
+        self._folder, self._closed = folder, False
         self._running: WeakSet[LocalProcess] = WeakSet()
 
     @property
     def folder(self) -> str:
         """Where it works; TargetError where it cannot be made."""
         if self._folder is None:
+            if self._closed:
+                raise TargetError(f"{self.name} was given back")
             self._folder, self._owner = _work_folder()
             self._keeper = HostKeeper(_REMOVE, str(self._folder))
         return str(self._folder)
@@ -368,6 +370,7 @@ class LocalTarget(ClosedAfterwards):
 
     def close(self) -> None:
         """Kill what still runs and remove the temporary folder."""
+        self._closed = True
         for process in list(self._running):
             process.kill()
         if self._keeper is not None:
