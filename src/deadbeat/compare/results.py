@@ -465,7 +465,8 @@ def _details(matrix: Matrix) -> dict[str, object]:
 def _recorded(matrix: Matrix) -> dict[str, str]:
     """States of options as the matrix's environment has them; empty: not recorded."""
     recorded = _details(matrix).get("hardening")
-    return dict(recorded) if isinstance(recorded, dict) else {}
+    plain = recorded if isinstance(recorded, dict) else {}
+    return {name: state for name, state in plain.items() if isinstance(state, str)}
 
 
 def _explained(line: str, found: Differences, sides: tuple[Matrix, Matrix]) -> bool:

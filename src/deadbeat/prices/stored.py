@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.platform import Platform
 from deadbeat.prices.table import StoredPrices
 from deadbeat.store.files import read_json, write_json
@@ -32,7 +32,11 @@ def load_prices(folder: Path) -> StoredPrices | None:
     if not path.is_file():
         return None
     plain = read_json(path, what="prices", hint=_HINT)
-    return structure(plain, StoredPrices, path=path, what="prices", hint=_HINT)
+    found = structure(plain, StoredPrices, path=path, what="prices", hint=_HINT)
+    cores = {core for batch in found.batches for work in batch.works for core in work.cores}
+    if not cores <= {*range(len(found.platform.cpus))}:
+        raise DataError(f"prices {path} are damaged: they are of cores that there are not", _HINT)
+    return found
 
 
 def save_prices(store: OwnedFolder, prices: StoredPrices) -> None:

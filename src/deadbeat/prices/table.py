@@ -46,6 +46,14 @@ class PriceBatch:
     slots: tuple[Slot, ...] = field(repr=False)
     made_at: str = ""
 
+    def __attrs_post_init__(self) -> None:
+        if len(self.errors) != len(self.works) or any(len(s) != AFTER + 1 for s in self.slots):
+            raise ValueError("every work has an error, and every slot all columns")
+        if not all(0 <= slot[WORK] < len(self.works) for slot in self.slots):
+            raise ValueError("every slot is of a work")
+        if self.made_at:
+            datetime.fromisoformat(self.made_at)
+
 
 @frozen(kw_only=True)
 class StoredPrices:

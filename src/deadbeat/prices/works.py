@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen, validators
 
 from deadbeat.catalog import Catalog
 from deadbeat.model.platform import Platform, places_of
@@ -33,8 +33,8 @@ class PriceWork:
 
     object: str
     size: int
-    operations: int = 1
-    cores: tuple[int, ...] = (0,)
+    operations: int = field(default=1, validator=validators.ge(1))
+    cores: tuple[int, ...] = field(default=(0,), validator=validators.min_len(1))
     visit: bool = False
     shared: bool = True
 

@@ -22,7 +22,7 @@ from deadbeat.model.results import PART_COLUMNS, STRESS_COLUMNS, SUMMARY_COLUMNS
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, read_bytes, read_json, write_json
 from deadbeat.store.programs import file_hash
-from deadbeat.store.serial import converter, to_plain
+from deadbeat.store.serial import structure, to_plain
 
 #: Columns of sets.csv, in order: one row per task set that was run. docs/reference/metrics.md.
 SET_COLUMNS: tuple[str, ...] = (
@@ -89,11 +89,12 @@ def read_summary(store: CampaignStore) -> Summary | None:
         if read_bytes(store.path / _HASHES, what="hashes", hint="") != _hashes(store.path):
             return None
         plain = read_json(store.path / "summary.json", what="summary", hint="")
-        sets = read_json(store.path / "sets.json", what="set file", hint="")["sets"]
-    except DataError:
+        sets = read_json(store.path / "sets.json", what="set file", hint="").get("sets")
+        del plain["columns"]
+        whole = {**plain, "sets": sets}
+        return structure(whole, Summary, path=store.path, what="summary", hint="")
+    except (DataError, KeyError):
         return None
-    del plain["columns"]
-    return converter().structure({**plain, "sets": sets}, Summary)
 
 
 def _hashes(folder: Path) -> bytes:

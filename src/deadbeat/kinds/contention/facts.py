@@ -10,6 +10,7 @@ import math
 import numbers
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from attrs import evolve, frozen
@@ -19,7 +20,7 @@ from deadbeat.model.words import beside_label, loud
 from deadbeat.prices.table import PriceTable
 from deadbeat.report.charts import UNDECIDED, Mark, spread
 from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
-from deadbeat.store.serial import converter, exact_converter
+from deadbeat.store.serial import converter, exact_converter, structure
 
 #: A point, a group or a task set, as in summary.csv and sets.csv.
 Row = Mapping[str, Any]
@@ -335,7 +336,11 @@ def precision_text(summary: Summary) -> str:
 def price_table(summary: Summary) -> PriceTable | None:
     """What sharing costs; None: it was not measured."""
     found = summary.meta.get("prices")
-    return None if found is None else exact_converter().structure(found, PriceTable)
+    if found is None:
+        return None
+    path, hint = Path("summary.json"), "deadbeat report NAME makes it anew"
+    made = exact_converter()
+    return structure(found, PriceTable, path=path, what="summary", hint=hint, made=made)
 
 
 def listed_prices(summary: Summary) -> PriceTable | None:

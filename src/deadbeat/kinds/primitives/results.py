@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import evolve, field, frozen, validators
 from cattrs import override
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 from numpy.typing import NDArray
@@ -169,7 +169,7 @@ class PrimitiveRun(StoredRun):
     """
 
     key: PrimitiveKey
-    batch: int
+    batch: int = field(validator=validators.ge(1))
     clock_cost_ps: int
     sample_cost_ps: int
     resolution_ns: int
