@@ -124,6 +124,7 @@ def test_every_field():
         ('{"processors": 2', "not JSON: Expecting ',' delimiter at line 1, column 17 (check"),
         ('{"tasks": ' + "[" * 950 + "]" * 950 + "}", "nested too deeply (write it like {"),
         ("[" * 100_000, "nested too deeply (write it like {"),
+        (b"\x07", "empty (the smallest file is"),
         (b"\x01\x02\x03\x04" * 9, "binary, not text (save it as text)"),
     ],
 )

@@ -83,8 +83,9 @@ def parse_task_system(
     Raises:
         UsageError: As `load_task_system`.
     """
+    empty = UsageError(f"{source}: empty", f"the smallest file is {_EXAMPLE}")
     if not data.strip():
-        raise UsageError(f"{source}: empty", f"the smallest file is {_EXAMPLE}")
+        raise empty
     try:
         read = text_of(
             data, name=source, what="task system", hint="save it as text", limit=BYTES_MAX
@@ -93,6 +94,8 @@ def parse_task_system(
         told = error.message.removeprefix(f"task system {source}").removeprefix(" is")
         raise UsageError(f"{source}:{told}", error.hint) from None
     text = read.text
+    if not text.strip():
+        raise empty
     chosen = kind or {"{": "json", "[": "json", "<": "xml"}.get(text.strip()[0], "csv")
     if chosen == "xml":
         document, cut, where = read_simso(text, source=source, whole_cycles=whole_cycles)
