@@ -87,6 +87,8 @@ def test_a_table_by_any_heading(text: str, unit: str, tmp_path: Path) -> None:
         ('{"tasks": {"a": {"run": "x", "timer": {"period": 4}}}}', "tasks.a: "),
         ("a,b,c\n1,2,3\n", "unknown column"),
         ("1 2 3\n", "is not a header"),
+        ("C [us],T [ms]\n2,10\n", "its times are in ms and us"),
+        ("# unit: ns\nC [us],T [us]\n2,10\n", "its times are in ns and us"),
     ],
 )
 def test_what_is_no_task_set_is_one_line_with_its_place(

@@ -213,8 +213,12 @@ def _parse_csv(text: str, source: str, processors: int | None) -> _Parsed:
         message = f"{source}: a job set, with the times of every job, and no task system"
         raise UsageError(message, "write a line a task: name,wcet,period,deadline")
     units = {match[1] for cell in rows[0] if (match := _UNIT.search(cell))}
-    if len(units) == 1 and "unit" not in document:
-        document["unit"] = units.pop()
+    if units:
+        units |= {str(document["unit"])} if "unit" in document else set()
+        if len(units) > 1:
+            message = f"{source}: its times are in {' and '.join(sorted(units))}"
+            raise UsageError(message, "write all of them in one unit")
+        (document["unit"],) = units
     header = [_column(cell) for cell in rows[0]]
     if not {*header} & {*_COLUMNS} and (len(header) == 1 or all(map(_is_data, header))):
         message = f"line {numbers[0]}: {shown(' '.join(header))} is not a header"
