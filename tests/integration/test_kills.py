@@ -81,6 +81,7 @@ _PAIRS = [
 ]
 
 
+@pytest.mark.hardware  # what runs beside it changes the settings that it compares
 @pytest.mark.parametrize(("kind", "number"), _PAIRS)
 def test_a_simulated_run_ends_cleanly(kind: str, number: signal.Signals, tmp_path: Path) -> None:
     for after_s in moments(number, KILLS, 1.5):
