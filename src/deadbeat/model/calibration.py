@@ -6,6 +6,7 @@ import math
 
 from attrs import field, frozen
 
+from deadbeat.model.errors import DataError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Entry, Task
 
@@ -152,8 +153,17 @@ class Calibration:
         return tuple(segments)
 
     def cost(self, entry: Entry, core: int) -> Cost:
-        """Cost of ``entry`` on logical core ``core`` (wraps round when calibrated on fewer)."""
-        costs = self.costs[str(entry)]
+        """Cost of ``entry`` on logical core ``core`` (wraps round when calibrated on fewer).
+
+        Raises:
+            DataError: It was not calibrated.
+        """
+        costs = self.costs.get(str(entry))
+        if costs is None:
+            raise DataError(
+                f"the calibration has no cost of {entry}, which a task set uses",
+                "put the calibration back with which the task sets were generated",
+            )
         return costs[core % len(costs)]
 
     def cost_uncertainty(self, task: Task) -> float:

@@ -56,7 +56,12 @@ def bucket_high(bucket: int) -> int:
 
 
 def integers(values: Iterable[int]) -> Integers:
-    return np.asarray(list(values) if not isinstance(values, np.ndarray) else values, np.int64)
+    if isinstance(values, np.ndarray):
+        return np.asarray(values, np.int64)
+    made = np.array(list(values))
+    if made.ndim != 1 or (made.size and made.dtype.kind != "i"):
+        raise ValueError("expected one list of whole numbers of 63 bits")
+    return made.astype(np.int64)
 
 
 #: Bucket of the longest time that has 63 bits. No histogram counts more values.
@@ -95,6 +100,8 @@ class Histogram:
             raise ValueError(f"buckets ascend, from 0 to {_LAST}")
         if not (0 <= self.overflow < _MOST and self.counts.sum(dtype=float) < _MOST):
             raise ValueError(f"counts and what overflowed are from 0 to {_MOST}")
+        if not 0 <= (self.min_ns or 0) <= (self.max_ns or 0):
+            raise ValueError("times are not negative, and the least is not above the greatest")
         if self.resolution_ns < 1:
             raise ValueError("the resolution is at least 1 ns")
 

@@ -179,7 +179,8 @@ def price_table(
     own = _SlotPool(stored.batches)
     old = _SlotPool([batch for each in before for batch in each.batches])
     cpus = stored.platform.cpus
-    states = {pair: pair_states([*own.trips(pair), *old.trips(pair)]) for pair in own.pairs}
+    known = own.pairs | old.pairs
+    states = {pair: pair_states([*own.trips(pair), *old.trips(pair)]) for pair in known}
     prices = [*own.prices(states, cpus)]
     seen = {(p.object, p.size, p.others, p.state) for p in prices}
     made = max((b.made_at for each in before for b in each.batches), default="")
@@ -192,13 +193,13 @@ def price_table(
         and (p.object, p.size, p.others, p.state) not in seen
     ]
     together = sum(len(rows[rows[:, WHO] < 0]) for rows in own.rows.values())
-    known = sum(p.slots for p in prices if p.seconds_old is None)
+    counted = sum(p.slots for p in prices if p.seconds_old is None)
     visits = own.visits(states)
     refused = dict(stored.refused) | own.errors
-    pairs = {tuple(cpus[core] for core in pair): found for pair, found in states.items()}
+    pairs = {tuple(cpus[core] for core in pair): states[pair] for pair in own.pairs}
     return PriceTable(
         prices=tuple(prices),
-        changed=together - known - visits,
+        changed=together - counted - visits,
         slots=together,
         refused=refused,
         states=pairs,

@@ -32,7 +32,7 @@ class PriceWork:
     """
 
     object: str
-    size: int
+    size: int = field(validator=validators.ge(1))
     operations: int = field(default=1, validator=validators.ge(1))
     cores: tuple[int, ...] = field(default=(0,), validator=validators.min_len(1))
     visit: bool = False

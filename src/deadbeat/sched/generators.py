@@ -197,6 +197,8 @@ def _foreign(recipe: Recipe) -> dict[str, str]:
         kind, wanted = _KINDS[str(attribute.type)]
         if not isinstance(value, kind) or isinstance(value, bool):
             wrong[name] = f"{name} is {value!r}, must be {wanted}"
+        elif isinstance(value, str) and not value.isascii():
+            wrong[name] = f"{name} is {value!a}, must be {wanted}"
         elif isinstance(value, int) and abs(value) > _WIDTHS.get(name, _INT64):
             wrong[name] = f"{name} is {value}, which is too large"
     return wrong

@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import functools
 import json
+import math
 import os
 import shutil
 import tomllib
@@ -256,7 +257,7 @@ def parse_json(path: Path, data: bytes, *, what: str, hint: str) -> Any:
         DataError: Not JSON.
     """
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=_refuse)
+        return json.loads(data.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{what} {path} is damaged: {line}", hint) from error
@@ -264,6 +265,13 @@ def parse_json(path: Path, data: bytes, *, what: str, hint: str) -> Any:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text:.40} is beyond what numbers hold")
+    return value
 
 
 def check_format(path: Path, value: Mapping[str, object], *, what: str, hint: str) -> None:

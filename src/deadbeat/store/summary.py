@@ -18,11 +18,18 @@ from attrs import fields
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import COUNTER_COLUMNS
 from deadbeat.model.measures import MEASURES
-from deadbeat.model.results import PART_COLUMNS, STRESS_COLUMNS, SUMMARY_COLUMNS, Summary
+from deadbeat.model.results import (
+    PART_COLUMNS,
+    STRESS_COLUMNS,
+    SUMMARY_COLUMNS,
+    PrecisionRecord,
+    Summary,
+)
+from deadbeat.model.traces import LateJob
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, read_bytes, read_json, write_json
 from deadbeat.store.programs import file_hash
-from deadbeat.store.serial import structure, to_plain
+from deadbeat.store.serial import NUMBER_MAX, structure, to_plain
 
 #: Columns of sets.csv, in order: one row per task set that was run. docs/reference/metrics.md.
 SET_COLUMNS: tuple[str, ...] = (
@@ -57,6 +64,14 @@ COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "stress": (STRESS_COLUMNS, STRESS_SET_COLUMNS),
 }
 
+#: Columns of text; all others are numbers.
+_TEXTS = {"key", "group", "class", "set_id", "shared_objects", "file"}
+#: What ``meta`` has of these kinds, where it has them.
+_TYPED: dict[str, Any] = {
+    "causes": tuple[LateJob, ...] | None,
+    "precision": PrecisionRecord | None,
+    "parameters": dict[str, Any],
+}
 #: Says that what it names is a summary as it was written.
 _HASHES = "summary.sha256"
 
@@ -91,10 +106,29 @@ def read_summary(store: CampaignStore) -> Summary | None:
         plain = read_json(store.path / "summary.json", what="summary", hint="")
         sets = read_json(store.path / "sets.json", what="set file", hint="").get("sets")
         del plain["columns"]
-        whole = {**plain, "sets": sets}
-        return structure(whole, Summary, path=store.path, what="summary", hint="")
+        found = structure(
+            {**plain, "sets": sets}, Summary, path=store.path, what="summary", hint=""
+        )
+        for name, kind in _TYPED.items():
+            value = found.meta.get(name)
+            structure(value, kind, path=store.path, what=name, hint="")
+        known = [set(columns) for columns in COLUMNS[found.mode]]
     except (DataError, KeyError):
         return None
+    tables = zip((found.rows, found.sets), known, strict=True)
+    whole = all(columns <= row.keys() and _is_row(row) for rows, columns in tables for row in rows)
+    return found if whole else None
+
+
+def _is_row(row: Mapping[str, object]) -> bool:
+    """Whether each column of ``row`` has a value of its kind."""
+    return all(
+        isinstance(value, str)
+        if column in _TEXTS or column.endswith("_basis")
+        else isinstance(value, int | float) and abs(value) <= NUMBER_MAX
+        for column, value in row.items()
+        if value is not None
+    )
 
 
 def _hashes(folder: Path) -> bytes:

@@ -94,7 +94,8 @@ class SearchResults:
     stored: set[RunKey] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.stored = self.store.committed()
+        planned = {*keys(self.spec)}
+        self.stored = {run for run in self.store.committed() if set_of(run) in planned}
 
     def learn(self, run: RunKey, table: JobTable) -> None:
         """A run that was just stored."""

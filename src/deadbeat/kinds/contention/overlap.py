@@ -48,7 +48,7 @@ def contended_plan(task_set: TaskSet, calibration: Calibration) -> Plan:
     """Where the tasks of ``task_set`` are inside contended objects.
 
     Raises:
-        KeyError: ``calibration`` does not hold an entry that is used.
+        DataError: ``calibration`` does not hold an entry that is used.
     """
     contended = {
         index for index, resource in enumerate(task_set.resources) if resource.core is None

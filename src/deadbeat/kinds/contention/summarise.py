@@ -427,7 +427,7 @@ class RunReader:
                 self._paced, known = True, self.solo_cost_ratios.items()
                 pace = pace_of(ratios for plain, ratios in known if is_plain(plain.point))
                 self._priced = self._priced.at_pace(pace)
-            with suppress(KeyError):  # a calibration that lacks an entry says nothing of it
+            with suppress(DataError):  # a calibration that lacks an entry says nothing of it
                 predicted = prediction_figures(
                     table, everyone, task_set, self._priced, chosen=chosen
                 )
@@ -445,17 +445,10 @@ class RunReader:
         """What also needs the calibration."""
         if self._calibration is None:
             return {}
-        try:
-            plan = contended_plan(task_set, self._calibration)
-            # every set draws on the same costs: this part of a delay ratio's interval does not
-            # shrink with the number of sets
-            costs = [self._calibration.cost_uncertainty(task) for task in task_set.tasks]
-        except KeyError as error:
-            raise DataError(
-                f"calibration.json of {self._store.path} has no cost of {error.args[0]},"
-                f" which {key.text} uses",
-                "put the calibration back with which the campaign was generated",
-            ) from error
+        plan = contended_plan(task_set, self._calibration)
+        # every set draws on the same costs: this part of a delay ratio's interval does not shrink
+        # with the number of sets
+        costs = [self._calibration.cost_uncertainty(task) for task in task_set.tasks]
         overlap = overlap_share(columns, table.tasks, plan)
         return {
             "cost_half_width": float(np.mean(costs)),

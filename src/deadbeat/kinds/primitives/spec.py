@@ -45,10 +45,13 @@ def _numbers(low: int, high: int) -> rules.ListOf:
 
 def _groups(value: Any) -> tuple[tuple[int, ...], ...]:
     """CPUs of two groups: ``0,2/1,5``."""
-    parts = value.split("/") if isinstance(value, str) else list(value)
+    parts = value.split("/") if isinstance(value, str) else value
+    refused = refuse(f"{shown(value)} is not two groups of CPUs", "like 0,2/1,5")
+    if not isinstance(parts, list | tuple):
+        raise refused
     found = tuple(rules.Cpus().parse(part) or () for part in parts)
     if parts and (len(found) != 2 or {*found[0]} & {*found[1]} or not all(found)):
-        raise refuse(f"{shown(value)} is not two groups of CPUs", "like 0,2/1,5")
+        raise refused
     return found
 
 
