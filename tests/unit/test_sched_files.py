@@ -328,6 +328,14 @@ def test_what_is_written_is_read_back(tmp_path: Path, name):
     assert list(tmp_path.iterdir()) == [tmp_path / name]
 
 
+@pytest.mark.parametrize("name", ["=1+1", "+x", "-x", "@x", "'x", "'=x", "''", "x'", "-5", "'"])
+def test_a_name_is_no_formula_and_comes_back(name: str):
+    system = TaskSystem(processors=1, tasks=(TimedTask(wcet=1, period=2, deadline=2, name=name),))
+    text = csv_text(system)
+    assert text.endswith("x'\n") if name == "x'" else text.rpartition(",")[2].startswith("'")
+    assert parsed(text) == system
+
+
 def test_content_tells_the_format_where_the_name_does_not():
     assert parsed(task_system_text(FULL)) == parsed(csv_text(FULL)) == FULL
     assert parsed("\ufeff" + SMALLEST) == parsed(SMALLEST)

@@ -24,6 +24,7 @@ from deadbeat.sched.arrays import FIELDS
 from deadbeat.sched.documents import SYNONYMS, Defect, Literal, build, number, path_text
 from deadbeat.sched.rt_app import from_rt_app, is_rt_app
 from deadbeat.sched.simso import read_simso
+from deadbeat.store.tasksystems import FORMULA
 from deadbeat.store.texts import text_of
 
 FORMATS = ("json", "csv", "xml")
@@ -310,7 +311,9 @@ def _rows(lines: list[str], skipped: int, source: str) -> tuple[list[list[str]],
 
 
 def _cell(name: str, cell: str) -> Any:
-    return cell if name == "name" else number(cell)
+    if name != "name":
+        return number(cell)
+    return cell[1:] if cell[:1] == "'" and FORMULA.match(cell[1:]) else cell
 
 
 def _csv_place(numbers: list[int]) -> Callable[[tuple[str | int, ...]], str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,11 @@ _COLUMNS = (
     *("wcet", "period", "deadline", "offset", "priority", "home", "budget"),
     *("server_period", "server_deadline", "name"),
 )
+
+
+#: A name that a spreadsheet would calculate; it is written behind an apostrophe, and so is one that
+#: begins with that.
+FORMULA = re.compile(r"[=@+'-]")
 
 
 def write_task_system(path: Path, system: TaskSystem) -> None:
@@ -58,7 +64,10 @@ def csv_text(system: TaskSystem) -> str:
             out.write(f"# {key}: {value}\n")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(used)
-    writer.writerows([entry.get(key, "") for key in used] for entry in entries)
+    for entry in entries:
+        if FORMULA.match(str(entry.get("name", ""))):
+            entry["name"] = f"'{entry['name']}"
+        writer.writerow([entry.get(key, "") for key in used])
     return out.getvalue()
 
 
