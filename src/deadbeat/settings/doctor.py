@@ -140,7 +140,7 @@ def _examined(target: Target, facts: Facts) -> ExaminedTarget:
         name=facts.get(_HOST) or target.name,
         kind=target.kind,
         kernel=kernel or "not known",
-        rt_cpus=facts.rt_cpus,
+        rt_cpus=facts.chosen_cpus,
         asked_cpus=facts.asked_cpus,
         workload=facts.workload,
         address=target.address,

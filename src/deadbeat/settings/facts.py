@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -24,14 +25,24 @@ from deadbeat.targets.readings import Reading, Readings
 CONFIG = "command:kernel-config"
 #: The kernel's messages.
 DMESG = "command:dmesg"
+_ONLINE = "/sys/devices/system/cpu/online"
 _ALWAYS = (
-    "/sys/devices/system/cpu/online",
+    _ONLINE,
     "/sys/devices/system/cpu/possible",
     "/sys/devices/system/cpu/isolated",
     "/sys/devices/system/cpu/nohz_full",
     CMDLINE,
     "/sys/kernel/security/lockdown",
 )
+
+
+#: Files that are empty where there is nothing to list; any other one that is was masked.
+_MAY_BE_EMPTY = {
+    *("/sys/devices/system/cpu/isolated", "/sys/devices/system/cpu/nohz_full", CMDLINE),
+    *(f"/sys/kernel/{each}tracing/set_event" for each in ("", "debug/")),
+    *("/sys/class/tty/console/active", "/.dockerenv", "/run/.containerenv"),
+    *("command:cpu-quota", "command:cpuset-partitions", "command:deadline-tasks"),
+}
 
 
 @frozen(kw_only=True)
@@ -41,14 +52,22 @@ class Facts:
     Attributes:
         readings: What the target gave.
         workload: ``periodic``, ``compute`` or ``mixed``.
-        rt_cpus: CPUs meant for real-time tasks.
+        chosen_cpus: CPUs meant for real-time tasks; empty: nobody named any, and none was seen.
         asked_cpus: Whether the user named them; else they were taken from the machine's state.
     """
 
     readings: Readings = field(factory=Readings)
     workload: str = "mixed"
-    rt_cpus: tuple[int, ...] = ()
+    chosen_cpus: tuple[int, ...] = ()
     asked_cpus: bool = False
+
+    @property
+    def rt_cpus(self) -> tuple[int, ...]:
+        """CPUs meant for real-time tasks. UnreadError where there is none: nothing said of no CPU
+        would be known of one."""
+        if not self.chosen_cpus:
+            raise UnreadError(f"no CPU is known: {self.reading(_ONLINE).reason or _ONLINE}")
+        return self.chosen_cpus
 
     def reading(self, what: str) -> Reading:
         """A path, or ``command:NAME``; one that nobody declared is a mistake (KeyError)."""
@@ -60,12 +79,16 @@ class Facts:
         reading = self.reading(what)
         if reading.text is None:
             raise UnreadError(f"{what.removeprefix('command:')}: {reading.reason}")
-        return reading.text.strip(" \t\n\0")
+        found = reading.text.strip(" \t\n\0")
+        if not found and what not in _MAY_BE_EMPTY:
+            raise UnreadError(f"{what} is empty")
+        return found
 
     def get(self, what: str) -> str | None:
         """As `text`; None where there is none, for whom that itself says something."""
-        text = self.reading(what).text
-        return None if text is None else text.strip(" \t\n\0")
+        with suppress(UnreadError):
+            return self.text(what)
+        return None
 
     def integer(self, what: str) -> int:
         """A whole number. UnreadError where it is none."""
@@ -159,7 +182,7 @@ def gather(
     paths = [each for each in wanted if not each.startswith("command:")]
     readings = target.read_many(paths, {name: commands()[name] for name in names})
     facts = Facts(readings=readings, workload=workload, asked_cpus=rt_cpus is not None)
-    return evolve(facts, rt_cpus=_guessed_cpus(facts) if rt_cpus is None else tuple(rt_cpus))
+    return evolve(facts, chosen_cpus=_guessed_cpus(facts) if rt_cpus is None else tuple(rt_cpus))
 
 
 def _guessed_cpus(facts: Facts) -> tuple[int, ...]:
@@ -169,5 +192,5 @@ def _guessed_cpus(facts: Facts) -> tuple[int, ...]:
         except UnreadError:
             return []
 
-    online = listed("/sys/devices/system/cpu/online")
+    online = listed(_ONLINE)
     return tuple(listed("/sys/devices/system/cpu/isolated") or online[1:] or online)

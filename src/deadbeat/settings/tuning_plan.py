@@ -159,7 +159,7 @@ def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | Non
     present = facts.get("/proc/cmdline")
     return Plan(
         items=items,
-        rt_cpus=facts.rt_cpus,
+        rt_cpus=facts.chosen_cpus,
         asked=facts.asked_cpus,
         boot=merged(present, words) if words else None,
     )
@@ -167,7 +167,7 @@ def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | Non
 
 def _check_cpus(facts: Facts) -> None:
     online = facts.cpu_list("/sys/devices/system/cpu/online") if facts.asked_cpus else []
-    strange = [cpu for cpu in facts.rt_cpus if cpu not in online]
+    strange = [cpu for cpu in facts.chosen_cpus if cpu not in online]
     if facts.asked_cpus and strange:
         raise UsageError(
             f"--rt-cpus: there is no CPU {strange[0]} online", f"{', '.join(map(str, online))} are"
