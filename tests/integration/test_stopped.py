@@ -6,6 +6,8 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,47 @@ def measured_and_stopped(machine: HardwareExecutor, which: slice) -> None:
                 begun.set()
     thread.join()
     assert [*machine.converse("probe", "other", options, timeout=30)][-1].startswith("done ")
+
+
+FREEZER = Path("/sys/fs/cgroup/freezer")
+
+
+@pytest.fixture
+def freezer() -> Iterator[Path]:
+    made = FREEZER / f"deadbeat-test-{os.getpid()}"
+    try:
+        made.mkdir()
+    except OSError:
+        pytest.skip("no freezer of control groups version 1 here")
+    try:
+        yield made
+    finally:
+        (made / "freezer.state").write_text("THAWED")
+        for pid in (made / "cgroup.procs").read_text().split():
+            with suppress(OSError):
+                (FREEZER / "cgroup.procs").write_text(pid)
+        made.rmdir()
+
+
+def test_what_was_frozen_has_no_result(freezer: Path) -> None:
+    """A frozen process gets no signal, as a paused machine gives none."""
+    before = set(descendants(os.getpid()))
+    options = {"--seconds-ns": "3000000000", "--interval-ns": "1000000", "--worst": "1"}
+
+    def freeze() -> None:
+        time.sleep(0.5)
+        for pid in set(descendants(os.getpid())) - before:
+            with suppress(OSError):
+                (freezer / "cgroup.procs").write_text(str(pid))
+        for state, pause in (("FROZEN", 1.2), ("THAWED", 0.0)):
+            (freezer / "freezer.state").write_text(state)
+            time.sleep(pause)
+
+    with executor() as machine:
+        options["--out"] = f"{machine.folder}/frozen"
+        thread = threading.Thread(target=freeze)
+        with pytest.raises(RunError, match=r"did not run for [0-9.]+ s \(stopped, frozen, or"):
+            for line in machine.converse("probe", "other", options, timeout=30):
+                if line.startswith("threads "):
+                    thread.start()
+        thread.join()

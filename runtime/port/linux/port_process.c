@@ -88,12 +88,17 @@ void port_watch_children(atomic_uint *word, unsigned amount)
 #define SUSPENDED_NS 10000000
 
 /* Shared by all processes that are forked after it is made. A stopped process runs its handler when it
- * goes on (SIGCONT), whoever stopped it. */
+ * goes on (SIGCONT), whoever stopped it; one that is frozen, or whose machine is paused, gets no signal. */
 struct stops {
     atomic_uint continued;
-    _Atomic int64_t last_ns;
+    _Atomic int64_t last_ns, gap_ns;
     int64_t begun_ns, suspended_ns;
 };
+
+/* Of the process that only sleeps: its pause, and how much longer that may take without waiting for a CPU.
+ * A CPU that a busy host takes away for a moment comes back sooner. */
+#define PAUSE_NS 250000000
+#define GAP_NS 500000000
 
 static struct stops *stops;
 
@@ -118,13 +123,46 @@ static void on_continued(int signal_number)
     note_continued();
 }
 
+/* How long the caller has waited for a CPU in its life, -1: the kernel does not count that. */
+static int64_t waited_ns(int schedstat)
+{
+    char text[96];
+    long long waited;
+    ssize_t length = pread(schedstat, text, sizeof text - 1, 0);
+    text[length > 0 ? length : 0] = 0;
+    return sscanf(text, "%*d %lld", &waited) == 1 ? waited : -1;
+}
+
+/* Sleeps, and notes when that took long although a CPU was free for it. Of the lowest real-time priority,
+ * where it may be: on PREEMPT_RT the timers of others wait for a thread. */
+static _Noreturn void watch_gaps(void)
+{
+    struct policy lowest = {.size = sizeof lowest, .policy = SCHED_FIFO, .priority = 1};
+    port_name_thread("db-stops");
+    (void)policy_set(0, &lowest);
+    for (int file = 0; file < 1024; file++)
+        close(file);
+    int schedstat = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
+    for (int64_t waited = waited_ns(schedstat), due; waited >= 0;) {
+        due = port_now_ns() + PAUSE_NS;
+        port_sleep_until_ns(due);
+        int64_t late = port_now_ns() - due, before = waited;
+        waited = waited_ns(schedstat);
+        if (waited >= 0 && late - (waited - before) > GAP_NS)
+            atomic_store(&stops->gap_ns, late);
+    }
+    _exit(0);
+}
+
 void port_watch_stops(void)
 {
     struct sigaction action = {.sa_handler = on_continued, .sa_flags = SA_RESTART};
-    stops = stops ? stops : port_map(sizeof *stops, 1);
+    if (!stops && (stops = port_map(sizeof *stops, 1)) && port_fork() == 0)
+        watch_gaps();
     if (!stops)
         return;
     atomic_store(&stops->continued, 0);
+    atomic_store(&stops->gap_ns, 0);
     stops->begun_ns = port_now_ns();
     stops->suspended_ns = suspended_ns();
     sigemptyset(&action.sa_mask);
@@ -137,6 +175,11 @@ int port_stood(char *why, size_t bytes)
     if (slept > SUSPENDED_NS)
         snprintf(why, bytes, "the machine was suspended for %.1f s: no figure of it is the machine's",
                  (double)slept / 1e9);
+    else if (stops && atomic_load(&stops->gap_ns))
+        snprintf(why, bytes,
+                 "it did not run for %.1f s (stopped, frozen, or its machine paused): no figure of it is the"
+                 " machine's",
+                 (double)atomic_load(&stops->gap_ns) / 1e9);
     else if (stops && atomic_load(&stops->continued))
         snprintf(why, bytes,
                  "it was stopped (SIGCONT came %.1f s after its start): no figure of it is the machine's",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import shlex
@@ -32,6 +33,8 @@ done"""
 GRACE_S = 1.0
 #: Between looks at what it left.
 _SWEEP_S = 0.01
+#: Between looks at whether it stood still, and how long it must have.
+_LOOK_S, _STOOD_S = 0.25, 0.5
 #: What lives so much longer sleeps in the kernel.
 _SWEEP_MOST_S = 5.0
 
@@ -53,6 +56,19 @@ def ended_words(status: int) -> str:
     return f"by signal {-status}"
 
 
+def _now_s() -> float:
+    """Goes on while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _waited_s() -> float:
+    """How long this thread has waited for a CPU in its life."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, LookupError):
+        return math.inf  # the kernel does not count that: then nothing is known of a gap
+
+
 def found(program: str) -> None:
     """Raises UsageError where there is no such program."""
     if shutil.which(program) is None:
@@ -61,8 +77,8 @@ def found(program: str) -> None:
 
 
 class GuardedProgram:
-    """Starts ``command``; `close` ends it and all that it started. ``continued``: whether somebody
-    stopped it, and let it go on.
+    """Starts ``command``; `close` ends it and all that it started. ``stood``: how it stood still
+    while somebody waited for it; "": it did not.
 
     Args:
         more: Added to its environment.
@@ -85,7 +101,7 @@ class GuardedProgram:
             process_group=0,
         )
         self.status: int | None = None
-        self.continued = False
+        self.stood = ""
         self._keeper: HostKeeper | None = None
         self._before: Any = None
         try:
@@ -102,7 +118,8 @@ class GuardedProgram:
     def _on_child(self, *_: object) -> None:
         with suppress(ChildProcessError):
             found = os.waitid(os.P_PID, self._process.pid, os.WCONTINUED | os.WNOHANG)
-            self.continued |= found is not None
+            if found is not None:
+                self.stood = "was stopped, and went on (SIGCONT)"
 
     def running(self) -> bool:
         """Whether it has not ended; it stays unreaped, so that its group keeps its number."""
@@ -110,6 +127,7 @@ class GuardedProgram:
 
     def wait(self, seconds: float | None) -> bool:
         """Whether it ended within so many seconds; None: however long it takes. Wakes nobody."""
+        until = math.inf if seconds is None else _now_s() + seconds
         if self.status is not None:
             return True
         try:
@@ -119,7 +137,15 @@ class GuardedProgram:
         try:
             poll = select.poll()
             poll.register(file, select.POLLIN)
-            return bool(poll.poll(None if seconds is None else max(0, seconds) * 1000))
+            while True:
+                due, waited = min(_now_s() + _LOOK_S, until), _waited_s()
+                if poll.poll(max(0, due - _now_s()) * 1000):
+                    return True
+                late = _now_s() - due - (_waited_s() - waited)
+                if late > _STOOD_S:
+                    self.stood = f"did not run for {late:.1f} s (frozen, or its machine paused)"
+                if due >= until:
+                    return False
         finally:
             os.close(file)
 

@@ -89,8 +89,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             text += f", {len(found.records):,} jobs marked" * (status < 0)
             weight: Severity = "invalid" if status < 0 else "warning"
             problems.append(Finding(id="program-ended", severity=weight, message=text))
-        if program.continued:
-            text = "the program was stopped, and went on (SIGCONT)"
+        if program.stood:
+            text = f"the program {program.stood}"
             problems.append(Finding(id="stood-still", severity="invalid", message=text))
         if found.dropped:
             text = f"{found.dropped:,} jobs after the first {len(found.records):,} are not recorded"
