@@ -289,7 +289,7 @@ def test_injected_threads_are_gone_when_their_task_set_is() -> None:
         assert session.run(request.key).error is None
         left = processes_of(machine.folder)
         names = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in left}
-    assert len(left) == 2  # guardian and coordinator wait for the next command
+    assert len(left) == 3  # guardian and coordinator wait for the next command, one for stops
     assert not names & {"db-hog", "db-fair", "db-mover"}
 
 

@@ -285,7 +285,7 @@ def test_measuring_under_address_and_undefined_behaviour_sanitizers() -> None:
 def test_nothing_is_left_when_the_guardian_is_killed() -> None:
     with executor() as machine:
         with measuring(machine, seconds_ns=str(3600 * 1000 * MS)) as process:
-            assert len(processes_of(machine.folder)) == len(CPUS) + 2
+            assert len(processes_of(machine.folder)) == len(CPUS) + 3
             process.kill()
         until = time.monotonic() + 10
         while processes_of(machine.folder) and time.monotonic() < until:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +18,7 @@ from attrs import asdict, evolve
 from deadbeat.cli._output import say, table
 from deadbeat.cli._signals import interruptible
 from deadbeat.kinds.base import Shown
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.sched.analysis import tests as known_tests
 from deadbeat.sched.files import BYTES_MAX, TaskSystemFile, load_task_system, parse_task_system
 from deadbeat.sched.generators import Recipe, period_samplers, utilisation_samplers
@@ -25,6 +27,7 @@ from deadbeat.sched.simulator import option_words, tie_rules
 from deadbeat.sched.simulator import policies as known_policies
 from deadbeat.store.files import storing
 from deadbeat.store.tasksystems import task_system_text, write_task_system
+from deadbeat.store.texts import shown, text_of
 
 T = TypeVar("T")
 
@@ -44,17 +47,39 @@ _FLAGS = {
 
 def load(file: Path, processors: int | None, *, whole_cycles: bool = False) -> TaskSystemFile:
     """The task system in FILE, or on standard input; remarks are said."""
-    if str(file) == STANDARD:
-        # Closed (<&-) it is nothing at all.
-        data = sys.stdin.buffer.read(BYTES_MAX) if sys.stdin else b""
-        loaded = parse_task_system(
-            data, source="standard input", processors=processors, whole_cycles=whole_cycles
-        )
-    else:
-        loaded = load_task_system(file, processors=processors, whole_cycles=whole_cycles)
+    data = b""
+    try:
+        if str(file) == STANDARD:
+            # Closed (<&-) it is nothing at all.
+            data = sys.stdin.buffer.read(BYTES_MAX) if sys.stdin else b""
+            loaded = parse_task_system(
+                data, source="standard input", processors=processors, whole_cycles=whole_cycles
+            )
+        else:
+            loaded = load_task_system(file, processors=processors, whole_cycles=whole_cycles)
+    except UsageError as error:
+        raise _measured(file, data) or error from None
     for remark in loaded.remarks:
         say(remark)
     return loaded
+
+
+def _measured(file: Path, data: bytes) -> UsageError | None:
+    """What to do with a file of a tool that measures; None: it is none."""
+    known = import_module("deadbeat.kinds.latency.foreign")
+    try:
+        if not data:
+            with file.open("rb") as stream:
+                data = stream.read(BYTES_MAX)
+        text = text_of(data, name="", what="", hint="", limit=BYTES_MAX)
+    except (DeadbeatError, OSError, ValueError):
+        return None
+    found = known.importer_of(known.ForeignFile.of(text.text))
+    if found is None:
+        return None
+    name = "standard input" if str(file) == STANDARD else shown(file)
+    command = shlex.join(("deadbeat", "import", *[shown(file)] * (str(file) != STANDARD)))
+    return UsageError(f"{name} is of {found.name}: no task system", command)
 
 
 def patiently(work: Callable[[], T], doing: str) -> T:

@@ -100,8 +100,8 @@ class Histogram:
             raise ValueError(f"buckets ascend, from 0 to {_LAST}")
         if not (0 <= self.overflow < _MOST and self.counts.sum(dtype=float) < _MOST):
             raise ValueError(f"counts and what overflowed are from 0 to {_MOST}")
-        if not 0 <= (self.min_ns or 0) <= (self.max_ns or 0):
-            raise ValueError("times are not negative, and the least is not above the greatest")
+        if self.min_ns is not None and self.max_ns is not None and self.min_ns > self.max_ns:
+            raise ValueError("the least time is above the greatest")
         if self.resolution_ns < 1:
             raise ValueError("the resolution is at least 1 ns")
 

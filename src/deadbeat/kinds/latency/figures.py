@@ -133,7 +133,7 @@ def _max_of_a_run(runs: Sequence[Histogram], whole: Histogram) -> Quantity:
     engine cut off is in its upper end. Runs without scatter have none: they say nothing of it.
     """
     maxima = tuple(run.max_ns for run in runs)
-    known = [float(value) for value in maxima if value]
+    known = [float(value) for value in maxima if value and value > 0]
     if not known:
         return Quantity(name="max_of_a_run", value_ns=None, runs_ns=maxima)
     logs = np.log(known)
@@ -226,9 +226,10 @@ class Between:
 
     def _arm(self, values: Sequence[float | None]) -> float:
         """Of Student's interval of the mean logarithm; infinite where one is not known."""
-        if not all(values):
+        known = [float(value) for value in values if value and value > 0]
+        if len(known) < len(values):
             return math.inf if None in values else 0.0
-        spread = float(np.std(np.log([float(v) for v in values if v]), ddof=1))
+        spread = float(np.std(np.log(known), ddof=1))
         return min(self.student * spread / math.sqrt(len(self.runs)), _EXPONENT_MAX)
 
     def _carried_by_few(self, value: int) -> bool:

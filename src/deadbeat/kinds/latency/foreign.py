@@ -163,6 +163,11 @@ def foreign_engines() -> tuple[str, ...]:
     return tuple(sorted({each.engine for each in all_importers()} - {""}))
 
 
+def importer_of(source: ForeignFile) -> Importer | None:
+    """The format that a file has the structure of."""
+    return next((each for each in all_importers() if each.fits(source)), None)
+
+
 def read_foreign(text: Text, told: Foreign = Foreign()) -> Foreign:
     """What a file of another tool says, beside what a person does.
 
@@ -171,10 +176,9 @@ def read_foreign(text: Text, told: Foreign = Foreign()) -> Foreign:
         DataError: It is damaged.
     """
     source = ForeignFile.of(text.text)
-    for importer in all_importers():
-        if importer.fits(source):
-            found = importer.take(source, text.name, told)
-            return evolve(found, notes=(*text.notes, *found.notes))
+    if importer := importer_of(source):
+        found = importer.take(source, text.name, told)
+        return evolve(found, notes=(*text.notes, *found.notes))
     if source.damage:
         raise DataError(f"{text.name} is damaged JSON: {source.damage}", "copy it once more")
     known = ", ".join(each.name for each in all_importers() if each.engine)
