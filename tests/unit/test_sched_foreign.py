@@ -105,6 +105,6 @@ def test_what_is_no_task_set_is_one_line_with_its_place(
 def test_what_a_tool_measured_is_sent_to_import(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["sched", "analyze", str(FOREIGN / name.split()[0])]) == 2
+    assert main(["sched", "analyze", str(FOREIGN / name.split(maxsplit=1)[0])]) == 2
     told = capsys.readouterr().err
     assert "no task system (deadbeat import " in told and told.count("\n") == 1

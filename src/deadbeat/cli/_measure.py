@@ -248,6 +248,8 @@ def summarising(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        if not path.is_dir():
+            raise UsageError(f"{path} was removed meanwhile", "repeat the command") from None
         again = shlex.join(["deadbeat", "report", str(path)])
         message, hint = explain_error(error)
         failed = DeadbeatError(

@@ -116,7 +116,8 @@ def achieved_text(cell: CellSummary, *, ends: bool = True) -> str:
 MATRIX_COLUMNS = (
     said("load", attrgetter("load"), words=True),
     said("engine", attrgetter("cell.engine"), words=True, spare=True),
-    said("CPU", lambda line: "all" if line.row.cpu is None else str(line.row.cpu)),
+    said("CPU", lambda line: "all" if line.row.cpu is None
+         else words.place_words(line.cell, line.row.cpu).removeprefix("CPU ")),
     *(
         said(name, methodcaller("figure", name), terminal=name in ("p50", "p99", "p99.9", "max"))
         for name in ("max", "min", "mean", *QUANTILES_PPM)
@@ -168,7 +169,8 @@ def _by_load(summary: LatencySummary, machine: Mapping[str, object]) -> Table:
     without = words.not_measured(summary, machine)
     return Table(
         name="loads-table",
-        title=f"wake-up latency, µs, all CPUs{f' but {without}' if without else ''}",
+        title=f"wake-up latency, µs, all {words.place_kind(summary.cells)}s"
+        f"{f' but {without}' if without else ''}",
         columns=[
             evolve(column, spare=column.key in spare, terminal=True)
             for column in MATRIX_COLUMNS
@@ -189,13 +191,16 @@ def _by_cpu(summary: LatencySummary) -> list[Part]:
     cell = max(found, key=lambda cell: cell.whole.raw["max"].value_ns or 0)
     table = Table(
         name="worst-cpus-table",
-        title="Min, mean and max of each CPU",
+        title=f"Min, mean and max of each {words.place_kind([cell])}",
         columns=[c for c in MATRIX_COLUMNS if c.key in ("CPU", "max", "min", "mean", "wake-ups")],
         order=("CPU", "wake-ups", "min", "mean", "max"),
         rows=[MatrixLine(cell, row, row.honest, corrected=False) for row in cell.cpus],
         dense=True,
     )
-    return [Subsection(f"Each CPU under load {load_words(cell.load)}, {cell.engine}, µs", [table])]
+    kind = words.place_kind([cell])
+    return [
+        Subsection(f"Each {kind} under load {load_words(cell.load)}, {cell.engine}, µs", [table])
+    ]
 
 
 def _steps(summary: LatencySummary) -> list[tuple[str, str]]:

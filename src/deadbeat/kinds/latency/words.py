@@ -51,7 +51,12 @@ def load_order(load: LoadPoint) -> tuple[int, int, str]:
 
 def place_words(cell: CellSummary, number: int | None) -> str:
     """``CPU 2``; ``thread 2`` where nobody knows on which CPUs threads ran."""
-    return f"{'thread' if THREADS in cell.warnings else 'CPU'} {number}"
+    return f"{place_kind([cell])} {number}"
+
+
+def place_kind(cells: Iterable[CellSummary]) -> str:
+    """What a row of these is of: ``CPU``, or ``thread``."""
+    return "thread" if any(THREADS in cell.warnings for cell in cells) else "CPU"
 
 
 def loads_of(cells: Iterable[CellSummary]) -> list[LoadPoint]:
