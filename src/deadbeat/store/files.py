@@ -209,8 +209,17 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
 
 
 def reading(path: Path) -> BufferedReader:
-    """A file of a result folder, opened by `open_regular`."""
-    return open(open_regular(path), "rb")
+    """A file of a result folder, opened by `open_regular`.
+
+    Raises:
+        OSError: It cannot be opened, or is longer than any that is written: a hole of a terabyte
+            would be read for minutes.
+    """
+    descriptor = open_regular(path)
+    if os.fstat(descriptor).st_size > _DATA_LIMIT:
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, f"it is longer than {_DATA_LIMIT} bytes")
+    return os.fdopen(descriptor, "rb")
 
 
 def read_bytes(path: Path, *, what: str, hint: str, piped: bool = False) -> bytes:
@@ -226,8 +235,6 @@ def read_bytes(path: Path, *, what: str, hint: str, piped: bool = False) -> byte
         if piped:
             return path.read_bytes()
         with reading(path) as stream:
-            if os.fstat(stream.fileno()).st_size > _DATA_LIMIT:
-                raise OSError(errno.EINVAL, f"it is longer than {_DATA_LIMIT} bytes")
             return stream.read()
     except MemoryError as error:
         raise DataError(f"cannot read {what} {path}: too large for the memory", hint) from error
