@@ -29,7 +29,7 @@ def slots_of(round_: int, work: int, hold_ns: int, *, handed_ns: int = 50) -> li
 
 
 def batch_of(*slots: Slot) -> PriceBatch:
-    works = tuple(PriceWork(object="queue", size=size, cores=(0, 1)) for size in range(3))
+    works = tuple(PriceWork(object="queue", size=size, cores=(0, 1)) for size in range(1, 4))
     return PriceBatch(works=works, errors=("",) * 3, slots=slots)
 
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Collection
 
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec
+from deadbeat.model.errors import DataError
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadKey
 from deadbeat.store.load import LoadStore
 
@@ -19,7 +20,9 @@ def cells(spec: LoadSpec, possible: Collection[str]) -> list[tuple[int, str]]:
     Without a remedy, and with all that are possible, at every number of ordinary threads; each
     alone at the highest; and the ordinary threads without the real-time one.
     """
-    counts = spec.normal or ()
+    counts = spec.normal
+    if not counts:
+        raise DataError("the specification of the load test names no number of ordinary threads")
     found = [(count, PLAIN) for count in counts]
     if len(possible) > 1:
         found += [(count, ALL) for count in counts]

@@ -223,10 +223,7 @@ def specify(values: Mapping[str, object], names: Mapping[str, str] | None = None
 def read_spec(plain: Mapping[str, object]) -> LoadSpec:
     """The specification of its canonical form. DataError where it is none."""
     try:
-        found = specify(plain)
-        if not found.normal:
-            raise UsageError("normal names no number of ordinary threads")
-        return found
+        return specify(plain)
     except (UsageError, TypeError) as error:
         raise DataError(
             f"the specification of the load test is damaged: {error}",
