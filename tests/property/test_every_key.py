@@ -1,5 +1,5 @@
-"""Truth: issue 27: whatever a key of a stored file has become, every reading verb gives an answer
-or one line that names file and place; never ``unexpected``, and no terminal code gets through."""
+"""Truth: issue 27: whatever a key of a stored file has become, every reading verb ends with an
+answer or an error of its own; never ``unexpected``, and no terminal code gets through."""
 
 from __future__ import annotations
 

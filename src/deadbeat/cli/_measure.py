@@ -249,7 +249,7 @@ def summarising(path: Path) -> Iterator[None]:
         yield
     except Exception as error:
         if not path.is_dir():
-            raise UsageError(f"{path} was removed meanwhile", "repeat the command") from None
+            raise DeadbeatError(f"{path} was removed meanwhile", "repeat the command") from None
         again = shlex.join(["deadbeat", "report", str(path)])
         message, hint = explain_error(error)
         failed = DeadbeatError(

@@ -126,7 +126,8 @@ class GuardedProgram:
         return not self.wait(0)
 
     def wait(self, seconds: float | None) -> bool:
-        """Whether it ended within so many seconds; None: however long it takes. Wakes nobody."""
+        """Whether it ended within so many seconds; None: however long it takes. Wakes nobody
+        but itself, to see whether it stood still."""
         until = math.inf if seconds is None else _now_s() + seconds
         if self.status is not None:
             return True

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec
 from deadbeat.model.errors import DataError
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadKey
+from deadbeat.store.folder import HEAD_HINT
 from deadbeat.store.load import LoadStore
 
 #: Beside its window a run takes about so long: start-up, calibration, warm-up, files.
@@ -22,7 +23,9 @@ def cells(spec: LoadSpec, possible: Collection[str]) -> list[tuple[int, str]]:
     """
     counts = spec.normal
     if not counts:
-        raise DataError("the specification of the load test names no number of ordinary threads")
+        raise DataError(
+            "the specification of the load test names no number of ordinary threads", HEAD_HINT
+        )
     found = [(count, PLAIN) for count in counts]
     if len(possible) > 1:
         found += [(count, ALL) for count in counts]
