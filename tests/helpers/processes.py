@@ -1,4 +1,4 @@
-"""A second Python process beside the test, and what is in a folder."""
+"""Processes beside the test, and what is in a folder."""
 
 from __future__ import annotations
 
@@ -21,6 +21,19 @@ with CampaignStore.open(Path(sys.argv[1])).lock():
 
 def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
+
+
+def state_of(number: int | str) -> str:
+    """State of a process (R, S, D, T, Z ...); "" once it is gone, even between two looks."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:  # before the file opens, or before it is read
+        return ""
+
+
+def is_alive(number: int | str) -> bool:
+    """Whether it runs; a zombie waits for whoever adopted it."""
+    return state_of(number) not in ("Z", "")
 
 
 def python(code: str, *arguments: str) -> subprocess.Popen[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from helpers.processes import is_alive
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import toolchain_for
@@ -119,17 +120,10 @@ def test_workers_are_ordinary_pinned_named_and_end_with_their_parent(
         finally:
             parent.send_signal(signal.SIGKILL)
     ends = time.monotonic() + SECONDS
-    while any(state_of(number) not in ("Z", "") for number in found):
+    while any(is_alive(number) for number in found):
         assert time.monotonic() < ends
         time.sleep(0.005)
     assert not list(tmp_path.iterdir())
-
-
-def state_of(number: int) -> str:
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
 
 
 def test_a_worker_that_is_killed_ends_the_load_and_is_not_replaced(program: str) -> None:

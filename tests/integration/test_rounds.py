@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT, MS, processes_of, stands_above
+from helpers.processes import is_alive
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
@@ -214,7 +215,7 @@ def test_with_guardian_and_coordinator_stopped_the_rest_ends_everything(
             for pid in stopped:
                 os.kill(pid, signal.SIGSTOP)
             began = time.monotonic()
-            while any(_state(pid) not in "ZX" for pid in workers):
+            while any(is_alive(pid) for pid in workers):
                 assert time.monotonic() < began + 60
                 time.sleep(0.05)
         finally:
@@ -240,10 +241,3 @@ def _name(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return ""
-
-
-def _state(pid: int) -> str:
-    try:
-        return _stat(pid)[0]
-    except OSError:
-        return "X"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from helpers.kinds import KINDS
+from helpers.processes import is_alive
 
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
@@ -82,14 +83,6 @@ def until(true: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-def gone(process: str) -> bool:
-    """Whether it runs no more; a zombie waits for whoever is to read its status."""
-    try:
-        return Path("/proc", process, "stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
 def started(path: Path, *, then: str) -> tuple[str, ...]:
     return ("sh", "-c", f'echo $$ >>"$0"; {then}', str(path))
 
@@ -100,7 +93,7 @@ def test_a_program_runs_from_the_first_run_to_the_last(tmp_path: Path) -> None:
     run(experiment, on_event=lambda event: None, beside=started(file, then="exec sleep 600"))
     assert experiment.stored == ["0", "1"]
     (process,) = lines(file)
-    assert gone(process)
+    assert not is_alive(process)
 
 
 def test_it_is_started_again_when_it_is_done(tmp_path: Path) -> None:
@@ -131,7 +124,7 @@ def test_the_run_beside_which_it_failed_is_not_kept(tmp_path: Path, end: str, wo
 
     def failed() -> bool:
         gate.touch()
-        return gone(lines(parent)[0])
+        return not is_alive(lines(parent)[0])
 
     experiment = Waits(lambda: lines(parent), failed, lambda: True)
     with pytest.raises(DeadbeatError, match=f"ended {words} after [0-9.]+ s, during a run"):
@@ -197,7 +190,7 @@ def test_it_ends_with_deadbeat(number: signal.Signals, tmp_path: Path) -> None:
         out, err = running.communicate(timeout=30)
     (process,) = lines(Path("started"))
     assert process not in out and process in err
-    until(lambda: gone(process))
+    until(lambda: not is_alive(process))
 
 
 def test_a_result_says_what_ran_beside_it() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.answers import answer_of
+from helpers.processes import is_alive
 
 import deadbeat
 from deadbeat.build.native import native_root
@@ -55,14 +56,6 @@ def until(true: Callable[[], object]) -> None:
     while not true():
         assert time.monotonic() < ends
         time.sleep(0.02)
-
-
-def gone(process: int) -> bool:
-    """Whether it runs no more; a zombie waits for whoever adopted it."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -188,8 +181,8 @@ def test_the_whole_group_ends(tmp_path: Path) -> None:
         until(lambda name=name: Path(name).is_file() and Path(name).read_text())
     assert program.running()
     assert program.close() == -signal.SIGTERM
-    assert gone(int(Path("apart").read_text()))
-    until(lambda: gone(int(Path("child").read_text())))
+    assert not is_alive(int(Path("apart").read_text()))
+    until(lambda: not is_alive(int(Path("child").read_text())))
 
 
 def test_a_killed_deadbeat_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -205,7 +198,9 @@ def test_a_killed_deadbeat_leaves_nothing_behind(tmp_path: Path) -> None:
         running.kill()
         running.wait()
     process, apart, marks = Path("told").read_text().split()
-    until(lambda: gone(int(process)) and gone(int(apart)) and not Path(marks).exists())
+    until(
+        lambda: not is_alive(int(process)) and not is_alive(int(apart)) and not Path(marks).exists()
+    )
 
 
 def test_an_interrupt_keeps_what_was_marked(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from helpers.processes import is_alive
 from helpers.sshd import Sshd, private_sshd
 
 from deadbeat.model.errors import TargetError
@@ -65,13 +66,6 @@ def place(target: Target) -> Iterator[str]:
     target.run(["mkdir", folder])
     yield folder
     target.run(["rm", "-rf", folder])
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_it_satisfies_the_protocols(target):

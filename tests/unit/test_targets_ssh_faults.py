@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from helpers.processes import python
+from helpers.processes import is_alive, python
 from helpers.sshd import Sshd, children, private_sshd
 
 from deadbeat.model.errors import TargetError
@@ -40,13 +40,6 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 def connected(server: Sshd, monkeypatch: pytest.MonkeyPatch) -> SshTarget:
     monkeypatch.setenv("DEADBEAT_SSH_CONFIG", str(server.config))
     return SshTarget(server.word)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def until(condition: Callable[[], bool]) -> None:
