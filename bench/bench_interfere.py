@@ -11,8 +11,8 @@ from typing import Any
 from common import report
 
 import deadbeat
-from deadbeat.kinds.channels.results import InterfereSummary
-from deadbeat.kinds.channels.sharing import levels
+from deadbeat.kinds.interfere.results import InterfereSummary
+from deadbeat.kinds.interfere.sharing import levels
 
 
 def control(found: InterfereSummary) -> None:

@@ -9,8 +9,8 @@ from attrs import evolve
 
 from deadbeat.compare.engine import CompareOptions, compare_tables
 from deadbeat.kinds.contention import observe as contention
-from deadbeat.kinds.interference import observe as interference
 from deadbeat.kinds.latency import observe as latency
+from deadbeat.kinds.load import observe as interference
 from deadbeat.model.comparison import Comparison
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from deadbeat.kinds.channels.results import ALONE, InterfereRun, slowdowns
-from deadbeat.kinds.channels.spec import InterfereKey, SetWork
+from deadbeat.kinds.interfere.results import ALONE, InterfereRun, slowdowns
+from deadbeat.kinds.interfere.spec import InterfereKey, SetWork
 from deadbeat.prices.rates import PairMatrix, PairSlowdown, SizedWork
 from deadbeat.prices.replay import ReplayTask
 

@@ -16,15 +16,15 @@ import numpy as np
 from attrs import evolve
 from bench_compare import side_of, write
 
-from deadbeat.kinds.interference import observe as interference
-from deadbeat.kinds.interference.engine import LoadRequest
-from deadbeat.kinds.interference.lost import SceneMachine
-from deadbeat.kinds.interference.plan import plan
-from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.kinds.interference.spec import LoadSpec, resolve
-from deadbeat.kinds.interference.summarise import summarise_load
 from deadbeat.kinds.latency import observe as latency
 from deadbeat.kinds.latency.engines import Request, SimulatedEngine
+from deadbeat.kinds.load import observe as interference
+from deadbeat.kinds.load.engine import LoadRequest
+from deadbeat.kinds.load.lost import SceneMachine
+from deadbeat.kinds.load.plan import plan
+from deadbeat.kinds.load.simulated import UNIT_PS, SimulatedLoad
+from deadbeat.kinds.load.spec import LoadSpec, resolve
+from deadbeat.kinds.load.summarise import summarise_load
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.model.load import LoadKey, LoadRun, LoadSummary, Rounds

@@ -9,13 +9,13 @@ from functools import cache
 import numpy as np
 from attrs import evolve
 
-from deadbeat.kinds.interference.engine import LoadRequest
-from deadbeat.kinds.interference.lost import SceneMachine
-from deadbeat.kinds.interference.observe import LoadTest, load_test_of
-from deadbeat.kinds.interference.plan import plan
-from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.kinds.interference.spec import LoadSpec, resolve
-from deadbeat.kinds.interference.summarise import summarise_load
+from deadbeat.kinds.load.engine import LoadRequest
+from deadbeat.kinds.load.lost import SceneMachine
+from deadbeat.kinds.load.observe import LoadTest, load_test_of
+from deadbeat.kinds.load.plan import plan
+from deadbeat.kinds.load.simulated import UNIT_PS, SimulatedLoad
+from deadbeat.kinds.load.spec import LoadSpec, resolve
+from deadbeat.kinds.load.summarise import summarise_load
 from deadbeat.model.load import LoadKey, LoadRun, LoadSummary, Rounds
 from deadbeat.model.specification import plain_of
 

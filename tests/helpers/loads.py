@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deadbeat.kinds.interference.lost import SceneMachine
-from deadbeat.kinds.interference.summarise import summarise_load
+from deadbeat.kinds.load.lost import SceneMachine
+from deadbeat.kinds.load.summarise import summarise_load
 from deadbeat.model.load import Gaps, LoadKey, LoadRun, LoadSummary, Rounds
 
 MS = 1_000_000

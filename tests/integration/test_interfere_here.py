@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from helpers.hardware import LOCK_WAIT
 
-from deadbeat.kinds.channels.engine import HardwareChannels
-from deadbeat.kinds.channels.machine import machine_of
-from deadbeat.kinds.channels.results import ALONE, ASLEEP, InterfereRun
-from deadbeat.kinds.channels.spec import InterfereKey, InterfereSpec, resolved
+from deadbeat.kinds.interfere.engine import HardwareChannels
+from deadbeat.kinds.interfere.machine import machine_of
+from deadbeat.kinds.interfere.results import ALONE, ASLEEP, InterfereRun
+from deadbeat.kinds.interfere.spec import InterfereKey, InterfereSpec, resolved
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from helpers.loads import MS, SECOND, back_to_back, run_of
 
-from deadbeat.kinds.interference.estimates import Counted, difference_of
-from deadbeat.kinds.interference.lost import Scene, SceneMachine
+from deadbeat.kinds.load.estimates import Counted, difference_of
+from deadbeat.kinds.load.lost import Scene, SceneMachine
 from deadbeat.model.load import LoadRun, LostTime
 from deadbeat.stats.multiple import holm
 

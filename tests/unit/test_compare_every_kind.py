@@ -10,8 +10,8 @@ from attrs import evolve, frozen
 from helpers import load_tests, matrices
 
 from deadbeat.compare.results import compare_results
-from deadbeat.kinds.interference import observe as interference
 from deadbeat.kinds.latency import observe as latency
+from deadbeat.kinds.load import observe as interference
 from deadbeat.model.comparison import ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding

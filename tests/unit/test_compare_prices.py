@@ -15,8 +15,8 @@ import deadbeat
 from deadbeat.cli.main import main
 from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
-from deadbeat.kinds.channels.observe import COMPARABLE, read_channels
 from deadbeat.kinds.contention.observe import other_states
+from deadbeat.kinds.interfere.observe import COMPARABLE, read_channels
 from deadbeat.model.comparison import ComparisonResult, Lineup, MetricComparison
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform

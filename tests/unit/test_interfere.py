@@ -14,11 +14,11 @@ import deadbeat
 from deadbeat.catalog import load_catalog
 from deadbeat.compare.results import compare_results
 from deadbeat.compare.results import found as found_kind
-from deadbeat.kinds.channels.document import answer
-from deadbeat.kinds.channels.engine import SimulatedChannels, parsed, true_slowdown
-from deadbeat.kinds.channels.machine import VictimCaches, machine_of
-from deadbeat.kinds.channels.observe import COMPARABLE, ChannelMatrix, read_channels
-from deadbeat.kinds.channels.results import (
+from deadbeat.kinds.interfere.document import answer
+from deadbeat.kinds.interfere.engine import SimulatedChannels, parsed, true_slowdown
+from deadbeat.kinds.interfere.machine import VictimCaches, machine_of
+from deadbeat.kinds.interfere.observe import COMPARABLE, ChannelMatrix, read_channels
+from deadbeat.kinds.interfere.results import (
     ALONE,
     ASLEEP,
     InterfereRun,
@@ -27,8 +27,8 @@ from deadbeat.kinds.channels.results import (
     ordered,
     slowdowns,
 )
-from deadbeat.kinds.channels.sharing import NOTHING, RULES, levels, shared, shares
-from deadbeat.kinds.channels.spec import (
+from deadbeat.kinds.interfere.sharing import NOTHING, RULES, levels, shared, shares
+from deadbeat.kinds.interfere.spec import (
     WORKS,
     InterfereKey,
     InterfereSpec,

@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
-from deadbeat.kinds.interference.summarise import figures_of
+from deadbeat.kinds.load.summarise import figures_of
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import Gaps, LoadRun, Rounds
 

@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
-from deadbeat.kinds.interference.causes import episodes_of
-from deadbeat.kinds.interference.document import load_document
-from deadbeat.kinds.interference.lost import SceneMachine
+from deadbeat.kinds.load.causes import episodes_of
+from deadbeat.kinds.load.document import load_document
+from deadbeat.kinds.load.lost import SceneMachine
 from deadbeat.model.load import Cause, Gaps, LoadRun
 
 WINDOW = (0, 2 * SECOND)

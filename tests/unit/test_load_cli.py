@@ -12,9 +12,9 @@ from helpers.answers import answer_of
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
 from deadbeat.cli.main import main
-from deadbeat.kinds.interference.document import COLUMNS
-from deadbeat.kinds.interference.kind import counts, fails
-from deadbeat.kinds.interference.simulated import SimulatedLoad
+from deadbeat.kinds.load.document import COLUMNS
+from deadbeat.kinds.load.kind import counts, fails
+from deadbeat.kinds.load.simulated import SimulatedLoad
 from deadbeat.model.errors import TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import LoadKey, LoadRun
@@ -144,7 +144,7 @@ class Refusing(SimulatedLoad):
 def test_what_is_refused_is_refused_before_anything_is_said_or_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deadbeat.kinds.interference.kind.SimulatedLoad", Refusing)
+    monkeypatch.setattr("deadbeat.kinds.load.kind.SimulatedLoad", Refusing)
     told = answer(capsys, "load", "--simulated", "--priority", "98", "--runs", str(tmp_path))
     assert told == (3, "", "deadbeat: error: fifo 98 was refused\n")
     assert not list(tmp_path.iterdir())

@@ -20,9 +20,9 @@ from judges import compare_sides, options_of
 from deadbeat.cli.main import main
 from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
-from deadbeat.kinds.interference.charts import overlay_charts
-from deadbeat.kinds.interference.observe import COMPARABLE, METRICS, LoadTest, observe
-from deadbeat.kinds.interference.plan import block_of, plan
+from deadbeat.kinds.load.charts import overlay_charts
+from deadbeat.kinds.load.observe import COMPARABLE, METRICS, LoadTest, observe
+from deadbeat.kinds.load.plan import block_of, plan
 from deadbeat.model.comparison import ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding

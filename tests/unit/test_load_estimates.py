@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deadbeat.kinds.interference.estimates import (
+from deadbeat.kinds.load.estimates import (
     Counted,
     difference_of,
     mean_of,

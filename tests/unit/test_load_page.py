@@ -10,10 +10,10 @@ from pathlib import Path
 import attrs
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
-from deadbeat.kinds.interference.charts import load_charts
-from deadbeat.kinds.interference.document import COLUMNS, load_document, paper_words
-from deadbeat.kinds.interference.remedies import REMEDIES
-from deadbeat.kinds.interference.words import (
+from deadbeat.kinds.load.charts import load_charts
+from deadbeat.kinds.load.document import COLUMNS, load_document, paper_words
+from deadbeat.kinds.load.remedies import REMEDIES
+from deadbeat.kinds.load.words import (
     asked,
     headline,
     labels,

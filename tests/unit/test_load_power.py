@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
-from deadbeat.kinds.interference.document import effects_table, power_lines
-from deadbeat.kinds.interference.estimates import Counted, Found, could_show, difference_of
+from deadbeat.kinds.load.document import effects_table, power_lines
+from deadbeat.kinds.load.estimates import Counted, Found, could_show, difference_of
 from deadbeat.model.load import LoadSummary
 
 WINDOW_S = 2.0

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from deadbeat.kinds.interference.engine import LoadRequest, Seen, parse
-from deadbeat.kinds.interference.remedies import RemedyChange
-from deadbeat.kinds.interference.runner import Beside, problems
-from deadbeat.kinds.interference.simulated import SimulatedLoad
-from deadbeat.kinds.interference.spec import LoadSpec
+from deadbeat.kinds.load.engine import LoadRequest, Seen, parse
+from deadbeat.kinds.load.remedies import RemedyChange
+from deadbeat.kinds.load.runner import Beside, problems
+from deadbeat.kinds.load.simulated import SimulatedLoad
+from deadbeat.kinds.load.spec import LoadSpec
 from deadbeat.model.errors import DataError
 from deadbeat.model.load import LoadKey
 from deadbeat.targets.fake import FakeTarget

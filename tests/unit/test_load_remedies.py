@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deadbeat.kinds.interference.remedies import (
+from deadbeat.kinds.load.remedies import (
     ONLINE,
     REMEDIES,
     RUNTIME,

@@ -14,12 +14,12 @@ from attrs import evolve
 
 from deadbeat.experiment.base import Event, RunDone, Started
 from deadbeat.experiment.run import run as carry_out
-from deadbeat.kinds.interference.engine import LoadRequest
-from deadbeat.kinds.interference.kind import FOLDERS, other_remedies
-from deadbeat.kinds.interference.plan import plan, planned_keys
-from deadbeat.kinds.interference.runner import LoadExperiment, look
-from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.kinds.interference.spec import LoadSpec, resolve, specify
+from deadbeat.kinds.load.engine import LoadRequest
+from deadbeat.kinds.load.kind import FOLDERS, other_remedies
+from deadbeat.kinds.load.plan import plan, planned_keys
+from deadbeat.kinds.load.runner import LoadExperiment, look
+from deadbeat.kinds.load.simulated import UNIT_PS, SimulatedLoad
+from deadbeat.kinds.load.spec import LoadSpec, resolve, specify
 from deadbeat.model.errors import DataError, DeadbeatError, RunError, TargetError, UsageError
 from deadbeat.model.load import LoadKey, Seen
 from deadbeat.model.platform import Platform

@@ -5,10 +5,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from deadbeat.kinds.interference.engine import LoadRequest
-from deadbeat.kinds.interference.plan import cells, plan, seconds_of
-from deadbeat.kinds.interference.remedies import RemedyChange
-from deadbeat.kinds.interference.spec import (
+from deadbeat.kinds.load.engine import LoadRequest
+from deadbeat.kinds.load.plan import cells, plan, seconds_of
+from deadbeat.kinds.load.remedies import RemedyChange
+from deadbeat.kinds.load.spec import (
     LoadSpec,
     preset,
     read_spec,

@@ -17,9 +17,9 @@ from deadbeat.cli.commands import root
 from deadbeat.cli.main import main
 from deadbeat.kinds.breakdown.document import columns as columns_of
 from deadbeat.kinds.breakdown.results import CellResult
-from deadbeat.kinds.channels.document import COLUMNS as INTERFERE
-from deadbeat.kinds.interference.document import COLUMNS as LOAD_TEST
+from deadbeat.kinds.interfere.document import COLUMNS as INTERFERE
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS as LATENCY
+from deadbeat.kinds.load.document import COLUMNS as LOAD_TEST
 from deadbeat.kinds.primitives.document import COLUMNS as PRIMITIVES
 from deadbeat.kinds.program.document import COLUMNS as PROGRAM
 from deadbeat.kinds.study.results import COLUMNS as STUDY

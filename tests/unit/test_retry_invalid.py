@@ -16,15 +16,15 @@ from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import Experiment, Outcome
 from deadbeat.experiment.run import run as carry_out
-from deadbeat.kinds.interference.engine import LoadRequest
-from deadbeat.kinds.interference.runner import LoadExperiment, look
-from deadbeat.kinds.interference.simulated import SimulatedLoad
-from deadbeat.kinds.interference.spec import LoadSpec, resolve, specify
-from deadbeat.kinds.interference.summarise import summary_of
 from deadbeat.kinds.latency.engines import SimulatedEngine
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine
 from deadbeat.kinds.latency.spec import read_spec as read_latency
 from deadbeat.kinds.latency.summarise import summarise_latency
+from deadbeat.kinds.load.engine import LoadRequest
+from deadbeat.kinds.load.runner import LoadExperiment, look
+from deadbeat.kinds.load.simulated import SimulatedLoad
+from deadbeat.kinds.load.spec import LoadSpec, resolve, specify
+from deadbeat.kinds.load.summarise import summary_of
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding

@@ -20,7 +20,7 @@ from deadbeat.compare.words import (
     verdict_text,
     words_list,
 )
-from deadbeat.kinds.interference.document import remedies_beside
+from deadbeat.kinds.load.document import remedies_beside
 from deadbeat.model.comparison import (
     CellComparison,
     Comparison,

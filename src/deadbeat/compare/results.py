@@ -15,12 +15,12 @@ from attrs import evolve, frozen
 
 from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
 from deadbeat.compare.words import size_text, words_list
-from deadbeat.kinds.channels import observe as channels
 from deadbeat.kinds.contention import observe as contention
 from deadbeat.kinds.contention.place import find_campaign
-from deadbeat.kinds.interference import observe as interference
+from deadbeat.kinds.interfere import observe as interfere
 from deadbeat.kinds.latency import observe as latency
 from deadbeat.kinds.latency.observe import COMPARABLE, Matrix
+from deadbeat.kinds.load import observe as load
 from deadbeat.model.comparison import (
     Comparable,
     Comparison,
@@ -354,8 +354,8 @@ def _some(names: Sequence[str]) -> str:
 #: The first that finds a folder is its kind; the last says what there is instead.
 KINDS: tuple[Comparable[Any], ...] = (
     latency.COMPARABLE,
-    interference.COMPARABLE,
-    channels.COMPARABLE,
+    load.COMPARABLE,
+    interfere.COMPARABLE,
     contention.COMPARABLE,
 )
 

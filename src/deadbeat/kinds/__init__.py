@@ -7,9 +7,9 @@ from __future__ import annotations
 KINDS: dict[str, tuple[str, str]] = {
     "campaign": ("deadbeat.kinds.contention.kind", ""),
     "latency": ("deadbeat.kinds.latency.kind", ""),
-    "load": ("deadbeat.kinds.interference.kind", ""),
+    "load": ("deadbeat.kinds.load.kind", ""),
     "breakdown": ("deadbeat.kinds.breakdown.kind", ""),
-    "interfere": ("deadbeat.kinds.channels.kind", ""),
+    "interfere": ("deadbeat.kinds.interfere.kind", ""),
     "primitives": ("deadbeat.kinds.primitives.kind", ""),
     "program": ("deadbeat.kinds.program.kind", ""),
     "study": ("deadbeat.kinds.study.kind", ""),

@@ -12,9 +12,9 @@ from deadbeat.catalog import load_catalog
 from deadbeat.kinds.breakdown.results import Breakdown
 from deadbeat.kinds.breakdown.spec import SearchSpec, set_of
 from deadbeat.kinds.breakdown.spec import from_plain as breakdown_spec
-from deadbeat.kinds.channels.results import InterfereSummary
-from deadbeat.kinds.channels.spec import SIBLING, placed
 from deadbeat.kinds.contention.spec import read_spec
+from deadbeat.kinds.interfere.results import InterfereSummary
+from deadbeat.kinds.interfere.spec import SIBLING, placed
 from deadbeat.kinds.registry import find
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError

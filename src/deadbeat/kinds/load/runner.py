@@ -17,16 +17,16 @@ from deadbeat.host.kernel import RT_PERIOD, RT_RUNTIME
 from deadbeat.host.proc import STAT, task_of
 from deadbeat.host.snapshot import FREQUENCY, Snapshot, diff, given, parse
 from deadbeat.host.values import Unknown, or_none
-from deadbeat.kinds.interference.engine import REASON, LoadEngine, LoadRequest
-from deadbeat.kinds.interference.plan import plan, seconds_of
-from deadbeat.kinds.interference.remedies import (
+from deadbeat.kinds.load.engine import REASON, LoadEngine, LoadRequest
+from deadbeat.kinds.load.plan import plan, seconds_of
+from deadbeat.kinds.load.remedies import (
     REMEDIES,
     Impossible,
     RemedyChange,
     Situation,
     together,
 )
-from deadbeat.kinds.interference.spec import LoadSpec
+from deadbeat.kinds.load.spec import LoadSpec
 from deadbeat.model.errors import TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import ALL, LoadKey, LoadMachine, LoadRun, Seen

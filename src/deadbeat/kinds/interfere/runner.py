@@ -9,9 +9,9 @@ from attrs import define
 
 from deadbeat.catalog import load_catalog
 from deadbeat.experiment.base import FolderExperiment, Phase, PricesKnown, Watcher
-from deadbeat.kinds.channels.engine import ChannelEngine
-from deadbeat.kinds.channels.results import InterfereRun
-from deadbeat.kinds.channels.spec import InterfereKey, InterfereSpec
+from deadbeat.kinds.interfere.engine import ChannelEngine
+from deadbeat.kinds.interfere.results import InterfereRun
+from deadbeat.kinds.interfere.spec import InterfereKey, InterfereSpec
 from deadbeat.prices.stage import PriceStage
 
 #: What a run takes beside its own length: processes start and set their work up.

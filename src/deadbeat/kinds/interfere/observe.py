@@ -12,8 +12,8 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from deadbeat.kinds.channels.document import place_words
-from deadbeat.kinds.channels.results import (
+from deadbeat.kinds.interfere.document import place_words
+from deadbeat.kinds.interfere.results import (
     InterfereRun,
     InterfereStore,
     InterfereSummary,
@@ -21,7 +21,7 @@ from deadbeat.kinds.channels.results import (
     slowdowns,
     summarise,
 )
-from deadbeat.kinds.channels.spec import OTHERS, plan
+from deadbeat.kinds.interfere.spec import OTHERS, plan
 from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Cell, Metric, Observation, Observations

@@ -23,7 +23,7 @@ from statistics import NormalDist
 import numpy as np
 from attrs import evolve, frozen
 
-from deadbeat.kinds.interference.lost import Floats, student_above
+from deadbeat.kinds.load.lost import Floats, student_above
 from deadbeat.model.histogram import Integers
 from deadbeat.model.load import Estimate
 from deadbeat.stats import special

@@ -7,9 +7,9 @@ import math
 import attrs
 from attrs import evolve, frozen
 
-from deadbeat.kinds.channels.results import InterfereStore, InterfereSummary, Slowdown
-from deadbeat.kinds.channels.sharing import RULES, Shared, levels, nothing, shared, shares
-from deadbeat.kinds.channels.spec import OTHERS, SIBLING, SetWork, plan
+from deadbeat.kinds.interfere.results import InterfereStore, InterfereSummary, Slowdown
+from deadbeat.kinds.interfere.sharing import RULES, Shared, levels, nothing, shared, shares
+from deadbeat.kinds.interfere.spec import OTHERS, SIBLING, SetWork, plan
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.prices.table import PriceTable

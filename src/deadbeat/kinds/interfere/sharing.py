@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 from attrs import frozen
 
-from deadbeat.kinds.channels.machine import CACHE, CORE, MEMORY
-from deadbeat.kinds.channels.results import InterfereSummary, Slowdown
-from deadbeat.kinds.channels.spec import SIBLING, SetWork, placed
+from deadbeat.kinds.interfere.machine import CACHE, CORE, MEMORY
+from deadbeat.kinds.interfere.results import InterfereSummary, Slowdown
+from deadbeat.kinds.interfere.spec import SIBLING, SetWork, placed
 
 #: A sweep whose byte takes this share of one from memory, or more, is served by memory.
 _FROM_MEMORY = 0.8

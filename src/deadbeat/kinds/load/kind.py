@@ -8,26 +8,26 @@ from pathlib import Path
 
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun
-from deadbeat.kinds.interference.document import (
+from deadbeat.kinds.load.document import (
     COLUMNS,
     load_document,
     paper_words,
     summary_dict,
 )
-from deadbeat.kinds.interference.engine import LoadEngine
-from deadbeat.kinds.interference.hardware import HardwareLoad
-from deadbeat.kinds.interference.plan import plan, planned_keys, seconds_of
-from deadbeat.kinds.interference.runner import LoadExperiment, look
-from deadbeat.kinds.interference.simulated import SimulatedLoad
-from deadbeat.kinds.interference.spec import (
+from deadbeat.kinds.load.engine import LoadEngine
+from deadbeat.kinds.load.hardware import HardwareLoad
+from deadbeat.kinds.load.plan import plan, planned_keys, seconds_of
+from deadbeat.kinds.load.runner import LoadExperiment, look
+from deadbeat.kinds.load.simulated import SimulatedLoad
+from deadbeat.kinds.load.spec import (
     LoadSpec,
     preset,
     read_spec,
     resolve,
     specify,
 )
-from deadbeat.kinds.interference.summarise import figures_of, summary_of
-from deadbeat.kinds.interference.words import condition_words, headline
+from deadbeat.kinds.load.summarise import figures_of, summary_of
+from deadbeat.kinds.load.words import condition_words, headline
 from deadbeat.kinds.table import SoFar, TableKind, begun_store, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadCell, LoadRun, LoadSummary

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from deadbeat.executors.hardware import LOCK_WAIT_S
 from deadbeat.executors.verbs import VerbEngine
-from deadbeat.kinds.interference.engine import LoadEngine, LoadRequest, parse
+from deadbeat.kinds.load.engine import LoadEngine, LoadRequest, parse
 from deadbeat.model.errors import RunError, TargetError
 from deadbeat.model.load import TRACED, Seen, Takers
 from deadbeat.model.tuning import JournalEntry, Setting

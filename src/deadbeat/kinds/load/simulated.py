@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import attrs
 
 from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.kinds.interference.engine import LoadEngine, LoadRequest
+from deadbeat.kinds.load.engine import LoadEngine, LoadRequest
 from deadbeat.model.load import TRACED, Gaps, Rounds, Seen, Takers
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting

@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from deadbeat.kinds.interference.charts import load_charts
-from deadbeat.kinds.interference.words import (
+from deadbeat.kinds.load.charts import load_charts
+from deadbeat.kinds.load.words import (
     asked,
     condition_words,
     difference,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from deadbeat.kinds.interference.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
+from deadbeat.kinds.load.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadCell, LoadSummary
 from deadbeat.model.words import beside_label
 

@@ -28,7 +28,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.host.judgements import rt_kept
-from deadbeat.kinds.interference.lost import (
+from deadbeat.kinds.load.lost import (
     EXECUTION,
     PAIRS_MIN,
     SLOWER,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from deadbeat.kinds.interference.lost import inside_window
-from deadbeat.kinds.interference.words import condition_words
+from deadbeat.kinds.load.lost import inside_window
+from deadbeat.kinds.load.words import condition_words
 from deadbeat.model.load import PLAIN, LoadRun
 from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.model.words import time_text

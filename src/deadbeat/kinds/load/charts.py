@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from deadbeat.kinds.interference.words import condition_words, ranged
+from deadbeat.kinds.load.words import condition_words, ranged
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadCell, LoadSummary
 from deadbeat.report.charts import (

@@ -13,9 +13,9 @@ from attrs import evolve, frozen
 
 from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.executors.verbs import VerbEngine
-from deadbeat.kinds.channels.machine import CACHE, CORE, MEMORY, VictimCaches, machine_of
-from deadbeat.kinds.channels.results import ALONE, ASLEEP, InterfereRun, footprint_of
-from deadbeat.kinds.channels.spec import (
+from deadbeat.kinds.interfere.machine import CACHE, CORE, MEMORY, VictimCaches, machine_of
+from deadbeat.kinds.interfere.results import ALONE, ASLEEP, InterfereRun, footprint_of
+from deadbeat.kinds.interfere.spec import (
     SIBLING,
     InterfereKey,
     InterfereSpec,

@@ -1,6 +1,6 @@
 """Runs of a load test -> failures per second, response times, switches, lost work, effects.
 
-Estimates and their intervals: `deadbeat.kinds.interference.estimates`. Verdicts on remedies are by
+Estimates and their intervals: `deadbeat.kinds.load.estimates`. Verdicts on remedies are by
 Holm's procedure, one for each remedy that was tried: in at most one test of twenty without any
 effect one is called so.
 """
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from deadbeat.experiment.beside import beside_load
 from deadbeat.host.kernel import release_of
-from deadbeat.kinds.interference.causes import by_misses, causes_of
-from deadbeat.kinds.interference.estimates import (
+from deadbeat.kinds.load.causes import by_misses, causes_of
+from deadbeat.kinds.load.estimates import (
     Counted,
     could_show,
     difference_of,
@@ -29,10 +29,10 @@ from deadbeat.kinds.interference.estimates import (
     p99_difference,
     rate_of,
 )
-from deadbeat.kinds.interference.lost import PAIRS_MIN, SceneMachine, lost_of
-from deadbeat.kinds.interference.plan import plan
-from deadbeat.kinds.interference.spec import read_spec
-from deadbeat.kinds.interference.worst_round import worst_round
+from deadbeat.kinds.load.lost import PAIRS_MIN, SceneMachine, lost_of
+from deadbeat.kinds.load.plan import plan
+from deadbeat.kinds.load.spec import read_spec
+from deadbeat.kinds.load.worst_round import worst_round
 from deadbeat.model.histogram import Histogram, Integers
 from deadbeat.model.load import (
     ALL,

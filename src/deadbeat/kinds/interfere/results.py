@@ -10,8 +10,8 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.experiment.folders import RunFolders
-from deadbeat.kinds.channels.machine import VictimCaches, machine_of
-from deadbeat.kinds.channels.spec import OTHERS, InterfereKey, InterfereSpec, SetWork, plan
+from deadbeat.kinds.interfere.machine import VictimCaches, machine_of
+from deadbeat.kinds.interfere.spec import OTHERS, InterfereKey, InterfereSpec, SetWork, plan
 from deadbeat.model.finding import Finding
 from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import read

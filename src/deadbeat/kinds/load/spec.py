@@ -10,7 +10,7 @@ from attrs import frozen
 
 from deadbeat.experiment import fields
 from deadbeat.host.environment import require_usable
-from deadbeat.kinds.interference.remedies import REMEDIES
+from deadbeat.kinds.load.remedies import REMEDIES
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.load import FORMS
 from deadbeat.model.rules import (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from deadbeat.kinds.base import Begin, Begun
-from deadbeat.kinds.channels.document import COLUMNS, answer, document, rows, summary_dict
-from deadbeat.kinds.channels.engine import ChannelEngine, HardwareChannels, SimulatedChannels
-from deadbeat.kinds.channels.machine import machine_of
-from deadbeat.kinds.channels.results import FOLDERS, summarise
-from deadbeat.kinds.channels.runner import OVERHEAD_S, InterfereExperiment, price_seconds
-from deadbeat.kinds.channels.spec import QUICK, InterfereSpec, plan, resolved
+from deadbeat.kinds.interfere.document import COLUMNS, answer, document, rows, summary_dict
+from deadbeat.kinds.interfere.engine import ChannelEngine, HardwareChannels, SimulatedChannels
+from deadbeat.kinds.interfere.machine import machine_of
+from deadbeat.kinds.interfere.results import FOLDERS, summarise
+from deadbeat.kinds.interfere.runner import OVERHEAD_S, InterfereExperiment, price_seconds
+from deadbeat.kinds.interfere.spec import QUICK, InterfereSpec, plan, resolved
 from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.specification import read
 

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 
 from attrs import field, frozen
 
-from deadbeat.kinds.interference.remedies import RemedyChange
-from deadbeat.kinds.interference.spec import LoadSpec
+from deadbeat.kinds.load.remedies import RemedyChange
+from deadbeat.kinds.load.spec import LoadSpec
 from deadbeat.model.errors import DataError
 from deadbeat.model.load import REFERENCE, Gaps, LoadKey, Rounds, Seen
 from deadbeat.model.platform import LOCAL, Platform

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 from deadbeat.catalog import load_catalog
 from deadbeat.experiment import fields
 from deadbeat.host.environment import require_usable
-from deadbeat.kinds.channels.machine import VictimCaches
+from deadbeat.kinds.interfere.machine import VictimCaches
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import refuse

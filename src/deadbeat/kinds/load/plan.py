@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection
 
-from deadbeat.kinds.interference.spec import LoadSpec, read_spec
+from deadbeat.kinds.load.spec import LoadSpec, read_spec
 from deadbeat.model.errors import DataError
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadKey
 from deadbeat.store.folder import HEAD_HINT
