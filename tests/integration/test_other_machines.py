@@ -19,7 +19,7 @@ from helpers.trees import ODD, grow, held
 from deadbeat.catalog import load_catalog
 from deadbeat.cli.main import main
 from deadbeat.executors.abilities import abilities
-from deadbeat.executors.hardware import usable_on
+from deadbeat.executors.programs import usable_on
 from deadbeat.kinds.latency.observe import read_matrix
 from deadbeat.settings.tune import holder_of, signed
 from deadbeat.store.latency import LatencyStore

@@ -19,7 +19,7 @@ from deadbeat.kinds.primitives.cases import (
     resolved,
 )
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
-from deadbeat.kinds.primitives.results import PrimitiveRun
+from deadbeat.kinds.primitives.runs import PrimitiveRun
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import topology_of
 from deadbeat.model.errors import BuildError, RunError

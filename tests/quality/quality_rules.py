@@ -6,8 +6,9 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import PurePosixPath
 
 from packaging.requirements import Requirement
@@ -117,6 +118,37 @@ def layer_violations(path: str, source: str) -> list[str]:
         elif LAYERS.index(there) < LAYERS.index(here):
             found.append(f"{path}:{line}: {here} imports {there}, which is above it")
     return found
+
+
+def _imported_by_name(path: str, source: str) -> Iterator[str]:
+    """Modules that ``import_module`` gets as a literal; ``{__package__}`` is the own package."""
+    package = ".".join(PurePosixPath(path).relative_to("src").parts[:-1])
+    for node in nodes(source):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            word = ast.unparse(node.args[0]).replace("{__package__}", package)
+            yield word.removeprefix("f").strip("'\"")
+
+
+def cycle(sources: Mapping[str, str]) -> list[str]:
+    """Modules that import each other in a circle, lazily or for types alone too; []: none do."""
+    modules = {
+        path.removeprefix("src/")
+        .rsplit(".", 1)[0]
+        .removesuffix("/__init__")
+        .replace("/", "."): path
+        for path in sources
+    }
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        names = [name for _, name in imported_modules(path, sources[path])]
+        names += _imported_by_name(path, sources[path])
+        found = {name if name in modules else name.rpartition(".")[0] for name in names}
+        graph[module] = (found & modules.keys()) - {module}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 def publication_violations(path: str, source: str) -> list[str]:

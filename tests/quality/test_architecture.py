@@ -6,6 +6,7 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Callable
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("quality")
 EXCEPTIONS = {
     ("process", "src/deadbeat/store/texts.py"): "zstd, which Python before 3.14 cannot unpack",
     ("write", "src/deadbeat/targets/marks.py"): "shared memory of a running program, no result",
-    ("write", "src/deadbeat/executors/hardware.py"): "a list for the runtime to read, no result",
+    ("write", "src/deadbeat/executors/programs.py"): "a list for the runtime to read, no result",
     ("write", "src/deadbeat/targets/fake.py"): "get() copies a file of the target to this host",
     ("write", "src/deadbeat/targets/ssh.py"): "get() copies a file of the target to this host",
 }
@@ -77,6 +78,12 @@ def test_sources_keep_the_rule(rule):
     allowed = {path for name, path in EXCEPTIONS if name == rule}
     assert [line for path, lines in found.items() if path not in allowed for line in lines] == []
     assert {path for path in allowed if not found[path]} == set(), "exceptions without a use"
+
+
+def test_no_modules_import_each_other():
+    modules = ("src/*.py", "src/*/_core.pyi")
+    python = {p: t for p, t in tracked().items() if any(fnmatch(p, each) for each in modules)}
+    assert rules.cycle(python) == []
 
 
 def test_publications_use_public_names_and_nothing_rests_on_them():

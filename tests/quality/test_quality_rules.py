@@ -46,6 +46,24 @@ def test_an_import_from_below_is_allowed(path, source):
 
 
 @pytest.mark.parametrize(
+    "back",
+    [
+        "from deadbeat.cli import a",
+        "from . import a",
+        "from .a import name",
+        "def f():\n    from deadbeat.cli.a import name",
+        "if TYPE_CHECKING:\n    import deadbeat.cli.a",
+        "import_module('deadbeat.cli.a')",
+        "import_module(f'{__package__}.a').name",
+    ],
+)
+def test_a_cycle_is_found(back):
+    there = {"src/deadbeat/cli/a.py": "from deadbeat.cli.b import c"}
+    assert len(rules.cycle({**there, "src/deadbeat/cli/b.py": back})) == 3
+    assert rules.cycle({**there, "src/deadbeat/cli/b.py": "from deadbeat.cli import b, c"}) == []
+
+
+@pytest.mark.parametrize(
     ("path", "source", "count"),
     [
         ("src/deadbeat_papers/x.py", "from deadbeat.model.errors import UsageError", 1),

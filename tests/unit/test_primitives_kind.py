@@ -21,7 +21,8 @@ from deadbeat.kinds.primitives.cases import (
 )
 from deadbeat.kinds.primitives.engine import pair_seconds, parsed
 from deadbeat.kinds.primitives.lines import lines_of
-from deadbeat.kinds.primitives.results import PrimitiveRun, cell_of, cells_of
+from deadbeat.kinds.primitives.results import cell_of, cells_of
+from deadbeat.kinds.primitives.runs import PrimitiveRun
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import PAIRS_MOST, Layout, Topology, topology_of
 from deadbeat.model.errors import DataError, UsageError

@@ -21,7 +21,7 @@ from deadbeat.kinds.primitives.cases import (
 )
 from deadbeat.kinds.primitives.engine import Wanted, parsed
 from deadbeat.kinds.primitives.jvm import priority_of
-from deadbeat.kinds.primitives.results import PrimitivesStore
+from deadbeat.kinds.primitives.runs import PrimitivesStore
 from deadbeat.kinds.primitives.runtimes import SCHEDULING, Jvm, jvm_words, known_to_external
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import DataError, UsageError

@@ -12,8 +12,8 @@ import deadbeat
 from deadbeat.cli.main import main
 from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
 from deadbeat.kinds.primitives.engine import SimulatedPrimitives, options_of
-from deadbeat.kinds.primitives.results import NONE, PrimitiveRun, PrimitivesStore, columns_of
 from deadbeat.kinds.primitives.runner import PrimitivesExperiment
+from deadbeat.kinds.primitives.runs import NONE, PrimitiveRun, PrimitivesStore, columns_of
 from deadbeat.kinds.primitives.samples import export, merged, thread_files
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import DataError, UsageError

@@ -10,10 +10,10 @@ import pytest
 from attrs import evolve
 
 from deadbeat.cli.main import main
-from deadbeat.kinds.primitives.cases import PrimitiveCase, cases, part_of, plan, resolved
+from deadbeat.kinds.primitives.cases import PrimitiveCase, cases, part_of, parts, plan, resolved
 from deadbeat.kinds.primitives.document import answer, document
 from deadbeat.kinds.primitives.engine import SimulatedPrimitives
-from deadbeat.kinds.primitives.preset import parts, presets
+from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary, cell_of
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.conclusion import (

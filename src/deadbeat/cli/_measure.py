@@ -18,10 +18,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
 from rich.text import Text
 
+from deadbeat.cli._errors import explain_error
 from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import print_shown, say
 from deadbeat.cli._signals import Told
-from deadbeat.cli.main import explain_error
 from deadbeat.experiment.base import (
     Event,
     Experiment,

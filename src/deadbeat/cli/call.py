@@ -14,9 +14,9 @@ from typing import Any, TypedDict
 
 import click
 
+from deadbeat.cli._errors import explain_usage
 from deadbeat.cli._signals import INTERRUPTED
 from deadbeat.cli.commands import root
-from deadbeat.cli.main import explain_usage
 from deadbeat.kinds.registry import open_folder
 from deadbeat.model.errors import UsageError
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import click
 
-from deadbeat.cli._options import MEASURING, Verbs, opt
+from deadbeat.cli._options import opt
+from deadbeat.cli._verbs import MEASURING, Verbs
 from deadbeat.kinds import KINDS
 
 _SCHED = Verbs(

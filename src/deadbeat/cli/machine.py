@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -13,6 +14,7 @@ from deadbeat.catalog import Catalog, lacking, load_catalog
 from deadbeat.cli._measure import Watch, say_simulated
 from deadbeat.cli._output import Part, say, table
 from deadbeat.cli._signals import interruptible
+from deadbeat.executors import controls
 from deadbeat.executors.base import Costing, SelftestResult
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.made import MachineOptions, make_catalog, make_executor
@@ -122,7 +124,11 @@ def selftest(
         kind = machine.describe().kind
         say_simulated(kind)
         assert isinstance(machine, HardwareExecutor | FakeExecutor)
-        outcome = machine.selftest(
+        outcome = (
+            machine.selftest
+            if isinstance(machine, FakeExecutor)
+            else partial(controls.selftest, machine)
+        )(
             make_catalog(machine),
             given,
             seconds=spec.calibration.seconds,

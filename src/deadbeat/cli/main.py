@@ -15,32 +15,29 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stderr
-from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import shell_complete
 
+from deadbeat.cli._errors import DEBUG, explain_error, explain_usage
 from deadbeat.cli._signals import INTERRUPTED, Told, interruptible
 from deadbeat.cli._streams import OutputError, make_usable
 from deadbeat.cli.commands import root
 from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
-from deadbeat.model.refused import hint_in, hint_of, refusal
-from deadbeat.model.words import near
+from deadbeat.model.refused import refusal
 
 TROUBLE, USAGE, BROKEN_PIPE = 3, 2, 141
-_DEBUG, _NO_COLOUR, _QUIET = "--debug", "--no-color", ("-q", "--quiet")
+_NO_COLOUR, _QUIET = "--no-color", ("-q", "--quiet")
 _SHOW_WARNING = warnings.showwarning
 _COMPLETE = "_DEADBEAT_COMPLETE"
-#: What other tools call going on; here the command itself does.
-_RESUMING = ("--resume", "--continue")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status and raises nothing."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     ours, rest = _ours(words)
-    debug = _DEBUG in ours
+    debug = DEBUG in ours
     # Annotations are talk by the stream they use, and were asked for.
     quiet = bool({*_QUIET} & ours) and "--annotations" not in words
     if _NO_COLOUR in ours:
@@ -55,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _ours(words: list[str]) -> tuple[set[str], list[str]]:
     """The options of every command, which may stand anywhere before ``--``, and the other words."""
     end = words.index("--") if "--" in words else len(words)
-    every = {_DEBUG, _NO_COLOUR, *_QUIET}
+    every = {DEBUG, _NO_COLOUR, *_QUIET}
     found = every.intersection(words[:end])
     return found, [word for word in words[:end] if word not in found] + words[end:]
 
@@ -132,56 +129,3 @@ def _fail(message: str, hint: str, details: Sequence[str] = (), *, status: int =
 
 def _line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def explain_usage(error: click.ClickException) -> tuple[str, str]:
-    """Message and hint of what click refused, with the nearest right word."""
-    context = getattr(error, "ctx", None)
-    name = context.command_path if context else "deadbeat"
-    see_help = f"see {name} --help"
-    message = error.format_message().rstrip(".")
-    if isinstance(error, click.exceptions.NoSuchOption) and context:
-        known = [
-            option
-            for parameter in context.command.get_params(context)
-            if not getattr(parameter, "hidden", False)
-            for option in parameter.opts
-            if option.startswith("--")
-        ]
-        message = f"{name} has no option {error.option_name}"
-        if error.option_name in _RESUMING and "--fresh" in known:
-            return message, "none is needed: the same command again continues where it stopped"
-        return message, near(error.option_name, known) or see_help
-    if isinstance(error, click.UsageError) and context and isinstance(context.command, click.Group):
-        asked = _asked(context)
-        verbs = context.command.list_commands(context)
-        if asked and asked not in verbs:
-            full = " ".join((*context.command_path.split()[1:], asked))
-            hint = near(asked, verbs) or "one of " + ", ".join(verbs)
-            return f'there is no command "{full}"', hint
-    return message[:1].lower() + message[1:], see_help
-
-
-def _asked(context: click.Context) -> str:
-    """The word that should have been a command of the group of ``context``."""
-    words = [word for word in context.find_root().obj or () if not word.startswith("-")]
-    depth = len(context.command_path.split()) - 1
-    return words[depth] if depth < len(words) else ""
-
-
-def explain_error(error: Exception) -> tuple[str, str]:
-    """Message and hint of an error of any class."""
-    if isinstance(error, DeadbeatError):
-        return error.message, error.hint
-    if isinstance(error, MemoryError):
-        return "out of memory", hint_of(errno.ENOMEM)
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{Path(os.fsdecode(error.filename))}: " if error.filename else ""
-        return f"{where}{error.strerror}", hint_of(
-            error.errno, f"repeat with {_DEBUG} to see where"
-        )
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    # A library that a limit keeps from being loaded, a thread from being started.
-    if limit := hint_in(f"{text} {error.__cause__} {error.__context__}"):
-        return f"{error!s:.200}", limit
-    return f"unexpected: {text}", f"a defect: repeat with {_DEBUG} and report it"

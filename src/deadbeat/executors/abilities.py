@@ -12,7 +12,8 @@ from attrs import define, field, frozen
 
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.catalog import Catalog
-from deadbeat.executors.hardware import HardwareExecutor, usable_on
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.programs import usable_on
 from deadbeat.executors.toolchains import machine_of, toolchain_of
 from deadbeat.host.kernel import CLOCKSOURCE
 from deadbeat.host.proc import CGROUP, LIMITS, STATUS, limit, status_field

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from fractions import Fraction
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
@@ -32,6 +32,7 @@ from deadbeat.executors.base import (
     RunSettings,
     SelftestResult,
 )
+from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import SynthesisError, TargetError
 from deadbeat.model.jobs import JOB_COUNTED, JOB_FINISHED, JOB_SOLO, JobTable
@@ -43,9 +44,6 @@ from deadbeat.stats.intervals import student_half_width
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis.generator import Synthesiser
 from deadbeat.synthesis.parameters import SynthesisParameters
-
-if TYPE_CHECKING:
-    from deadbeat.executors.hardware import HardwareExecutor
 
 RUN_SECONDS = 0.5
 SETTINGS = RunSettings(seconds=RUN_SECONDS)

@@ -26,8 +26,8 @@ from deadbeat.build.freertos import (
 from deadbeat.build.native import fragment_sources
 from deadbeat.catalog import Catalog, lacking, load_catalog
 from deadbeat.executors.base import RunSettings
-from deadbeat.executors.hardware import usable_on
 from deadbeat.executors.onejob import OneJobExecutor
+from deadbeat.executors.programs import usable_on
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.lab.bare import BareMachine
 from deadbeat.lab.hosted import HostedMachine

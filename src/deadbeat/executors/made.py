@@ -9,8 +9,9 @@ from typing import TypedDict
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Executor
 from deadbeat.executors.freertos import freertos_executor
-from deadbeat.executors.hardware import HardwareExecutor, usable_on
+from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.lab import lab_executor
+from deadbeat.executors.programs import usable_on
 from deadbeat.executors.simulated import parse_simulated
 from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.host.environment import environment_of, require_usable

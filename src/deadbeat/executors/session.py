@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from deadbeat.executors.base import (
     UNSCALED_PPM,
@@ -13,6 +13,7 @@ from deadbeat.executors.base import (
     RunRequest,
     RunSettings,
 )
+from deadbeat.executors.programs import ProgramMachine
 from deadbeat.model.errors import (
     DataError,
     RunError,
@@ -27,9 +28,6 @@ from deadbeat.store.jobfile import read_job_table
 from deadbeat.targets.base import Process
 from deadbeat.trace.jobs import extract
 from deadbeat.trace.session import Tracer
-
-if TYPE_CHECKING:
-    from deadbeat.executors.hardware import HardwareExecutor
 
 #: Beyond the guardian's own bound, so that it has the first word.
 ANSWER_MARGIN_S = 30.0
@@ -61,7 +59,7 @@ class HardwareSession:
 
     def __init__(
         self,
-        executor: HardwareExecutor,
+        executor: ProgramMachine,
         requests: Sequence[RunRequest],
         settings: RunSettings,
         *,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.programs import LOCK_WAIT_S
 from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.host.values import understood
 from deadbeat.model.errors import RunError

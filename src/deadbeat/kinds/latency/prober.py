@@ -11,7 +11,8 @@ from attrs import define, evolve, frozen
 
 from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.programs import LOCK_WAIT_S
 from deadbeat.host.machine import Machine, read_machine
 from deadbeat.host.values import understood
 from deadbeat.kinds.latency.engines import TRACE_S, Measured, Request, untraced

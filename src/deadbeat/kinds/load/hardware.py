@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from attrs import evolve
 
-from deadbeat.executors.hardware import LOCK_WAIT_S
+from deadbeat.executors.programs import LOCK_WAIT_S
 from deadbeat.executors.verbs import VerbEngine
 from deadbeat.kinds.load.engine import LoadEngine, LoadRequest, parse
 from deadbeat.model.errors import RunError, TargetError

@@ -11,18 +11,21 @@ from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC
 from deadbeat.host.environment import require_usable
-from deadbeat.kinds.primitives.preset import parts
+from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.runtimes import (
     HEAP_TIMES,
+    WHOLE,
     does,
+    external_name,
     further_collector,
-    runtime_refusal,
+    jvm_words,
     usual,
 )
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import Cpus, Layout, Topology
 from deadbeat.model.errors import UsageError
 from deadbeat.model.sizes import size_word
+from deadbeat.model.specification import built, plain_of
 from deadbeat.model.words import count_of, shown
 from deadbeat.pool import (
     ALONE,
@@ -41,6 +44,10 @@ THREAD_BYTES = 5 * 2**18
 KEPT_LIMIT = 2**24
 #: Ways of a line whose samples are round trips.
 ROUND_TRIPS = ("cas", "readwrite")
+#: What arenas need, and more than an array or a buffer can hold.
+_ARENAS, _ARRAY_LIMIT = 22, 2**31 - 8
+#: Bytes that a run may take and never give back.
+_IMMORTAL_LIMIT = 2**32
 #: Why a second collector has fewer tests.
 _ONE_COLLECTOR = "the first collector of a JDK is enough, unless --tests names it"
 #: Priority of an event's handler beside its firer's, unless it is asked for another.
@@ -156,7 +163,7 @@ def _ways(runtime: str, test: str, spec: PrimitivesSpec) -> tuple[str, ...]:
     name, _, wanted = test.partition(":")
     primitive = primitives_of(runtime).get(name)
     known = (primitive.variants or ("",)) if primitive else ()
-    return tuple(w for w in known if wanted in ("", w) and does(runtime, name, w, spec))
+    return tuple(w for w in known if wanted in ("", w) and does(runtime, name, w, spec.external))
 
 
 def _with_allocators(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> tuple[str, ...]:
@@ -263,8 +270,34 @@ def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> 
         yield f"holds {held / 2**30:.2f} GiB of memory, more than half of the {free} that are free"
     if spec.keep and (spec.samples or 0) * len(threads) > KEPT_LIMIT:
         yield f"more than {KEPT_LIMIT:,} samples would be kept: give fewer --samples"
-    if why := runtime_refusal(case, spec):
+    if why := _runtime_refusal(case, spec):
         yield why
+
+
+def _runtime_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
+    """Why its runtime cannot run it; "": it can."""
+    if is_native(case.runtime) or external_name(case.runtime):
+        return ""
+    jvm = jvm_words(case.runtime)
+    whole = jvm.scheduling == WHOLE
+    heap_fills = case.variant == "heap" and jvm.collector == "Epsilon"
+    rows = (
+        (case.variant == "vt" and 0 < jvm.version < _ARENAS, f"an arena needs Java {_ARENAS}"),
+        (heap_fills, "a heap that nobody collects is full before a run ends"),
+        (whole and spec.policy == "other", "a whole JVM is real-time under fifo and rr only"),
+        (whole and spec.priority < 2, "its JVM has one priority less: give --priority 2 or more"),
+        (case.placement == "both", "all threads of a JVM want one lock"),
+        (case.size > _ARRAY_LIMIT, "an array of Java holds less than 2 GiB"),
+    )
+    return next((why for holds, why in rows if holds), "") or _immortal_refusal(case, spec)
+
+
+def _immortal_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
+    """The seed's check: iterations x size must fit the memory."""
+    each = (spec.samples or 0) * spec.batch * case.size * (case.variant == "immortal")
+    if each > (_ARRAY_LIMIT if 0 < jvm_words(case.runtime).version < _ARENAS else _IMMORTAL_LIMIT):
+        return f"--samples x --batch x size is {each / 2**30:.1f} GiB a thread that is never freed"
+    return ""
 
 
 def held_bytes(case: PrimitiveCase, threads: int) -> int:
@@ -272,6 +305,14 @@ def held_bytes(case: PrimitiveCase, threads: int) -> int:
     if case.primitive.shares:
         return case.size * (threads + 1)
     return case.size * threads * max(case.primitive.amount, 2)
+
+
+def parts(spec: PrimitivesSpec) -> tuple[PrimitivesSpec, ...]:
+    """What a preset is made of; without one the specification is its own part."""
+    if not spec.preset:
+        return (spec,)
+    whole = {**plain_of(spec), "preset": ""}
+    return tuple(built(PrimitivesSpec, {**whole, **part}) for part in presets()[spec.preset].parts)
 
 
 @lru_cache(maxsize=8)

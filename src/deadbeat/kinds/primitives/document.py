@@ -10,7 +10,8 @@ import numpy as np
 
 from deadbeat.kinds.primitives import lines, locks
 from deadbeat.kinds.primitives.preset import PrimitivesPreset
-from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesStore, PrimitivesSummary
+from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary
+from deadbeat.kinds.primitives.runs import PrimitivesStore
 from deadbeat.model.platform import Platform
 from deadbeat.model.sizes import size_word
 from deadbeat.model.specification import plain_of
@@ -263,7 +264,11 @@ def _matrix(found: PrimitivesSummary) -> tuple[Section, ...]:
     # of more CPUs the figure has the numbers, and lines.csv
     listed = found.lines if len(found.lines) <= _LISTED_MOST else ()
     table = (Table(name="lines", columns=lines.COLUMNS, rows=listed),) if listed else ()
-    parts = (Sentence(lines.note(found)), Figures(lines.charts(found.lines)), *table)
+    parts = (
+        Sentence(lines.note(found.lines, found.clock_cost_ps)),
+        Figures(lines.charts(found.lines)),
+        *table,
+    )
     return (Section("lines", "Cache lines from CPU to CPU", parts),)
 
 
@@ -293,7 +298,7 @@ def _verdicts(found: PrimitivesSummary) -> Table:
     )
 
 
-def _conclusions(found: PrimitivesSummary, preset: PrimitivesPreset) -> Section:
+def _conclusions(found: PrimitivesSummary, preset: PrimitivesPreset[PrimitivesSummary]) -> Section:
     """What was published, and what is so here."""
     parts = [part for each in found.judgements for part in conclusion_parts(each)]
     sentence = Sentence(" ".join(answer(found)), answer=True)

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 from deadbeat.build.allocators import LIBC, installed, link_words
 from deadbeat.executors.verbs import VerbEngine
 from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, layout, placed
-from deadbeat.kinds.primitives.results import (
+from deadbeat.kinds.primitives.runs import (
     LateSample,
     MemoryFacts,
     PrimitiveRun,

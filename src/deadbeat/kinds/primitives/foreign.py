@@ -16,7 +16,7 @@ from deadbeat.kinds.primitives.engine import (
     parsed,
     wanted_of,
 )
-from deadbeat.kinds.primitives.results import PrimitiveRun
+from deadbeat.kinds.primitives.runs import PrimitiveRun
 from deadbeat.kinds.primitives.runtimes import (
     EXTERNAL,
     External,

@@ -24,12 +24,11 @@ from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.results import (
     FOLDERS,
     PrimitiveCell,
-    PrimitiveRun,
-    PrimitivesStore,
     cell_of,
     summarise,
 )
 from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
+from deadbeat.kinds.primitives.runs import PrimitiveRun, PrimitivesStore
 from deadbeat.kinds.primitives.runtimes import jvm_words
 from deadbeat.kinds.primitives.samples import export
 from deadbeat.kinds.primitives.spec import PRESET_KEYS, PrimitivesSpec

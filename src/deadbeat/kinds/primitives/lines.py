@@ -5,19 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from deadbeat.kinds.primitives.cases import ROUND_TRIPS
+from deadbeat.kinds.primitives.runs import PrimitiveRun, ThreadRun
 from deadbeat.kinds.primitives.topology import Topology
 from deadbeat.model.finding import Finding, finding
 from deadbeat.pool import PAIRS
 from deadbeat.report.charts import SHOWN, Chart, Heat, HeatCell, Panel
 from deadbeat.report.document import Column
-
-if TYPE_CHECKING:
-    from deadbeat.kinds.primitives.results import PrimitiveRun, PrimitivesSummary, ThreadRun
 
 PROTOCOLS = {
     "cas": "both compare and swap one word; half of a round trip",
@@ -191,16 +188,16 @@ COLUMNS = (
 )
 
 
-def note(found: PrimitivesSummary) -> str:
+def note(lines: Sequence[Line], clock_cost_ps: int) -> str:
     """What each protocol measures, and how far the clocks can be trusted."""
-    used = {line.protocol for line in found.lines}
+    used = {line.protocol for line in lines}
     said = [f"{name}: {words}." for name, words in PROTOCOLS.items() if name in used]
-    messages = [line for line in found.lines if line.protocol == "message"]
+    messages = [line for line in lines if line.protocol == "message"]
     half = asymmetry_ns(messages)
     if half is not None:
         said.append(
             "A message's time holds a reading of the clock as well,"
-            f" {found.clock_cost_ps / 1000:.0f} ns. CLOCK_MONOTONIC is one clock for all CPUs; were"
+            f" {clock_cost_ps / 1000:.0f} ns. CLOCK_MONOTONIC is one clock for all CPUs; were"
             " it not, two CPUs would be apart by half of what their two directions differ by,"
             f" {half:.1f} ns at most, as far as both directions take equally long."
         )

@@ -9,7 +9,7 @@ from attrs import define, evolve
 from deadbeat.experiment.base import FolderExperiment
 from deadbeat.kinds.primitives.cases import PrimitiveKey, part_of
 from deadbeat.kinds.primitives.engine import PrimitiveEngine
-from deadbeat.kinds.primitives.results import PrimitiveRun
+from deadbeat.kinds.primitives.runs import PrimitiveRun
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.words import count_of

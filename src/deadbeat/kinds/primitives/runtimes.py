@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -13,10 +13,6 @@ from deadbeat.model import rules
 from deadbeat.model.rules import refuse
 from deadbeat.model.words import nearest, shown
 from deadbeat.pool import NATIVE, PLACEMENTS, is_native, variants_of
-
-if TYPE_CHECKING:
-    from deadbeat.kinds.primitives.cases import PrimitiveCase
-    from deadbeat.kinds.primitives.spec import PrimitivesSpec
 
 #: Collectors of a JVM, and the word behind -XX:+ that asks for each.
 COLLECTORS = {
@@ -39,10 +35,6 @@ _EXTERNAL = re.compile(rf"{EXTERNAL}:(?P<name>[A-Za-z][A-Za-z0-9_]{{0,39}})")
 _NEXT = re.compile(r",\s*(?=[A-Za-z]\w*=)")
 #: So much of what lives: collectors need room to move it, and for what is dead.
 HEAP_TIMES = 4
-#: What arenas need, and more than an array or a buffer can hold.
-_ARENAS, _ARRAY_LIMIT = 22, 2**31 - 8
-#: Bytes that a run may take and never give back.
-_IMMORTAL_LIMIT = 2**32
 
 
 @frozen
@@ -150,32 +142,6 @@ def _split(command: str) -> list[str]:
         return []
 
 
-def runtime_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
-    """Why its runtime cannot run it; "": it can."""
-    if is_native(case.runtime) or external_name(case.runtime):
-        return ""
-    jvm = jvm_words(case.runtime)
-    whole = jvm.scheduling == WHOLE
-    heap_fills = case.variant == "heap" and jvm.collector == "Epsilon"
-    rows = (
-        (case.variant == "vt" and 0 < jvm.version < _ARENAS, f"an arena needs Java {_ARENAS}"),
-        (heap_fills, "a heap that nobody collects is full before a run ends"),
-        (whole and spec.policy == "other", "a whole JVM is real-time under fifo and rr only"),
-        (whole and spec.priority < 2, "its JVM has one priority less: give --priority 2 or more"),
-        (case.placement == "both", "all threads of a JVM want one lock"),
-        (case.size > _ARRAY_LIMIT, "an array of Java holds less than 2 GiB"),
-    )
-    return next((why for holds, why in rows if holds), "") or _immortal_refusal(case, spec)
-
-
-def _immortal_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
-    """The seed's check: iterations x size must fit the memory."""
-    each = (spec.samples or 0) * spec.batch * case.size * (case.variant == "immortal")
-    if each > (_ARRAY_LIMIT if 0 < jvm_words(case.runtime).version < _ARENAS else _IMMORTAL_LIMIT):
-        return f"--samples x --batch x size is {each / 2**30:.1f} GiB a thread that is never freed"
-    return ""
-
-
 @frozen
 class Usual:
     """What is timed where nobody says of what size and where. Placements: none: as little as shows
@@ -193,10 +159,10 @@ def usual(runtime: str) -> Usual:
     return Usual((10 * 1024,), (4,), ())
 
 
-def does(runtime: str, test: str, variant: str, spec: PrimitivesSpec) -> bool:
+def does(runtime: str, test: str, variant: str, external: Sequence[External]) -> bool:
     """Whether an external runtime has listed it; others have what their files say."""
     name = external_name(runtime)
-    listed = next((each.does for each in spec.external if each.name == name), None)
+    listed = next((each.does for each in external if each.name == name), None)
     return listed is None or ":".join(filter(None, [test, variant])) in listed
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deadbeat.kinds.primitives.results import NONE, Integers, PrimitivesStore
+from deadbeat.kinds.primitives.runs import NONE, Integers, PrimitivesStore
 from deadbeat.model.errors import UsageError
 from deadbeat.store.files import atomic_write, storing
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any
 
 from attrs import frozen
 
 from deadbeat.build.allocators import ALLOCATORS, LIBC
 from deadbeat.experiment import fields
+from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.runtimes import External, externals, runtime
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, refuse
@@ -57,8 +57,7 @@ def _groups(value: Any) -> tuple[tuple[int, ...], ...]:
 
 def _preset(value: Any) -> str:
     """One of `deadbeat.kinds.primitives.preset`; "": none."""
-    known = import_module("deadbeat.kinds.primitives.preset").presets()
-    return str(value) if value == "" else rules.Choice(tuple(known)).parse(value)
+    return str(value) if value == "" else rules.Choice(tuple(presets())).parse(value)
 
 
 #: What a preset says.

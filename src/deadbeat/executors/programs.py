@@ -1,0 +1,229 @@
+"""A machine that generated programs run on: sends, starts and understands them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from deadbeat.build.native import link_program, verb_program
+from deadbeat.build.toolchain import Toolchain
+from deadbeat.emit import emit_batch
+from deadbeat.executors.base import RunRequest
+from deadbeat.executors.toolchains import toolchain_of
+from deadbeat.host.proc import CPU_FOLDER, TRIED, usable_cpus
+from deadbeat.host.realtime import refusal_of_realtime
+from deadbeat.host.values import gathered, understood
+from deadbeat.model.errors import DeadbeatError, RunError, TargetError
+from deadbeat.targets.base import Process, Target, is_here, require_connected
+from deadbeat.targets.local import LocalTarget
+from deadbeat.trace.session import Tracer
+
+#: How long to wait for another measurement on this machine, s.
+LOCK_WAIT_S = 10.0
+#: As in runtime/include/deadbeat/port.h: least priority of the guardian, and the highest there is.
+GUARDIAN, HIGHEST = 90, 99
+#: Highest exit status of the program itself (runtime/src/host/main.c).
+_STATUS_MAX = 6
+
+
+class ProgramMachine:
+    """Runs programs on ``target``.
+
+    Args:
+        target: Where programs run; None: this machine.
+        cpus: CPU numbers of the logical cores, in order; None: all that may be used there.
+        toolchain: Compiler; None: as found for the target.
+        lock_wait: Seconds to wait while another measurement has the machine.
+        pools: Folder with ``ns/`` and ``sy/``; None: the project's own fragments.
+        lock_memory: False only under sanitizers, whose shadow memory cannot be locked.
+    """
+
+    def __init__(
+        self,
+        *,
+        target: Target | None = None,
+        cpus: Sequence[int] | None = None,
+        toolchain: Toolchain | None = None,
+        lock_wait: float = LOCK_WAIT_S,
+        pools: Path | None = None,
+        lock_memory: bool = True,
+    ) -> None:
+        self._target: Target = target or LocalTarget()
+        self._toolchain = toolchain or toolchain_of(self._target)
+        self._cpus = tuple(cpus) if cpus else usable_on(self._target)
+        self._lock_wait = lock_wait
+        self.pools = pools
+        self._lock_memory = lock_memory
+        self._sent: dict[str, Path] = {}
+        self._fetched: TemporaryDirectory[str] | None = None
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """CPU numbers of the logical cores."""
+        return self._cpus
+
+    def build(self, requests: Sequence[RunRequest]) -> tuple[str, Path]:
+        """C source and program of a batch."""
+        source = self.source_of(requests)
+        return source, link_program(self._toolchain, source, fragments_root=self.pools)
+
+    @staticmethod
+    def source_of(requests: Sequence[RunRequest]) -> str:
+        """C source of a batch."""
+        return emit_batch([request.task_set for request in requests])
+
+    @property
+    def folder(self) -> str:
+        """Writable folder on the target."""
+        return self._target.folder
+
+    def fetch(self, source: str) -> Path:
+        """A file of the target on this host, where it no longer is then; the same file where the
+        target is this machine."""
+        if is_here(self._target):
+            return Path(source)
+        if self._fetched is None:
+            self._fetched = TemporaryDirectory()
+        destination = Path(self._fetched.name) / Path(source).name
+        try:
+            self._target.get(source, destination)
+        except TargetError:
+            require_connected(self._target, source.rpartition("/")[0])
+            raise
+        self._target.run(("rm", "-f", source))
+        return destination
+
+    def understood(self) -> AbstractContextManager[None]:
+        """See `deadbeat.host.values.understood`."""
+        return understood(self._target)
+
+    def require_connected(self, folder: str) -> None:
+        """See `deadbeat.targets.base.require_connected`."""
+        require_connected(self._target, folder)
+
+    def tracer(self) -> Tracer:
+        """Event tracing of the CPUs; it says itself why where it is not to be had."""
+        return Tracer(self._target, cpus=self._cpus)
+
+    def start_program(self, program: Path, verb: str, options: Mapping[str, str]) -> Process:
+        """Starts ``program`` on the target."""
+        argv = [self._send(program), verb]
+        argv += ["--cpus", ",".join(map(str, self._cpus))]
+        argv += ["--lock-wait-ns", str(round(self._lock_wait * 1e9))]
+        argv += ["--lock-memory", str(int(self._lock_memory))]
+        for key, value in options.items():
+            argv += [key, value]
+        return self._target.start(argv)
+
+    def converse(
+        self,
+        verb: str,
+        policy: str,
+        options: Mapping[str, str],
+        *,
+        timeout: float,
+        extra: Sequence[str] = (),
+    ) -> Iterator[str]:
+        """The lines of a verb of the runtime that needs no task sets, run to its end.
+
+        Args:
+            options: Beyond those of every verb; the last of a kind counts.
+            timeout: Counts from the moment on that it has the machine.
+            extra: More words of linking the program.
+
+        Raises:
+            TargetError: It reports an error, or fails.
+        """
+        program = verb_program(self._toolchain, fragments_root=self.pools, extra=extra)
+        folder = self.folder
+        with self.start_program(program, verb, {"--policy": policy, **options}) as process:
+            while (line := process.read_line(timeout + self._lock_wait)) is not None:
+                if line.startswith("error "):
+                    raise self.explain(line, priority=int(options.get("--priority", "0")))
+                yield line
+            completed = process.close(timeout)
+            if completed.returncode != 0:
+                require_connected(self._target, folder)
+                words = completed.stderr.strip().splitlines()
+                raise TargetError(_ending(completed.returncode), words[-1] if words else "")
+
+    def explain(self, line: str, *, priority: int = 0) -> DeadbeatError:
+        """The error behind an ``error CODE TEXT`` line of the program.
+
+        Args:
+            priority: What it was asked to measure at; 0: as task sets are.
+        """
+        _, _, rest = line.partition(" ")
+        code, _, text = rest.partition(" ")
+        if code == "busy":
+            return TargetError(
+                f"another deadbeat measurement has this machine (process {text.strip()})",
+                "wait for it to end; two at once would measure each other",
+            )
+        if code == "realtime-refused":
+            diagnosis = refusal_of_realtime(self._target.read_text, priority=guardian_of(priority))
+            return TargetError(
+                f"SCHED_FIFO was refused: {diagnosis.cause}",
+                f"{diagnosis.cure}; or measure without it: --policy other marks every result",
+            )
+        if code == "memory-lock-refused":
+            return TargetError(
+                f"memory cannot be locked: {text}",
+                "run as root, give CAP_IPC_LOCK, or raise the limit with: ulimit -l unlimited",
+            )
+        if code == "stood":
+            return RunError(f"the measurement stood still: {text}", "repeat the command")
+        if code == "primitive":
+            return RunError(f"it could not be run: {text}", "the others are not concerned")
+        return TargetError(f"the program gave up ({code}): {text}", "")
+
+    def _send(self, program: Path) -> str:
+        destination = f"{self._target.folder}/{program.name}"  # another after a cut connection
+        if self._sent.get(destination) != program:
+            self._target.put(program, destination)
+            self._sent[destination] = program
+        return destination
+
+    def put_text(self, name: str, text: str) -> str:
+        """Leaves a text on the target; its path there."""
+        destination = f"{self.folder}/{name}"
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            path.write_text(text)
+            self._target.put(path, destination)
+        return destination
+
+    def close(self) -> None:
+        """Removes everything from the target."""
+        self._target.close()
+        if self._fetched is not None:
+            self._fetched.cleanup()
+
+
+def usable_on(target: Target) -> tuple[int, ...]:
+    """CPUs of ``target`` that programs started there may use.
+
+    Raises:
+        TargetError: They cannot be read.
+    """
+    cpus = tuple(gathered(target, usable_cpus, (f"{CPU_FOLDER}/online", TRIED)))
+    if not cpus:
+        raise TargetError(f"the CPUs of {target.name} cannot be read", "is /proc mounted there?")
+    return cpus
+
+
+def guardian_of(priority: int) -> int:
+    """Priority that the guardian of a thread of ``priority`` needs (host/main.c)."""
+    return max(GUARDIAN, min(priority + 1, HIGHEST))
+
+
+def _ending(status: int) -> str:
+    """How a program ended that did not say why; beyond its own statuses is a signal's number."""
+    if 0 <= status <= _STATUS_MAX:
+        return f"the program ended with status {status}"
+    return (
+        f"the program was killed (signal {abs(status)}): by one of its own bounds, which"
+        " a machine that is too busy does not let it keep, or by somebody else"
+    )
