@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find runtime fragments tests core \( -name '*.[ch]' -o -name '*.[ch]pp' \) ! -path 'tests/golden/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all setup setup-dev setup-bench lint types bench format clean
+.PHONY: help run test test-all setup setup-dev setup-bench generated lint types bench format clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -32,6 +32,11 @@ setup-dev: ## set up what the tests need too
 
 setup-bench: ## set up what `make bench` compares with too
 	@tools/setup bench
+
+generated: setup-dev ## renew all that is generated: what checks read, pages, types of the native module
+	$(PYTHON) tools/reads
+	$(PYTHON) tools/docs
+	tools/stub
 
 lint: setup-dev ## ruff, and the layout of Python and C
 	$(PYTHON) -m ruff check .

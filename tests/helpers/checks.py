@@ -7,6 +7,7 @@ A family's test holds ``CASES``: id of a check -> ``pass``, ``fail`` and ``unkno
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache, partial
 
 from attrs import field, frozen
 
@@ -58,9 +59,18 @@ def config(*options: str) -> dict[str, str]:
     return {"kernel-config": f"# a kernel\n{lines}"}
 
 
+@cache
+def _by_id() -> Mapping[str, Check]:
+    return {check.id: check for check in all_checks()}
+
+
 def check_called(id: str) -> Check:
-    (found,) = [check for check in all_checks() if check.id == id]
-    return found
+    return _by_id()[id]
+
+
+def has_code(check: Check) -> bool:
+    """Whether a function judges it; else its row says all."""
+    return not isinstance(check.body, partial)
 
 
 def outcome(id: str, given: Case) -> CheckResult:

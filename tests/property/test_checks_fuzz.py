@@ -50,4 +50,6 @@ def test_strange_files_are_told_not_broken_on(check: Check) -> None:
             rt_cpus=draw.choice([(1,), (0, 1), (), None]),
         )
         result = check.run(facts)
+        undeclared = re.fullmatch(r"'[^']*'", result.reason)
+        assert not undeclared, "it asks for what none of its cases does (tools/reads)"
         assert result.reason and "\n" not in result.reason + result.found + result.cure

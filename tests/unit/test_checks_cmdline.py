@@ -66,6 +66,7 @@ CASES: Cases = {
         "fail": case(boot("", nohz_full="(null)"), workload="compute"),
         "fail periodic": case(boot("", nohz_full="1"), workload="periodic"),
         "fail mixed": case(boot("", nohz_full="1"), rt_cpus=(1, 2)),
+        "fail not built": case(boot("nohz_full=1"), outputs=config("HZ=250"), says="without NO_HZ"),
         "unknown": case(),
     },
     "cmdline.rcu-nocbs": {

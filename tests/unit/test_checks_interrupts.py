@@ -94,6 +94,8 @@ CASES: Cases = {
         "fail by its name": case(irqs("1", "0"), outputs={
             **window(interrupts=ROWS), "irq-modes": READ_ONLY.replace("-r--", "-rw-") + BOTH}),
         "unknown": case(irqs("1", "1"), outputs=window(interrupts=ROWS)),
+        "unknown none": case(outputs={**window(interrupts=ROWS), "irq-modes": READ_ONLY + BOTH},
+                             says="no interrupt with an affinity"),
         "unknown empty": case(irqs("1", "1"), outputs={**window(interrupts=ROWS), "irq-modes": ""}),
     },
     "interrupts.balancing": {

@@ -69,6 +69,7 @@ CASES: Cases = {
     "memory.khugepaged": {
         "pass": case({**huge("madvise"), f"{HUGE}/khugepaged/defrag": "0\n"}),
         "pass never": case(huge("never")),
+        "pass not built": case(outputs=config("SMP=y"), says="TRANSPARENT_HUGEPAGE is not set"),
         "fail": case({**huge("madvise"), f"{HUGE}/khugepaged/defrag": "1\n"}),
         "unknown": case(huge("madvise")),
     },

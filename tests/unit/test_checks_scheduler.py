@@ -229,6 +229,8 @@ CASES: Cases = {
         "fail": case({FEATURES: "RT_RUNTIME_SHARE WAKEUP_PREEMPTION\n"}),
         "unknown": case(LOCKED, refused={FEATURES: "denied: Operation not permitted"},
                         says="locked down (integrity)"),
+        "unknown in the log": case(outputs={"dmesg": "Kernel is locked down from Kconfig"},
+                                   says="locked down (on)"),
     },
     "scheduler.hrtick-deadline": {
         "pass": case({FEATURES: "NO_HRTICK HRTICK_DL\n"}),

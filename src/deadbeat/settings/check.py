@@ -1,8 +1,8 @@
 """A check: a row of ``settings/checks/FAMILY.toml`` and, where it takes logic, its function.
 
 A public function in ``FAMILY.py`` is that of the row of its name, where ``_`` is ``-``; one at the
-end only keeps it apart from what it calls. Its parameters behind the facts are what the row reads,
-in that order, as far as it has some. Nothing else has to be told of either.
+end only keeps it apart from what it calls. Its parameters behind the facts are the ``reads`` of the
+row. What else it asks for, its test cases show: ``reads.json``, written by ``tools/reads``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from importlib import import_module
-from inspect import Parameter, getmembers, isfunction, signature
+from inspect import getmembers, isfunction
 from types import ModuleType
 
 from attrs import frozen
@@ -33,7 +33,7 @@ from deadbeat.settings.reading import (
     part_of,
     shared,
 )
-from deadbeat.settings.rows import Row, accepts, rows
+from deadbeat.settings.rows import Row, accepts, learned, rows
 from deadbeat.targets.readings import MISSING, is_pattern
 
 
@@ -109,7 +109,7 @@ class Check:
     @property
     def reads(self) -> tuple[str, ...]:
         """Paths, patterns, ``command:NAME`` (settings/facts.py)."""
-        return self.row.files
+        return learned("checks").get(self.id, self.row.files)
 
     def run(self, facts: Facts) -> CheckResult:
         """What it finds; what it could not read makes it ``unknown``."""
@@ -282,8 +282,5 @@ def all_checks() -> tuple[Check, ...]:
 
 
 def _given(judge: Callable[..., CheckVerdict], row: Row) -> Body:
-    """``judge`` with as many of what the row reads as it takes."""
-    _, *takes = signature(judge).parameters.values()
-    every = takes and takes[-1].kind is Parameter.VAR_POSITIONAL
-    reads = row.files if every else row.files[: len(takes)]
-    return wraps(judge)(lambda facts: judge(facts, *reads))
+    """``judge`` with the files that the row names."""
+    return wraps(judge)(lambda facts: judge(facts, *row.reads))

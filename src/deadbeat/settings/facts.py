@@ -26,7 +26,8 @@ CONFIG = "command:kernel-config"
 #: The kernel's messages.
 DMESG = "command:dmesg"
 _ONLINE = "/sys/devices/system/cpu/online"
-_ALWAYS = (
+#: What is read of every machine, whoever asks.
+ALWAYS = (
     _ONLINE,
     "/sys/devices/system/cpu/possible",
     "/sys/devices/system/cpu/isolated",
@@ -177,7 +178,7 @@ def gather(
     Raises:
         TargetError: The target gave nothing at all.
     """
-    wanted = dict.fromkeys((*_ALWAYS, *reads))
+    wanted = dict.fromkeys((*ALWAYS, *reads))
     names = [each.removeprefix("command:") for each in wanted if each.startswith("command:")]
     paths = [each for each in wanted if not each.startswith("command:")]
     readings = target.read_many(paths, {name: commands()[name] for name in names})

@@ -21,15 +21,18 @@ from deadbeat.model.tuning import Setting
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.making import MAKES, NotHereError, managed_interrupts, of_cpus, present
 from deadbeat.settings.reading import ONLINE, housekeeping
-from deadbeat.settings.rows import Row, SetRow, accepts, loose, rows
+from deadbeat.settings.rows import Row, SetRow, accepts, learned, loose, rows
 
 
 @frozen(kw_only=True)
 class Knob(SetRow):
     """A `SetRow` with what it has of its check: ``why``, ``source``, ``cures`` and ``path``.
 
-    ``reads`` is all that it looks at (settings/facts.py).
+    Attributes:
+        reads: All that it looks at (settings/facts.py).
     """
+
+    reads: tuple[str, ...] = ()
 
     @property
     def possible(self) -> str:
@@ -89,7 +92,8 @@ class Knob(SetRow):
 
 def _knob_of(how: SetRow, row: Row | None = None) -> Knob:
     path = how.path or (row.path if row else "")
-    paths = how.paths or ((path,) if not (how.reads or how.boot) else ())
+    makes = learned("knobs").get(how.name, ())
+    paths = how.paths or ((path,) if not (how.name in MAKES or how.boot) else ())
     written = " ".join((*how.boot, how.writes))
     fields: dict[str, Any] = {
         **attrs.asdict(how, recurse=False),
@@ -97,7 +101,7 @@ def _knob_of(how: SetRow, row: Row | None = None) -> Knob:
         "source": "; ".join(filter(None, (row.source if row else "", how.source))),
         "cures": how.cures or ((row.id,) if row else ()),
         "path": path,
-        "reads": (*how.reads, *paths, *((ONLINE,) if "{" in written else ())),
+        "reads": (*makes, *paths, *((ONLINE,) if "{" in written else ())),
     }
     return Knob(**fields)
 

@@ -7,6 +7,7 @@ one number needs nothing else; where the logic is conditional a function in ``FA
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -63,7 +64,6 @@ class SetRow:
         paths: Several, in place of ``path``; those that are there are written.
         only_rt: Only files of the CPUs for real-time tasks.
         lacking: Why the file may not be there.
-        reads: Of a function (settings/making.py), in place of ``path``: what it looks at.
         boot: Words of the kernel's command line, in place of a file; ``{rt}`` is the CPUs for
             real-time tasks, ``{others}`` the rest, ``{others_mask}`` the rest as a mask.
         writes: What is written where no value can be given; as ``boot``.
@@ -87,7 +87,6 @@ class SetRow:
     paths: tuple[str, ...] = ()
     only_rt: bool = False
     lacking: str = ""
-    reads: tuple[str, ...] = ()
     boot: tuple[str, ...] = ()
     writes: str = ""
     value: str = ""
@@ -133,8 +132,8 @@ class Row:
         why: What it does to latency.
         wanted: What passes, in words.
         source: Who says so; ``{NAME}`` is one of `deadbeat.settings.sources`.
-        reads: Files, patterns and ``command:NAME`` of its function (settings/facts.py), in the
-            order of its parameters.
+        reads: Files, patterns and ``command:NAME`` that its function takes (settings/facts.py), in
+            the order of its parameters.
         fix: What mends it, to be typed; "": nothing that can be typed.
         bad: Why a failure is one, where the function does not say.
         path, good, well: Of a row without a function: the file, the condition on its number
@@ -151,6 +150,7 @@ class Row:
         shown: How the number is told: ``{} s``; "": with the name of its file.
         missing: It also passes where the file is not there; what is said then.
         unset: It also passes where this kernel option is not set and the file not there.
+        passes, fails: Texts of the file, or lines of the log, with which it does: its test cases.
         set: How it is made; None: not by deadbeat.
     """
 
@@ -178,6 +178,8 @@ class Row:
     shown: str = ""
     missing: str = ""
     unset: str = ""
+    passes: tuple[str, ...] = ()
+    fails: tuple[str, ...] = ()
     set: SetRow | None = None
 
     @property
@@ -224,6 +226,13 @@ def rows() -> Mapping[str, Row]:
 def loose() -> tuple[SetRow, ...]:
     """Settings that no check looks at, or that have a check's second knob: settings/knobs.toml."""
     return tuple(read_rows(SetRow, "knobs.toml"))
+
+
+@cache
+def learned(kind: str) -> Mapping[str, tuple[str, ...]]:
+    """What functions of ``checks`` or ``knobs`` ask for, by id or name: as their cases showed."""
+    text = files("deadbeat.settings").joinpath("reads.json").read_text(encoding="utf-8")
+    return {name: tuple(reads) for name, reads in json.loads(text)[kind].items()}
 
 
 def _cited(source: str) -> str:

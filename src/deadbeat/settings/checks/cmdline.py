@@ -151,7 +151,7 @@ def _trusted_sockets(kernel: tuple[int, int]) -> int:
     return -1 if kernel < (5, 16) else 2 if kernel < (6, 6) else 4
 
 
-def watchdogs(facts: Facts, _cmdline: str, watchdog: str) -> CheckVerdict:
+def watchdogs(facts: Facts, watchdog: str) -> CheckVerdict:
     if facts.argument("nowatchdog") is not None:
         return passed("nowatchdog")
     if lacking(facts, watchdog):
@@ -164,7 +164,7 @@ def watchdogs(facts: Facts, _cmdline: str, watchdog: str) -> CheckVerdict:
     return verdict(not missing, " ".join(parts), f"lacks {', '.join(missing)}")
 
 
-def max_cstate(facts: Facts, _cmdline: str, idle_driver: str) -> CheckVerdict:
+def max_cstate(facts: Facts, idle_driver: str) -> CheckVerdict:
     driver = facts.text(idle_driver)
     if not re.fullmatch(r"[\w-]+", driver):
         raise UnreadError(f"{idle_driver} holds {driver[:20]!r}")
@@ -188,7 +188,7 @@ def idle_poll(facts: Facts) -> CheckVerdict:
     return failed("idle=poll", "heat, a lower turbo, and a slower SMT sibling")
 
 
-def pstate(facts: Facts, _cmdline: str, drivers: str, intel: str, amd: str) -> CheckVerdict:
+def pstate(facts: Facts, drivers: str, intel: str, amd: str) -> CheckVerdict:
     for path in (intel, amd):
         status = facts.get(path)
         if status in ("active", "guided"):
@@ -242,7 +242,7 @@ def rcu_patience(facts: Facts, patience: str) -> CheckVerdict:
     return verdict(value >= 1000, f"{value} ms")
 
 
-def serial_console(facts: Facts, _cmdline: str, console: str) -> CheckVerdict:
+def serial_console(facts: Facts, console: str) -> CheckVerdict:
     active = facts.get(console)
     names = facts.arguments("console") if active is None else active.split()
     serial = [name for name in names if _SERIAL.match(name)]

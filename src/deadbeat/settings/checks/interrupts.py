@@ -58,7 +58,7 @@ def managed(facts: Facts) -> CheckVerdict:
     return none_of(here, found, why=f"they stay on CPU {cpus}")
 
 
-def balancing(facts: Facts, _window: str, debian: str, others: str, isolated: str) -> CheckVerdict:
+def balancing(facts: Facts, debian: str, others: str, isolated: str) -> CheckVerdict:
     if "irqbalance" not in programs(facts):
         return passed("it does not run")
     # Since version 1.8 it leaves out isolated CPUs by itself.

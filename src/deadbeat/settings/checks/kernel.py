@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from deadbeat.host.kernel import preemption_model
+from deadbeat.host.kernel import CMDLINE, PREEMPT, REALTIME, VERSION, preemption_model
 from deadbeat.host.values import Unknown, cpus_text, known, mask_cpus
 from deadbeat.settings.check import CheckVerdict, built, failed, having, passed, verdict
 from deadbeat.settings.facts import CONFIG, DMESG, Facts
@@ -51,12 +51,12 @@ def preemption(facts: Facts) -> CheckVerdict:
 
 def _as_read(facts: Facts, path: str) -> str | None:
     """What `preemption_model` asks for; the configuration is read in one way for all checks."""
-    if path == "/proc/config.gz":
-        return facts.get(CONFIG)
-    return facts.get(path) if path in facts.readings.files else None
+    if path in (CMDLINE, PREEMPT, REALTIME, VERSION):
+        return facts.get(path)
+    return facts.get(CONFIG) if path == "/proc/config.gz" else None
 
 
-def high_res_timers(facts: Facts, _config: str, resolution: str) -> CheckVerdict:
+def high_res_timers(facts: Facts, resolution: str) -> CheckVerdict:
     found = re.search(r"resolution:\s*(\d+) nsecs", facts.get(resolution) or "")
     late = "timers are served by the tick"
     if found is not None:
@@ -104,7 +104,7 @@ def tick(facts: Facts) -> CheckVerdict:
     return failed(found, _TICK_SOURCES)
 
 
-def lockup_detector(facts: Facts, _config: str, watchdog: str, cpus: str) -> CheckVerdict:
+def lockup_detector(facts: Facts, watchdog: str, cpus: str) -> CheckVerdict:
     if facts.get(watchdog) is None and not built(facts, "LOCKUP_DETECTOR"):
         return passed("not set")
     if facts.integer(watchdog) == 0:
@@ -122,7 +122,7 @@ def _spared(facts: Facts, found: str, cpus: Collection[int], why: str) -> CheckV
     )
 
 
-def efi_runtime(facts: Facts, _config: str, _cmdline: str, efi: str, workers: str) -> CheckVerdict:
+def efi_runtime(facts: Facts, efi: str, workers: str) -> CheckVerdict:
     if facts.option("EFI") == "n" or lacking(facts, efi):
         return passed("no EFI", "this system was not booted by EFI")
     words = (facts.argument("efi") or "").split(",")
@@ -135,7 +135,7 @@ def efi_runtime(facts: Facts, _config: str, _cmdline: str, efi: str, workers: st
     return _spared(facts, "enabled", on, "a call of the firmware may stop")
 
 
-def slub_partial(facts: Facts, _config: str, partial: str) -> CheckVerdict:
+def slub_partial(facts: Facts, partial: str) -> CheckVerdict:
     if facts.option("SLUB_CPU_PARTIAL") == "n":
         return passed("not set")
     counts = [int(word) for word in facts.text(partial).split()]

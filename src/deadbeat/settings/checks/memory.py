@@ -64,7 +64,7 @@ def page_reporting(facts: Facts, features: str) -> CheckVerdict:
     return verdict(not reporting, "not negotiated", "negotiated")
 
 
-def access_monitor(facts: Facts, _window: str, damon: str) -> CheckVerdict:
+def access_monitor(facts: Facts, damon: str) -> CheckVerdict:
     running = [
         task.name for task in tasks(facts) if task.kernel and task.name.startswith("kdamond")
     ]

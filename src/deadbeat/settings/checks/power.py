@@ -58,9 +58,7 @@ def turbo(facts: Facts, no_turbo: str, boost: str) -> CheckVerdict:
     return verdict(off, "off", "on")
 
 
-def idle_states(
-    facts: Facts, latencies: str, switches: str, _resume: str, _dma: str, idle_driver: str
-) -> CheckVerdict:
+def idle_states(facts: Facts, latencies: str, switches: str, idle_driver: str) -> CheckVerdict:
     if not facts.matches(latencies):
         driver = facts.text(idle_driver)
         if _guest(facts):
@@ -275,7 +273,7 @@ def capacity(facts: Facts, capacities: str) -> CheckVerdict:
     return verdict(len(set(found.values())) == 1, grouped(found), well=f"recorded{rest}")
 
 
-def pcie_aspm(facts: Facts, _cmdline: str, policies: str, links: str) -> CheckVerdict:
+def pcie_aspm(facts: Facts, policies: str, links: str) -> CheckVerdict:
     if facts.argument("pcie_aspm") == "off":
         return passed("pcie_aspm=off")
     policy = chosen(facts.text(policies))

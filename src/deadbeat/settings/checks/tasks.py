@@ -114,7 +114,7 @@ def ordinary(facts: Facts) -> CheckVerdict:
     return none_of(loose, "none", why=f"they may run on CPU {cpus_text(facts.rt_cpus)}")
 
 
-def containers(facts: Facts, _window: str, docker: str, podman: str) -> CheckVerdict:
+def containers(facts: Facts, docker: str, podman: str) -> CheckVerdict:
     names = {task.name for task in window(facts).after.tasks.values()}
     inside = [path for path in (docker, podman) if facts.get(path) is not None]
     running = [name for name in _RUNTIMES if name in names]

@@ -114,7 +114,7 @@ def audit(facts: Facts) -> CheckVerdict:
     return passed("auditd does not run")
 
 
-def journal(facts: Facts, _window: str, file: str, more: str) -> CheckVerdict:
+def journal(facts: Facts, file: str, more: str) -> CheckVerdict:
     if not any(name.startswith("systemd-journal") for name in programs(facts)):
         return passed("systemd-journald does not run")
     texts = ["" if lacking(facts, file) else facts.text(file)]
@@ -127,7 +127,7 @@ def journal(facts: Facts, _window: str, file: str, more: str) -> CheckVerdict:
     return verdict(not bad, "bounded", ", ".join(bad))
 
 
-def psi(facts: Facts, _config: str, _cmdline: str, pressure: str) -> CheckVerdict:
+def psi(facts: Facts, pressure: str) -> CheckVerdict:
     if not lacking(facts, pressure):
         asked = facts.argument("psi")
         found = "on" if asked is None else f"on (psi={asked})"
