@@ -83,7 +83,7 @@ def _shown(made: Plot) -> Shown:
 
 def _listed() -> Shown:
     """Every preset: what it takes and shows."""
-    found = sorted(presets().values(), key=lambda preset: preset.name)
+    found = presets().values()
     rows = [(preset.name, preset.takes, preset.title) for preset in found]
     return Shown(
         plain=[attrs.asdict(each, filter=lambda field, _: field.name != "draw") for each in found],

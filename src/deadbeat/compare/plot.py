@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 from attrs import asdict, frozen
@@ -22,6 +20,7 @@ from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import kernel_text
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint
+from deadbeat.model.published import published
 from deadbeat.model.words import loud, nearest, shown
 from deadbeat.report.document import (
     Document,
@@ -40,8 +39,6 @@ from deadbeat.report.paper import FORMATS, Words, write_charts
 from deadbeat.store.files import followed, parse_json, read_bytes
 from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
 
-#: Where presets come from: modules with a tuple PRESETS, imported when one is asked for.
-SOURCES = ("deadbeat_papers.figures",)
 #: Sides whose kernels stand below a figure on paper; rows of a table that a terminal shows first.
 _KERNELS, _ROWS = 7, 24
 _INVENTORY_HINT = "deadbeat doctor --json > doctor.json on the system that was measured"
@@ -74,11 +71,9 @@ class Plot:
         }
 
 
-@cache
 def presets() -> Mapping[str, PlotPreset]:
     """Every preset by name."""
-    found: list[PlotPreset] = [each for name in SOURCES for each in import_module(name).PRESETS]
-    return {preset.name: preset for preset in sorted(found, key=lambda preset: preset.name)}
+    return published("plots", PlotPreset)
 
 
 def preset_of(name: str) -> PlotPreset:

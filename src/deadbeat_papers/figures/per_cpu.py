@@ -89,13 +89,16 @@ def _table(shown: list[tuple[Side, CellSummary]]) -> SidesTable:
     return SidesTable(title="By CPU", columns=columns, rows=tuple(rows))
 
 
-PER_CPU = PlotPreset(
-    name="per-cpu",
-    title="Latency histograms of every CPU at 50 % load, over each other",
-    about="How often which latency was seen on each CPU, logarithmic; --load chooses another load.",
-    source=f"{SAVOIR_FAIRE} 6",
-    takes="RUN [RUN...]",
-    draw=draw,
-    least=1,
-    most=4,
+PRESETS = (
+    PlotPreset(
+        name="per-cpu",
+        title="Latency histograms of every CPU at 50 % load, over each other",
+        about="How often which latency was seen on each CPU, logarithmic; --load chooses another"
+        " load.",
+        source=f"{SAVOIR_FAIRE} 6",
+        takes="RUN [RUN...]",
+        draw=draw,
+        least=1,
+        most=4,
+    ),
 )

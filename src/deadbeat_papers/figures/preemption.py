@@ -114,12 +114,14 @@ def _is_below_all(asked: Question, side: Side, load: LoadPoint) -> bool:
     return all(each.p <= FALSE_ALARMS and (each.value or 2) < 1 for each in found)
 
 
-PREEMPTION = PlotPreset(
-    name="preemption",
-    title="Maximum latency of several kernels against load",
-    about="One curve for each kernel (preemption none, voluntary, full, real-time, hardened):"
-    " the latest wake-up, and the maximum of one run with its interval.",
-    source=f"{SAVOIR_FAIRE} 2",
-    takes="KERNEL-A KERNEL-B [KERNEL-C...]",
-    draw=draw,
+PRESETS = (
+    PlotPreset(
+        name="preemption",
+        title="Maximum latency of several kernels against load",
+        about="One curve for each kernel (preemption none, voluntary, full, real-time, hardened):"
+        " the latest wake-up, and the maximum of one run with its interval.",
+        source=f"{SAVOIR_FAIRE} 2",
+        takes="KERNEL-A KERNEL-B [KERNEL-C...]",
+        draw=draw,
+    ),
 )

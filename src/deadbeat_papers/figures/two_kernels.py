@@ -91,14 +91,16 @@ def _sentences(asked: Question, load: LoadPoint) -> tuple[str, ...]:
     )
 
 
-TWO_KERNELS = PlotPreset(
-    name="two-kernels",
-    title="Latency histograms of two kernels and the ratio of their worst cases",
-    about="How often which latency was seen on either kernel, logarithmic, as shares; the ratio"
-    " of the maxima, which are one sample each, and that of the maxima of single runs, which"
-    " has an interval.",
-    source="Hedera Innovations, Real-Time Embedded Linux Study on ARM Cortex-A8",
-    takes="KERNEL-A KERNEL-B",
-    draw=draw,
-    most=2,
+PRESETS = (
+    PlotPreset(
+        name="two-kernels",
+        title="Latency histograms of two kernels and the ratio of their worst cases",
+        about="How often which latency was seen on either kernel, logarithmic, as shares; the ratio"
+        " of the maxima, which are one sample each, and that of the maxima of single runs, which"
+        " has an interval.",
+        source="Hedera Innovations, Real-Time Embedded Linux Study on ARM Cortex-A8",
+        takes="KERNEL-A KERNEL-B",
+        draw=draw,
+        most=2,
+    ),
 )

@@ -98,7 +98,7 @@ def inventory_table(asked: Question) -> SidesTable:
     )
 
 
-TWO_SIDES = (
+PRESETS = (
     PlotPreset(
         name="hardening",
         title="Maximum latency with and without hardening",

@@ -205,7 +205,7 @@ def _caveats(asked: Question) -> tuple[str, ...]:
     return tuple(found)
 
 
-VERSIONS = (
+PRESETS = (
     PlotPreset(
         name="versions",
         title="Latency over versions of a kernel, and between which it changed",

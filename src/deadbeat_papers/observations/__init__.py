@@ -6,14 +6,8 @@ from deadbeat_papers.observations.base import Campaign, Campaigns, PublishedObse
 __all__ = ["OBSERVATIONS", "Campaign", "Campaigns", "PublishedObservation", "judge"]
 
 #: In the order of their numbers.
-OBSERVATIONS = (
-    grid.OBSERVATION_1,
-    grid.OBSERVATION_2,
-    grid.OBSERVATION_3,
-    grid.OBSERVATION_4,
-    random_sets.OBSERVATION_5,
-    random_sets.OBSERVATION_6,
-    kernels.OBSERVATION_7,
-    kernels.OBSERVATION_8,
-    kernels.OBSERVATION_9,
+OBSERVATIONS: tuple[PublishedObservation, ...] = (
+    *grid.OBSERVATIONS,
+    *random_sets.OBSERVATIONS,
+    *kernels.OBSERVATIONS,
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from deadbeat import Evidence, all_hold
+from deadbeat_papers.claims import claims
 from deadbeat_papers.observations.base import (
     Campaign,
     Campaigns,
@@ -92,7 +93,7 @@ MODERATE = 0.5
 FEW, SEVERAL, MANY = 4, 8, 16
 
 
-def _decide_1(given: Campaigns) -> list[Evidence]:
+def decide_1(given: Campaigns) -> list[Evidence]:
     result = given.results[0]
     if foreign_costs(result):
         because = f"the costs of {result.name} are of another platform: C cannot be checked there"
@@ -125,20 +126,7 @@ def _inside(low: float, high: float) -> bool | None:
     return True if low >= LOW and high <= HIGH else None
 
 
-OBSERVATION_1 = PublishedObservation(
-    id="observation-1",
-    number=1,
-    title="Tasks are generated as the parameters ask",
-    says="The benchmark framework can correctly generate tasks from the specified model"
-    " parameters: in the single-core configuration the average delay ratio is close to 1.0.",
-    campaign="grid",
-    confirmed=f"confirmed: at M = 1 the interval of every point's mean delay ratio lies within"
-    f" {LOW} to {HIGH}; not confirmed: some lies outside",
-    check=_decide_1,
-)
-
-
-def _decide_2(given: Campaigns) -> list[Evidence]:
+def decide_2(given: Campaigns) -> list[Evidence]:
     result = given.results[0]
     metric, name = metric_of(result)
     known = measured(result, FEW, metric)
@@ -160,22 +148,7 @@ def _decide_2(given: Campaigns) -> list[Evidence]:
     ]
 
 
-OBSERVATION_2 = PublishedObservation(
-    id="observation-2",
-    number=2,
-    title="Scalability is excellent while cores are few",
-    says="In the quad-core configuration the average delay ratio remains close to the"
-    " single-core baseline; the maximum does not exceed 1.2, even under the most extreme contended"
-    " condition.",
-    cores=FEW,
-    campaign="grid",
-    confirmed=f"confirmed: at M = {FEW} the interval of every point's mean delay ratio ends at or"
-    f" below {BOUND}; not confirmed: some begins above it",
-    check=_decide_2,
-)
-
-
-def _decide_3(given: Campaigns) -> list[Evidence]:
+def decide_3(given: Campaigns) -> list[Evidence]:
     result = given.results[0]
     metric, name = metric_of(result)
     known = measured(result, SEVERAL, metric)
@@ -202,23 +175,7 @@ def _decide_3(given: Campaigns) -> list[Evidence]:
     ]
 
 
-OBSERVATION_3 = PublishedObservation(
-    id="observation-3",
-    number=3,
-    title="Heavy synchronisation begins to hurt at eight cores",
-    says="In the 8-core configuration the delay is still ignorable in most cases, but unlike"
-    " the quad-core setting the ratio rises sharply (to about 10) under synchronization-intensive"
-    " conditions.",
-    cores=SEVERAL,
-    campaign="grid",
-    confirmed=f"confirmed: at M = {SEVERAL} more than half of the points with rho > 0 and alpha > 0"
-    f" have a mean delay ratio of at most {BOUND}, and at rho = alpha = 1 its interval begins above"
-    f" {SHARP:g}; not confirmed: one of the two is refuted",
-    check=_decide_3,
-)
-
-
-def _decide_4(given: Campaigns) -> list[Evidence]:
+def decide_4(given: Campaigns) -> list[Evidence]:
     result = given.results[0]
     metric, name = metric_of(result)
     known = measured(result, MANY, metric)
@@ -238,15 +195,4 @@ def _decide_4(given: Campaigns) -> list[Evidence]:
     ]
 
 
-OBSERVATION_4 = PublishedObservation(
-    id="observation-4",
-    number=4,
-    title="Many cores are a severe bottleneck",
-    says="In the 16-core configuration delays emerge significantly even under moderate"
-    " contention levels: efficiency declines rapidly in the many-core regime.",
-    cores=MANY,
-    campaign="grid",
-    confirmed=f"confirmed: at M = {MANY} with rho and alpha of at most {MODERATE} the interval of"
-    f" the largest mean delay ratio begins above {BOUND}; not confirmed: it ends at or below",
-    check=_decide_4,
-)
+OBSERVATIONS = claims(__file__, globals(), PublishedObservation)["observations"]

@@ -15,6 +15,7 @@ from deadbeat import (
     UsageError,
     all_hold,
 )
+from deadbeat_papers.claims import claims
 from deadbeat_papers.observations.base import (
     Campaign,
     Campaigns,
@@ -124,7 +125,7 @@ def mostly_better(cells: Sequence[CellComparison]) -> bool | None:
     return False if cells and tally["equal"] > len(cells) / 2 else None
 
 
-def _decide_7(given: Campaigns) -> list[Evidence]:
+def decide_7(given: Campaigns) -> list[Evidence]:
     because = "no two of the campaigns ran on different releases without real-time preemption"
     cells, told, runs = compared(given, older_and_newer(given.results), because)
     few = [cell for cell in cells if cell.cores <= FEW]
@@ -146,23 +147,7 @@ def _decide_7(given: Campaigns) -> list[Evidence]:
     ]
 
 
-OBSERVATION_7 = PublishedObservation(
-    id="observation-7",
-    number=7,
-    title="A newer kernel is slightly better on many cores",
-    says="With few cores the two kernels exhibit nearly identical behavior, Linux 6.12 PREEMPT"
-    " performing slightly worse than 5.15; as the core count increases it shows a modest"
-    " advantage.",
-    cores=MANY,
-    kernels=2,
-    confirmed=f"identical programs on two releases; confirmed: the mean difference of the delay"
-    f" ratio is within {100 * NEARLY:.0f} % on up to {FEW} cores, and from {MANY} cores on it is"
-    " below 0 with more points better than worse; not confirmed: one of the two is refuted",
-    check=_decide_7,
-)
-
-
-def _decide_8(given: Campaigns) -> list[Evidence]:
+def decide_8(given: Campaigns) -> list[Evidence]:
     because = "no two of the campaigns ran with and without real-time preemption"
     cells, told, runs = compared(given, plain_and_realtime(given.results), because)
     contended = [
@@ -187,22 +172,6 @@ def _decide_8(given: Campaigns) -> list[Evidence]:
     ]
 
 
-OBSERVATION_8 = PublishedObservation(
-    id="observation-8",
-    number=8,
-    title="PREEMPT_RT outperforms PREEMPT under contention",
-    says="Linux 6.12 PREEMPT_RT consistently beats Linux 6.12 PREEMPT across most contention"
-    " scenarios; in the extreme case of 16 cores at maximum contention it is slightly worse.",
-    cores=8,
-    kernels=2,
-    confirmed="identical programs with and without real-time preemption; confirmed: over points"
-    " with M > 1, rho > 0 and alpha > 0 the mean difference of the delay ratio is below 0 and more"
-    " points are better than worse; not confirmed: the opposite, or most are equal. The extreme"
-    " point is printed, not judged",
-    check=_decide_8,
-)
-
-
 BULK = 0.95
 RESAMPLES = 2000
 _SEED = 9
@@ -210,7 +179,7 @@ _SEED = 9
 Floats = NDArray[np.float64]
 
 
-def _decide_9(given: Campaigns) -> list[Evidence]:
+def decide_9(given: Campaigns) -> list[Evidence]:
     pair = plain_and_realtime(given.results)
     if pair is None:
         because = "no two of the campaigns ran with and without real-time preemption"
@@ -275,18 +244,4 @@ def interval(differences: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-OBSERVATION_9 = PublishedObservation(
-    id="observation-9",
-    number=9,
-    title="PREEMPT_RT misses fewer deadlines in most cases",
-    says="Across 5000 generated task sets, below the 95 % quantile of the deadline miss ratio"
-    " the chances of a miss are noticeably lower in PREEMPT_RT; in the extreme tail above it"
-    " PREEMPT_RT misses more.",
-    kernels=2,
-    mode="stress",
-    confirmed=f"identical random task sets with and without real-time preemption; miss ratios above"
-    f" the {100 * BULK:.0f} % quantile of both count as that quantile; confirmed: the interval of"
-    " the difference of their means lies below 0; not confirmed: at or above 0. What lies beyond"
-    " the quantile is printed, not judged",
-    check=_decide_9,
-)
+OBSERVATIONS = claims(__file__, globals(), PublishedObservation)["observations"]

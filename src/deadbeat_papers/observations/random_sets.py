@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deadbeat import Evidence, all_hold
+from deadbeat_papers.claims import claims
 from deadbeat_papers.observations.base import (
     Campaigns,
     PublishedObservation,
@@ -13,12 +14,12 @@ from deadbeat_papers.observations.base import (
 from deadbeat_papers.observations.campaigns import CRITICAL_CORES, SHIELDED_CORES
 from deadbeat_papers.observations.grid import value
 
-#: What `deadbeat selftest` accepts of tasks that share nothing. The campaign's own null sets are no
-#: measure here: they are the sets that are judged.
-LEAST = 0.02
+#: Slowdown that `deadbeat selftest` accepts of tasks that share nothing. The campaign's own null
+#: sets are no measure here: they are the sets that are judged.
+BOUND = 1.02
 
 
-def _decide_5(given: Campaigns) -> list[Evidence]:
+def decide_5(given: Campaigns) -> list[Evidence]:
     result = given.results[0]
     shielded = [row for row in result.rows if (number(row.get("critical_cores")) or 0) > 0]
     fitting = [row for row in shielded if (number(row["cores"]) or 0) >= SHIELDED_CORES]
@@ -29,8 +30,7 @@ def _decide_5(given: Campaigns) -> list[Evidence]:
     found = value(row, "slowdown")
     if found is None:
         return undecided(f"{row['group']} has no task set")
-    bound = 1 + LEAST
-    above = found.above(bound)
+    above = found.above(BOUND)
     contended = number(row.get("contended_ratio_real")) or 0.0
     if above and contended:
         because = f"slowdown {found} in {row['group']}, but its critical tasks contend with one"
@@ -42,7 +42,7 @@ def _decide_5(given: Campaigns) -> list[Evidence]:
             figures=f"critical tasks on {row['critical_cores']} of {row['cores']} cores,"
             f" computation on the others: slowdown {found} against each of them alone",
             details=(
-                ("smallest slowdown that counts", f"{bound:.3f}"),
+                ("smallest slowdown that counts", f"{BOUND:.3f}"),
                 ("deadline misses of the critical tasks", _misses(row)),
                 *_without(result.rows, row),
             ),
@@ -68,28 +68,11 @@ def _without(rows: tuple[Row, ...], shielded: Row) -> tuple[tuple[str, str], ...
     return ()
 
 
-OBSERVATION_5 = PublishedObservation(
-    id="observation-5",
-    number=5,
-    title="Interference reaches critical tasks on cores of their own",
-    says="Techniques that mitigate cross-core interference are important: with up to 4 cores"
-    " dedicated to critical tasks, computing workloads on at least 12 cores can already degrade"
-    " them.",
-    cores=SHIELDED_CORES,
-    mode="stress",
-    campaign="shielding",
-    confirmed=f"critical tasks that share no object (alpha = 0) alone on {CRITICAL_CORES} cores,"
-    f" computation on the others (M = {SHIELDED_CORES}); confirmed: the interval of their mean"
-    f" slowdown begins above {1 + LEAST}; not confirmed: it ends at or below",
-    check=_decide_5,
-)
-
-
 LEAST_SETS = 30
 _QUANTITIES = ("delay_ratio_p50", "delay_ratio_p95", "slowdown_p50", "slowdown_p95")
 
 
-def _decide_6(given: Campaigns) -> list[Evidence]:
+def decide_6(given: Campaigns) -> list[Evidence]:
     result = given.results[0]
     rows = result.rows
     planned = [number(row.get("task_sets")) or 0 for row in rows]
@@ -128,17 +111,4 @@ def _text(row: Row, column: str, form: str = ".3f") -> str:
     return "not measured" if found is None else format(found, form)
 
 
-OBSERVATION_6 = PublishedObservation(
-    id="observation-6",
-    number=6,
-    title="Mode 2 shows the whole in one figure",
-    says="Mode 2 enables large-scale randomized experiments across various parameters and can"
-    " present the results in a single figure: an intuitive way to visualize the overall performance"
-    " characteristics of the target system.",
-    mode="stress",
-    campaign="random",
-    confirmed=f"confirmed: every group of a stress campaign has at least {LEAST_SETS} task sets and"
-    " the quantiles of delay ratio and slowdown over them; undecided: fewer sets. Whether the"
-    " figure is intuitive is for whoever looks at it (report.html)",
-    check=_decide_6,
-)
+OBSERVATIONS = claims(__file__, globals(), PublishedObservation)["observations"]

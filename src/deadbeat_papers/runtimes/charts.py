@@ -18,6 +18,7 @@ from deadbeat import (
 from deadbeat_papers.runtimes.telling import cells_of, costs, grouped, means
 
 X = Callable[[PrimitiveCell], float]
+Builder = Callable[[PrimitivesSummary], Iterator[Chart]]
 Values = Callable[[PrimitiveCell], Sequence[float]]
 
 
@@ -104,9 +105,7 @@ class _Axis:
             yield self.panel(title, _quantiles(cells, self.x, share_ppm))
 
 
-def _chart(
-    number: int, test: str, what: str, axis: _Axis, first: Callable[..., Panel]
-) -> Callable[[PrimitivesSummary], Iterator[Chart]]:
+def _chart(number: int, test: str, what: str, axis: _Axis, first: Callable[..., Panel]) -> Builder:
     """A figure whose first panel is that of the thesis; none where nothing was run."""
 
     def charts(found: PrimitivesSummary) -> Iterator[Chart]:
@@ -126,7 +125,7 @@ def _chart(
 
 def by_size(
     number: int, test: str, what: str, *, per_byte: bool = False, x_log: bool = False
-) -> Callable[[PrimitivesSummary], Iterator[Chart]]:
+) -> Builder:
     """Averages over sizes, a line a runtime."""
     axis = _Axis(x=lambda cell: cell.case.size / 1024, label="size, KB", log=x_log)
     values, unit = (costs, "ns a byte") if per_byte else (means, "ns")
@@ -140,9 +139,7 @@ def by_size(
     )
 
 
-def by_pairs(
-    number: int, values: Values, what: str
-) -> Callable[[PrimitivesSummary], Iterator[Chart]]:
+def by_pairs(number: int, values: Values, what: str) -> Builder:
     """Averages or maxima over numbers of pairs, a line a runtime and priority of handlers."""
     axis = _Axis(x=lambda cell: float(cell.case.threads), label="pairs of threads", log=True)
     title = "average" if values is means else "maximum of a repeat"

@@ -17,9 +17,8 @@ from deadbeat import (
     time_text,
 )
 
-#: Averages that differ by less are the same. What changes by less than a factor of two over all
-#: numbers of threads, or stays within a quarter over all sizes, stays as it is.
-SAME, CONSTANT, INSENSITIVE = 1.1, 2.0, 1.25
+#: Averages that differ by less are the same.
+SAME = 1.1
 #: Share of the cache whose copies all fit into it, also those of 16 threads: what others are
 #: compared with.
 REFERENCE_SHARE = 64
@@ -123,51 +122,46 @@ def size_text(size: int) -> str:
     return f"{size} B"
 
 
-def runtimes_differ(test: str) -> Callable[[PrimitivesSummary], Iterator[Evidence]]:
+def runtimes_differ(found: PrimitivesSummary, test: str) -> Iterator[Evidence]:
     """Each runtime against plain Java (without one: against the first), at each size."""
-
-    def check(found: PrimitivesSummary) -> Iterator[Evidence]:
-        cells = sorted(cells_of(found, test), key=lambda cell: (cell.case.size, cell.case.runtime))
-        for group in grouped(cells, lambda cell: cell.case.size):
-            base = next((c for c in group if c.case.runtime.startswith(PLAIN_JAVA)), group[0])
-            if len(group) < 2:
-                raise LackingError(not_testable("two runtimes"), f"only {base.case.runtime} ran")
-            for cell in (each for each in group if each is not base):
-                times = ratio(cell, base, means)
-                yield Evidence(
-                    holds=not_(within(times, SAME)),
-                    variant={"size": size_text(cell.case.size), "runtime": cell.case.runtime},
-                    figures=f"{counted(cell)}, {base.case.runtime} {counted(base)}:"
-                    f" {times_text(times)}",
-                )
-
-    return check
+    cells = sorted(cells_of(found, test), key=lambda cell: (cell.case.size, cell.case.runtime))
+    for group in grouped(cells, lambda cell: cell.case.size):
+        base = next((c for c in group if c.case.runtime.startswith(PLAIN_JAVA)), group[0])
+        if len(group) < 2:
+            raise LackingError(not_testable("two runtimes"), f"only {base.case.runtime} ran")
+        for cell in (each for each in group if each is not base):
+            times = ratio(cell, base, means)
+            yield Evidence(
+                holds=not_(within(times, SAME)),
+                variant={"size": size_text(cell.case.size), "runtime": cell.case.runtime},
+                figures=_beside(cell, base, times),
+            )
 
 
 def real_time_slower(
-    test: str, *placements: str, factor: float = SAME
-) -> Callable[[PrimitivesSummary], Iterator[Evidence]]:
+    found: PrimitivesSummary, test: str, factor: float = SAME
+) -> Iterator[Evidence]:
     """A real-time VM against plain Java, of the same size and place."""
+    cells = [cell for cell in found.cells if cell.case.test == test]
+    vms = [cell for cell in cells if cell.case.runtime.startswith(REAL_TIME_VM)]
+    plain = [cell for cell in cells if cell.case.runtime.startswith(PLAIN_JAVA)]
+    pairs = [(v, p) for v in vms for p in plain if _place(v)[1:] == _place(p)[1:]]
+    if not pairs:
+        ran = ", ".join(dict.fromkeys(cell.case.runtime for cell in cells)) or "nothing"
+        needs = "a real-time JVM beside plain Java (--external NAME=COMMAND)"
+        raise LackingError(not_testable(needs), f"ran here: {ran}")
+    for vm, java in pairs:
+        times = ratio(vm, java, means)
+        size = {"size": size_text(vm.case.size)} if vm.case.size else {}
+        yield Evidence(
+            holds=above(times, factor),
+            variant={**size, "runtime": f"{vm.case.runtime} to {java.case.runtime}"},
+            figures=_beside(vm, java, times),
+        )
 
-    def check(found: PrimitivesSummary) -> Iterator[Evidence]:
-        cells = [cell for cell in found.cells if cell.case.test == test]
-        vms = [cell for cell in cells if cell.case.runtime.startswith(REAL_TIME_VM)]
-        plain = [cell for cell in cells if cell.case.runtime.startswith(PLAIN_JAVA)]
-        pairs = [(v, p) for v in vms for p in plain if _place(v)[1:] == _place(p)[1:]]
-        if not pairs:
-            ran = ", ".join(dict.fromkeys(cell.case.runtime for cell in cells)) or "nothing"
-            needs = "a real-time JVM beside plain Java (--external NAME=COMMAND)"
-            raise LackingError(not_testable(needs), f"ran here: {ran}")
-        for vm, java in pairs:
-            times = ratio(vm, java, means)
-            size = {"size": size_text(vm.case.size)} if vm.case.size else {}
-            yield Evidence(
-                holds=above(times, factor),
-                variant={**size, "runtime": f"{vm.case.runtime} to {java.case.runtime}"},
-                figures=f"{counted(vm)}, {java.case.runtime} {counted(java)}: {times_text(times)}",
-            )
 
-    return check
+def _beside(cell: PrimitiveCell, base: PrimitiveCell, times: Interval | None) -> str:
+    return f"{counted(cell)}, {base.case.runtime} {counted(base)}: {times_text(times)}"
 
 
 def degrades(found: PrimitivesSummary) -> Iterator[Evidence]:
@@ -205,7 +199,7 @@ def _knee(cells: Sequence[PrimitiveCell], reference: PrimitiveCell) -> str:
     return f"a byte costs more from {size_text(cells[first].case.size)} on"
 
 
-def insensitive(found: PrimitivesSummary) -> Iterator[Evidence]:
+def insensitive(found: PrimitivesSummary, most: float) -> Iterator[Evidence]:
     """Cost of a byte at every size against a small part of the cache."""
     for cells in grouped(cells_of(found, "copy_shared"), lambda cell: cell.case.runtime):
         reference = _reference(cells)
@@ -217,7 +211,7 @@ def insensitive(found: PrimitivesSummary) -> Iterator[Evidence]:
             f"source {size_text(c.case.size)} {_cost(c)}, {times_text(r)}" for c, r in ends
         )
         yield Evidence(
-            holds=all_hold([within(times, INSENSITIVE) for _, times in known]) if known else None,
+            holds=all_hold([within(times, most) for _, times in known]) if known else None,
             variant={"runtime": reference.case.runtime},
             figures=f"against {size_text(reference.case.size)} ({_cost(reference)}), cheapest and"
             f" dearest: {told or 'no other size'}",
@@ -235,33 +229,35 @@ def _fewest_and_most(
             yield variant, fewest, most
 
 
-def average_constant(found: PrimitivesSummary) -> Iterator[Evidence]:
+def average_constant(found: PrimitivesSummary, most: float) -> Iterator[Evidence]:
     """Average of the most pairs against that of the fewest."""
-    for variant, fewest, most in _fewest_and_most(found):
-        times = ratio(most, fewest, means)
-        yield Evidence(
-            holds=within(times, CONSTANT),
-            variant=variant,
-            figures=f"{fewest.case.threads} pairs: {counted(fewest)}, {most.case.threads} pairs:"
-            f" {counted(most)}: {times_text(times)}",
-        )
-
-
-def _maximum(cell: PrimitiveCell) -> str:
-    low, high = (time_text(pick(cell.maxima_ns)) for pick in (min, max))
-    return counted(cell, f"maxima {low} to {high}")
+    for variant, few, many in _fewest_and_most(found):
+        times = ratio(many, few, means)
+        shown = _pairs(few, many, counted, times)
+        yield Evidence(holds=within(times, most), variant=variant, figures=shown)
 
 
 def maximum_grows(found: PrimitivesSummary) -> Iterator[Evidence]:
     """Maxima of the most pairs against those of the fewest; they are of more samples, too."""
     for variant, fewest, most in _fewest_and_most(found):
         times = ratio(most, fewest, maxima)
-        yield Evidence(
-            holds=above(times, 1.0),
-            variant=variant,
-            figures=f"{fewest.case.threads} pairs: {_maximum(fewest)}, {most.case.threads} pairs:"
-            f" {_maximum(most)}: {times_text(times)}",
-        )
+        shown = _pairs(fewest, most, _maximum, times)
+        yield Evidence(holds=above(times, 1.0), variant=variant, figures=shown)
+
+
+def _pairs(
+    fewest: PrimitiveCell,
+    most: PrimitiveCell,
+    told: Callable[[PrimitiveCell], str],
+    times: Interval | None,
+) -> str:
+    each = (f"{cell.case.threads} pairs: {told(cell)}" for cell in (fewest, most))
+    return f"{', '.join(each)}: {times_text(times)}"
+
+
+def _maximum(cell: PrimitiveCell) -> str:
+    low, high = (time_text(pick(cell.maxima_ns)) for pick in (min, max))
+    return counted(cell, f"maxima {low} to {high}")
 
 
 #: Orders of magnitude: from a third of a second on, and hundreds of microseconds.

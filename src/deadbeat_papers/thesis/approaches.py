@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from typing import Any
 
 import attrs
 import numpy as np
 
 from deadbeat import (
+    Chart,
     Conclusion,
     Count,
     Evidence,
@@ -20,6 +22,7 @@ from deadbeat import (
     StudySpec,
     SweepCell,
 )
+from deadbeat_papers.claims import claims
 from deadbeat_papers.thesis import charts
 from deadbeat_papers.thesis.comparisons import compare, compare_means
 from deadbeat_papers.thesis.grid import SOURCE
@@ -35,7 +38,7 @@ SOURCES = {
     "exponential": SOURCE,
     "uniform 0-0.7": attrs.evolve(SOURCE, utilisations="uniform", low=0.0, high=0.7),
 }
-Check = Callable[[StudyResults], Iterator[Evidence]]
+Check = Callable[..., Iterator[Evidence]]
 
 TIES = ("index", "utilisation-desc")
 #: Two tie rules for the four approaches, and other ways to balance the loose one.
@@ -127,37 +130,24 @@ def _placed(results: StudyResults, a: str, b: str, **bounds: int) -> Iterator[Ca
         yield attrs.evolve(case, mask=case.mask & placed, words=words)
 
 
-def more_schedulable(more: str, fewer: str, **bounds: int) -> Check:
-    """Check that ``more`` schedules more sets; of those in ``bounds`` (as of ``cases``)."""
+def for_each(check: Check) -> Check:
+    """``check``; of an argument that is a list a variant holds where it does for every value."""
 
-    def check(results: StudyResults) -> Iterator[Evidence]:
-        for case in _placed(results, more, fewer, **bounds):
-            yield ordered(results, case.a, case.b, case.mask, case.words)
-
-    return check
-
-
-def gains_mainly_above(more: str, fewer: str, load: int) -> Check:
-    """Check that ``more`` schedules more sets of U > load, and gains fewer of those below."""
-
-    def check(results: StudyResults) -> Iterator[Evidence]:
-        above = results.load > load
-        for case in _placed(results, more, fewer):
-            found = ordered(results, case.a, case.b, case.mask & above, case.words)
-            known = case.mask & results.decided(case.a) & results.decided(case.b)
-            gained = results.yes(case.a) & ~results.yes(case.b)
-            high, low = (
-                Count(int(np.sum(gained & known & here)), int(np.sum(known & here)))
-                for here in (above, ~above)
-            )
+    def whole(results: StudyResults, **asked: Any) -> Iterator[Evidence]:
+        listed = next((name for name, value in asked.items() if isinstance(value, list)), None)
+        if listed is None:
+            yield from check(results, **asked)
+            return
+        found = [list(check(results, **{**asked, listed: value})) for value in asked[listed]]
+        for item in max(found, key=lambda items: len(items[0].variant)):
+            fitting = beside(item, found)
             yield Evidence(
-                variant=case.words,
-                holds=found.holds and compare(high, low) == 1,
-                figures=f"above {load / 10:g} %: {found.figures}; only {more}"
-                f" {high.text()} above, {low.text()} up to {load / 10:g} %",
+                variant=item.variant,
+                holds=all(one.holds for one in fitting),
+                figures="; ".join(one.figures for one in fitting),
             )
 
-    return check
+    return whole
 
 
 def beside(item: Evidence, others: Sequence[Sequence[Evidence]]) -> list[Evidence]:
@@ -169,20 +159,46 @@ def beside(item: Evidence, others: Sequence[Sequence[Evidence]]) -> list[Evidenc
     ]
 
 
-def all_of(*checks: Check) -> Check:
-    """All checks at once: a variant holds where it does in each of them."""
+@for_each
+def more_schedulable(
+    results: StudyResults, more: str, fewer: str, **bounds: int
+) -> Iterator[Evidence]:
+    """``more`` schedules more sets; of those in ``bounds`` (as of ``cases``)."""
+    for case in _placed(results, more, fewer, **bounds):
+        yield ordered(results, case.a, case.b, case.mask, case.words)
 
-    def check(results: StudyResults) -> Iterator[Evidence]:
-        found = [list(one(results)) for one in checks]
-        for item in max(found, key=lambda items: len(items[0].variant)):
-            fitting = beside(item, found)
-            yield Evidence(
-                variant=item.variant,
-                holds=all(one.holds for one in fitting),
-                figures="; ".join(one.figures for one in fitting),
-            )
 
-    return check
+def only_above(results: StudyResults, more: str, fewer: str, load: int) -> Iterator[Evidence]:
+    """``more`` schedules more sets of U > load, and not of those below."""
+    above = more_schedulable(results, more=more, fewer=fewer, low=load)
+    below = more_schedulable(results, more=more, fewer=fewer, high=load)
+    for high, low in zip(above, below, strict=True):
+        yield Evidence(
+            variant=high.variant,
+            holds=high.holds and not low.holds,
+            figures=f"above {load / 10:g} %: {high.figures}; up to {load / 10:g} %: {low.figures}",
+        )
+
+
+def gains_mainly_above(
+    results: StudyResults, more: str, fewer: str, load: int
+) -> Iterator[Evidence]:
+    """``more`` schedules more sets of U > load, and gains fewer of those below."""
+    above = results.load > load
+    for case in _placed(results, more, fewer):
+        found = ordered(results, case.a, case.b, case.mask & above, case.words)
+        known = case.mask & results.decided(case.a) & results.decided(case.b)
+        gained = results.yes(case.a) & ~results.yes(case.b)
+        high, low = (
+            Count(int(np.sum(gained & known & here)), int(np.sum(known & here)))
+            for here in (above, ~above)
+        )
+        yield Evidence(
+            variant=case.words,
+            holds=found.holds and compare(high, low) == 1,
+            figures=f"above {load / 10:g} %: {found.figures}; only {more}"
+            f" {high.text()} above, {low.text()} up to {load / 10:g} %",
+        )
 
 
 # -- migrations and slack
@@ -219,144 +235,51 @@ def migration_variants(
             yield of_a, of_b, case.words | told
 
 
-def migrates_more(more: str, fewer: str, **bounds: int) -> Check:
-    def check(results: StudyResults) -> Iterator[Evidence]:
-        for a, b, words in migration_variants(results, more, fewer, **bounds):
-            yield larger(more, a, fewer, b, words)
-
-    return check
+def migrates_more(results: StudyResults, more: str, fewer: str) -> Iterator[Evidence]:
+    for a, b, words in migration_variants(results, more, fewer):
+        yield larger(more, a, fewer, b, words)
 
 
-def migration_ratio(a: str, b: str, low_ratio: float, high_ratio: float, **bounds: int) -> Check:
-    """Check that migrations of ``a`` by those of ``b`` lie in [low_ratio, high_ratio]."""
-
-    def check(results: StudyResults) -> Iterator[Evidence]:
-        for mean_a, mean_b, words in migration_variants(results, a, b, **bounds):
-            ratio = mean_a.value / mean_b.value if mean_b.value > 0 else np.nan
-            yield Evidence(
-                variant=words,
-                holds=bool(low_ratio <= ratio <= high_ratio),
-                figures=f"{ratio:.2f} times: {a} {mean_a.text()}, {b} {mean_b.text()}",
-            )
-
-    return check
-
-
-def more_slack(more: str, less: str, **bounds: int) -> Check:
-    """Check that the slack (share of T; mean over jobs, then over sets) of ``more`` is larger.
-
-    On the same sets the difference is what is judged: sets differ more than schedulers.
-    """
-
-    def check(results: StudyResults) -> Iterator[Evidence]:
-        for case in cases(results, more, less, **bounds):
-            a, b = (results.mean(name, "slack_share_mean", case.mask) for name in (case.a, case.b))
-            yield larger(more, a, less, b, case.told(denominator=_OWN), unit=" T")
-            both = case.mask & results.yes(case.a) & results.yes(case.b)
-            values = [results.figure(x, "slack_share_mean")[both] for x in (case.a, case.b)]
-            difference, a, b = map(Mean.of, (values[0] - values[1], *values))
-            told = compare_means(difference, Mean(0.0, 0.0, difference.sets))
-            yield Evidence(
-                variant=case.told(denominator=_BOTH),
-                holds=told == 1,
-                figures=f"{more} {a.text(' T')}, {less} {b.text(' T')}; difference"
-                f" {difference.text(' T')}{told_text(told, 1)}",
-            )
-
-    return check
-
-
-SIGN_TEST = "more of the same sets (exact sign test, 95 %)"
-MEANS = "the means are told apart at 95 %"
-
-
-_TITLE_4 = "Figure 4: share of schedulable sets by approach, 4 processors"
-_TITLE_5 = "Figure 5: migrations by approach, 4 processors"
-_TITLE_6 = "Figure 6: average slack by approach, 4 processors"
-_SLACK = f"slack in periods, mean over jobs and then over sets, is larger; {MEANS}"
-
-
-def _only_above_70(results: StudyResults) -> Iterator[Evidence]:
-    """Clustered over global above 70 %, and not below."""
-    above = more_schedulable(CLUSTERED, GLOBAL, low=700)(results)
-    below = more_schedulable(CLUSTERED, GLOBAL, high=700)(results)
-    for high, low in zip(above, below, strict=True):
-        yield Evidence(
-            variant=high.variant,
-            holds=high.holds and not low.holds,
-            figures=f"above 70 %: {high.figures}; up to 70 %: {low.figures}",
-        )
-
-
-FIGURE_4 = Preset(
-    name="thesis-fig4",
-    title=_TITLE_4,
-    about=ABOUT,
-    build=lambda: spec("thesis-fig4", _TITLE_4, metrics=False),
-    charts=(charts.approaches,),
-    conclusions=(
-        Conclusion(
-            id="partitioned-most",
-            says="The partitioned approach finds the most feasible schedules",
-            confirmed=f"against each of the three others, {SIGN_TEST}",
-            check=all_of(*(more_schedulable(PARTITIONED, x) for x in (GLOBAL, CLUSTERED, LOOSE))),
-        ),
-        Conclusion(
-            id="global-fewest",
-            says="The global approach finds the fewest feasible schedules",
-            confirmed=f"each of the three others schedules {SIGN_TEST}",
-            check=all_of(*(more_schedulable(x, GLOBAL) for x in (PARTITIONED, CLUSTERED, LOOSE))),
-        ),
-        Conclusion(
-            id="clustered-over-global-above-70",
-            says="Clustered finds more feasible schedules than global, but only above 70 %",
-            confirmed=f"clustered schedules {SIGN_TEST} above 70 %, and not up to 70 %",
-            check=_only_above_70,
-        ),
-        Conclusion(
-            id="loose-over-clustered",
-            says="Loose clustered finds more schedulable sets than clustered",
-            confirmed=f"loose clustered schedules {SIGN_TEST}",
-            check=more_schedulable(LOOSE, CLUSTERED),
-        ),
-        Conclusion(
-            id="loose-helps-at-high-load",
-            says="Loose clustered improves the schedulability rate mainly for large utilisations",
-            confirmed=f"above 80 % loose clustered schedules {SIGN_TEST} than clustered, and the"
-            " share of sets that it alone schedules is larger than up to 80 % (Newcombe)",
-            check=gains_mainly_above(LOOSE, CLUSTERED, 800),
-        ),
-    ),
-)
-
-
-def _high_above_80(results: StudyResults) -> Iterator[Evidence]:
-    for source, ties, per_job in product(SOURCES, TIES, (False, True)):
-        name, here = label(GLOBAL, ties), results.source == source
-        above, below = (
-            migrations(results, name, here & mask, "of jobs", per_job=per_job)
-            for mask in (results.load > 800, results.load <= 800)
-        )
-        words = {
-            "distribution": source,
-            "ties": ties,
-            "unit": _UNITS[per_job],
-        }
-        found = larger("above 80 %", above, "up to 80 %", below, words)
+def migration_ratio(
+    results: StudyResults, a: str, b: str, *, low_ratio: float, high_ratio: float, low: int
+) -> Iterator[Evidence]:
+    """Migrations of ``a`` by those of ``b`` lie in [low_ratio, high_ratio], of U > low."""
+    for mean_a, mean_b, words in migration_variants(results, a, b, low=low):
+        ratio = mean_a.value / mean_b.value if mean_b.value > 0 else np.nan
         yield Evidence(
             variant=words,
-            holds=found.holds and above.value >= 2 * below.value,
-            figures=found.figures,
+            holds=bool(low_ratio <= ratio <= high_ratio),
+            figures=f"{ratio:.2f} times: {a} {mean_a.text()}, {b} {mean_b.text()}",
         )
 
 
-def _none(results: StudyResults) -> Iterator[Evidence]:
+def half(results: StudyResults, a: str, b: str, **ratios: float) -> Iterator[Evidence]:
+    """The thesis names no range; its sentence follows one about utilisations above 70 %."""
+    for name, low in (("all", 0), ("above 70 %", 700)):
+        for item in migration_ratio(results, a, b, low=low, **ratios):
+            yield attrs.evolve(item, variant={"utilisation": name, **item.variant})
+
+
+def migrates_mainly_above(results: StudyResults, approach: str, load: int) -> Iterator[Evidence]:
+    """Of U > load at least twice as much as of those below."""
+    for source, ties, per_job in product(SOURCES, TIES, (False, True)):
+        name, here = label(approach, ties), results.source == source
+        above, below = (
+            migrations(results, name, here & mask, "of jobs", per_job=per_job)
+            for mask in (results.load > load, results.load <= load)
+        )
+        words = {"distribution": source, "ties": ties, "unit": _UNITS[per_job]}
+        found = larger(f"above {load / 10:g} %", above, f"up to {load / 10:g} %", below, words)
+        yield attrs.evolve(found, holds=found.holds and above.value >= 2 * below.value)
+
+
+def never_migrates(results: StudyResults, approach: str) -> Iterator[Evidence]:
     for source, ties in product(SOURCES, TIES):
-        name = label(PARTITIONED, ties)
+        name = label(approach, ties)
         here = (results.source == source) & results.yes(name)
-        moved = int(
-            results.figure(name, "migrations")[here].sum()
-            + results.figure(name, "task_migrations")[here].sum()
+        moved = sum(
+            int(results.figure(name, column)[here].sum())
+            for column in _COUNTED["of jobs and tasks"]
         )
         yield Evidence(
             variant={"distribution": source, "ties": ties},
@@ -365,65 +288,34 @@ def _none(results: StudyResults) -> Iterator[Evidence]:
         )
 
 
-def _half(results: StudyResults) -> Iterator[Evidence]:
-    """The thesis names no range; its sentence follows one about utilisations above 70 %."""
-    for name, low in (("all", 0), ("above 70 %", 700)):
-        for item in migration_ratio(CLUSTERED, GLOBAL, 1 / 3, 2 / 3, low=low)(results):
-            yield attrs.evolve(item, variant={"utilisation": name, **item.variant})
+@for_each
+def more_slack(results: StudyResults, more: str, less: str, **bounds: int) -> Iterator[Evidence]:
+    """The slack (share of T; mean over jobs, then over sets) of ``more`` is larger.
+
+    On the same sets the difference is what is judged: sets differ more than schedulers.
+    """
+    for case in cases(results, more, less, **bounds):
+        a, b = (results.mean(name, "slack_share_mean", case.mask) for name in (case.a, case.b))
+        yield larger(more, a, less, b, case.told(denominator=_OWN), unit=" T")
+        both = case.mask & results.yes(case.a) & results.yes(case.b)
+        values = [results.figure(x, "slack_share_mean")[both] for x in (case.a, case.b)]
+        difference, a, b = map(Mean.of, (values[0] - values[1], *values))
+        told = compare_means(difference, Mean(0.0, 0.0, difference.sets))
+        yield Evidence(
+            variant=case.told(denominator=_BOTH),
+            holds=told == 1,
+            figures=f"{more} {a.text(' T')}, {less} {b.text(' T')}; difference"
+            f" {difference.text(' T')}{told_text(told, 1)}",
+        )
 
 
-FIGURE_5 = Preset(
-    name="thesis-fig5",
-    title=_TITLE_5,
-    about=ABOUT,
-    build=lambda: spec("thesis-fig5", _TITLE_5, metrics=True),
-    charts=(charts.migrations,),
-    conclusions=(
-        Conclusion(
-            id="partitioned-never-migrates",
-            says="Under the partitioned approach jobs do not migrate",
-            confirmed="not one migration in its schedulable sets",
-            check=_none,
-        ),
-        Conclusion(
-            id="global-migrates-at-high-load",
-            says="The migration rate of the global approach is very high above 80 % utilisation",
-            confirmed=f"at least twice that up to 80 %, and {MEANS}",
-            check=_high_above_80,
-        ),
-        Conclusion(
-            id="clustered-half-of-global",
-            says="The migration rate of clustered is half that of global",
-            confirmed="between a third and two thirds of it",
-            check=_half,
-        ),
-        Conclusion(
-            id="loose-over-clustered",
-            says="Loose clustered migrates more than clustered",
-            confirmed=f"more migrations, {MEANS}",
-            check=migrates_more(LOOSE, CLUSTERED),
-        ),
-        Conclusion(
-            id="loose-little-more-at-high-load",
-            says="Above 80 % the migration rate of loose clustered is only a little higher",
-            confirmed="at most 1.25 times that of clustered",
-            check=migration_ratio(LOOSE, CLUSTERED, 0.0, 1.25, low=800),
-        ),
-        Conclusion(
-            id="loose-below-global",
-            says="Loose clustered keeps a lower migration rate than global (expected)",
-            confirmed=f"fewer migrations, {MEANS}",
-            check=migrates_more(GLOBAL, LOOSE),
-        ),
-    ),
-)
-
-
-def _only_loose(results: StudyResults) -> Iterator[Evidence]:
-    """Loose above global above 80 %; partitioned and clustered not told to be."""
-    others = [list(more_slack(x, GLOBAL, low=800)(results)) for x in (PARTITIONED, CLUSTERED)]
-    for item in more_slack(LOOSE, GLOBAL, low=800)(results):
-        also = beside(item, others)
+def only_more_slack(
+    results: StudyResults, more: str, less: str, others: list[str], low: int
+) -> Iterator[Evidence]:
+    """``more`` has a larger slack of U > low, and none of ``others`` is told to."""
+    beyond = [list(more_slack(results, more=other, less=less, low=low)) for other in others]
+    for item in more_slack(results, more=more, less=less, low=low):
+        also = beside(item, beyond)
         yield Evidence(
             variant=item.variant,
             holds=item.holds and not any(one.holds for one in also),
@@ -431,42 +323,23 @@ def _only_loose(results: StudyResults) -> Iterator[Evidence]:
         )
 
 
-FIGURE_6 = Preset(
-    name="thesis-fig6",
-    title=_TITLE_6,
-    about=ABOUT,
-    build=lambda: spec("thesis-fig6", _TITLE_6, metrics=True),
-    charts=(charts.slack,),
-    conclusions=(
-        Conclusion(
-            id="partitioned-least-slack",
-            says="The average slack of the partitioned approach is the smallest",
-            confirmed=f"against each of the three others, theirs: {_SLACK}",
-            check=all_of(*(more_slack(x, PARTITIONED) for x in (GLOBAL, CLUSTERED, LOOSE))),
-        ),
-        Conclusion(
-            id="global-among-the-largest",
-            says="The average slack of the global approach is one of the largest",
-            confirmed=f"larger than that of partitioned and of clustered: {_SLACK}",
-            check=all_of(*(more_slack(GLOBAL, x) for x in (PARTITIONED, CLUSTERED))),
-        ),
-        Conclusion(
-            id="only-loose-above-global",
-            says="Only loose clustered has a larger slack than global, above 80 % utilisation",
-            confirmed=f"above 80 %, {_SLACK}; and that of neither other approach is",
-            check=_only_loose,
-        ),
-        Conclusion(
-            id="clustered-below-global",
-            says="The average slack of clustered is less than that of global",
-            confirmed=f"that of global: {_SLACK}",
-            check=more_slack(GLOBAL, CLUSTERED),
-        ),
-        Conclusion(
-            id="loose-among-the-largest",
-            says="The average slack of loose clustered is one of the highest",
-            confirmed=f"larger than that of partitioned and of clustered: {_SLACK}",
-            check=all_of(*(more_slack(LOOSE, x) for x in (PARTITIONED, CLUSTERED))),
-        ),
-    ),
+_CLAIMS = claims(__file__, globals(), Conclusion)
+
+
+def _preset(number: int, title: str, chart: Callable[[StudyResults], Iterator[Chart]]) -> Preset:
+    name, whole = f"thesis-fig{number}", f"Figure {number}: {title}, 4 processors"
+    return Preset(
+        name=name,
+        title=whole,
+        about=ABOUT,
+        build=lambda: spec(name, whole, metrics=number > 4),
+        charts=(chart,),
+        conclusions=_CLAIMS[name],
+    )
+
+
+PRESETS = (
+    _preset(4, "share of schedulable sets by approach", charts.approaches),
+    _preset(5, "migrations by approach", charts.migrations),
+    _preset(6, "average slack by approach", charts.slack),
 )

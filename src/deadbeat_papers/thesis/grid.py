@@ -17,6 +17,7 @@ from deadbeat import (
     SweepCell,
     study_curves,
 )
+from deadbeat_papers.claims import claims
 from deadbeat_papers.thesis.charts import critical
 from deadbeat_papers.thesis.comparisons import compare_strata
 from deadbeat_papers.thesis.telling import falling, ordered
@@ -75,13 +76,13 @@ def _everyone(results: StudyResults, *, tests: bool) -> Iterator[tuple[str, dict
             yield label, {"found by": "equation (1)"}
 
 
-def _by_load(results: StudyResults) -> Iterator[Evidence]:
+def by_load(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
         masks = {f"U = {load / 1000:g} m": results.load == load for load in LOADS}
         yield falling(results, label, masks, variant)
 
 
-def _by_tasks(results: StudyResults) -> Iterator[Evidence]:
+def by_tasks(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
         for m in np.unique(results.processors):
             masks = {
@@ -91,7 +92,7 @@ def _by_tasks(results: StudyResults) -> Iterator[Evidence]:
             yield falling(results, label, masks, {**variant, "m": str(m)}, rising=True)
 
 
-def _none_at_many(results: StudyResults) -> Iterator[Evidence]:
+def none_at_many(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
         many = results.tasks == 10 * results.processors
         for name, mask in (
@@ -109,7 +110,7 @@ def _none_at_many(results: StudyResults) -> Iterator[Evidence]:
             )
 
 
-def _by_processors(results: StudyResults, *, tests: bool) -> Iterator[Evidence]:
+def by_processors(results: StudyResults, *, tests: bool) -> Iterator[Evidence]:
     known = [int(m) for m in np.unique(results.processors)]
     if len(known) < 2:
         return
@@ -120,7 +121,7 @@ def _by_processors(results: StudyResults, *, tests: bool) -> Iterator[Evidence]:
             yield falling(results, label, masks, variant)
 
 
-def _more_than_test(results: StudyResults) -> Iterator[Evidence]:
+def more_than_test(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
         found = ordered(results, label, "gfb", results.everything, variant)
         wrong = int(np.sum(results.yes("gfb") & results.decided(label) & ~results.yes(label)))
@@ -147,57 +148,7 @@ def heavy_tasks(results: StudyResults) -> Iterator[Evidence]:
         )
 
 
-_TREND = "last against first value told apart at 95 % (Newcombe), no step told to turn back"
-
-CONCLUSIONS: tuple[Conclusion[StudyResults], ...] = (
-    Conclusion(
-        id="more-processors-simulated",
-        says="The schedulability rate decreases while the number of processors increases, for the"
-        " same total (normalised) utilisation: by simulation",
-        confirmed=f"share over all n and U falls from m = 2 to 8: {_TREND}",
-        check=lambda results: _by_processors(results, tests=False),
-    ),
-    Conclusion(
-        id="more-processors-equation",
-        says="The same by equation (1)",
-        confirmed=f"share accepted over all n and U falls from m = 2 to 8: {_TREND}",
-        check=lambda results: _by_processors(results, tests=True),
-    ),
-    Conclusion(
-        id="more-utilisation",
-        says="Schedulability decreases with the increase of total utilisation",
-        confirmed=f"share over all n falls from U = 0.6 m to 0.99 m: {_TREND}",
-        check=_by_load,
-    ),
-    Conclusion(
-        id="more-tasks",
-        says="Most critical is a number of tasks slightly higher than that of processors; with more"
-        " tasks fewer sets are not schedulable",
-        confirmed=f"share over all U rises from n = m + 2 to 10 m: {_TREND}",
-        check=_by_tasks,
-    ),
-    Conclusion(
-        id="none-with-many-tasks",
-        says="The number of not schedulable sets becomes 0 with more than 10 times as many"
-        " tasks as processors",
-        confirmed="at n = 10 m not one set of the study is not schedulable",
-        check=_none_at_many,
-    ),
-    Conclusion(
-        id="simulation-finds-more",
-        says="Simulation finds more schedulable sets than equation (1)",
-        confirmed="more of the same sets (exact sign test, 95 %), and every set that equation (1)"
-        " accepts is schedulable",
-        check=_more_than_test,
-    ),
-    Conclusion(
-        id="heavy-tasks",
-        says="Tasks with a utilisation close to 1 drastically reduce the chance to be schedulable",
-        confirmed="sets with a task above 0.9 are less often schedulable than others of the same"
-        " cells (Mantel and Haenszel's difference, 95 %)",
-        check=heavy_tasks,
-    ),
-)
+_CLAIMS = claims(__file__, globals(), Conclusion)["grid"]
 
 
 def _preset(name: str, title: str, processors: Sequence[int], ties: Sequence[str]) -> Preset:
@@ -215,11 +166,13 @@ def _preset(name: str, title: str, processors: Sequence[int], ties: Sequence[str
         f" synchronous. {rule}",
         build=lambda: spec(name, f"{title}, simulation beside equation (1)", processors, ties),
         charts=(critical, study_curves),
-        conclusions=CONCLUSIONS,
+        conclusions=_CLAIMS,
     )
 
 
 _TIES = ("index", "utilisation-desc", "utilisation-asc")
-FIGURE_2 = _preset("thesis-fig2", "Figure 2: global EDF on 4 processors", (4,), _TIES)
-FIGURE_3 = _preset("thesis-fig3", "Figure 3: global EDF on 8 processors", (8,), _TIES)
-GRID = _preset("thesis-grid", "Global EDF on 2, 4, 6 and 8 processors", (2, 4, 6, 8), ("index",))
+PRESETS = (
+    _preset("thesis-fig2", "Figure 2: global EDF on 4 processors", (4,), _TIES),
+    _preset("thesis-fig3", "Figure 3: global EDF on 8 processors", (8,), _TIES),
+    _preset("thesis-grid", "Global EDF on 2, 4, 6 and 8 processors", (2, 4, 6, 8), ("index",)),
+)

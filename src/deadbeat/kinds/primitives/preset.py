@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attrs import frozen
+
+from deadbeat.model.published import published
 
 if TYPE_CHECKING:
     from deadbeat.model.conclusion import Conclusion
     from deadbeat.report.charts import Chart
 
 S = TypeVar("S")
-
-#: Where presets come from: modules with a tuple PRIMITIVES, imported when one is asked for.
-SOURCES = ("deadbeat_papers.runtimes",)
 
 
 @frozen(kw_only=True)
@@ -41,8 +38,6 @@ class PrimitivesPreset(Generic[S]):
     conclusions: tuple[Conclusion[S], ...]
 
 
-@cache
 def presets() -> Mapping[str, PrimitivesPreset[Any]]:
-    """Every preset by name, in the order of its source."""
-    found = [each for name in SOURCES for each in import_module(name).PRIMITIVES]
-    return {preset.name: preset for preset in found}
+    """Every preset by name."""
+    return published("primitives", PrimitivesPreset)

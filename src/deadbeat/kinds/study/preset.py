@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 import attrs
@@ -17,14 +15,13 @@ from deadbeat.kinds.study.spec import BUDGET, Source, StudySpec, SweepCell
 from deadbeat.kinds.study.sweep import Sweep, Written
 from deadbeat.model.conclusion import Conclusion
 from deadbeat.model.errors import UsageError
+from deadbeat.model.published import published
 from deadbeat.model.rules import Problem, RefusedError, refuse
 from deadbeat.model.specification import checked, renamed, usage
 from deadbeat.model.words import nearest, shown
 from deadbeat.report.charts import Chart
 from deadbeat.sched import Costs, Scheduler
 
-#: Where presets come from: modules with a tuple PRESETS, imported when one is asked for.
-SOURCES = ("deadbeat_papers.thesis",)
 #: Keys that may be given beside a preset; everything else makes a sweep of its own.
 PRESET_KEYS = ("preset", "name", "seed", "sets", "ties", "budget")
 _COSTS = Converter(forbid_extra_keys=True)
@@ -51,11 +48,9 @@ class Preset:
     conclusions: tuple[Conclusion[StudyResults], ...] = ()
 
 
-@cache
 def presets() -> Mapping[str, Preset]:
     """Every preset by name."""
-    found: list[Preset] = [each for name in SOURCES for each in import_module(name).PRESETS]
-    return {preset.name: preset for preset in sorted(found, key=lambda preset: preset.name)}
+    return published("studies", Preset)
 
 
 # ---------- from what a person wrote ----------

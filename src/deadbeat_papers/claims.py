@@ -1,0 +1,38 @@
+"""Claims of a publication: rows of a table beside the module that has the checks they name."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from attrs import fields_dict
+
+from deadbeat import Conclusion, Evidence
+
+C = TypeVar("C", bound=Conclusion[Any])
+Checks = Mapping[str, Callable[..., Iterable[Evidence]]]
+
+
+def claims(module: str, checks: Checks, kind: type[C]) -> dict[str, tuple[C, ...]]:
+    """The claims by table of the TOML file beside ``module``, each made into a ``kind``.
+
+    A row names its check, and gives it all keys that are not fields of ``kind``. Texts name such
+    keys in braces, entries of the table ``words``, and what stands beside the checks.
+    """
+    tables = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+    words = {**checks, **tables.pop("words", {})}
+
+    def claim(id: str, row: Mapping[str, str]) -> C:
+        fields: Any = {key: row[key] for key in row.keys() & fields_dict(kind)}
+        asked = {key: row[key] for key in row.keys() - fields}
+        for text in ("says", "confirmed"):
+            fields[text] = row[text].format_map({**words, **asked})
+        fields |= {"id": id, "check": partial(checks[row["check"]], **asked)}
+        return kind(**fields)
+
+    return {
+        table: tuple(claim(id, row) for id, row in rows.items()) for table, rows in tables.items()
+    }
