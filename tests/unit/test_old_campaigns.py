@@ -10,8 +10,7 @@ from helpers.campaigns import begin, tiny_spec
 from helpers.old_campaigns import SPEC, commit_old, reject_old, version_2
 from helpers.runs import RunTask, Slot, calibration, job_table, key, ran, skip
 
-from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.kinds.contention.place import choose, finished_like
+from deadbeat.kinds.contention.place import choose
 from deadbeat.kinds.contention.plan import plan
 from deadbeat.kinds.contention.spec import read_spec
 from deadbeat.kinds.contention.summarise import summarise
@@ -97,4 +96,3 @@ def test_a_campaign_of_windows_is_not_continued_and_says_why(tmp_path: Path) -> 
         choose(tmp_path, spec)
     assert "--fresh" in told.value.hint
     assert choose(tmp_path, spec, fresh=True).path.name == "tiny-2"
-    assert finished_like(tmp_path, spec, FakeExecutor()) is None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import click
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -53,6 +53,43 @@ from deadbeat.targets.guarded import found
 _SECTIONS = {"grid": "profile", "stress": "stress"}
 
 
+@frozen(kw_only=True)
+class Order:
+    """What a command that measures is asked, whichever kind it is of.
+
+    Attributes:
+        budget_s: No run begins later; None: at any time.
+        retries: Whether the command has ``--retry``.
+        fail_on: What it is to fail on.
+    """
+
+    kind: ExperimentKind
+    begin: Begin
+    figures: bool | None = None
+    budget_s: float | None = None
+    retries: bool = False
+    fail_on: str | None = None
+
+
+@frozen(kw_only=True)
+class Ended:
+    """What became of an experiment.
+
+    Attributes:
+        notes: What is said before the answer.
+        kept: What is stored where a time budget left something undone, in words; "": nothing was.
+    """
+
+    path: Path
+    shown: Shown
+    notes: tuple[str, ...] = ()
+    kept: str = ""
+
+    def status(self, fail_on: str | None) -> int:
+        """Exit status of the command."""
+        return DeadbeatError.exit_status if self.shown.empty else int(fail_on in self.shown.fails)
+
+
 def measure(
     command: str,
     name: str,
@@ -60,6 +97,7 @@ def measure(
     given: Mapping[str, object],
     /,
     *,
+    series: Callable[[Order, str], Ended] | None = None,
     file: Path | None,
     time_budget: str | None,
     runs: Path,
@@ -81,10 +119,9 @@ def measure(
     Args:
         name: Row of `KINDS`.
         asked: What of the specification was typed. ``given``: options of this command alone.
+        series: What measures on several machines; None: ``target`` is one.
         retry: None: the command has no such option.
     """
-    kind = kind_of(name)
-    words = words_typed(command)
     written = written_in(file, command)
     begin = Begin(
         runs=runs,
@@ -98,43 +135,89 @@ def measure(
         target=target,
         cross=cross,
         given={**given, "quick": quick},
-        words=words,
+        words=words_typed(command),
         say=say,
     )
     _check_beside(begin)
+    wanted = Order(
+        kind=kind_of(name),
+        begin=begin,
+        figures=figures,
+        budget_s=None if time_budget is None else budget_seconds(time_budget),
+        retries=retry is not None,
+        fail_on=fail_on,
+    )
+    found = series(wanted, command) if series else measured(wanted)
+    shown = found.shown
+    if as_json:
+        for note in found.notes:
+            say(note)
+    shown = evolve(shown, lines=(*found.notes, *shown.lines))
+    print_shown(shown, as_json=as_json, command=command, junit=junit, annotations=annotations)
+    if found.kept and not as_json:
+        again = to_repeat(begin.words)
+        click.echo(f"the time is over, {found.kept} are kept; continue with: {again}")
+    return found.status(fail_on)
+
+
+def measured(asked: Order) -> Ended:
+    """An experiment that is measured as far as it is asked, or was before, and what it says.
+
+    Raises:
+        Told: It was interrupted, after it was said what is kept.
+    """
+    begin = asked.begin
     with begin.held:
-        begun, outcome = carried_out(
-            kind, begin, budget_s=None if time_budget is None else budget_seconds(time_budget)
-        )
+        begun, outcome = carried_out(asked.kind, begin, budget_s=asked.budget_s)
+        experiment = begun.experiment
         try:
             say("summarise and draw")
-            shown = _there(report(kind, begun, figures), target)
+            shown = _there(report(asked.kind, begun, asked.figures), begin.target)
         except KeyboardInterrupt:
-            _say_kept(begun.experiment, words)
+            _say_kept(experiment, begin.words)
             raise Told from None
-    again, experiment = to_repeat(words), begun.experiment
-    notes = [outcome.beside] if outcome.beside else []
+    over = outcome is not None and not outcome.complete and asked.budget_s is not None
+    return Ended(
+        path=experiment.store.path,
+        shown=evolve(shown, cases=_cases(shown, asked.fail_on)),
+        notes=tuple(_notes(asked, outcome, shown)) if outcome else (),
+        kept=f"{outcome.done} {experiment.unit}" if outcome and over else "",
+    )
+
+
+def answered(kind: ExperimentKind, begin: Begin, figures: bool | None) -> Path:
+    """The folder of a finished experiment: one that answers already what is asked, or a new one.
+
+    Raises:
+        Told: It was interrupted, after it was said what is kept.
+        DeadbeatError: Nothing of it has a result.
+    """
+    with begin.held:
+        begun, outcome = carried_out(kind, evolve(begin, keep=not begin.fresh))
+        path = begun.experiment.store.path
+        if outcome is not None:
+            say("summarise and draw")
+            report(kind, begun, figures)
+    if outcome is not None and not outcome.done:
+        _, reason = min((key.text, reason) for key, reason in outcome.failed.items())
+        raise DeadbeatError(f"{path}: no run has a result: {reason}", "see deadbeat show")
+    return path
+
+
+def _notes(asked: Order, outcome: Outcome[Any], shown: Shown) -> Iterator[str]:
+    """What went on beside, what has no result, and how to measure it again."""
+    words = asked.begin.words
+    if outcome.beside:
+        yield outcome.beside
     if outcome.failed:
         first, reason = min((key.text, reason) for key, reason in outcome.failed.items())
         lacking = f"{len(outcome.failed)} of {outcome.planned} runs have no result"
-        option = () if retry is None else ("--retry",)
+        option = ("--retry",) if asked.retries else ()
         them = "them and the invalid ones" if shown.invalid and option else "them"
-        notes += [
-            f"{lacking}, for example {first}: {reason}",
-            f"measure {them} again: {to_repeat(words, *option)}",
-        ]
-    elif shown.invalid and retry is not None:
-        notes.append(f"measure the invalid ones again: {to_repeat(words, '--retry')}")
-    if as_json:
-        for note in notes:
-            say(note)
-    answer = evolve(shown, lines=(*notes, *shown.lines), cases=_cases(shown, fail_on))
-    print_shown(answer, as_json=as_json, command=command, junit=junit, annotations=annotations)
-    if not outcome.complete and time_budget is not None and not as_json:
-        click.echo(
-            f"the time is over, {outcome.done} {experiment.unit} are kept; continue with: {again}"
-        )
-    return DeadbeatError.exit_status if shown.empty else int(fail_on in shown.fails)
+        yield f"{lacking}, for example {first}: {reason}"
+        yield f"measure {them} again: {to_repeat(words, *option)}"
+    elif shown.invalid and asked.retries:
+        yield f"measure the invalid ones again: {to_repeat(words, '--retry')}"
 
 
 #: What the commands that take a target begin with.
@@ -195,8 +278,8 @@ def _cases(shown: Shown, fail_on: str | None) -> list[Verdicted]:
 
 def carried_out(
     kind: ExperimentKind, begin: Begin, *, budget_s: float | None = None
-) -> tuple[Begun, Outcome[Any]]:
-    """Begins or continues, and measures.
+) -> tuple[Begun, Outcome[Any] | None]:
+    """Begins or continues, and measures; None: a finished one is kept, which answers it already.
 
     Raises:
         Told: It was interrupted, after it was said what is kept.
@@ -209,6 +292,8 @@ def carried_out(
         if kind.simulates:
             core()
         path = experiment.store.path
+        if begin.keep and kind.state_of(path).state == "finished":
+            return begun, None
         point_latest(path.parent, path.name)
         with Watch(path.name, unit=experiment.unit, so_far=begun.so_far) as watch:
             return begun, run(experiment, on_event=watch, beside=begun.beside, budget_s=budget_s)

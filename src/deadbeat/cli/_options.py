@@ -162,11 +162,12 @@ class Declared(Titled):
     Args:
         does: ``module:function`` below this package: called with the options, it returns a `Shown`,
             an exit status or nothing.
+        several: Whether that takes a list of targets; else it is called for each.
     """
 
-    def __init__(self, name: str, does: str, **more: Any) -> None:
+    def __init__(self, name: str, does: str, *, several: bool = False, **more: Any) -> None:
         super().__init__(name, callback=self._do, **more)
-        self.does = does
+        self.does, self.several = does, several
 
     def function(self) -> Callable[..., Any]:
         """What it does."""
@@ -176,7 +177,13 @@ class Declared(Titled):
 
     def _do(self, **options: Any) -> int:
         how = {name: options.pop(name) for name in HOW if name in options}
-        found = self.function()(**options)
+        function = self.function()
+        if "," in (options.get("target") or "") and not self.several:
+            each = import_module(f"{__package__}.each").on_each
+            openmetrics = how.get("openmetrics", False)
+            found = each(function, openmetrics=openmetrics, **options)
+        else:
+            found = function(**options)
         if found is None or isinstance(found, int):
             return int(found or 0)
         command = click.get_current_context().command_path.partition(" ")[2]
@@ -186,8 +193,8 @@ class Declared(Titled):
 
 @cache
 def row_of(name: str) -> Mapping[str, object]:
-    """What ``verbs/NAME.toml`` says of a command: ``text``, its help; ``options``; and ``told``:
-    those of HOW its answer can be told, of one that prints it itself none."""
+    """What ``verbs/NAME.toml`` says of a command: ``text``, its help; ``options``; ``told``: those
+    of HOW its answer can be told, of one that prints it itself none; ``several``: as `Declared`."""
     path = Path(__file__).with_name("verbs").joinpath(f"{name}.toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))
 

@@ -67,7 +67,10 @@ class Verbs(click.Group):
         row = row_of(file)
         told = cast(Sequence[str], row.get("told", ("JSON",)))
         params = [*options_in(row.get("options", {})), *options_in(dict.fromkeys(told))]
-        return Declared(cmd_name, does, params=params, help=text_of(file), short_help=line)
+        several = bool(row.get("several"))
+        return Declared(
+            cmd_name, does, several=several, params=params, help=text_of(file), short_help=line
+        )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         lines = {name: line for name, (_, line) in self.verbs.items()}

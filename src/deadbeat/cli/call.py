@@ -77,12 +77,16 @@ def _words(option: str, value: object) -> list[str]:
 
 
 def measure(verb: str, *, progress: bool = False, **options: object) -> Any:
-    """Measures as the verb does; returns what `deadbeat.open` gives of the result.
+    """Measures as the verb does; returns what `deadbeat.open` gives of the result, of several
+    machines a list.
 
     Raises:
         As `ask`.
     """
-    return open_folder(ask(verb, progress=progress, **options)["results"]["path"])
+    found = ask(verb, progress=progress, **options)["results"]
+    if "campaigns" in found:
+        return [open_folder(each["path"]) for each in found["campaigns"]]
+    return open_folder(found["path"])
 
 
 profile, stress, breakdown = (partial(measure, verb) for verb in ("profile", "stress", "breakdown"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,16 +13,16 @@ from attrs import field, frozen
 
 from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import toolchain_for
-from deadbeat.cli._measure import summarising
+from deadbeat.cli._measure import answered, summarising, written_in
 from deadbeat.cli._options import to_repeat, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._signals import Told
-from deadbeat.cli.compare import compare
-from deadbeat.cli.lab_campaign import measured_campaigns
 from deadbeat.cli.lab_fetch import MACHINES, needed
 from deadbeat.cli.lab_together import Together
 from deadbeat.cli.plot import drawn_plot
-from deadbeat.kinds.base import Shown
+from deadbeat.cli.series import answer
+from deadbeat.experiment.series import Series
+from deadbeat.kinds.base import Begin, Shown
 from deadbeat.kinds.latency.begin import FOLDERS
 from deadbeat.kinds.latency.guest import (
     IGNORED,
@@ -35,7 +34,7 @@ from deadbeat.kinds.latency.guest import (
 )
 from deadbeat.kinds.latency.kind import KIND
 from deadbeat.kinds.latency.spec import LatencySpec, read_spec, resolve, spec_dict, specify
-from deadbeat.kinds.registry import find
+from deadbeat.kinds.registry import kind_of
 from deadbeat.lab.boot import Mode
 from deadbeat.lab.guest import Guest
 from deadbeat.lab.image import ImageFile
@@ -47,15 +46,14 @@ from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.words import count_of, duration, nearest, shown
+from deadbeat.store.files import read_toml
 from deadbeat.store.latency import LatencyStore
-from deadbeat.store.place import MATRIX, family
+from deadbeat.store.place import MATRIX, Place, family
 
 MODELS = ("none", "voluntary", "full", "lazy")
 _EXTRA_MOST = 256 << 20
 #: What kernels are compared by: every further metric makes a decision of these need more seeds.
 _METRICS = ("p99", "max")
-#: Rows of a comparison that are printed.
-_ROWS = 24
 
 
 @frozen(kw_only=True)
@@ -127,17 +125,23 @@ class Asked:
             _require_kvm(sides)
         stores = {side.name: [] if self.fresh else _stores(side, self.runs) for side in sides}
         done: dict[str, Path] = {}
-        if not self.retry:
-            done = {name: path for name, known in stores.items() if (path := _done(known, spec))}
-        lacking = [side for side in sides if side.name not in done]
         together, begun = Together(self.name), list[str]()
         try:
             with Boots() as boots:
-                for side, platform in _looked(lacking, stores, boots):
+                for side, platform in _looked(sides, stores, boots):
                     if not changed(side, platform, sides[0]):
                         continue
                     own = attrs.evolve(spec, name=side.name)
-                    together.add(self._begun(side, own, platform, boots))
+                    place = self._place(side, own, platform)
+                    if place.finished:
+                        done[side.name] = place.path
+                        continue
+                    store = LatencyStore.open(place.path)
+                    together.add(
+                        GuestExperiment(
+                            own, side.guest, boots, store=store, retry_invalid=self.retry
+                        )
+                    )
                     begun.append(side.name)
                 if not done and not begun:
                     raise DeadbeatError("no kernel could be booted", "their last words stand above")
@@ -151,10 +155,8 @@ class Asked:
             raise Told from None
         return [found for side in sides if (found := done.get(side.name))]
 
-    def _begun(
-        self, side: LabSide, spec: LatencySpec, platform: Platform, boots: Boots
-    ) -> GuestExperiment:
-        """The matrix of a side, begun or to be continued."""
+    def _place(self, side: LabSide, spec: LatencySpec, platform: Platform) -> Place:
+        """Where the matrix of a side is: begun, to be continued, or finished."""
         facts = side.guest.facts
         place = FOLDERS.choose(
             self.runs,
@@ -167,11 +169,11 @@ class Asked:
             ),
             fresh=self.fresh,
             retry=self.retry,
+            keep=side.guest.mode == "virtual-time" and not self.fresh,
         )
         if not place.resumed:
             LatencyStore.create(place.path, spec_dict(spec), platform, lab=facts)
-        store = LatencyStore.open(place.path)
-        return GuestExperiment(spec, side.guest, boots, store=store, retry_invalid=self.retry)
+        return place
 
 
 def run(
@@ -216,10 +218,12 @@ def run(
     if question is not None and question.ranked and len(paths) > 1:
         folder = how.runs / f"plot-{how.name}-{preset}"
         return drawn_plot("effects", paths, folder, figures=bool(how.figures), strip=f"{how.name}-")
-    found = answer(paths, runs=how.runs, figures=how.figures)
+    found = answer(paths, runs=how.runs, figures=how.figures, metrics=_METRICS)
     names = [f"{how.name}-{each}" for each in question.also] if question else []
     own = [path for name in names for path in paths if _name_of(path) == name]
-    return _with(found, answer(own, runs=how.runs, figures=how.figures)) if len(own) > 1 else found
+    if len(own) < 2:
+        return found
+    return _with(found, answer(own, runs=how.runs, figures=how.figures, metrics=_METRICS))
 
 
 def _name_of(path: Path) -> str:
@@ -238,18 +242,41 @@ def _with(first: Shown, second: Shown) -> Shown:
 def _campaigns(
     file: Path, lines: Sequence[tuple[Kernel, str, str]], how: Asked, machine: str
 ) -> Shown:
-    """Task sets on each kernel, and how they compare."""
+    """Task sets on each kernel, with the programs of the first, and how they compare.
+
+    Raises:
+        UsageError: The file is of no campaign.
+        Told: It was interrupted.
+    """
     options = f"cores={how.cpus},memory={how.memory},mode={how.mode},seed={how.seed}"
-    sides = [
-        (
-            f"{how.name}-{name}",
-            ",".join(filter(None, [f"lab:{each.name}", words, options, f"machine={machine}"])),
+    machines = {
+        f"{how.name}-{name}": ",".join(
+            filter(None, [f"lab:{each.name}", words, options, f"machine={machine}"])
         )
         for each, name, words in lines
-    ]
-    paths = measured_campaigns(
-        file, sides, runs=how.runs, fresh=how.fresh, figures=bool(how.figures)
-    )
+    }
+    values = read_toml(file)
+    mode = str(values.get("mode") or ("stress" if "stress" in values else "profile"))
+    if mode not in ("profile", "stress"):
+        raise UsageError(f"{file} is of deadbeat {mode}", "the lab runs profile and stress")
+    kind, written = kind_of("campaign"), written_in(file, mode)
+
+    def measure(name: str, first: Path | None) -> Path:
+        executor = machines[name]
+        say(f"{name}: {mode} on {executor.partition(':')[2]}")
+        begin = Begin(
+            runs=how.runs,
+            written=written.values,
+            typed={"name": name, "mode": mode},
+            names={**written.names, "name": "--name", "mode": "--campaign"},
+            fresh=how.fresh,
+            given={"executor": executor},
+            words=words_typed("lab run"),
+            say=say,
+        )
+        return answered(kind, begin if first is None else kind.follow(begin, first), how.figures)
+
+    paths = Series(machines=tuple(machines), measure=measure, say=say).run()
     return answer(paths, runs=how.runs, figures=how.figures)
 
 
@@ -295,16 +322,6 @@ def _stores(side: LabSide, runs: Path) -> list[LatencyStore]:
     return [each for each in found if each.facts.get("lab") == side.guest.facts]
 
 
-def _done(stores: Sequence[LatencyStore], spec: LatencySpec) -> Path | None:
-    """Where just this was measured to the end."""
-    for store in stores:
-        own = read_spec(store.spec)
-        same = spec_dict(own) == spec_dict(attrs.evolve(spec, name=own.name))
-        if same and FOLDERS.state_of(store.path).state == "finished":
-            return store.path
-    return None
-
-
 def changed(side: LabSide, platform: Platform, base: LabSide) -> bool:
     """Whether the kernel made something of the words that ``base`` has not; says which it did
     not."""
@@ -336,28 +353,6 @@ def _looked(
             yield side, stores[side.name][0].platform if look is None else look.result()
         except DeadbeatError as error:
             say(str(error))
-
-
-def answer(paths: Sequence[Path], *, runs: Path, figures: bool | None) -> Shown:
-    """The comparison of all with the first; of one alone its own answer.
-
-    Raises:
-        DeadbeatError: There is no result.
-    """
-    if not paths:
-        raise DeadbeatError("no boot gave a result that counts", "deadbeat show says why")
-    if len(paths) == 1:
-        return find(runs, str(paths[0]))[0].show(paths[0])
-    found = compare(
-        campaigns=tuple(map(str, paths)),
-        metric=_METRICS if MATRIX.holds(paths[0]) else (),
-        partial=True,
-        figures=figures,
-        runs=runs,
-    )
-    assert found.document is not None
-    again = shlex.join(["deadbeat", "compare", *map(str, paths), "--all"])
-    return attrs.evolve(found, document=attrs.evolve(found.document, rows=_ROWS, details=again))
 
 
 # ---------- what is booted

@@ -80,8 +80,10 @@ def command(name: str) -> click.Command:
         if name in _ADJUST:
             _ADJUST[name](asked, options)
         given = {option.name: options[option.name] for option in (*taken, *machine)}
+        several = "," in str(options.get("target") or "")
+        series = import_module("deadbeat.cli.series").measured_on if several else None
         measure = import_module("deadbeat.cli._measure").measure
-        return int(measure(name, own.kind or name, asked, given, **options))
+        return int(measure(name, own.kind or name, asked, given, series=series, **options))
 
     return Titled(
         name,
@@ -182,7 +184,10 @@ def _program(layer: Layer, options: Mapping[str, object]) -> None:
         root = import_module("deadbeat.build.native").native_root()
         click.echo(root / "runtime" / "include")
         raise click.exceptions.Exit(0)
-    words = options["command"]
+    words, target = options["command"], str(options["target"] or "")
+    if "," in target:
+        text = f"--target {target}: deadbeat run measures a program on this machine alone"
+        raise UsageError(text, "run deadbeat there")
     if isinstance(words, tuple) and words:
         layer.put("command", words, "CMD")
     elif options["file"] is None:

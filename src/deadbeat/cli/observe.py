@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from deadbeat.cli._measure import carried_out, report
+from deadbeat.cli._measure import answered
 from deadbeat.cli._options import words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._signals import Told, interruptible
@@ -19,15 +19,15 @@ from deadbeat.compare.results import compare_results
 from deadbeat.executors.made import make_executor
 from deadbeat.kinds.base import Begin, Shown
 from deadbeat.kinds.contention import observe as observing
-from deadbeat.kinds.contention.begin import finished
 from deadbeat.kinds.contention.kind import KIND
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.kinds.contention.view import open_campaign as open_view
 from deadbeat.model.comparison import Comparison, Lineup
 from deadbeat.model.conclusion import Judgement
-from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.errors import UsageError
 from deadbeat.model.words import loud, shown
+from deadbeat.targets.opening import slug, targets_in
 from deadbeat_papers.observations import Campaign, Campaigns, PublishedObservation, judge
 from deadbeat_papers.observations.base import lacks_input
 from deadbeat_papers.observations.campaigns import ask
@@ -68,7 +68,11 @@ def observe(
         )
         try:
             with interruptible():
-                answers = [*_here(chosen, asked, quick=quick, figures=figures)]
+                answers = [
+                    answer
+                    for each in _on_each(asked)
+                    for answer in _here(chosen, each, quick=quick, figures=figures)
+                ]
         except Told:
             raise
         except KeyboardInterrupt:
@@ -127,6 +131,14 @@ def _judged(
             yield judge(observation, Campaigns(results=tuple(group), compare=compare))
 
 
+def _on_each(asked: Begin) -> Iterator[Begin]:
+    """What is asked of every machine; of several, results are named after theirs."""
+    targets = targets_in(asked.target)
+    for word in targets or (None,):
+        name = f"-{slug(word)}" if word and len(targets) > 1 else ""
+        yield attrs.evolve(asked, target=word, typed={"name": name})
+
+
 def _here(
     chosen: Iterable[PublishedObservation], asked: Begin, *, quick: bool, figures: bool | None
 ) -> Iterator[Judgement]:
@@ -141,34 +153,13 @@ def _here(
             name = observation.campaign
             if name not in known:
                 layer = ask(name, cores=cores, quick=quick)
+                layer["name"] = f"{layer['name']}{asked.typed['name']}"
                 wanted = attrs.evolve(asked, typed=layer, held=ExitStack())
-                with wanted.held:
-                    known[name] = _campaign(_run(wanted, figures))
+                known[name] = _campaign(answered(KIND, wanted, figures))
             yield from _judged([observation], [known[name]])
         else:
             labels = () if platform.kind == "hardware" else (platform.kind,)
             yield attrs.evolve(lacking, labels=labels)
-
-
-def _run(asked: Begin, figures: bool | None) -> Path:
-    """The folder of a finished campaign: one that answers it already, or a new one.
-
-    Raises:
-        Told: It was interrupted, after it was said what is kept.
-        DeadbeatError: Nothing of it has a result.
-    """
-    known = None if asked.fresh else finished(asked)
-    if known is not None:
-        say(f"{known} answers it already: it is not run again (--fresh)")
-        return known
-    begun, outcome = carried_out(KIND, asked)
-    say("summarise and draw")
-    report(KIND, begun, figures)
-    path = begun.experiment.store.path
-    if not outcome.done:
-        _, reason = min((key.text, reason) for key, reason in outcome.failed.items())
-        raise DeadbeatError(f"{path}: no run has a result: {reason}", "see deadbeat show")
-    return path
 
 
 def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Campaign, Campaign], Comparison]:

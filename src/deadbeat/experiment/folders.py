@@ -85,6 +85,7 @@ class RunFolders(Generic[S]):
         differs: Callable[[S], Iterator[str]] = lambda store: iter(()),
         fresh: bool = False,
         retry: bool = False,
+        keep: bool = False,
     ) -> Place:
         """Where ``spec`` (resolved) is to be measured on ``platform``; as `choose_place`.
 
@@ -106,4 +107,5 @@ class RunFolders(Generic[S]):
             differs=reasons,
             fresh=fresh,
             retry=retry,
+            keep=keep,
         )

@@ -87,6 +87,7 @@ class Begin:
         written: What a file asks for; ``typed``: what options do, which win. Both are layers of a
             specification; ``names``: what their keys are called where they were written.
         fresh: Begin anew, also where one could be continued.
+        keep: A finished one that answers just this is the answer.
         retry_failed, retry_invalid: Measure again what failed, or is invalid.
         simulated: Use a made-up machine.
         target: Word for the machine (`deadbeat.targets.opening`); None: this one.
@@ -102,6 +103,7 @@ class Begin:
     typed: Mapping[str, Any] = field(factory=dict)
     names: Mapping[str, str] = field(factory=dict)
     fresh: bool = False
+    keep: bool = False
     retry_failed: bool = False
     retry_invalid: bool = False
     simulated: bool = False
@@ -146,6 +148,9 @@ class Begin:
         Raises:
             DeadbeatError: The disk has no room for them, or cannot be written.
         """
+        if place.finished:
+            self.say(f"{place.path} answers it already: it is not run again (--fresh)")
+            return
         free = free_bytes(place.path)
         if made_up:
             self.say(MADE_UP)
@@ -199,6 +204,7 @@ class ExperimentKind:
         open: Its results for whoever analyses them in Python; ``keys``: the columns of its table
             that say which row it is.
         begin: Makes or continues a folder; whatever can be refused is refused before.
+        follow: How the same is asked of a further machine, where the first has it in a folder.
         spec: Of a kind whose command is made of this alone: the class of its specification, whose
             fields have options.
         simulates: What it measures is compared with simulations: the scheduling core, which may
@@ -216,6 +222,7 @@ class ExperimentKind:
     open: Callable[[Path], Any]
     keys: tuple[str, ...] = ()
     begin: Callable[[Begin], Begun]
+    follow: Callable[[Begin, Path], Begin] = lambda asked, first: asked
     spec: type[Any] | None = None
     simulates: bool = False
 

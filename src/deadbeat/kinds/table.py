@@ -66,7 +66,13 @@ def begun_store(
     """
     retry = asked.retry_invalid
     place = folders.choose(
-        asked.runs, spec, platform, differs=differs, fresh=asked.fresh, retry=retry
+        asked.runs,
+        spec,
+        platform,
+        differs=differs,
+        fresh=asked.fresh,
+        retry=retry,
+        keep=asked.keep,
     )
     store = folders.store.open(place.path) if place.resumed else None
     left = len(store.lacking(planned, retry_invalid=retry)) if store else len(planned)

@@ -187,10 +187,16 @@ S = TypeVar("S", bound=FolderState)
 
 @frozen(kw_only=True)
 class Place:
-    """The folder a command works in, and whether there is something in it to continue."""
+    """The folder a command works in.
+
+    Attributes:
+        resumed: There is something in it to continue.
+        finished: It answers already what is asked, and is to be kept.
+    """
 
     path: Path
     resumed: bool
+    finished: bool = False
 
 
 def stage(path: Path, *, complete: bool) -> str:
@@ -209,6 +215,7 @@ def choose_place(
     differs: Callable[[Path], Iterable[str]],
     fresh: bool = False,
     retry: bool = False,
+    keep: bool = False,
 ) -> Place:
     """Where what is called ``name`` is to be measured. Folders of other kinds are passed over.
 
@@ -217,6 +224,7 @@ def choose_place(
             with ...``); only asked of folders that are not damaged.
         fresh: Begin anew even where one could be continued.
         retry: Take the last even when it is finished.
+        keep: Take the last finished one that does not differ, rather than begin anew.
 
     Raises:
         UsageError: The one to continue was begun otherwise; or there is nothing to retry.
@@ -230,6 +238,9 @@ def choose_place(
         raise UsageError(f"there is no {kind.noun} {name} in {runs} to retry", LIST_HINT)
     if not own or (fresh and not retry):
         return begin
+    for path in own if keep and not retry else ():
+        if state_of(path).state == "finished" and not any(differs(path)):
+            return Place(path=path, resumed=True, finished=True)
     last, *earlier = own
     state = state_of(last)
     if state.state == "damaged":

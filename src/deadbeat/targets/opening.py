@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,24 @@ SCHEMES = {
     "ssh": "deadbeat.targets.ssh:SshTarget",
     "labgrid": "deadbeat.targets.labgrid:LabgridTarget",
 }
+
+
+def targets_in(words: str | None) -> tuple[str, ...]:
+    """The machines of a list with commas, in its order; none: the one that deadbeat runs on.
+
+    Raises:
+        UsageError: One is named twice.
+    """
+    found = tuple(word.strip() for word in (words or "").split(","))
+    twice = [word for word in found if found.count(word) > 1]
+    if twice:
+        raise UsageError(f"--target: {shown(twice[0])} is named twice", "name each machine once")
+    return found if words is not None else ()
+
+
+def slug(word: str) -> str:
+    """A machine's word as a part of a file's name: ``ssh-root-board``."""
+    return re.sub(r"[^\w.]+", "-", word, flags=re.ASCII).strip("-.") or "target"
 
 
 def open_target(word: str | None) -> Target:

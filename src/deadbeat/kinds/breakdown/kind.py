@@ -78,7 +78,13 @@ def begin(asked: Begin) -> Begun:
         yield from other_parameters(kept, to_plain(spec))
 
     place = choose_place(
-        asked.runs, spec.name, BREAKDOWN, state_of=state_of, differs=differs, fresh=asked.fresh
+        asked.runs,
+        spec.name,
+        BREAKDOWN,
+        state_of=state_of,
+        differs=differs,
+        fresh=asked.fresh,
+        keep=asked.keep,
     )
     store = BreakdownStore.open(place.path) if place.resumed else None
     runs = planned(spec)

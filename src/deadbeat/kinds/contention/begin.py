@@ -15,7 +15,7 @@ from deadbeat.executors.base import Executor
 from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.experiment.programs import usable_calibration
 from deadbeat.kinds.base import Begin, Begun, Shown
-from deadbeat.kinds.contention.place import LATEST, choose, find_campaign, finished_like, state_of
+from deadbeat.kinds.contention.place import LATEST, choose, find_campaign, state_of
 from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
 from deadbeat.kinds.contention.programs import origin_of, require_fragments
 from deadbeat.kinds.contention.runner import CampaignExperiment, standing
@@ -60,6 +60,7 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         platform=executor.describe(),
         fresh=asked.fresh,
         retry_failed=asked.retry_failed,
+        keep=asked.keep,
         origin=found.origin,
         source=found.source.path if found.source else None,
     )
@@ -109,10 +110,15 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
     )
 
 
-def finished(asked: Begin) -> Path | None:
-    """A finished campaign that answers what is asked; None: there is none."""
-    found = _own(asked)
-    return finished_like(asked.runs, found.resolved.spec, found.executor)
+def follow(asked: Begin, first: Path) -> Begin:
+    """The programs of ``first`` on another machine."""
+    return attrs.evolve(
+        asked,
+        written={},
+        typed={key: value for key, value in asked.typed.items() if key in _FREE},
+        names={key: name for key, name in asked.names.items() if key in _FREE},
+        given={**asked.given, "programs_from": str(first), "calibration": None},
+    )
 
 
 def executor_for(asked: Begin, cpus: Sequence[int] | None) -> Executor:

@@ -10,7 +10,7 @@ import attrs
 from attrs import evolve
 
 from deadbeat.kinds.base import ExperimentKind, Shown
-from deadbeat.kinds.contention.begin import begin
+from deadbeat.kinds.contention.begin import begin, follow
 from deadbeat.kinds.contention.cause_charts import job_time
 from deadbeat.kinds.contention.document import campaign_document, write_figures, write_report
 from deadbeat.kinds.contention.facts import labels, price_table
@@ -173,4 +173,5 @@ KIND = ExperimentKind(
         *("deadline_factor", "tasks_per_core"),
     ),
     begin=partial(begin, write=written),
+    follow=follow,
 )

@@ -7,13 +7,11 @@ from pathlib import Path
 
 from attrs import frozen
 
-from deadbeat.executors.base import Executor
 from deadbeat.experiment.programs import begun_elsewhere
 from deadbeat.kinds.contention.plan import is_complete, planned_runs
 from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spec, spec_dict
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.platform import Platform
-from deadbeat.model.specification import differences
 from deadbeat.model.words import near
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.origin import Origin
@@ -28,7 +26,6 @@ from deadbeat.store.place import (
     Place,
     choose_place,
     entries,
-    family,
     other_parameters,
     stage,
 )
@@ -85,6 +82,7 @@ def choose(
     platform: Platform | None = None,
     fresh: bool = False,
     retry_failed: bool = False,
+    keep: bool = False,
     origin: Origin | None = None,
     source: Path | None = None,
 ) -> Place:
@@ -94,6 +92,7 @@ def choose(
         platform: Where; None: on whichever it was begun.
         fresh: Begin a new campaign even where one could be continued.
         retry_failed: Take the last campaign even when it is finished.
+        keep: Take a finished one of the same machine and kernel rather than begin anew.
         origin: Whose programs are to be run; None: its own.
         source: Folder of the campaign they are of, which is never continued itself.
 
@@ -113,6 +112,8 @@ def choose(
             return
         if platform is not None:
             yield from begun_elsewhere(store, platform)
+            if keep and origin is None:
+                yield from _calibrated_elsewhere(store, platform)
         yield from _other_programs(store.load_origin(), origin)
         yield from other_parameters(spec_dict(read_spec(store.spec)), spec_dict(spec))
 
@@ -124,26 +125,19 @@ def choose(
         differs=differs,
         fresh=fresh,
         retry=retry_failed,
+        keep=keep,
     )
 
 
-def finished_like(runs: Path, spec: CampaignSpec, executor: Executor) -> Path | None:
-    """The last finished campaign of ``spec`` (resolved) and its own programs on this very machine
-    and kernel; None: there is none."""
-    platform = executor.describe()
-    for _, path in sorted(family(runs, spec.name).items(), reverse=True):
-        if state_of(path).state != "finished":
-            continue
-        store = CampaignStore.open(path)
-        calibration = store.load_calibration()
-        if calibration is None or store.load_origin() is not None or is_of_windows(store.spec):
-            continue
-        made = calibration.platform
-        same = (made.fingerprint, made.kernel) == (platform.fingerprint, platform.kernel)
-        same = same and not any(begun_elsewhere(store, platform))
-        if same and not differences(spec_dict(read_spec(store.spec)), spec_dict(spec)):
-            return path
-    return None
+def _calibrated_elsewhere(store: CampaignStore, platform: Platform) -> Iterator[str]:
+    """Where the costs of its own programs are not those of ``platform``, as a predicate."""
+    calibration = store.load_calibration()
+    if calibration is None:
+        yield "was never calibrated"
+        return
+    made = calibration.platform
+    if (made.fingerprint, made.kernel) != (platform.fingerprint, platform.kernel):
+        yield f"was calibrated on {made.name} ({made.kernel})"
 
 
 def _other_programs(kept: Origin | None, asked: Origin | None) -> Iterator[str]:

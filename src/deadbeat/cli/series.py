@@ -1,0 +1,136 @@
+"""One specification on several machines, and how their results compare."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from attrs import evolve
+
+from deadbeat.cli._measure import Ended, Order, measured
+from deadbeat.cli._options import to_repeat
+from deadbeat.cli._output import say
+from deadbeat.cli.compare import compare
+from deadbeat.cli.each import named, under
+from deadbeat.executors.made import refuse_made_up
+from deadbeat.experiment.series import Series
+from deadbeat.kinds.base import Begin, Shown
+from deadbeat.kinds.registry import find
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.store.place import family
+from deadbeat.targets.opening import open_target, slug, targets_in
+
+#: Rows of a comparison that are printed.
+_ROWS = 24
+
+
+def measured_on(asked: Order, command: str) -> Ended:
+    """Measures on each machine of ``--target`` what is lacking there, then compares with the first.
+
+    Raises:
+        UsageError: One names no machine, or what is asked cannot be measured.
+        TargetError: One cannot be reached before anything is measured.
+        Told: It was interrupted, after it was said what is kept.
+    """
+    begin = asked.begin
+    targets = targets_in(begin.target)
+    if begin.simulated:
+        refuse_made_up(begin.target, "--simulated")
+    for word in targets:
+        open_target(word).close()
+    base = begin.typed.get("name") or begin.written.get("name") or command.rpartition(" ")[2]
+    words = {f"{base}-{slug(word)}": word for word in targets}
+    if len(words) < len(targets):
+        raise UsageError("two machines would have results of one name", "measure one by one")
+    over = None if asked.budget_s is None else time.monotonic() + asked.budget_s
+
+    def measure(name: str, first: Ended | None) -> Ended:
+        left = None if over is None else max(0.0, over - time.monotonic())
+        own = _begun_on(begin, name, words[name])
+        own = own if first is None else asked.kind.follow(own, first.path)
+        return measured(evolve(asked, begin=own, budget_s=left))
+
+    series = Series(machines=tuple(words), measure=measure, say=say)
+    return _together(asked, series, series.run())
+
+
+def _begun_on(begin: Begin, name: str, word: str) -> Begin:
+    """What is asked of one of several machines; one that has no folder yet has nothing to retry."""
+    again = bool(family(begin.runs, name))
+    return evolve(
+        begin,
+        typed={**begin.typed, "name": name},
+        names={**begin.names, "name": "--name"},
+        target=word,
+        keep=not begin.fresh,
+        retry_failed=begin.retry_failed and again,
+        retry_invalid=begin.retry_invalid and again,
+        held=ExitStack(),
+    )
+
+
+def _together(asked: Order, series: Series[Ended], found: Sequence[Ended]) -> Ended:
+    """The answer of a series: the comparison, where all is measured."""
+    if not found:
+        raise next(iter(series.failed.values()))
+    kept = ", ".join(f"{each.kept} of {each.path.name}" for each in found if each.kept)
+    paths = [each.path for each in found if not each.shown.empty]
+    shown = beside(found)
+    if not kept and len(paths) > 1:
+        try:
+            shown = answer(paths, runs=asked.begin.runs, figures=asked.figures)
+        except UsageError as error:
+            say(f"not compared: {error}")
+    notes = [f"{each.path.name}: {note}" for each in found for note in each.notes]
+    if series.failed:
+        again = to_repeat(asked.begin.words)
+        notes.append(f"no result of {', '.join(series.failed)}: repeat with: {again}")
+    lacking = bool(series.failed) or any(each.shown.empty for each in found)
+    fails = frozenset[str]().union(*(each.shown.fails for each in found))
+    cases = [named(each.path.name, case) for each in found for case in each.shown.cases]
+    return Ended(
+        path=found[0].path,
+        shown=evolve(shown, empty=lacking, fails=fails, cases=cases, status=0),
+        notes=tuple(notes),
+        kept=kept,
+    )
+
+
+def beside(found: Sequence[Ended]) -> Shown:
+    """Results beside each other that are not compared."""
+    return Shown(
+        kind="series",
+        headline=" ".join(f"{each.path.name}: {each.shown.headline}" for each in found),
+        plain={"campaigns": [each.shown.plain for each in found]},
+        parts=under({each.path.name: each.shown for each in found}),
+    )
+
+
+def answer(
+    paths: Sequence[Path],
+    *,
+    runs: Path,
+    figures: bool | None,
+    metrics: tuple[str, ...] = (),
+) -> Shown:
+    """The comparison of all with the first; of one alone its own answer.
+
+    Args:
+        metrics: What latency matrices are compared by; none: by all.
+
+    Raises:
+        DeadbeatError: There is no result.
+        UsageError: They cannot be compared.
+    """
+    if not paths:
+        raise DeadbeatError("no boot gave a result that counts", "deadbeat show says why")
+    if len(paths) == 1:
+        return find(runs, str(paths[0]))[0].show(paths[0])
+    names = tuple(map(str, paths))
+    found = compare(campaigns=names, metric=metrics, partial=True, figures=figures, runs=runs)
+    assert found.document is not None
+    again = shlex.join(["deadbeat", "compare", *names, "--all"])
+    return evolve(found, document=evolve(found.document, rows=_ROWS, details=again))
