@@ -136,9 +136,9 @@ def measure(path: Path) -> None:
         "seconds": time.perf_counter() - began,
         "cpu_seconds": cpu_seconds() - cpu,
         "peak_bytes": peak_bytes(),
-        "released": sum(row["released"] for row in summary.rows),
-        "points": len(summary.rows),
-        "overlap": summary.rows[-1]["overlap_real"],
+        "released": sum(cell.released or 0 for cell in summary.cells),
+        "points": len(summary.cells),
+        "overlap": summary.cells[-1].value("overlap_real"),
     }
     print(json.dumps(used))
 

@@ -56,6 +56,7 @@ from deadbeat.model.conclusion import (
     judge,
 )
 from deadbeat.model.errors import UsageError
+from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
@@ -85,6 +86,7 @@ __all__ = [
     "UNDECIDED",
     "Cell",
     "CellComparison",
+    "CellFigures",
     "CellSummary",
     "Chart",
     "CompareOptions",
@@ -118,6 +120,7 @@ __all__ = [
     "RefusedError",
     "Rule",
     "Scheduler",
+    "SetFigures",
     "Side",
     "SidesTable",
     "Source",

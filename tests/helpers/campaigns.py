@@ -23,6 +23,7 @@ from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.examples import example_fragments
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CampaignStore
+from helpers.rows import rows_of, sets_of
 
 #: 1 and 2 cores, rho 0 and 1, alpha 0 and 1, one replica: eight runs in four blocks.
 TINY: dict[str, Any] = {
@@ -81,8 +82,8 @@ def essence(store: CampaignStore) -> dict[str, Any]:
     """Everything of a campaign that must not depend on how often it was broken off."""
     summary = summarise(store)
     return {
-        "rows": summary.rows,
-        "sets": summary.sets,
+        "rows": rows_of(summary),
+        "sets": sets_of(summary),
         "distributions": summary.distributions,
         "failed": sorted(key.text for key in store.failed()),
         "jobs": {path.name: path.read_bytes() for path in sorted((store.path / "jobs").iterdir())},

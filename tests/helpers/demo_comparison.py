@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import evolve
-
 from deadbeat.kinds.contention.observe import METRICS
 from deadbeat.model.comparison import (
     CellComparison,
@@ -18,6 +16,7 @@ from deadbeat.model.observations import Metric
 from deadbeat.model.results import Summary
 from helpers.demo_stress import demo_stress
 from helpers.demo_summary import demo_summary, wobble
+from helpers.rows import rows_of, sets_of, with_rows
 
 _COLUMN = {"slowdown": "slowdown_mean", "delay_ratio": "delay_ratio_mean"}
 
@@ -53,7 +52,7 @@ def demo_comparison(
                 "preemption": "full" if place else "none",
                 "platform": "bench-07",
                 "labels": labels,
-                "runs": len(summary.sets),
+                "runs": len(sets_of(summary)),
                 "fingerprint": f"{place:064d}",
             }
             for place, (name, summary) in enumerate(zip(names, summaries, strict=True))
@@ -69,8 +68,10 @@ def demo_comparison(
 
 
 def _stressed(base: Summary, scale: float) -> Summary:
-    stretched = [_stretched(item, scale) for item in base.sets]
-    return evolve(base, sets=tuple(stretched), rows=tuple(_stretched(r, scale) for r in base.rows))
+    stretched = [_stretched(item, scale) for item in sets_of(base)]
+    return with_rows(
+        base, sets=tuple(stretched), rows=tuple(_stretched(r, scale) for r in rows_of(base))
+    )
 
 
 def _stretched(item: dict[str, Any], scale: float) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def _metric(metric: Metric, base: Summary, other: Summary) -> MetricComparison:
     column = _COLUMN.get(metric.name, metric.name)
     cells = tuple(
         _cell(metric, a, b, a[column], b[column])
-        for a, b in zip(base.rows, other.rows, strict=True)
+        for a, b in zip(rows_of(base), rows_of(other), strict=True)
     )
     known = [cell.effect for cell in cells if cell.effect is not None]
     mean = sum(known) / len(known)

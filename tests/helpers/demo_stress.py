@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from deadbeat.model.results import STRESS_COLUMNS, Point, RunKey, Summary
+from deadbeat.model.results import Point, RunKey, Summary
 from deadbeat.model.traces import PARTS
 from helpers.demo_summary import demo_summary, model_slowdown, wobble
+from helpers.rows import cells_from, sets_from
 
 EVENTS = ("context_switches", "cpu_migrations", "page_faults", "cycles", "cache_misses")
 
@@ -54,8 +55,8 @@ def demo_stress(
         meta["causes_unavailable"] = "tracefs is not mounted and cannot be mounted here"
     return Summary(
         mode="stress",
-        rows=tuple(rows),
-        sets=tuple(sets),
+        cells=cells_from(rows),
+        sets=sets_from(sets),
         findings=base.findings,
         noise_floor=base.noise_floor,
         labels=labels,
@@ -167,7 +168,6 @@ def _row(
     for column in ("sync_share_real", "contended_ratio_real", "overlap_real"):
         known_real = [item[column] for item in own if item[column] is not None]
         values[column] = float(np.mean(known_real))
-    assert set(values) <= set(STRESS_COLUMNS)
     for part in PARTS:
         column = f"{part}_ratio"
         known_parts = [item[column] for item in own]

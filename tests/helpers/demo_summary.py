@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from attrs import evolve
 
 from deadbeat.model.finding import Finding
-from deadbeat.model.results import SUMMARY_COLUMNS, Point, RunKey, Summary
+from deadbeat.model.results import NoiseFacts, Point, RunKey, Summary
+from helpers.rows import cells_from, rows_of, sets_from, sets_of
 
 #: Standard deviation of the formula's noise on a set's slowdown.
 _NOISE = 0.004
@@ -67,8 +69,8 @@ def demo_summary(
                 rows.append(row)
                 sets += own
     return Summary(
-        rows=tuple(rows),
-        sets=tuple(sets),
+        cells=cells_from(rows),
+        sets=sets_from(sets),
         distributions=tuple(distributions),
         findings=_findings(),
         noise_floor=_noise(floor),
@@ -114,7 +116,7 @@ def _row(m: int, rho: float, alpha: float, own: list[dict[str, Any]]) -> dict[st
     jobs = sum(item["jobs"] for item in own)
     misses = sum(item["deadline_misses"] for item in own)
     miss = misses / jobs
-    values = {
+    return {
         "cores": m,
         "sync_share": rho,
         "contended_ratio": alpha,
@@ -169,8 +171,6 @@ def _row(m: int, rho: float, alpha: float, own: list[dict[str, Any]]) -> dict[st
         "half_width": None,
         "stopped": None,
     }
-    assert tuple(values) == SUMMARY_COLUMNS
-    return values
 
 
 def _needed(slow: float) -> dict[str, float | None]:
@@ -240,16 +240,11 @@ def _findings() -> tuple[Finding, ...]:
     )
 
 
-def _noise(floor: float | None) -> dict[str, Any]:
+def _noise(floor: float | None) -> NoiseFacts | None:
     if floor is None:
-        return {}
-    return {
-        "smallest_effect": floor,
-        "sets": 108,
-        "mean": 1.0,
-        "sd": 0.004,
-        "basis": "108 sets of the campaign that share no object",
-    }
+        return None
+    basis = "108 sets of the campaign that share no object"
+    return NoiseFacts(smallest_effect=floor, sets=108, mean=1.0, sd=0.004, basis=basis)
 
 
 def _meta(name: str, kind: str, host: str) -> dict[str, Any]:
@@ -307,12 +302,12 @@ def with_factors(summary: Summary, factors: tuple[float, ...]) -> Summary:
             changed["key"] = f"{item['key']}-d{round(factor * 1000):06d}"
         return item | changed
 
-    def spread(items: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+    def spread(items: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
         return tuple(at(item, factor) for item in items for factor in factors)
 
     return evolve(
         summary,
-        rows=spread(summary.rows),
-        sets=spread(summary.sets),
+        cells=cells_from(spread(rows_of(summary))),
+        sets=sets_from(spread(sets_of(summary))),
         distributions=spread(summary.distributions),
     )

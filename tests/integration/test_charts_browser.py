@@ -7,12 +7,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from attrs import evolve
 from helpers.chromium import chromium, console_errors, prefer, requested, resize
 from helpers.demo_comparison import demo_comparison
 from helpers.demo_stress import demo_stress
 from helpers.demo_summary import demo_summary, with_factors
 from helpers.pages import HOSTILE
+from helpers.rows import rows_of, sets_of, with_rows
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
@@ -246,9 +246,9 @@ def test_a_narrow_window_does_not_scroll_sideways(browser, tmp_path, scheme):
 def test_hostile_names_stay_text_in_figures_too(browser, tmp_path):
     name = HOSTILE.replace("hacked()", "window.hacked = 1")
     base = demo_stress(**SMALL, name=name, labels=(name,))
-    rows = tuple(row | {"group": name} for row in base.rows[:1])
-    sets = tuple(item | {"group": name} for item in base.sets)
-    path = write_report(evolve(base, rows=rows, sets=sets), tmp_path)
+    rows = tuple(row | {"group": name} for row in rows_of(base)[:1])
+    sets = tuple(item | {"group": name} for item in sets_of(base))
+    path = write_report(with_rows(base, rows=rows, sets=sets), tmp_path)
     opened(browser, path)
     assert browser.execute_script("return window.hacked;") is None
     assert name in browser.find_element(By.ID, "chart-drivers-title").text

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from attrs import evolve
 from helpers.chromium import chromium, console_errors, prefer, requested, resize
 from helpers.demo_summary import demo_summary
+from helpers.rows import rows_of, sets_of, with_rows
 from matplotlib.image import imread
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
@@ -387,7 +387,7 @@ def test_a_campaign_without_runs_opens(browser, tmp_path):
 def test_loaded_cores_are_a_table_and_no_part_of_the_grid(opened, tmp_path):
     base = demo_summary(cores=(1, 2), steps=1)
     load = {"tasks_per_core": 2, "deadline_factor": 2.0, "slowdown_mean": 9.0}
-    summary = evolve(base, rows=(*base.rows, base.rows[-1] | load))
+    summary = with_rows(base, rows=(*rows_of(base), rows_of(base)[-1] | load))
     driver = opened(write_report(summary, tmp_path))
     assert text(driver, "#loaded h3") == "2 tasks a core, D = 2 C"
     assert cells(driver, "loaded-0")[0][:5] == ["2", "1.00", "1.00", "4", "9.000 [1.275, 1.285]"]
@@ -412,7 +412,7 @@ def test_the_page_refuses_to_open_a_connection(browser, demo_page):
 def test_the_largest_grid_stays_usable(opened, tmp_path):
     """16 x 11 x 11 points with ten task sets each, as the paper's preset measures them."""
     summary = demo_summary(cores=tuple(range(1, 17)), steps=10, sets_per_point=10, holes=False)
-    assert (len(summary.rows), len(summary.sets)) == (1936, 19360)
+    assert (len(rows_of(summary)), len(sets_of(summary))) == (1936, 19360)
     driver = opened(write_report(summary, tmp_path))
     assert text(driver, "#points-count") == "300 of 1936 points shown"
     choose_grid(driver, "Slowdown", "M = 9")

@@ -201,7 +201,7 @@ def test_figures_are_those_of_the_slow_twin(table: JobTable) -> None:
     for name in ("delay_ratio", "response_ratio", "slowdown"):
         assert getattr(figures, name).tolist() == pytest.approx(slow.pop(name))
     for name, value in slow.items():
-        assert figures.set_figures[name] == pytest.approx(value), name
+        assert getattr(figures.of_set, name) == pytest.approx(value), name
 
 
 @settings(max_examples=100, deadline=None)

@@ -7,6 +7,7 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
+from helpers.rows import rows_of, sets_of
 from helpers.runs import RunTask, Slot, job_table, key, new_store, ran, skip
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +17,8 @@ from deadbeat.kinds.contention.causes import has_split, part_figures, split_part
 from deadbeat.kinds.contention.figures import run_figures
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model import jobs as j
+from deadbeat.model.figures import PART_COLUMNS
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import PART_COLUMNS
 from deadbeat.model.traces import PARTS
 
 
@@ -74,7 +75,7 @@ def test_ratios_sum_to_the_response_ratio_of_together_jobs() -> None:
     )
     columns = job_columns(table)
     found = part_figures(table, columns)
-    total = run_figures(table, columns).set_figures["response_ratio_mean"]
+    total = run_figures(table, columns).of_set.response_ratio_mean
     assert sum(found.values()) == pytest.approx(total)  # type: ignore[arg-type]
 
 
@@ -146,7 +147,7 @@ def test_summary_has_the_parts_of_a_split_campaign(tmp_path: Path) -> None:
     store.commit(key(replica=0), worked_example())
     store.commit(key(contended_ratio=0), job_table([RunTask()], [[ran(0, 50, 250)]]))
     summary = summarise(store)
-    unsplit, split = summary.rows
+    unsplit, split = rows_of(summary)
     assert [split[column] for column in PART_COLUMNS] == [0.3, 0.6, 0.6, 1.0, 0.0]
     assert [unsplit[column] for column in PART_COLUMNS] == [None] * 5
-    assert [row["core_wait_ratio"] for row in summary.sets] == [None, 0.6]
+    assert [row["core_wait_ratio"] for row in sets_of(summary)] == [None, 0.6]

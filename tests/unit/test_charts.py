@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from deadbeat.kinds.contention.samples import thinned
+from deadbeat.model.words import UNDECIDED
 from deadbeat.report.charts import (
     FAINT,
     SHOWN,
-    UNDECIDED,
     Chart,
     Curve,
     CurvePoint,

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.answers import answer_of
+from helpers.rows import rows_of, sets_of
 
 import deadbeat
 from deadbeat.cli.main import main
-from deadbeat.model.results import STRESS_COLUMNS
-from deadbeat.store.summary import STRESS_SET_COLUMNS, read_summary
+from deadbeat.model.figures import STRESS_COLUMNS, SetFigures
+from deadbeat.store.summary import read_summary
 
 OPTIONS = (
     *("stress", "--quick", "--simulated", "--no-figures", "--name", "tiny", "--cores", "2,random"),
@@ -54,7 +55,7 @@ def test_stress_ends_with_a_row_per_group_and_the_path_of_the_report(
     assert "6 of 6 runs\n" in err
     assert out.splitlines()[-1] == "page: runs/tiny/report.html"
     summary, sets = rows(Path("runs/tiny/summary.csv")), rows(Path("runs/tiny/sets.csv"))
-    assert tuple(summary[0]) == STRESS_COLUMNS and tuple(sets[0]) == STRESS_SET_COLUMNS
+    assert tuple(summary[0]) == STRESS_COLUMNS and tuple(sets[0]) == SetFigures.columns("stress")
     assert [(row["group"], row["cores"], row["task_sets"]) for row in summary] == [
         ("M=2", "2", "3"),
         ("random", "", "3"),
@@ -67,18 +68,20 @@ def test_open_reads_a_stress_campaign() -> None:
     view = deadbeat.open("runs/tiny")
     assert view.summary.mode == "stress"
     stored = read_summary(view.store)
-    assert stored is not None and stored.mode == "stress" and stored.rows == view.summary.rows
+    assert (
+        stored is not None and stored.mode == "stress" and rows_of(stored) == rows_of(view.summary)
+    )
     jobs = view.all_jobs()
     assert set(jobs["group"]) == {"M=2", "random"}
     assert set(jobs["deadline_factor"]) == {2.0, 10.0}
-    assert {row["deadline_factor"] for row in view.summary.rows} == {2.0, 10.0}
+    assert {row["deadline_factor"] for row in rows_of(view.summary)} == {2.0, 10.0}
 
 
 def test_figures_of_shielded_sets_are_those_of_their_critical_tasks() -> None:
     options = ("--cores", "2", "--critical-cores", "0,1", "--sync-share", "0.5")
     assert main((*OPTIONS, *options)) == 0
     view = deadbeat.open("runs/tiny")
-    shielded = [row for row in view.summary.sets if row["group"] == "M=2 k=1"]
+    shielded = [row for row in sets_of(view.summary) if row["group"] == "M=2 k=1"]
     assert len(shielded) == 3
     for row in shielded:
         jobs = view.jobs(row["key"])
@@ -89,7 +92,7 @@ def test_figures_of_shielded_sets_are_those_of_their_critical_tasks() -> None:
         assert row["tasks"] == 2 and row["critical_cores"] == 1
         assert row["utilisation"] == pytest.approx(1.0, abs=0.02)  # 0.1 and 0.9
         assert row["tasks_without_solo"] == 0
-    both = {row["group"]: row for row in view.summary.rows}
+    both = {row["group"]: row for row in rows_of(view.summary)}
     assert both["M=2"]["critical_cores"] is None and both["M=2 k=1"]["critical_cores"] == 1
     assert both["M=2 k=1"]["sync_share_real"] == pytest.approx(0.5, abs=0.02)
 

@@ -13,7 +13,7 @@ from helpers.answers import answer_of
 from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
-from deadbeat.model.results import SUMMARY_COLUMNS
+from deadbeat.model.figures import SUMMARY_COLUMNS
 from deadbeat.report.paper import STYLE
 
 VERBS = (

@@ -291,10 +291,10 @@ def test_a_cell_that_the_other_lost_is_not_equal(runs: Path, tmp_path: Path) -> 
 def test_tasks_that_never_finish_reach_the_comparison(runs: Path) -> None:
     campaign = view(runs, "a")
     table = observe(campaign)
-    sets = {row["key"]: row for row in campaign.view.summary.sets}
+    sets = {each.key: each for each in campaign.view.summary.sets}
     for row in table.rows:
         own = sets[row.run]
-        assert row.censored == 1 - own["jobs"] / own["released"] and not own["starved_tasks"]
+        assert row.censored == 1 - own.jobs / own.released and not own.starved_tasks
 
 
 def edit(path: Path, change: Callable[[str], str]) -> None:

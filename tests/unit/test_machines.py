@@ -23,7 +23,7 @@ from deadbeat.kinds.load.document import COLUMNS as LOAD_TEST
 from deadbeat.kinds.primitives.document import COLUMNS as PRIMITIVES
 from deadbeat.kinds.program.document import COLUMNS as PROGRAM
 from deadbeat.kinds.study.results import COLUMNS as STUDY
-from deadbeat.model.results import STRESS_COLUMNS, SUMMARY_COLUMNS
+from deadbeat.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS
 from deadbeat.report.document import keys_of
 from deadbeat.report.machines import Verdicted, annotated, junit, openmetrics
 

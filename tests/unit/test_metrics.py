@@ -32,7 +32,7 @@ def example() -> JobTable:
 def test_the_worked_example_of_a_set() -> None:
     table = example()
     figures = run_figures(table, job_columns(table))
-    row = figures.set_figures
+    row = figures.of_set.row("profile")
     assert row["jobs"] == 5
     assert row["released"] == 6
     assert figures.delay_ratio.tolist() == pytest.approx([1.2, 10.8, 1.4, 1.1, 1.2])
@@ -58,7 +58,7 @@ def test_the_worked_example_of_a_set() -> None:
 def test_jobs_that_are_not_counted_do_not_count() -> None:
     warm_up = [ran(0, 0, 900, counted=False), skip(1000, counted=False), ran(2000, 2000, 2100)]
     table = job_table([A], [warm_up])
-    row = run_figures(table, job_columns(table)).set_figures
+    row = run_figures(table, job_columns(table)).of_set.row("profile")
     assert (row["jobs"], row["released"], row["deadline_misses"]) == (1, 1, 0)
     assert row["delay_ratio_max"] == pytest.approx(1.0)
 
@@ -71,7 +71,7 @@ def test_a_job_exactly_at_its_deadline_is_in_time() -> None:
 def test_what_did_not_finish_or_start_is_a_miss_and_has_no_ratio() -> None:
     jobs = [Job(release=0, start=5, finish=None), Job(release=1000, start=None, finish=None)]
     table = job_table([A], [jobs])
-    row = run_figures(table, job_columns(table)).set_figures
+    row = run_figures(table, job_columns(table)).of_set.row("profile")
     assert (row["jobs"], row["released"], row["deadline_misses"]) == (0, 2, 2)
     assert (row["unfinished"], row["miss_episodes"]) == (1, 1)
     assert row["delay_ratio_mean"] is None
@@ -101,7 +101,7 @@ def test_a_task_without_solo_job_is_left_out_of_the_slowdown_and_counted() -> No
         [[ran(0, 0, 150), ran(5000, 5000, 5100, slot=1)], [ran(0, 0, 999)]],
         slots=SLOTS[:2],
     )
-    row = run_figures(table, job_columns(table)).set_figures
+    row = run_figures(table, job_columns(table)).of_set.row("profile")
     assert row["slowdown_mean"] == pytest.approx(1.5)
     assert row["slowdown_p50"] == pytest.approx(1.5)
     assert row["tasks_without_solo"] == 1

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
+from helpers.rows import rows_of, sets_of, summary_of, with_rows
 
 from deadbeat.kinds.contention.observe import METRICS
 from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison
 from deadbeat.model.errors import UsageError
-from deadbeat.model.results import STRESS_COLUMNS, SUMMARY_COLUMNS, Summary
+from deadbeat.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS
 from deadbeat_papers.observations import OBSERVATIONS, Campaign, Campaigns, judge
 
 AXIS = (0.0, 0.5, 1.0)
@@ -51,10 +52,16 @@ def profile(
                     row[f"{metric}_ci_low"] = mean * (1 - width)
                     row[f"{metric}_ci_high"] = mean * (1 + width)
                 rows.append(row)
-    summary = Summary(
+    summary = summary_of(
         rows=tuple(rows), sets=(), labels=labels, meta={"platform": dict(platform or {})}
     )
     return Campaign(name=name, summary=summary)
+
+
+def changed(result: Campaign, **values: float | None) -> Campaign:
+    """The same with these values in every row."""
+    rows = [row | values for row in rows_of(result.summary)]
+    return evolve(result, summary=with_rows(result.summary, rows=rows))
 
 
 @frozen
@@ -109,9 +116,8 @@ def test_wide_intervals_decide_nothing(number: int) -> None:
 
 def test_means_without_intervals_decide_nothing() -> None:
     result = profile(flat)
-    for row in result.summary.rows:
-        for metric in ("delay_ratio", "slowdown"):
-            row[f"{metric}_ci_low"] = row[f"{metric}_ci_high"] = None
+    ends = [f"{m}_ci_{end}" for m in ("delay_ratio", "slowdown") for end in ("low", "high")]
+    result = changed(result, **dict.fromkeys(ends))
     assert [verdict(n, result).verdict for n in (1, 2)] == ["undecided"] * 2
 
 
@@ -124,15 +130,15 @@ def test_too_few_cores_are_a_verdict(number: int, cores: int) -> None:
 
 def test_a_grid_without_the_point_in_question_decides_nothing() -> None:
     result = profile()
-    kept = tuple(row for row in result.summary.rows if row["sync_share"] == 0)
-    less = Campaign(name="made-up", summary=Summary(rows=kept, sets=()))
+    kept = tuple(row for row in rows_of(result.summary) if row["sync_share"] == 0)
+    less = Campaign(name="made-up", summary=summary_of(rows=kept, sets=()))
     for number in (2, 3, 4):
         found = verdict(number, less)
         assert found.verdict == "undecided" and "has no result at M" in found.because
 
 
 def test_an_empty_campaign_and_one_of_the_other_mode_decide_nothing() -> None:
-    empty = Campaign(name="empty", summary=Summary(rows=(), sets=()))
+    empty = Campaign(name="empty", summary=summary_of(rows=(), sets=()))
     assert verdict(1, empty) == Told("undecided", "empty holds no result", (), (), ())
     assert verdict(6, profile()).because == "made-up is a profile campaign"
 
@@ -144,8 +150,8 @@ def test_simulated_shows_beside_every_verdict() -> None:
 
 def test_foreign_costs_are_not_read_as_delay_ratios() -> None:
     result = profile(labels=("foreign costs",))
-    for row in result.summary.rows:
-        row["delay_ratio_mean"] = row["delay_ratio_ci_low"] = row["delay_ratio_ci_high"] = 7.0
+    columns = ("delay_ratio_mean", "delay_ratio_ci_low", "delay_ratio_ci_high")
+    result = changed(result, **dict.fromkeys(columns, 7.0))
     assert verdict(1, result).verdict == "undecided"
     found = verdict(2, result)
     assert found.verdict == "confirmed" and "slowdown" in found.because
@@ -174,7 +180,7 @@ def stress(
         {"key": f"r{index}", "set_id": f"id{index}", "deadline_miss_ratio": ratio}
         for index, ratio in enumerate(misses)
     )
-    summary = Summary(
+    summary = summary_of(
         mode="stress",
         rows=rows or (group("random", 16),),
         sets=sets,
@@ -332,6 +338,8 @@ def test_other_programs_are_refused() -> None:
     plain, other = (
         stress(misses=(0.1,) * 5, platform=p, name=n) for p, n in ((NEW, "a"), (RT, "b"))
     )
-    other.summary.sets[3]["set_id"] = "another"
+    sets = sets_of(other.summary)
+    sets[3]["set_id"] = "another"
+    other = evolve(other, summary=with_rows(other.summary, sets=sets))
     with pytest.raises(UsageError, match="1 of 5 task sets differ, r3 for one"):
         verdict(9, plain, other)

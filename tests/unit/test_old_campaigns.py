@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.campaigns import begin, tiny_spec
 from helpers.old_campaigns import SPEC, commit_old, reject_old, version_2
+from helpers.rows import rows_of, sets_of
 from helpers.runs import RunTask, Slot, calibration, job_table, key, ran, skip
 
 from deadbeat.kinds.contention.place import choose
@@ -61,17 +62,21 @@ def store(tmp_path: Path) -> CampaignStore:
 
 def test_every_run_is_a_result_and_its_first_attempt_counts(store: CampaignStore) -> None:
     summary = summarise(store)
-    (row,) = summary.rows
+    (row,) = rows_of(summary)
     assert (row["task_sets"], row["slowdown_ci_basis"]) == (3, "sets")
     # The repeat of the third window (900 us) is left out; what was off is not.
-    assert [item["slowdown_mean"] for item in summary.sets] == pytest.approx([1.3, 3.0, 2.0])
-    assert [item["file"].split("/")[0] for item in summary.sets] == ["jobs", "rejected", "rejected"]
+    assert [item["slowdown_mean"] for item in sets_of(summary)] == pytest.approx([1.3, 3.0, 2.0])
+    assert [item["file"].split("/")[0] for item in sets_of(summary)] == [
+        "jobs",
+        "rejected",
+        "rejected",
+    ]
     assert "failed-runs" not in {finding.id for finding in summary.findings}
     assert summary.meta["failed"] == {}
 
 
 def test_the_misses_of_windows_that_were_set_aside_are_counted(store: CampaignStore) -> None:
-    (row,) = summarise(store).rows
+    (row,) = rows_of(summarise(store))
     assert row["deadline_miss_ratio"] == pytest.approx(5 / 60)
     assert (row["miss_sets"], row["alone_miss_ratio"]) == (1, 0.0)
     assert row["miss_excess"] == pytest.approx(5 / 60)
@@ -79,7 +84,7 @@ def test_the_misses_of_windows_that_were_set_aside_are_counted(store: CampaignSt
 
 
 def test_nothing_is_said_from_witnesses_of_another_length(store: CampaignStore) -> None:
-    (row,) = summarise(store).rows
+    (row,) = rows_of(summarise(store))
     assert row["compute_ratio"] is row["slowdown_calm"] is None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from helpers.campaigns import Log, begin, essence, tiny_spec
 from helpers.precision import Drawn, finished, precise_spec, run_precise
+from helpers.rows import rows_of
 
 from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.experiment.base import RunDone, Started
@@ -133,8 +134,8 @@ def test_the_summary_says_the_width_and_why(tmp_path: Path) -> None:
     record = store.load_precision()
     assert record is not None
     summary = summarise(store)
-    assert {row["stopped"] for row in summary.rows} == {"target reached", "most sets"}
-    for row in summary.rows:
+    assert {row["stopped"] for row in rows_of(summary)} == {"target reached", "most sets"}
+    for row in rows_of(summary):
         key = point_text(Point(row["cores"], 1000, int(row["contended_ratio"] * 1000)))
         assert row["half_width"] == pytest.approx(record.points[key].half_width)
         expected = (row["slowdown_ci_high"] - row["slowdown_ci_low"]) / 2 / row["slowdown_mean"]
@@ -148,7 +149,7 @@ def test_a_fixed_design_has_no_such_columns(tmp_path: Path) -> None:
 
     store = begin(tmp_path, tiny_spec())
     run(tiny_spec(), store)
-    rows = summarise(store).rows
+    rows = rows_of(summarise(store))
     assert {(row["half_width"], row["stopped"]) for row in rows} == {(None, None)}
     assert store.load_precision() is None
 
@@ -267,7 +268,7 @@ def test_a_group_of_a_stress_campaign_stops_when_it_is_known(tmp_path: Path) -> 
         f"M=2{critical} D={factor}" for critical in ("", " k=1") for factor in (5, 10)
     }
     assert state_of(store.path).planned == len(store.committed()) == record.planned < 160
-    for row in summary.rows:
+    for row in rows_of(summary):
         point = record.points[f"{row['group']} D={row['deadline_factor']:g}"]
         assert row["task_sets"] == point.sets >= 8
         assert row["stopped"] == point.stopped

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from deadbeat.model import jobs as j
-from deadbeat.model.measures import MEASURES
-from deadbeat.model.results import STRESS_COLUMNS, SUMMARY_COLUMNS
+from deadbeat.model.figures import MEASURES, STRESS_COLUMNS, SUMMARY_COLUMNS, SetFigures
 from deadbeat.store.campaign import CAMPAIGN_FILE, FOLDERS
-from deadbeat.store.summary import SET_COLUMNS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -28,7 +26,7 @@ def first_cells(page: str, heading: str) -> list[str]:
     ("heading", "columns"),
     [
         ("A point: `summary.csv`", SUMMARY_COLUMNS),
-        ("`sets.csv`", SET_COLUMNS),
+        ("`sets.csv`", SetFigures.columns("profile")),
         ("A group: `summary.csv` of a stress campaign", STRESS_COLUMNS),
     ],
 )

@@ -13,7 +13,8 @@ from deadbeat.compare.charts import comparison_charts
 from deadbeat.compare.page import comparison_document, write_comparison
 from deadbeat.kinds.contention.overlays import common_sets, overlay_charts
 from deadbeat.model.finding import Finding
-from deadbeat.report.charts import ABSENT, FAINT, SHOWN, UNDECIDED
+from deadbeat.model.words import UNDECIDED
+from deadbeat.report.charts import ABSENT, FAINT, SHOWN
 from deadbeat.report.html import page as html_page
 
 SMALL = {"cores": (1, 4)}
@@ -110,7 +111,7 @@ def test_overlays_hold_the_programs_that_both_have():
     less = (summaries[0], evolve(summaries[1], sets=summaries[1].sets[5:]))
     first, second = common_sets(less)
     assert len(first) == len(second) == len(summaries[0].sets) - 5
-    assert [item["key"] for item in first] == [item["key"] for item in second]
+    assert [each.key for each in first] == [each.key for each in second]
 
 
 def test_three_campaigns_are_chosen_by_name():

@@ -11,6 +11,7 @@ import pytest
 from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 from helpers.figures import chart_names, figures, svg_words
+from helpers.rows import rows_of, summary_of, with_rows
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
@@ -25,7 +26,8 @@ from deadbeat.kinds.contention.predicted import (
     predicted_parts,
     predicted_words,
 )
-from deadbeat.model.results import PART_COLUMNS, Summary
+from deadbeat.model.figures import PART_COLUMNS
+from deadbeat.model.results import Summary
 from deadbeat.report.paper import log_axis
 
 SMALL = {"cores": (1, 2), "steps": 2, "sets_per_point": 2}
@@ -92,14 +94,14 @@ def test_names_from_outside_are_neither_formulas_nor_markup():
 
 
 def test_a_campaign_without_runs_has_no_figures():
-    assert list(draw_figures(Summary(rows=(), sets=()))) == []
+    assert list(draw_figures(summary_of(rows=(), sets=()))) == []
 
 
 @pytest.mark.parametrize("shares", [1, 2])
 def test_a_single_line_of_points_is_drawn(shares):
     base = demo_summary(cores=(2,), steps=2, sets_per_point=1, holes=False)
-    rows = tuple(row for row in base.rows if row["sync_share"] <= (shares - 1) / 2)
-    line = Summary(rows=rows, sets=())
+    rows = tuple(row for row in rows_of(base) if row["sync_share"] <= (shares - 1) / 2)
+    line = summary_of(rows=rows, sets=())
     assert len(chart_names(line)) == 9
     assert len(figures(line, "svg", "slowdown", "overview-slowdown")) == 2
 
@@ -107,7 +109,7 @@ def test_a_single_line_of_points_is_drawn(shares):
 def predicted_by(*pairs: tuple[float, float], kind: str = "hardware", **more: Any) -> Summary:
     """A campaign whose sets that share objects have these slowdowns, (measured, predicted)."""
     made = demo_summary(**SMALL, labels=(), kind=kind)
-    sharing = [s for s in made.sets if s["cores"] > 1 and s["sync_share"] * s["contended_ratio"]]
+    sharing = [each.row("profile") for each in made.sets if each.cores > 1 and each.contends]
     sets = [
         {
             **each,
@@ -119,14 +121,14 @@ def predicted_by(*pairs: tuple[float, float], kind: str = "hardware", **more: An
         }
         for each, (measured, predicted) in zip(sharing, pairs, strict=False)
     ]
-    return evolve(made, sets=tuple(sets), meta={**made.meta, "prices": {"prices": []}})
+    return with_rows(made, sets=tuple(sets), meta={**made.meta, "prices": {"prices": []}})
 
 
 def test_a_prediction_is_right_within_15_percent_of_what_is_added() -> None:
     # 1.30: within 0.05 of it; 2.00: within 0.15; 1.02 is not slowed
     found = check(predicted_by((1.30, 1.345), (1.30, 1.36), (2.0, 2.14), (2.0, 1.84), (1.02, 1.0)))
     assert (len(found.sets), len(found.slowed), found.close, found.trivial) == (5, 4, 2, 1)
-    assert [each["slowdown_predicted"] for each in found.worst] == [1.36, 1.84]
+    assert [each.slowdown_predicted for each in found.worst] == [1.36, 1.84]
 
 
 def test_a_set_says_no_more_than_its_rounds_can_tell() -> None:
@@ -181,8 +183,8 @@ def test_the_split_is_drawn_over_the_grid() -> None:
 
 def test_a_split_that_was_not_recorded_is_not_drawn() -> None:
     base = demo_summary(**SMALL)
-    rows = tuple(row | dict.fromkeys(PART_COLUMNS) for row in base.rows)
-    assert split_charts(evolve(base, rows=rows)) == []
+    rows = tuple(row | dict.fromkeys(PART_COLUMNS) for row in rows_of(base))
+    assert split_charts(with_rows(base, rows=rows)) == []
 
 
 def test_a_surface_has_the_colours_of_its_heights() -> None:
@@ -192,9 +194,9 @@ def test_a_surface_has_the_colours_of_its_heights() -> None:
     base = demo_summary(cores=(2,), steps=4)
     rows = tuple(
         row | {"slowdown_mean": 1.0 + 8.0 * row["sync_share"] * row["contended_ratio"]}
-        for row in base.rows
+        for row in rows_of(base)
     )
-    (content,) = figures(evolve(base, rows=rows), "png", "slowdown-m002").values()
+    (content,) = figures(with_rows(base, rows=rows), "png", "slowdown-m002").values()
     picture = imread(io.BytesIO(content))[..., :3]
     left = picture[:, : int(picture.shape[1] * 0.42)].reshape(-1, 3)
     for share in (0.02, 0.25, 0.5, 0.75, 0.95):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
+from helpers.rows import rows_of, summary_of, with_rows
 
 from deadbeat.kinds.contention.facts import noise_floor
 from deadbeat.kinds.contention.grids import METRICS, Scale, cell_text, grid, scale, short, state_of
 from deadbeat.kinds.contention.tables import point_tables
-from deadbeat.model.results import Summary
+from deadbeat.model.figures import CellFigures
 from deadbeat.report.charts import edges, nice_step
 
 SLOWDOWN, NEEDED, MISS, DELAY = METRICS
@@ -31,7 +29,7 @@ def test_rows_are_rho_and_columns_are_alpha():
         for alpha in (1.0, 0.5)
         for rho in (0.5, 0.0)
     ]
-    found = grid(Summary(rows=tuple(rows), sets=()), SLOWDOWN, 1, SCALE)
+    found = grid(summary_of(rows=tuple(rows), sets=()), SLOWDOWN, 1, SCALE)
     assert (found.y_at, found.x_at) == ((0.0, 0.5), (0.5, 1.0))
     values = [[cell.value for cell in row] for row in found.cells]
     np.testing.assert_allclose(values, np.log2([[1.05, 1.1], [1.55, 1.6]]))
@@ -72,35 +70,30 @@ def test_the_pointer_shows_a_value_with_its_interval_and_that_alone(metric, word
 )
 def test_only_what_lies_beyond_the_noise_has_a_colour(ends, state):
     row = {"slowdown_mean": 1.03, "slowdown_ci_low": ends[0], "slowdown_ci_high": ends[1]}
-    assert state_of(row, SLOWDOWN, 0.02) == state
+    assert state_of(CellFigures.of(row), SLOWDOWN, 0.02) == state
 
 
 def test_a_bound_is_no_value():
     none_seen = {"deadline_miss_ratio": 0.0, "deadline_miss_ci_high": 0.95}
-    assert state_of(none_seen, MISS) == "at-most"
-    assert state_of(none_seen | {"deadline_miss_ratio": 0.01}, MISS) == "shown"
+    assert state_of(CellFigures.of(none_seen), MISS) == "at-most"
+    seen = CellFigures.of(none_seen | {"deadline_miss_ratio": 0.01})
+    assert state_of(seen, MISS) == "shown"
     beyond = {"deadline_needed_p999": 3.0, "deadline_needed_p999_low": 2.5}
-    assert state_of(beyond, NEEDED) == "at-least"
-    assert state_of(beyond | {"deadline_needed_p999_high": 3.5}, NEEDED) == "shown"
+    assert state_of(CellFigures.of(beyond), NEEDED) == "at-least"
+    assert state_of(CellFigures.of(beyond | {"deadline_needed_p999_high": 3.5}), NEEDED) == "shown"
+
+
+def test_how_far_a_cell_is_known():
+    assert state_of(None, SLOWDOWN) == "absent"
+    assert state_of(CellFigures(task_sets=2), SLOWDOWN) == "undecided"
 
 
 @pytest.mark.parametrize(
-    ("row", "state"),
-    [
-        (None, "absent"),
-        ({"slowdown_mean": None, "task_sets": 0}, "undecided"),
-        ({"slowdown_mean": math.nan, "task_sets": 2}, "undecided"),
-    ],
+    ("ratio", "high", "text"), [(0.0, 0.0042, "<0.42"), (0.0, None, "0"), (0.125, 0.0042, "12")]
 )
-def test_how_far_a_cell_is_known(row, state):
-    assert state_of(row, SLOWDOWN) == state
-
-
-def test_zero_misses_show_their_upper_bound():
-    row = {"deadline_miss_ratio": 0.0, "deadline_miss_ci_high": 0.0042}
-    assert cell_text(row, MISS) == "<0.42"
-    assert cell_text(row | {"deadline_miss_ci_high": None}, MISS) == "0"
-    assert cell_text(row | {"deadline_miss_ratio": 0.125}, MISS) == "12"
+def test_zero_misses_show_their_upper_bound(ratio, high, text):
+    row = {"deadline_miss_ratio": ratio, "deadline_miss_ci_high": high}
+    assert cell_text(CellFigures.of(row), MISS) == text
 
 
 @pytest.mark.parametrize(
@@ -133,7 +126,7 @@ def test_contour_lines_need_four_points_either_way(steps, lines):
 def test_the_colour_range_is_common_to_all_cores():
     demo = demo_summary()
     found = scale(demo, SLOWDOWN, noise_floor(demo))
-    values = [row["slowdown_mean"] for row in demo.rows if row["slowdown_mean"] is not None]
+    values = [row["slowdown_mean"] for row in rows_of(demo) if row["slowdown_mean"] is not None]
     assert (found.low, found.high) == (min(values), max(values))
 
 
@@ -166,7 +159,7 @@ def needed(value: float | None, low: float | None, high: float | None) -> dict[s
     ],
 )
 def test_a_deadline_beyond_what_was_seen_is_known_from_below(ends, text):
-    assert cell_text(needed(*ends), NEEDED) == text
+    assert cell_text(CellFigures.of(needed(*ends)), NEEDED) == text
 
 
 def test_terminal_rows_are_ordered_and_carry_intervals_and_states():
@@ -183,14 +176,14 @@ def test_terminal_rows_are_ordered_and_carry_intervals_and_states():
 
 def test_the_interval_of_one_set_is_named():
     base = demo_summary(cores=(2,), steps=1)
-    rows = tuple(row | {"slowdown_ci_basis": "rounds"} for row in base.rows)
-    assert point_tables(evolve(base, rows=rows))[0].texts()[0][4].endswith("] one set")
+    rows = tuple(row | {"slowdown_ci_basis": "rounds"} for row in rows_of(base))
+    assert point_tables(with_rows(base, rows=rows))[0].texts()[0][4].endswith("] one set")
 
 
 def test_points_of_other_deadlines_and_loads_are_in_tables_of_their_own():
     base = with_factors(demo_summary(cores=(2,), steps=1), (2.0, 5.0))
-    heavy = tuple(row | {"tasks_per_core": 2} for row in base.rows[:2])
-    found = point_tables(evolve(base, rows=(*heavy, *base.rows)))
+    heavy = tuple(row | {"tasks_per_core": 2} for row in rows_of(base)[:2])
+    found = point_tables(with_rows(base, rows=(*heavy, *rows_of(base))))
     assert [(table.title, len(table.rows)) for table in found] == [
         ("1 task a core, D = 2 C", 4),
         ("1 task a core, D = 5 C", 4),

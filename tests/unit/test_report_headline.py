@@ -6,10 +6,12 @@ from typing import Any
 
 from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
+from helpers.rows import rows_of, summary_of, with_rows
 
-from deadbeat.kinds.contention.facts import grid_of, loaded_rows, noise_floor
+from deadbeat.kinds.contention.facts import grid_of, loaded_cells, noise_floor
 from deadbeat.kinds.contention.headline import headline
-from deadbeat.model.results import SUMMARY_COLUMNS, ClassFigures, PointFigures, Summary
+from deadbeat.model.figures import SUMMARY_COLUMNS
+from deadbeat.model.results import ClassFigures, NoiseFacts, PointFigures, Summary
 from deadbeat.report.document import percent
 
 
@@ -40,8 +42,8 @@ def missing(ratio: float, alone: float, low: float) -> dict[str, float]:
 
 
 def campaign(*rows: dict[str, Any], floor: float | None = 0.02) -> Summary:
-    noise = {} if floor is None else {"smallest_effect": floor}
-    return Summary(rows=rows, sets=(), noise_floor=noise)
+    noise = None if floor is None else NoiseFacts(smallest_effect=floor)
+    return summary_of(rows=rows, sets=(), noise_floor=noise)
 
 
 def line(summary: Summary, start: str) -> str:
@@ -55,7 +57,7 @@ def test_points_without_a_single_value_have_no_answer():
     assert " ".join(headline(empty)) == "No run is stored: nothing is decided."
     failed = evolve(empty, meta={"failed": {"m001": {"reason": "the task crashed"}}})
     assert " ".join(headline(failed)) == "No task set has a result: nothing is decided."
-    assert " ".join(headline(Summary(rows=(), sets=()))) == "Nothing was measured yet."
+    assert " ".join(headline(summary_of(rows=(), sets=()))) == "Nothing was measured yet."
 
 
 def test_without_solo_jobs_nothing_is_said_of_the_host():
@@ -95,7 +97,7 @@ def test_a_balanced_map_names_its_ends_and_what_is_saturated():
 def test_a_point_half_of_which_is_saturated_has_no_mean():
     made = balanced(None, pipe=told(1.02), mutex_inherit=told(None, True, 0.83))
     assert line(made, "With").endswith("there is no mean slowdown: 1 of 2 objects are saturated.")
-    without = evolve(made, rows=tuple({**row, "slowdown_mean": None} for row in made.rows))
+    without = with_rows(made, rows=tuple({**row, "slowdown_mean": None} for row in rows_of(made)))
     assert not any("Without an answer" in each for each in headline(without)), "it is one"
     open_ = evolve(without, points=balanced(None, pipe=told(None)).points)
     assert line(open_, "Without") == "Without an answer: 1 undecided, of 1 points."
@@ -179,21 +181,24 @@ def test_the_loaded_row_has_a_sentence_of_its_own_and_is_in_no_other():
         "With 2 tasks a core and D = 2 C, 31 % of the jobs miss at M = 2, ρ = 1, α = 1, 14 % where"
         " nothing is contended (α = 0); 12 % already at M = 1."
     )
-    own = headline(evolve(summary, rows=summary.rows[:3]))
+    own = headline(with_rows(summary, rows=rows_of(summary)[:3]))
     assert headline(summary)[:2] == own[:2]
 
 
 def test_a_loaded_row_takes_its_sets_and_distributions_along():
     sets = ({"tasks": 2, "cores": 2}, {"tasks": 4, "cores": 2})
     distributions = ({"tasks_per_core": 1}, {"tasks_per_core": 2})
-    summary = evolve(campaign(row(2, 1.0, 1.0), *loaded()), sets=sets, distributions=distributions)
+    summary = with_rows(
+        campaign(row(2, 1.0, 1.0), *loaded()), sets=sets, distributions=distributions
+    )
     own = grid_of(summary)
-    assert (own.rows, own.sets, own.distributions) == (
-        summary.rows[:1], sets[:1], distributions[:1],
-    )  # fmt: skip
-    assert len(loaded_rows(summary)) == 4
+    assert (own.cells, own.sets) == (summary.cells[:1], summary.sets[:1])
+    assert own.distributions == distributions[:1]
+    assert len(loaded_cells(summary)) == 4
     parameters = {"parameters": {"tasks": {"per_core": 2}}}
-    assert len(loaded_rows(evolve(summary, meta=parameters))) == 1, "the campaign's own word counts"
+    assert len(loaded_cells(evolve(summary, meta=parameters))) == 1, (
+        "the campaign's own word counts"
+    )
 
 
 def test_points_without_an_answer_are_counted_over_the_whole_grid():
@@ -219,7 +224,7 @@ def test_several_deadlines_are_answered_at_the_shortest():
 
 def test_the_smallest_effect_in_words():
     assert noise_floor(demo_summary()).text == "only slowdowns of 1.2 % or more could be seen here"
-    unknown = evolve(demo_summary(), noise_floor={"smallest_effect": None, "basis": "too few"})
+    unknown = evolve(demo_summary(), noise_floor=NoiseFacts(basis="too few"))
     assert noise_floor(unknown).text == "how small a slowdown could be seen here is unknown"
     assert (
         noise_floor(demo_summary(floor=None)).text

@@ -12,6 +12,7 @@ import pytest
 from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 from helpers.pages import HOSTILE, Page
+from helpers.rows import rows_of, sets_of, summary_of, with_rows
 
 from deadbeat.kinds.contention.document import campaign_document, write_report
 from deadbeat.kinds.contention.facts import labels, sessions
@@ -19,7 +20,7 @@ from deadbeat.kinds.contention.page_data import page_data
 from deadbeat.kinds.contention.profile_charts import grid_charts
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.finding import Finding
-from deadbeat.model.results import Summary
+from deadbeat.model.results import NoiseFacts, Summary
 from deadbeat.report import html as html_of
 from deadbeat.report.document import flatten
 from deadbeat.report.html import encode
@@ -44,9 +45,9 @@ def hostile_summary() -> Summary:
         "failed": {HOSTILE: {"reason": HOSTILE}},
         "created_at": HOSTILE,
     }
-    sets = tuple(item | {"file": HOSTILE, "seed": HOSTILE} for item in base.sets)
-    noise = {"smallest_effect": 0.01, "basis": HOSTILE}
-    return evolve(base, findings=(finding,), meta=meta, sets=sets, noise_floor=noise)
+    sets = tuple(item | {"file": HOSTILE, "seed": HOSTILE} for item in sets_of(base))
+    noise = NoiseFacts(smallest_effect=0.01, basis=HOSTILE)
+    return with_rows(base, findings=(finding,), meta=meta, sets=sets, noise_floor=noise)
 
 
 def test_no_element_refers_to_anything_outside(demo):
@@ -104,10 +105,10 @@ def test_hostile_data_cannot_end_its_element():
 
 def test_every_row_and_set_is_embedded(demo):
     summary, data = demo_summary(), demo.data()
-    assert len(data["rows"]) == len(summary.rows) == 74
-    assert len(data["sets"]) == len(summary.sets)
+    assert len(data["rows"]) == len(rows_of(summary)) == 74
+    assert len(data["sets"]) == len(sets_of(summary))
     first = dict(zip(data["row_columns"], data["rows"][-1], strict=True))
-    assert first["slowdown_mean"] == pytest.approx(summary.rows[-1]["slowdown_mean"], rel=1e-5)
+    assert first["slowdown_mean"] == pytest.approx(rows_of(summary)[-1]["slowdown_mean"], rel=1e-5)
 
 
 def test_distributions_survive_their_packing(demo):
@@ -128,7 +129,7 @@ def test_distributions_with_bins_of_their_own_keep_them():
     place = {"cores": 1, "sync_share": 0.0, "contended_ratio": 0.0, "metric": "slowdown"}
     grids = ([1.0, 2.0, 3.0], [1.0, 3.0], [1.5, 2.5])
     items = tuple(place | {"edges": e, "counts": [5] * (len(e) - 1)} for e in grids)
-    data = page_data(Summary(rows=(), sets=(), distributions=items))
+    data = page_data(summary_of(rows=(), sets=(), distributions=items))
     found = [
         data["edges"][table][first : first + len(counts) + 1]
         for _, _, _, _, table, first, counts, _ in data["distributions"]
@@ -139,15 +140,15 @@ def test_distributions_with_bins_of_their_own_keep_them():
 def test_a_seed_too_large_for_javascript_travels_as_text():
     seed = 2**63 + 1
     base = demo_summary(cores=(1,), steps=1, sets_per_point=1)
-    data = page_data(evolve(base, sets=({**base.sets[0], "seed": seed},)))
+    data = page_data(with_rows(base, sets=({**sets_of(base)[0], "seed": seed},)))
     column = 4 + [item["heading"] for item in data["set_fields"]].index("seed")
     assert data["sets"][0][column] == str(seed)
 
 
 def test_values_that_are_not_finite_become_none():
     base = demo_summary(cores=(1,), steps=1)
-    rows = (base.rows[0] | {"slowdown_mean": float("nan"), "delay_ratio_max": float("inf")},)
-    data = json.loads(encode(page_data(evolve(base, rows=rows))))
+    rows = (rows_of(base)[0] | {"slowdown_mean": float("nan"), "delay_ratio_max": float("inf")},)
+    data = json.loads(encode(page_data(with_rows(base, rows=rows))))
     row = dict(zip(data["row_columns"], data["rows"][0], strict=True))
     assert row["slowdown_mean"] is None
     assert row["delay_ratio_max"] is None
@@ -178,7 +179,7 @@ def test_findings_stand_in_order_of_severity(demo):
 
 
 def test_an_empty_campaign_still_gives_a_page():
-    page = Page(render(Summary(rows=(), sets=())))
+    page = Page(render(summary_of(rows=(), sets=())))
     assert "Nothing was measured yet." in page.text
     assert "unnamed campaign" in page.text
     assert page.data()["rows"] == []
@@ -240,7 +241,7 @@ def test_several_deadline_factors_have_grids_of_their_own():
         grids[f"Deadline miss ratio · M = 4 · D/C = {f}"].cells[2][2].value for f in (2, 5)
     )
     assert tight == pytest.approx(6.25 * wide, rel=1e-4)
-    assert len(data["rows"]) == len(summary.rows)
+    assert len(data["rows"]) == len(rows_of(summary))
     page = Page(render(summary))
     words = page.text.replace("\u00a0", " ")
     assert "At D = 2 C, running together causes extra misses" in words

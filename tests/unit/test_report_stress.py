@@ -9,6 +9,7 @@ from attrs import evolve
 from helpers.demo_stress import demo_stress
 from helpers.figures import figures, svg_words
 from helpers.pages import HOSTILE, Page
+from helpers.rows import rows_of, sets_of, with_rows
 
 from deadbeat.kinds.contention import cause_charts as causes
 from deadbeat.kinds.contention.configurations import group_samples
@@ -22,6 +23,7 @@ from deadbeat.kinds.contention.samples import distribution_charts
 from deadbeat.kinds.contention.stress_charts import interval_curve, stress_charts
 from deadbeat.kinds.contention.stress_words import group_answers
 from deadbeat.kinds.contention.tables import group_table
+from deadbeat.model.figures import CellFigures, Figure
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import LateJob
 from deadbeat.model.words import time_text
@@ -51,8 +53,8 @@ def test_the_answer_names_the_worst_group_and_how_bad_it_is(demo):
 def test_nothing_to_see_is_said_as_such():
     base = demo_stress(**SMALL)
     calm = {f"slowdown_{name}": 1.001 for name in ("mean", "p50", "p95", "max")}
-    rows = tuple(row | calm | {"miss_set_share": 0.0} for row in base.rows)
-    words = " ".join(headline(evolve(base, rows=rows)))
+    rows = tuple(row | calm | {"miss_set_share": 0.0} for row in rows_of(base))
+    words = " ".join(headline(with_rows(base, rows=rows)))
     assert words.endswith(
         "no set misses a deadline. The slowdown is no more than can be seen here."
     )
@@ -79,10 +81,10 @@ def test_every_distribution_is_drawn_with_its_labels_and_units(svgs):
 
 def test_sets_without_a_miss_stand_apart():
     summary = demo_stress(**SMALL)
-    own = group_samples(summary, levels(summary.rows)[0])
+    own = group_samples(summary, levels(summary.cells)[0])
     chart = distribution_charts(own, noise_floor(summary))[-1]
     for place, (sample, bar) in enumerate(zip(own, chart.panels[0].bars, strict=True)):
-        calm = sum(1 for item in sample.sets if item["deadline_miss_ratio"] == 0)
+        calm = sum(1 for item in sample.sets if item.deadline_miss_ratio == 0)
         assert bar.texts[place] == f"{calm} of {len(sample.sets)}"
         assert (bar.label, bar.look) == (sample.label, sample.look), "as in the other panels"
     drawn = [curve for panel in chart.panels[1:] for curve in panel.curves]
@@ -93,9 +95,9 @@ def test_sets_without_a_miss_stand_apart():
 
 def test_a_campaign_without_misses_says_so_in_the_figure():
     base = demo_stress(**SMALL)
-    sets = tuple(item | {"deadline_miss_ratio": 0.0} for item in base.sets)
+    sets = tuple(item | {"deadline_miss_ratio": 0.0} for item in sets_of(base))
     chart = next(
-        c for c in stress_charts(evolve(base, sets=sets)) if c.name == "distribution-misses"
+        c for c in stress_charts(with_rows(base, sets=sets)) if c.name == "distribution-misses"
     )
     assert not chart.panels[0].blank
     assert len(chart.panels) == 1, "only the bar of sets without a miss"
@@ -113,10 +115,11 @@ def picked(shares: tuple[float, ...]) -> Summary:
     """Two groups at two deadline factors whose sets picked their rho from a list."""
     base = demo_stress(**SMALL, factors=(2.0, 4.0))
     sets = tuple(
-        item | {"sync_share": shares[place % len(shares)]} for place, item in enumerate(base.sets)
+        item | {"sync_share": shares[place % len(shares)]}
+        for place, item in enumerate(sets_of(base))
     )
     given = {"stress": {"sync_share": list(shares), "contended_ratio": "random:0.0..1.0"}}
-    return evolve(base, sets=sets, meta={**base.meta, "parameters": given})
+    return with_rows(base, sets=sets, meta={**base.meta, "parameters": given})
 
 
 def test_sets_that_picked_from_a_list_have_a_curve_for_each_value():
@@ -127,7 +130,7 @@ def test_sets_that_picked_from_a_list_have_a_curve_for_each_value():
     assert [curve.label for curve in jobs.curves] == names
     own = [
         item
-        for item in summary.sets
+        for item in sets_of(summary)
         if (item["group"], item["sync_share"], item["deadline_factor"]) == ("M=8", 0.8, 2.0)
     ]
     missed, released = (sum(item[k] for item in own) for k in ("deadline_misses", "released"))
@@ -142,13 +145,13 @@ def test_more_configurations_than_can_be_told_apart_stay_groups():
 
 
 def test_an_upper_bound_is_joined_to_no_interval():
-    rows = [
-        {"x": x, "value": value, "value_low": low, "value_high": high}
+    cells = [
+        CellFigures(cores=x, figures={"value": Figure(value, low, high)})
         for x, value, low, high in (
             (2, 0.4, 0.3, 0.5), (3, 0.2, 0.1, 0.3), (4, 0.0, 0.0, 0.39), (5, 0.1, 0.0, 0.2)
         )
     ]  # fmt: skip
-    curve = interval_curve("α = 1", 0, rows, lambda row: row["x"], "value")
+    curve = interval_curve("α = 1", 0, cells, "cores", "value")
     assert curve.bands == ((0, 1), (3,))
     assert curve.limits == (2,)
     seen = evolve(curve, bounded=())
@@ -158,8 +161,8 @@ def test_an_upper_bound_is_joined_to_no_interval():
 def test_bounds_have_an_entry_in_the_legend_of_the_figure():
     base = demo_stress(**SMALL, factors=(2.0, 4.0))
     calm = {"deadline_miss_ratio": 0.0, "deadline_miss_ci_low": 0.0, "deadline_miss_ci_high": 0.1}
-    rows = tuple(row | calm if row["deadline_factor"] == 4.0 else row for row in base.rows)
-    (content,) = figures(evolve(base, rows=rows), "svg", "deadline-factor").values()
+    rows = tuple(row | calm if row["deadline_factor"] == 4.0 else row for row in rows_of(base))
+    (content,) = figures(with_rows(base, rows=rows), "svg", "deadline-factor").values()
     assert "95 % upper bound, none seen" in svg_words(content)
 
 
@@ -240,7 +243,7 @@ def test_the_table_of_sets_is_limited_and_holds_the_worst():
     data = sets_data(summary)
     assert data["total"] == 800
     assert len(data["sets"]) <= 400
-    worst = max(summary.sets, key=lambda item: item["slowdown_mean"])
+    worst = max(sets_of(summary), key=lambda item: item["slowdown_mean"])
     assert worst["seed"] in {
         line[[f["heading"] for f in data["fields"]].index("seed")] for line in data["sets"]
     }
@@ -250,7 +253,7 @@ def test_a_page_of_very_many_sets_stays_small():
     """17,000 task sets, as the paper's preset has; plotly alone takes 0.7 MB."""
     summary = demo_stress(groups=("M=4", "M=8", "M=12", "M=16", "random"), sets_per_group=3400)
     page = html_of.page(campaign_document(summary))
-    assert len(summary.sets) == 17000
+    assert len(sets_of(summary)) == 17000
     assert len(page) < 2_000_000
 
 
@@ -267,10 +270,10 @@ def test_hostile_names_stay_text():
         job | {"holder": HOSTILE, "evidence": HOSTILE, "run": HOSTILE}
         for job in base.meta["causes"]
     ]
-    rows = tuple(row | {"group": HOSTILE} for row in base.rows[:1])
-    sets = tuple(item | {"group": HOSTILE, "file": HOSTILE} for item in base.sets)
+    rows = tuple(row | {"group": HOSTILE} for row in rows_of(base)[:1])
+    sets = tuple(item | {"group": HOSTILE, "file": HOSTILE} for item in sets_of(base))
     meta = base.meta | {"causes": late, "counters": {HOSTILE: HOSTILE}}
-    page = Page(html_of.page(campaign_document(evolve(base, rows=rows, sets=sets, meta=meta))))
+    page = Page(html_of.page(campaign_document(with_rows(base, rows=rows, sets=sets, meta=meta))))
     assert len(page.scripts) == 4
     assert not [tag for tag, _ in page.elements if tag == "img"]
     assert not [name for _, attributes in page.elements for name in attributes if name[:2] == "on"]
@@ -292,20 +295,20 @@ def test_times_are_written_in_a_fitting_unit(value, text):
 def test_groups_are_counted_once_however_many_deadline_factors() -> None:
     summary = demo_stress()
     rows = tuple(
-        row | {"deadline_factor": factor} for row in summary.rows for factor in (2.0, 10.0)
+        row | {"deadline_factor": factor} for row in rows_of(summary) for factor in (2.0, 10.0)
     )
-    count = len({row["group"] for row in summary.rows})
-    text = dict(head_facts(evolve(summary, rows=rows)))
+    count = len({row["group"] for row in rows_of(summary)})
+    text = dict(head_facts(with_rows(summary, rows=rows)))
     assert f"{count} groups at 2 deadline factors each" in text["Simulated"]
     one = tuple(row for row in rows if row["group"] == rows[0]["group"])
-    text = dict(head_facts(evolve(summary, rows=one)))
+    text = dict(head_facts(with_rows(summary, rows=one)))
     assert "1 group at 2 deadline factors ·" in text["Simulated"]
 
 
 def test_a_bound_on_misses_is_about_sets_that_would_miss() -> None:
     rows = tuple(
         row | {"miss_set_share": 0.0, "deadline_miss_ratio": 0.0, "miss_set_share_ci_high": 0.09}
-        for row in demo_stress().rows[:1]
+        for row in rows_of(demo_stress())[:1]
     )
-    (lines,) = group_answers(evolve(demo_stress(), rows=rows)).values()
+    (lines,) = group_answers(with_rows(demo_stress(), rows=rows)).values()
     assert "No set missed a deadline (95 %: at most 9.0 % of such sets would miss one)." in lines

@@ -148,7 +148,7 @@ def test_the_error_is_that_of_deleting_each_round_in_turn(tasks: int, rounds: in
     spans = random_spans(tasks, tasks, rounds)
     spans[0][0] = ([100], [100])
     table = rounds_of(spans)
-    row = run_figures(table, job_columns(table)).set_figures
+    row = run_figures(table, job_columns(table)).of_set.row("profile")
     assert row["slowdown_mean"] == pytest.approx(slow_slowdown(spans))
     assert row["slowdown_error"] == pytest.approx(slow_error(spans))
     assert row["rounds"] == rounds
@@ -158,7 +158,7 @@ def test_a_task_alone_in_one_round_only_goes_with_it() -> None:
     # As with many tasks: each is alone in few of the rounds.
     spans: Any = [[([200], [100]), ([200], [])], [([100], []), ([100], [100])]]
     table = rounds_of(spans)
-    row = run_figures(table, job_columns(table)).set_figures
+    row = run_figures(table, job_columns(table)).of_set.row("profile")
     assert row["slowdown_mean"] == pytest.approx(1.5)
     # Without the first round the second task is left (1.0), without the second the first (2.0).
     assert row["slowdown_error"] == pytest.approx(0.5)
@@ -167,7 +167,7 @@ def test_a_task_alone_in_one_round_only_goes_with_it() -> None:
 
 def test_one_round_has_no_error() -> None:
     table = rounds_of([[([150, 250], [100])]])
-    row = run_figures(table, job_columns(table)).set_figures
+    row = run_figures(table, job_columns(table)).of_set.row("profile")
     assert row["slowdown_mean"] == pytest.approx(2.0)
     assert row["slowdown_error"] is None
     assert row["delay_ratio_error"] is None
@@ -175,7 +175,7 @@ def test_one_round_has_no_error() -> None:
 
 def test_the_error_of_the_delay_ratio_is_that_of_its_jobs_by_round() -> None:
     table = rounds_of([[([100, 200], [100]), ([300], [100])]])
-    row = run_figures(table, job_columns(table)).set_figures
+    row = run_figures(table, job_columns(table)).of_set.row("profile")
     assert row["delay_ratio_mean"] == pytest.approx(2.0)
     assert row["delay_ratio_error"] == pytest.approx(0.75)
 
@@ -213,7 +213,7 @@ def test_the_calm_half_is_told_by_the_witness() -> None:
     calm = Witness.of(table).calm_rounds()
     assert calm is not None
     assert calm.tolist() == [True, False, False]
-    row = run_figures(table, job_columns(table)).set_figures
+    row = run_figures(table, job_columns(table)).of_set.row("profile")
     assert row["slowdown_calm"] == pytest.approx((2 + 1) / 2)
     assert row["slowdown_rough"] == pytest.approx((3.5 + 1) / 2)
     assert row["witness_ps"] == pytest.approx(1100)
@@ -221,7 +221,7 @@ def test_the_calm_half_is_told_by_the_witness() -> None:
 
 def test_without_a_witness_nothing_is_said_of_computation() -> None:
     table = witnessed([])
-    row = run_figures(table, job_columns(table)).set_figures
+    row = run_figures(table, job_columns(table)).of_set.row("profile")
     names = ("compute_ratio", "slowdown_calm", "slowdown_rough", "witness_ps")
     assert [row[name] for name in names] == [None] * 4
     # Nor where a round lacks one.

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from attrs import evolve
 
-from deadbeat.kinds.contention.stress_rows import group_row
-from deadbeat.model.results import PART_COLUMNS
+from deadbeat.kinds.contention.stress_rows import group_cell
+from deadbeat.model.figures import CellFigures, SetFigures, Value
 
 
-def task_set(slowdown: float | None, misses: int, released: int = 100) -> dict[str, Any]:
-    return {
-        "slowdown_mean": slowdown,
-        "delay_ratio_mean": slowdown,
-        "deadline_misses": misses,
-        "released": released,
-        "alone_misses": 1,
-        "alone_released": 50,
-        "jobs": released,
-        "left_out": 0,
-        "cost_half_width": None,
-        "miss_episodes": misses,
-        "overruns": 0,
-        "response_ratio_mean": slowdown,
-        "sync_share_real": 0.5,
-        "contended_ratio_real": None,
-        "overlap_real": None,
-        "compute_ratio": slowdown and 1.1,
-        **dict.fromkeys(("slowdown_calm", "slowdown_rough", *PART_COLUMNS)),
-    }
+def task_set(slowdown: float | None, misses: int, released: int = 100) -> SetFigures:
+    return SetFigures(
+        slowdown_mean=slowdown,
+        delay_ratio_mean=slowdown,
+        deadline_misses=misses,
+        released=released,
+        alone_misses=1,
+        alone_released=50,
+        jobs=released,
+        miss_episodes=misses,
+        response_ratio_mean=slowdown,
+        sync_share_real=0.5,
+        compute_ratio=slowdown and 1.1,
+    )
 
 
 EXAMPLE = [task_set(1.0, 0), task_set(1.1, 0), task_set(1.2, 5), task_set(2.0, 20)]
+
+
+def group_row(sets: list[SetFigures]) -> dict[str, Value]:
+    return group_cell(CellFigures(), sets).row("stress")
 
 
 def test_the_worked_example_of_a_group() -> None:
@@ -76,7 +73,7 @@ def test_the_excess_of_misses_has_the_arms_of_both_sides() -> None:
 
 
 def test_a_delay_ratio_is_known_no_better_than_its_costs() -> None:
-    row = group_row([item | {"cost_half_width": 0.5} for item in EXAMPLE * 100])
+    row = group_row([evolve(each, cost_half_width=0.5) for each in EXAMPLE * 100])
     plain = group_row(EXAMPLE * 100)
     assert row["delay_ratio_ci_high"] > 1.325 * 1.5 > plain["delay_ratio_ci_high"]
     assert row["slowdown_ci_high"] == plain["slowdown_ci_high"]
@@ -84,7 +81,7 @@ def test_a_delay_ratio_is_known_no_better_than_its_costs() -> None:
 
 def test_a_group_without_a_set_says_nothing() -> None:
     row = group_row([])
-    assert row.pop("task_sets") == 0
+    assert (row.pop("task_sets"), row.pop("group")) == (0, "")
     assert set(row.values()) == {None}
 
 

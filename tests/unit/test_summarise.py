@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from helpers.rows import rows_of, sets_from, sets_of
 from helpers.runs import (
     SET_ID,
     PlannedTask,
@@ -28,16 +29,17 @@ from helpers.runs import (
 )
 
 import deadbeat
-from deadbeat.kinds.contention.point import point_row
+from deadbeat.kinds.contention.point import point_cell
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.figures import SUMMARY_COLUMNS, CellFigures, SetFigures
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import SUMMARY_COLUMNS, Point, RunKey
+from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Resource
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT
-from deadbeat.store.summary import SET_COLUMNS, cell, read_summary, write_summary
+from deadbeat.store.summary import cell, read_summary, write_summary
 
 SLOTS = (Slot(), Slot(solo=0), Slot(solo=1))
 
@@ -81,7 +83,7 @@ def store(tmp_path: Path) -> CampaignStore:
 
 
 def row_of(store: CampaignStore, contended_ratio: float) -> dict[str, Any]:
-    (row,) = [row for row in summarise(store).rows if row["contended_ratio"] == contended_ratio]
+    (row,) = [row for row in rows_of(summarise(store)) if row["contended_ratio"] == contended_ratio]
     assert tuple(row) == SUMMARY_COLUMNS
     return row
 
@@ -175,7 +177,7 @@ def in_rounds(slots: int = 4) -> JobTable:
 def test_one_set_has_the_interval_of_its_rounds(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     store.commit(key(), in_rounds())
-    (row,) = summarise(store).rows
+    (row,) = rows_of(summarise(store))
     assert (row["task_sets"], row["slowdown_ci_basis"]) == (1, "rounds")
     # Of 1.1, 1.2, 1.3 and 1.4 that of the mean: t(3) 0.129 / 2.
     assert row["slowdown_mean"] == pytest.approx(1.25)
@@ -188,8 +190,9 @@ def test_one_set_has_the_interval_of_its_rounds(tmp_path: Path) -> None:
 
 
 def test_a_delay_ratio_is_known_no_better_than_its_costs(store: CampaignStore) -> None:
-    sets = [row | {"cost_half_width": 0.5} for row in summarise(store).sets[1:]]
-    row, plain = point_row(sets, ()), row_of(store, 1.0)
+    sets = [row | {"cost_half_width": 0.5} for row in sets_of(summarise(store))[1:]]
+    found = point_cell(CellFigures(), sets_from(sets), ()).row("profile")
+    row, plain = dict(found), row_of(store, 1.0)
     arms = [one["delay_ratio_ci_high"] - 1.3 for one in (row, plain)]
     assert arms[0] ** 2 == pytest.approx(arms[1] ** 2 + (0.5 * 1.3) ** 2)
     assert row["slowdown_ci_high"] == plain["slowdown_ci_high"]
@@ -224,10 +227,10 @@ def test_what_shows_without_an_effect_is_the_noise_floor(tmp_path: Path) -> None
     store.commit(key(replica=0), run(300))
     store.commit(key(cores=1, contended_ratio=0), run(400))
     found = summarise(store).noise_floor
-    assert (found["sets"], found["mean"]) == (5, pytest.approx(1.01))
-    assert found["sd"] == pytest.approx((0.001 / 3) ** 0.5)
+    assert (found.sets, found.mean) == (5, pytest.approx(1.01))
+    assert found.sd == pytest.approx((0.001 / 3) ** 0.5)
     # Points have 3, 2, 1 and 1 sets.
-    assert found["smallest_effect"] == pytest.approx(3.1824 * found["sd"] / 1.5**0.5, rel=1e-4)
+    assert found.smallest_effect == pytest.approx(3.1824 * found.sd / 1.5**0.5, rel=1e-4)
 
 
 def test_what_the_machine_does_under_load_is_no_noise(tmp_path: Path) -> None:
@@ -235,19 +238,19 @@ def test_what_the_machine_does_under_load_is_no_noise(tmp_path: Path) -> None:
     for replica in range(3):
         store.commit(key(cores=1, replica=replica), on_one_core(100 + replica))
         store.commit(key(contended_ratio=0, replica=replica), run(200 + replica))
-    assert summarise(store).noise_floor["smallest_effect"] < 0.05
+    assert summarise(store).noise_floor.smallest_effect < 0.05
 
 
 def test_few_sets_without_an_effect_leave_the_smallest_one_undecided(store: CampaignStore) -> None:
     found = summarise(store).noise_floor
-    assert (found["smallest_effect"], found["sets"]) == (None, 1)
+    assert (found.smallest_effect, found.sets) == (None, 1)
     assert "noise-floor-undecided" in {finding.id for finding in summarise(store).findings}
 
 
 def test_sets_are_reported_one_by_one(store: CampaignStore) -> None:
-    sets = summarise(store).sets
+    sets = sets_of(summarise(store))
     assert [item["slowdown_mean"] for item in sets] == pytest.approx([1.0, 1.2, 1.4])
-    assert all(tuple(item) == SET_COLUMNS for item in sets)
+    assert all(tuple(item) == SetFigures.columns("profile") for item in sets)
     last = sets[-1]
     assert (last["key"], last["replica"], last["seed"]) == (key(replica=1).text, 1, 77)
     assert (last["left_out"], last["deadline_misses"], last["skipped"]) == (0, 2, 2)
@@ -282,14 +285,14 @@ def test_one_run_without_real_time_policy_labels_the_campaign(store: CampaignSto
 
 def test_an_empty_campaign_has_an_empty_summary(tmp_path: Path) -> None:
     summary = summarise(new_store(tmp_path))
-    assert summary.rows == summary.sets == summary.distributions == ()
+    assert summary.cells == summary.sets == summary.distributions == ()
     assert summary.meta["name"] == tmp_path.name
 
 
 def test_runs_without_their_plan_have_figures_without_it(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     store.commit(key(), run(120))
-    (row,) = summarise(store).rows
+    (row,) = rows_of(summarise(store))
     assert row["slowdown_mean"] == pytest.approx(1.2)
     assert row["sync_share_real"] is row["overlap_real"] is None
 
@@ -322,7 +325,7 @@ def test_points_are_in_order(tmp_path: Path) -> None:
     points = [Point(2, 0, 0), Point(1, 500, 0), Point(1, 0, 500), Point(1, 0, 0)]
     for point in points:
         store.fail(RunKey(point, 0), "x")
-    rows = summarise(store).rows
+    rows = rows_of(summarise(store))
     found = [(row["cores"], row["sync_share"], row["contended_ratio"]) for row in rows]
     assert found == sorted(found)
     assert len(found) == 4
@@ -418,7 +421,7 @@ def test_a_stored_summary_is_used_until_a_run_is_added(store: CampaignStore) -> 
     assert deadbeat.open(store.path).summary.labels == ("from the file",)
     store.commit(key(replica=7), run(100))
     assert deadbeat.open(store.path).summary.labels == ()
-    assert deadbeat.open(store.path).summary.rows[-1]["task_sets"] == 3
+    assert rows_of(deadbeat.open(store.path).summary)[-1]["task_sets"] == 3
 
 
 def test_split_columns_appear_where_they_were_recorded(tmp_path: Path) -> None:
@@ -442,7 +445,7 @@ def test_pandas_gets_the_same_numbers(store: CampaignStore) -> None:
     frame = view.to_pandas()
     assert tuple(frame.columns) == SUMMARY_COLUMNS
     assert frame["slowdown_mean"].iloc[-1] == pytest.approx(1.3)
-    assert tuple(view.sets_to_pandas().columns) == SET_COLUMNS
+    assert tuple(view.sets_to_pandas().columns) == SetFigures.columns("profile")
     assert len(view.jobs(key()).to_pandas()) == 10
 
 

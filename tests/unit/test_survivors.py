@@ -121,7 +121,7 @@ def test_tasks_without_a_finished_job_are_counted() -> None:
         [skip(0, counted=False)],
     ]
     table = job_table([RunTask()] * 4, jobs, slots=(Slot(), Slot(solo=2)))
-    assert run_figures(table, job_columns(table)).set_figures["starved_tasks"] == 1
+    assert run_figures(table, job_columns(table)).of_set.starved_tasks == 1
 
 
 def test_runs_without_such_figures_are_compared_all_the_same() -> None:

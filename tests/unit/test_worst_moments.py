@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 from helpers.demo_summary import demo_summary
+from helpers.rows import sets_of
 from helpers.runs import RunTask, job_table
 
 from deadbeat.kinds.contention.facts import head_facts
@@ -74,7 +75,7 @@ def test_a_worst_job_that_somebody_else_wrote_is_drawn_only_where_it_is_whole() 
 
 def test_missing_task_sets_are_told_as_of_how_many() -> None:
     summary = demo_summary(cores=(2,), steps=1, sets_per_point=1, holes=False)
-    there = len(summary.sets)
+    there = len(sets_of(summary))
 
     def told(**meta: object) -> str:
         found = dict(head_facts(evolve(summary, meta=dict(summary.meta) | meta)))

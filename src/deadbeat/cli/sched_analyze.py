@@ -179,7 +179,7 @@ def predict(run: str, key: str, runs: Path) -> Shown:
         tasks = view.predict(key)
         plain = {"set": key, **marks, "tasks": [attrs.asdict(task) for task in tasks]}
         return Shown(plain=plain, parts=[_table(_TASK, tasks, view, f"{key}: ")])
-    sets = [{name: row.get(name) for _, name in _SET} for row in view.summary.sets]
+    sets = [{name: getattr(each, name) for _, name in _SET} for each in view.summary.sets]
     return Shown(plain={**marks, "sets": sets}, parts=[_table(_SET, sets, view, "")])
 
 

@@ -16,11 +16,11 @@ from deadbeat.model.comparison import (
     MetricComparison,
 )
 from deadbeat.model.observations import Metric
+from deadbeat.model.words import UNDECIDED
 from deadbeat.report.charts import (
     ABSENT,
     FAINT,
     SHOWN,
-    UNDECIDED,
     Chart,
     CurvePoint,
     Heat,

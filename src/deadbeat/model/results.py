@@ -8,9 +8,8 @@ from typing import Any, TypedDict
 from attrs import field, frozen
 
 from deadbeat.model.errors import DataError
+from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.finding import Finding
-from deadbeat.model.measures import measure_columns
-from deadbeat.model.traces import PARTS
 
 _KEY = re.compile(
     r"m([0-9]{3,6})-s([0-9]{4})-c([0-9]{4})(?:-d([0-9]{6,7}))?(?:-t([0-9]{2}))?-r([0-9]{4,9})"
@@ -115,65 +114,6 @@ def point_text(point: Point) -> str:
     )
 
 
-#: Mean of each part of a response over C (``wake_up_ratio``, ...).
-PART_COLUMNS: tuple[str, ...] = tuple(f"{part}_ratio" for part in PARTS)
-
-#: Smallest deadline, as a multiple of C, that all but this share of the jobs meet, by its name.
-NEEDED_SHARES: dict[str, float] = {"p99": 0.01, "p999": 0.001}
-#: The same together and alone, each with its interval; and the largest seen.
-NEEDED_COLUMNS: tuple[str, ...] = tuple(
-    f"{side}deadline_needed_{name}{end}"
-    for side in ("", "alone_")
-    for name in (*NEEDED_SHARES, "all")
-    for end in (("", "_low", "_high") if name != "all" else ("",))
-)
-
-
-def _and_interval(*names: str) -> tuple[str, ...]:
-    """Columns and those of the ends of their intervals."""
-    found = ((name, name.removesuffix("_ratio") + "_ci") for name in names)
-    return tuple(each for name, of in found for each in (name, f"{of}_low", f"{of}_high"))
-
-
-_MISSES = _and_interval("deadline_miss_ratio")
-_ALONE = _and_interval("alone_miss_ratio", "miss_excess")
-_LAST = (
-    *("sync_share_real", "contended_ratio_real", "overlap_real"),
-    *(*PART_COLUMNS, "half_width", "stopped"),
-)
-#: Columns of summary.csv, in order. Meaning and formulas: docs/reference/metrics.md.
-SUMMARY_COLUMNS: tuple[str, ...] = (
-    *("cores", "sync_share", "contended_ratio", "deadline_factor", "tasks_per_core"),
-    *("task_sets", "jobs"),
-    *(f"delay_ratio_{what}" for what in ("mean", "p50", "p95", "max")),
-    *(f"delay_ratio_ci_{what}" for what in ("low", "high", "basis")),
-    *("slowdown_mean", "slowdown_p50"),
-    *(f"slowdown_ci_{what}" for what in ("low", "high", "basis")),
-    *measure_columns(groups=False),
-    *_MISSES,
-    *_and_interval("miss_sets"),
-    *_ALONE,
-    *NEEDED_COLUMNS,
-    *("miss_episodes", "released", "overruns", "left_out"),
-    *_LAST,
-)
-_OVER_SETS = ("mean", "ci_low", "ci_high", "p5", "p25", "p50", "p75", "p95", "p99", "max")
-#: Columns of a stress campaign's summary.csv (Mode 2): one row per group and deadline factor.
-#: Quantiles are over task sets; ``deadline_miss_ratio`` pools jobs; ``miss_set_share`` is the share
-#: of sets that missed anything, ``deadline_miss_*_nonzero`` quantiles over those sets alone.
-STRESS_COLUMNS: tuple[str, ...] = (
-    *("group", "cores", "critical_cores", "deadline_factor", "task_sets", "jobs", "released"),
-    *(f"{metric}_{what}" for metric in ("slowdown", "delay_ratio") for what in _OVER_SETS),
-    *measure_columns(groups=True),
-    *_MISSES,
-    *_ALONE,
-    *_and_interval("miss_set_share"),
-    *("deadline_miss_p50_nonzero", "deadline_miss_p95_nonzero"),
-    *("miss_episodes", "overruns", "left_out"),
-    *_LAST,
-)
-
-
 class JobHistogram(TypedDict, total=False):
     """A histogram of the jobs of a point or group.
 
@@ -239,30 +179,43 @@ class PointFigures:
 
 
 @frozen(kw_only=True)
+class NoiseFacts:
+    """What task sets differ by without an effect, from the campaign's own null sets.
+
+    Attributes:
+        smallest_effect: Smallest slowdown effect that a point can show; None: fewer than three.
+        sets, mean, sd: Of the null sets.
+    """
+
+    smallest_effect: float | None = None
+    sets: int = 0
+    mean: float | None = None
+    sd: float | None = None
+    basis: str = ""
+
+
+@frozen(kw_only=True)
 class Summary:
     """A campaign in numbers.
 
     Attributes:
         mode: ``profile`` (a grid, Mode 1) or ``stress`` (random task sets, Mode 2).
         points: Of a balanced mix: what the objects say at each point.
-        rows: One dict per point with the keys of SUMMARY_COLUMNS, or per group with those of
-            STRESS_COLUMNS; a quantity that was not measured is None.
-        sets: One dict per task set (run): its key and its own figures.
+        cells: A point each, or a group at a deadline factor.
+        sets: A task set (run) each.
         distributions: One per point, or group, and metric.
         findings: What makes the results doubtful.
-        noise_floor: Smallest slowdown effect a point of the campaign can show, from its own null
-            sets: ``smallest_effect`` (None: fewer than three), ``basis``, ``sets``, ``mean``,
-            ``sd``.
+        noise_floor: None: not measured.
         labels: What must show on every figure (``policy other``, ``simulated``, ...).
         meta: Campaign name, parameters, platform and environment as plain values.
     """
 
     mode: str = "profile"
-    rows: tuple[dict[str, Any], ...]
-    sets: tuple[dict[str, Any], ...]
+    cells: tuple[CellFigures, ...]
+    sets: tuple[SetFigures, ...]
     points: tuple[PointFigures, ...] = ()
     distributions: tuple[JobHistogram, ...] = ()
     findings: tuple[Finding, ...] = ()
-    noise_floor: dict[str, Any] = field(factory=dict)
+    noise_floor: NoiseFacts | None = None
     labels: tuple[str, ...] = ()
     meta: dict[str, Any] = field(factory=dict)

@@ -13,6 +13,9 @@ from typing import Any
 #: host happens to be.
 LABELLED = ("emulated", "virtual-time", "simulated")
 
+#: Instead of a figure that is not known.
+UNDECIDED = "undecided"
+
 _SHOWN = 60
 
 

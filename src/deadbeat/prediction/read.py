@@ -19,12 +19,13 @@ from deadbeat.kinds.registry import find
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform
-from deadbeat.model.results import RunKey
+from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import Kind, TaskSet
 from deadbeat.model.words import loud
 from deadbeat.prices.rates import PairMatrix, PairSlowdown, SizedWork, priced_matrices
 from deadbeat.prices.stored import load_prices
 from deadbeat.prices.table import PriceTable, price_table
+from deadbeat.store.campaign import CampaignStore
 
 Figure = Literal["slowdown", "breakdown"]
 
@@ -188,19 +189,18 @@ def read_cases(runs: Path, text: str) -> StoredSets:
     )
 
 
-def _measured(store: Any, summary: Any) -> tuple[StoredSet, ...]:
+def _measured(store: CampaignStore, summary: Summary) -> tuple[StoredSet, ...]:
     """The sets of a campaign with their slowdowns."""
     found = []
-    for row in summary.sets:
-        value, error = row["slowdown_mean"], row["slowdown_error"]
-        known = value is not None and math.isfinite(value)
+    for each in summary.sets:
+        value, error = each.slowdown_mean, each.slowdown_error
         found.append(
             StoredSet(
-                key=row["key"],
-                task_set=store.programs.task_set(RunKey.parse(row["key"])),
-                measured=value if known else None,
-                error=error / value if known and error is not None else None,
-                replayed=row.get("slowdown_predicted"),
+                key=each.key,
+                task_set=store.programs.task_set(RunKey.parse(each.key)),
+                measured=value,
+                error=None if value is None or error is None else error / value,
+                replayed=each.slowdown_predicted,
             )
         )
     return tuple(found)

@@ -29,7 +29,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 #: States of a cell. The colour counts in a SHOWN one and in one that is AT_LEAST that, which is
 #: hatched too; a FAINT one is grey, one that is AT_MOST that is hatched and has no colour.
 SHOWN, FAINT, AT_LEAST, AT_MOST = "shown", "faint", "at-least", "at-most"
-UNDECIDED, ABSENT = "undecided", "absent"
+ABSENT = "absent"
 #: A cell of them has a value.
 MEASURED = (SHOWN, FAINT, AT_LEAST, AT_MOST)
 

@@ -16,56 +16,16 @@ from typing import Any
 from attrs import fields
 
 from deadbeat.model.errors import DataError
-from deadbeat.model.jobs import COUNTER_COLUMNS
-from deadbeat.model.measures import MEASURES
-from deadbeat.model.results import (
-    PART_COLUMNS,
-    STRESS_COLUMNS,
-    SUMMARY_COLUMNS,
-    PrecisionRecord,
-    Summary,
-)
+from deadbeat.model.figures import CELL_COLUMNS, CellFigures, SetFigures, Value
+from deadbeat.model.results import PrecisionRecord, Summary
 from deadbeat.model.traces import LateJob
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, read_bytes, read_json, write_json
 from deadbeat.store.programs import file_hash
-from deadbeat.store.serial import NUMBER_MAX, structure, to_plain
-
-#: Columns of sets.csv, in order: one row per task set that was run. docs/reference/metrics.md.
-SET_COLUMNS: tuple[str, ...] = (
-    *("key", "cores", "sync_share", "contended_ratio", "deadline_factor", "replica", "seed"),
-    *("set_id", "tasks", "utilisation", "jobs", "released"),
-    *(f"delay_ratio_{what}" for what in ("mean", "p50", "p95", "max", "error")),
-    *("cost_half_width", "slowdown_mean", "slowdown_error", "slowdown_p50", "rounds"),
-    *("class", "slowdown_predicted", "slowdown_bound", "unfinished_share"),
-    *("unfinished_predicted", "far_share", "far_share_alone"),
-    *(measure.name for measure in MEASURES),
-    *("deadline_misses", "deadline_misses_predicted", "deadline_miss_ratio"),
-    *("alone_released", "alone_misses", "miss_episodes", "overruns", "skipped", "unfinished"),
-    *("left_out", "solo_jobs", "tasks_without_solo", "solo_cost_ratio_p50"),
-    *("wake_up_p50_ns", "wake_up_max_ns", "sync_share_real", "contended_ratio_real"),
-    *(
-        "overlap_real",
-        "shared_objects",
-        "starved_tasks",
-        "witness_ps",
-        "began_ns",
-        "realtime",
-        "file",
-    ),
-    *PART_COLUMNS,
-    *COUNTER_COLUMNS,
-)
-#: The same of a stress campaign: its figures are those of the critical tasks.
-STRESS_SET_COLUMNS = ("key", "group", "cores", "critical_cores", *SET_COLUMNS[2:])
-#: By mode: columns of summary.csv, and of sets.csv.
-COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "profile": (SUMMARY_COLUMNS, SET_COLUMNS),
-    "stress": (STRESS_COLUMNS, STRESS_SET_COLUMNS),
-}
+from deadbeat.store.serial import NUMBER_MAX, converter, structure, to_plain
 
 #: Columns of text; all others are numbers.
-_TEXTS = {"key", "group", "class", "set_id", "shared_objects", "file"}
+_TEXTS = {"key", "group", "class", "set_id", "shared_objects", "file", "stopped"}
 #: What ``meta`` has of these kinds, where it has them.
 _TYPED: dict[str, Any] = {
     "causes": tuple[LateJob, ...] | None,
@@ -82,20 +42,21 @@ def write_summary(store: CampaignStore, summary: Summary) -> None:
     Raises:
         DeadbeatError: They cannot be written; each file is the old or the new one.
     """
-    columns, set_columns = COLUMNS[summary.mode]
+    columns, mode = CELL_COLUMNS[summary.mode], summary.mode
     plain = {field.name: getattr(summary, field.name) for field in fields(Summary)}
-    sets = plain.pop("sets")
+    sets = [each.row(mode) for each in plain.pop("sets")]
+    rows = [each.row(mode) for each in plain.pop("cells")]
     with store.lock():
-        atomic_write(store.path / "sets.csv", csv_text(set_columns, sets))
+        atomic_write(store.path / "sets.csv", csv_text(SetFigures.columns(mode), sets))
         write_json(store.path / "sets.json", {"sets": sets})
-        typed = {name: to_plain(plain[name]) for name in ("findings", "points")}
-        body = {**plain, **typed, "columns": columns}
+        typed = {name: to_plain(plain[name]) for name in ("findings", "points", "noise_floor")}
+        body = {**plain, "rows": rows, **typed, "columns": columns}
         write_json(store.path / "summary.json", body)
         if "causes" in summary.meta:
             names = ("causes", "causes_unavailable", "causes_notes")
             write_json(store.path / "causes.json", {name: summary.meta[name] for name in names})
         atomic_write(store.path / _HASHES, _hashes(store.path))
-        atomic_write(store.path / "summary.csv", csv_text(columns, summary.rows))
+        atomic_write(store.path / "summary.csv", csv_text(columns, rows))
 
 
 def read_summary(store: CampaignStore) -> Summary | None:
@@ -104,23 +65,25 @@ def read_summary(store: CampaignStore) -> Summary | None:
         if read_bytes(store.path / _HASHES, what="hashes", hint="") != _hashes(store.path):
             return None
         plain = read_json(store.path / "summary.json", what="summary", hint="")
-        sets = read_json(store.path / "sets.json", what="set file", hint="").get("sets")
+        sets = read_json(store.path / "sets.json", what="set file", hint="")["sets"]
         del plain["columns"]
-        found = structure(
-            {**plain, "sets": sets}, Summary, path=store.path, what="summary", hint=""
-        )
-        for name, kind in _TYPED.items():
-            value = found.meta.get(name)
-            structure(value, kind, path=store.path, what=name, hint="")
-        known = [set(columns) for columns in COLUMNS[found.mode]]
-    except (DataError, KeyError):
+        plain |= {"cells": plain.pop("rows"), "sets": sets}
+        columns = CELL_COLUMNS[plain["mode"]], SetFigures.columns(plain["mode"])
+        tables = zip(map(set, columns), (plain["cells"], sets), strict=True)
+        if not all(c <= row.keys() and _is_row(row) for c, table in tables for row in table):
+            return None
+        made = converter()
+        for kind in (CellFigures, SetFigures):
+            made.register_structure_hook(kind, lambda row, of: of.of(row))
+        found = structure(plain, Summary, path=store.path, what="summary", hint="", made=made)
+        for name, of in _TYPED.items():
+            structure(found.meta.get(name), of, path=store.path, what=name, hint="")
+    except (AttributeError, DataError, KeyError, TypeError):
         return None
-    tables = zip((found.rows, found.sets), known, strict=True)
-    whole = all(columns <= row.keys() and _is_row(row) for rows, columns in tables for row in rows)
-    return found if whole else None
+    return found
 
 
-def _is_row(row: Mapping[str, object]) -> bool:
+def _is_row(row: Mapping[str, Value]) -> bool:
     """Whether each column of ``row`` has a value of its kind."""
     return all(
         isinstance(value, str)

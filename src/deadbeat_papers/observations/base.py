@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 
 from deadbeat import (
     UNDECIDED,
+    CellFigures,
     Comparison,
     Conclusion,
     Evidence,
     Judgement,
     LackingError,
+    SetFigures,
     Summary,
 )
 from deadbeat import judge as verdict_on
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
-Row = Mapping[str, Any]
+Of = TypeVar("Of", CellFigures, SetFigures)
 
 
 @frozen(kw_only=True)
@@ -73,24 +74,23 @@ class Campaign:
     @property
     def cores(self) -> tuple[int, ...]:
         """Values of M it holds; a group that draws M has it in its sets only."""
-        held = [number(row.get("cores")) for row in (*self.rows, *self.sets)]
-        return tuple(sorted({int(cores) for cores in held if cores}))
+        held = {*(cell.cores for cell in self.cells), *(each.cores for each in self.sets)}
+        return tuple(sorted(held - {0}))
 
     @property
-    def rows(self) -> tuple[Row, ...]:
-        """Its rows; of several deadline factors those of the longest, as the paper's default."""
-        return _longest_factor(self.summary.rows)
+    def cells(self) -> tuple[CellFigures, ...]:
+        """Its points or groups; of several deadline factors the longest, as the paper's default."""
+        return _longest_factor(self.summary.cells)
 
     @property
-    def sets(self) -> tuple[Row, ...]:
+    def sets(self) -> tuple[SetFigures, ...]:
         """Its task sets, likewise."""
         return _longest_factor(self.summary.sets)
 
 
-def _longest_factor(rows: Sequence[Row]) -> tuple[Row, ...]:
-    factors = [number(row.get("deadline_factor")) or 0.0 for row in rows]
-    longest = max(factors, default=0.0)
-    return tuple(row for row, factor in zip(rows, factors, strict=True) if factor == longest)
+def _longest_factor(every: Sequence[Of]) -> tuple[Of, ...]:
+    longest = max((each.deadline_factor or 0.0 for each in every), default=0.0)
+    return tuple([each for each in every if (each.deadline_factor or 0.0) == longest])
 
 
 @frozen(kw_only=True)
@@ -150,7 +150,7 @@ def _require(
     if not fitting:
         told = ", ".join(f"{one.name} is a {one.mode} campaign" for one in given)
         raise LackingError(f"needs a {observation.mode} campaign", told or "none was given")
-    if empty := [result.name for result in fitting if not result.rows]:
+    if empty := [result.name for result in fitting if not result.cells]:
         raise LackingError(UNDECIDED, f"{empty[0]} holds no result")
     if balanced := [result.name for result in fitting if result.balanced]:
         because = f"{balanced[0]} draws every object as often: deadbeat profile --mix random"
@@ -194,10 +194,3 @@ def needs_kernels(kernels: int) -> str:
 def lacks_input(verdict: str) -> bool:
     """Whether nothing could be judged because the campaigns for it were not given."""
     return verdict.startswith(("needs a ", "needs results of ", "not judged"))
-
-
-def number(value: Any) -> float | None:
-    """A finite number, or None for everything that is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) else None

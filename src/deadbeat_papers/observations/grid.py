@@ -6,14 +6,12 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from deadbeat import Evidence, all_hold
+from deadbeat import CellFigures, Evidence, all_hold
 from deadbeat_papers.claims import claims
 from deadbeat_papers.observations.base import (
     Campaign,
     Campaigns,
     PublishedObservation,
-    Row,
-    number,
     undecided,
 )
 
@@ -56,32 +54,29 @@ def metric_of(result: Campaign) -> tuple[str, str]:
     return "delay_ratio", "delay ratio"
 
 
-def value(row: Row, metric: str) -> Value | None:
+def value(cell: CellFigures, metric: str) -> Value | None:
     """The mean of ``metric`` at a point; None where it was not measured."""
-    mean = number(row.get(f"{metric}_mean"))
-    if mean is None:
-        return None
-    low, high = number(row.get(f"{metric}_ci_low")), number(row.get(f"{metric}_ci_high"))
-    return Value(mean=mean, low=low, high=high)
+    mean, low, high, _ = cell.figure(f"{metric}_mean")
+    return None if mean is None else Value(mean=mean, low=low, high=high)
 
 
-def measured(result: Campaign, cores: int, metric: str) -> list[tuple[Row, Value]]:
+def measured(result: Campaign, cores: int, metric: str) -> list[tuple[CellFigures, Value]]:
     """Points of one M, with the mean of ``metric`` there."""
-    rows = [row for row in result.rows if row["cores"] == cores]
-    return [(row, found) for row in rows if (found := value(row, metric)) is not None]
+    cells = [cell for cell in result.cells if cell.cores == cores]
+    return [(cell, found) for cell in cells if (found := value(cell, metric)) is not None]
 
 
-def at_end(known: Sequence[tuple[Row, Value]]) -> Value | None:
+def at_end(known: Sequence[tuple[CellFigures, Value]]) -> Value | None:
     """The value at rho = alpha = 1; None where it was not measured."""
-    return next((found for row, found in known if place(row) == (1, 1)), None)
+    return next((found for cell, found in known if place(cell) == (1, 1)), None)
 
 
-def place(row: Row) -> tuple[float, float]:
-    return float(row["sync_share"]), float(row["contended_ratio"])
+def place(cell: CellFigures) -> tuple[float, float]:
+    return cell.sync_share, cell.contended_ratio
 
 
-def place_text(row: Row) -> str:
-    return f"rho = {row['sync_share']:g}, alpha = {row['contended_ratio']:g}"
+def place_text(cell: CellFigures) -> str:
+    return f"rho = {cell.sync_share:g}, alpha = {cell.contended_ratio:g}"
 
 
 LOW, HIGH = 0.9, 1.1

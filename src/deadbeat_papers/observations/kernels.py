@@ -20,9 +20,7 @@ from deadbeat_papers.observations.base import (
     Campaign,
     Campaigns,
     PublishedObservation,
-    Row,
     needs_kernels,
-    number,
     undecided,
 )
 
@@ -218,22 +216,19 @@ def miss_ratios(a: Campaign, b: Campaign) -> tuple[Floats, Floats]:
     Raises:
         UsageError: A task set of the same name is another program.
     """
-    rows = {row["key"]: row for row in a.sets}
-    pairs = [(rows[row["key"]], row) for row in b.sets if row["key"] in rows]
-    other = [mine["key"] for mine, theirs in pairs if mine["set_id"] != theirs["set_id"]]
+    own = {each.key: each for each in a.sets}
+    pairs = [(own[each.key], each) for each in b.sets if each.key in own]
+    other = [mine.key for mine, theirs in pairs if mine.set_id != theirs.set_id]
     if other:
         raise UsageError(
             f"{a.name} and {b.name} ran different programs: {len(other)} of {len(pairs)} task sets"
             f" differ, {other[0]} for one",
             "run the programs of one on the other kernel: --programs-from",
         )
-    known = [values for mine, theirs in pairs if None not in (values := _values(mine, theirs))]
+    ratios = [(mine.deadline_miss_ratio, theirs.deadline_miss_ratio) for mine, theirs in pairs]
+    known = [both for both in ratios if None not in both]
     found = np.array(known, dtype=np.float64).reshape(-1, 2)
     return found[:, 0], found[:, 1]
-
-
-def _values(mine: Row, theirs: Row) -> tuple[float | None, float | None]:
-    return number(mine["deadline_miss_ratio"]), number(theirs["deadline_miss_ratio"])
 
 
 def interval(differences: Floats) -> tuple[float, float]:

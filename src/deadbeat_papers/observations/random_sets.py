@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from deadbeat import Evidence, all_hold
+from deadbeat import CellFigures, Evidence, all_hold
 from deadbeat_papers.claims import claims
 from deadbeat_papers.observations.base import (
     Campaigns,
     PublishedObservation,
-    Row,
-    number,
     undecided,
 )
 from deadbeat_papers.observations.campaigns import CRITICAL_CORES, SHIELDED_CORES
@@ -21,48 +19,47 @@ BOUND = 1.02
 
 def decide_5(given: Campaigns) -> list[Evidence]:
     result = given.results[0]
-    shielded = [row for row in result.rows if (number(row.get("critical_cores")) or 0) > 0]
-    fitting = [row for row in shielded if (number(row["cores"]) or 0) >= SHIELDED_CORES]
+    shielded = [cell for cell in result.cells if cell.critical_cores]
+    fitting = [cell for cell in shielded if cell.cores >= SHIELDED_CORES]
     if not fitting:
         because = f"{result.name} has no group with critical cores at M = {SHIELDED_CORES}"
         return undecided(f"{because} (stress --critical-cores)")
-    row = max(fitting, key=lambda one: (one["critical_cores"] == CRITICAL_CORES, one["cores"]))
-    found = value(row, "slowdown")
+    cell = max(fitting, key=lambda one: (one.critical_cores == CRITICAL_CORES, one.cores))
+    found = value(cell, "slowdown")
     if found is None:
-        return undecided(f"{row['group']} has no task set")
+        return undecided(f"{cell.group} has no task set")
     above = found.above(BOUND)
-    contended = number(row.get("contended_ratio_real")) or 0.0
+    contended = cell.value("contended_ratio_real") or 0.0
     if above and contended:
-        because = f"slowdown {found} in {row['group']}, but its critical tasks contend with one"
+        because = f"slowdown {found} in {cell.group}, but its critical tasks contend with one"
         because += f" another (alpha = {contended:.2f}): run it with --contended-ratio 0"
         return undecided(because)
     return [
         Evidence(
             holds=above,
-            figures=f"critical tasks on {row['critical_cores']} of {row['cores']} cores,"
+            figures=f"critical tasks on {cell.critical_cores} of {cell.cores} cores,"
             f" computation on the others: slowdown {found} against each of them alone",
             details=(
                 ("smallest slowdown that counts", f"{BOUND:.3f}"),
-                ("deadline misses of the critical tasks", _misses(row)),
-                *_without(result.rows, row),
+                ("deadline misses of the critical tasks", _misses(cell)),
+                *_without(result.cells, cell),
             ),
         )
     ]
 
 
-def _misses(row: Row) -> str:
-    ratio = number(row.get("deadline_miss_ratio"))
-    high = number(row.get("deadline_miss_ci_high"))
+def _misses(cell: CellFigures) -> str:
+    ratio, high = cell.miss_ratio.value, cell.miss_ratio.high
     if ratio is None:
         return "not measured"
     return f"{100 * ratio:.2f} %" + (f" (at most {100 * high:.2f} %)" if high is not None else "")
 
 
-def _without(rows: tuple[Row, ...], shielded: Row) -> tuple[tuple[str, str], ...]:
+def _without(cells: tuple[CellFigures, ...], shielded: CellFigures) -> tuple[tuple[str, str], ...]:
     """The same draws with contending tasks on all cores, where the campaign holds them."""
-    for row in rows:
-        same = row["cores"] == shielded["cores"] and not number(row.get("critical_cores"))
-        found = value(row, "slowdown") if same else None
+    for cell in cells:
+        same = cell.cores == shielded.cores and not cell.critical_cores
+        found = value(cell, "slowdown") if same else None
         if found is not None:
             return (("slowdown of the same draws without shielding", str(found)),)
     return ()
@@ -74,40 +71,40 @@ _QUANTITIES = ("delay_ratio_p50", "delay_ratio_p95", "slowdown_p50", "slowdown_p
 
 def decide_6(given: Campaigns) -> list[Evidence]:
     result = given.results[0]
-    rows = result.rows
-    planned = [number(row.get("task_sets")) or 0 for row in rows]
-    known = [all(number(row.get(name)) is not None for name in _QUANTITIES) for row in rows]
-    enough: bool | None = True if rows and min(planned) >= LEAST_SETS else None
+    cells = result.cells
+    planned = [cell.task_sets for cell in cells]
+    known = [all(cell.value(name) is not None for name in _QUANTITIES) for cell in cells]
+    enough: bool | None = True if cells and min(planned) >= LEAST_SETS else None
     return [
         Evidence(
             holds=all_hold([enough, all(known)]),
-            figures=f"{int(sum(planned))} task sets in {len(rows)} distribution"
-            f"{'s' if len(rows) != 1 else ''}: {'; '.join(map(_words, rows))}",
-            details=tuple(figure for row in rows for figure in _figures(row)),
+            figures=f"{sum(planned)} task sets in {len(cells)} distribution"
+            f"{'s' if len(cells) != 1 else ''}: {'; '.join(map(_words, cells))}",
+            details=tuple(figure for cell in cells for figure in _figures(cell)),
         )
     ]
 
 
-def _words(row: Row) -> str:
-    return f"{row['group']} slowdown p50 {_text(row, 'slowdown_p50')}"
+def _words(cell: CellFigures) -> str:
+    return f"{cell.group} slowdown p50 {_text(cell, 'slowdown_p50')}"
 
 
-def _figures(row: Row) -> tuple[tuple[str, str], ...]:
-    group = row["group"]
+def _figures(cell: CellFigures) -> tuple[tuple[str, str], ...]:
+    group = cell.group
     return (
-        (f"{group}: delay ratio p50, p95", _pair(row, "delay_ratio")),
-        (f"{group}: slowdown p50, p95", _pair(row, "slowdown")),
-        (f"{group}: deadline miss ratio", _text(row, "deadline_miss_ratio", ".2%")),
-        (f"{group}: sets that missed anything", _text(row, "miss_set_share", ".0%")),
+        (f"{group}: delay ratio p50, p95", _pair(cell, "delay_ratio")),
+        (f"{group}: slowdown p50, p95", _pair(cell, "slowdown")),
+        (f"{group}: deadline miss ratio", _text(cell, "deadline_miss_ratio", ".2%")),
+        (f"{group}: sets that missed anything", _text(cell, "miss_set_share", ".0%")),
     )
 
 
-def _pair(row: Row, metric: str) -> str:
-    return f"{_text(row, f'{metric}_p50')}, {_text(row, f'{metric}_p95')}"
+def _pair(cell: CellFigures, metric: str) -> str:
+    return f"{_text(cell, f'{metric}_p50')}, {_text(cell, f'{metric}_p95')}"
 
 
-def _text(row: Row, column: str, form: str = ".3f") -> str:
-    found = number(row.get(column))
+def _text(cell: CellFigures, column: str, form: str = ".3f") -> str:
+    found = cell.value(column)
     return "not measured" if found is None else format(found, form)
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from attrs import evolve
 
 from deadbeat.kinds.contention import grids
-from deadbeat.kinds.contention.facts import Level, Row, levels, number
+from deadbeat.kinds.contention.facts import Level, levels
+from deadbeat.model.figures import CellFigures
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import PARTS, LateJob
 from deadbeat.model.words import time_text
@@ -32,9 +33,11 @@ _CAPTION = (
 
 def recorded(summary: Summary) -> bool:
     """Whether the split was recorded anywhere."""
-    return any(
-        number(row.get(f"{part}_ratio")) is not None for row in summary.rows for part in PARTS
-    )
+    return any(_part(cell, part) is not None for cell in summary.cells for part in PARTS)
+
+
+def _part(cell: CellFigures, part: str) -> float | None:
+    return cell.value(f"{part}_ratio")
 
 
 def split_charts(summary: Summary, *, most: int | None = None) -> list[Chart]:
@@ -46,7 +49,7 @@ def split_charts(summary: Summary, *, most: int | None = None) -> list[Chart]:
     if not recorded(summary):
         return []
     split = _stress_split if summary.mode == "stress" else _profile_split
-    shown = levels(summary.rows, most)
+    shown = levels(summary.cells, most)
     found = [
         Chart(
             name=f"split{name}{level.suffix}",
@@ -68,10 +71,10 @@ _Split = tuple[str, str, Level, list[Panel]]
 
 def _stress_split(summary: Summary, shown: Sequence[Level]) -> Iterator[_Split]:
     for level in shown:
-        rows = level.of(summary.rows)
-        names = tuple(str(row.get("group")) for row in rows)
+        cells = level.of(summary.cells)
+        names = tuple(cell.group for cell in cells)
         made = (("Whole response", PARTS), ("Without the execution", _WAITS))
-        panels = [_bars_panel(title, "task sets of", names, rows, parts) for title, parts in made]
+        panels = [_bars_panel(title, "task sets of", names, cells, parts) for title, parts in made]
         yield "", "", level, panels
 
 
@@ -83,14 +86,15 @@ def _profile_split(summary: Summary, shown: Sequence[Level]) -> Iterator[_Split]
     shares = spread(grids.axis_of(summary, "sync_share"), _SHARES_SHOWN)
     ratios = grids.axis_of(summary, "contended_ratio")
     names = tuple(f"{alpha:g}" for alpha in ratios)
-    tops = {parts: _top(summary.rows, parts) for parts in (PARTS, _WAITS)}
+    tops = {parts: _top(summary.cells, parts) for parts in (PARTS, _WAITS)}
     for m in reversed(grids.cores_of(summary)):
         for level in shown:
-            rows = grids.at_places(level.of(summary.rows), m)
+            cells = grids.at_places(level.of(summary.cells), m)
             panels = []
             for parts, words in ((PARTS, ""), (_WAITS, ", without the execution")):
                 for rho in shares:
-                    own = [rows.get((grids.milli(rho), grids.milli(a)), {}) for a in ratios]
+                    keys = [(grids.milli(rho), grids.milli(alpha)) for alpha in ratios]
+                    own = [cells.get(key, CellFigures()) for key in keys]
                     panel = _bars_panel(
                         f"ρ = {rho:g}{words}", "contended ratio α", names, own, parts
                     )
@@ -98,15 +102,19 @@ def _profile_split(summary: Summary, shown: Sequence[Level]) -> Iterator[_Split]
             yield f"-m{m:03d}", f"M = {m}", level, panels
 
 
-def _top(rows: Iterable[Row], parts: Sequence[str]) -> float:
+def _top(cells: Iterable[CellFigures], parts: Sequence[str]) -> float:
     return max(
-        (sum(number(row.get(f"{part}_ratio")) or 0.0 for part in parts) for row in rows),
+        (sum(_part(cell, part) or 0.0 for part in parts) for cell in cells),
         default=1.0,
     ) or 1.0  # fmt: skip
 
 
 def _bars_panel(
-    title: str, axis: str, names: tuple[str, ...], rows: Sequence[Row], parts: Sequence[str]
+    title: str,
+    axis: str,
+    names: tuple[str, ...],
+    cells: Sequence[CellFigures],
+    parts: Sequence[str],
 ) -> Panel:
     return Panel(
         title=title,
@@ -114,10 +122,7 @@ def _bars_panel(
         y_label=_UNIT,
         categories=names,
         bars=stacked(
-            {
-                PART_NAMES[part]: [number(row.get(f"{part}_ratio")) for row in rows]
-                for part in parts
-            },
+            {PART_NAMES[part]: [_part(cell, part) for cell in cells] for part in parts},
             looks=[PARTS.index(part) for part in parts],
         ),
     )

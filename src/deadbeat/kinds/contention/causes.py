@@ -13,8 +13,8 @@ import numpy as np
 
 from deadbeat.executors.metrics import Bools, Integers, JobColumns
 from deadbeat.model import jobs as j
+from deadbeat.model.figures import PART_COLUMNS
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import PART_COLUMNS
 from deadbeat.model.traces import PARTS
 
 

@@ -8,28 +8,34 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from deadbeat.kinds.contention.figures import mean_of
-from deadbeat.kinds.contention.point import Row, Rows, ends, known
+from deadbeat.kinds.contention.point import Sets, known, with_ends
+from deadbeat.model.figures import CellFigures, Figure
 from deadbeat.model.results import ClassFigures, PointFigures
 from deadbeat.report.document import percent
 from deadbeat.stats.intervals import Floats, Interval, stratified_interval
 
 #: From this share of jobs on that did not finish before their next release a class is saturated.
 SATURATED = 0.05
+_AXES = ("cores", "sync_share", "contended_ratio", "deadline_factor")
 
 
 def is_saturated(unfinished_share: float | None) -> bool:
     return unfinished_share is not None and unfinished_share >= SATURATED
 
 
-def by_class(sets: Rows) -> dict[str, ClassFigures]:
+def by_class(sets: Sets) -> dict[str, ClassFigures]:
     """What the sets of each class say, by name."""
-    names = sorted({row["class"] for row in sets if row["class"]})
-    return {name: _class([row for row in sets if row["class"] == name]) for name in names}
+    names = sorted({each.object_class for each in sets if each.object_class})
+    return {name: _class(_of_class(sets, name)) for name in names}
 
 
-def _class(sets: Rows) -> ClassFigures:
-    released = sum(row["released"] for row in sets)
-    late = sum(row["unfinished_share"] * row["released"] for row in sets if row["released"])
+def _of_class(sets: Sets, name: str) -> Sets:
+    return [each for each in sets if each.object_class == name]
+
+
+def _class(sets: Sets) -> ClassFigures:
+    released = sum(each.released for each in sets)
+    late = sum((each.unfinished_share or 0.0) * each.released for each in sets)
     share = late / released if released else None
     if is_saturated(share):
         bounds = known(sets, "slowdown_bound")
@@ -55,7 +61,7 @@ def class_words(found: ClassFigures) -> str:
     return f"{found.slowdown:.2f}" + (f" ({found.low:.2f} to {found.high:.2f})" if narrow else "")
 
 
-def _logs(sets: Rows) -> Floats:
+def _logs(sets: Sets) -> Floats:
     values = known(sets, "slowdown_mean")
     return np.log(values[values > 0])
 
@@ -69,26 +75,26 @@ def _geometric(groups: Iterable[Floats]) -> tuple[float | None, Interval | None]
     return math.exp(mean), interval and Interval(*map(math.exp, interval))
 
 
-def point_slowdown(sets: Rows, classes: Mapping[str, ClassFigures]) -> Row:
-    """Columns of the point: the geometric mean over the classes that are not saturated; none where
+def class_mean(sets: Sets, classes: Mapping[str, ClassFigures]) -> Figure:
+    """Slowdown of the point: the geometric mean over the classes that are not saturated; none where
     half of them are."""
     kept = [name for name, each in classes.items() if not each.saturated]
-    mean, interval = None, None
-    if 2 * len(kept) > len(classes):
-        mean, interval = _geometric(_logs([r for r in sets if r["class"] == n]) for n in kept)
-    row = {"slowdown_mean": mean, **ends("slowdown_ci", interval)}
-    return row | {"slowdown_ci_basis": "classes" if interval else None}
+    if 2 * len(kept) <= len(classes):
+        return Figure()
+    return with_ends(*_geometric(_logs(_of_class(sets, name)) for name in kept), "classes")
 
 
-def point_figures(where: Row, row: Row, sets: Rows) -> PointFigures:
-    """A point of ``results.points``; ``where``: its axes."""
+def point_figures(cell: CellFigures, sets: Sets) -> PointFigures:
+    """A point of ``results.points``."""
     classes = by_class(sets)
+    slowdown = cell.slowdown
     return PointFigures(
-        **where,
+        **{name: getattr(cell, name) for name in _AXES},
+        tasks_per_core=cell.tasks_per_core or None,
         task_sets=len(sets),
-        slowdown=row["slowdown_mean"],
-        low=row["slowdown_ci_low"],
-        high=row["slowdown_ci_high"],
+        slowdown=slowdown.value,
+        low=slowdown.low,
+        high=slowdown.high,
         saturated=tuple(name for name, each in classes.items() if each.saturated),
         by_class=classes,
         far_share={

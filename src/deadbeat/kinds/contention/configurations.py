@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from operator import attrgetter
 
 from deadbeat.kinds.contention import grids
-from deadbeat.kinds.contention.facts import Level, Row, inside, levels, number
+from deadbeat.kinds.contention.facts import Level, inside, levels
 from deadbeat.kinds.contention.samples import SetSample, samples
 from deadbeat.kinds.contention.stress_rows import set_misses
+from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import COLOURS
 
@@ -22,7 +23,7 @@ _LISTED = {"sync_share": "ρ", "contended_ratio": "α"}
 
 def groups(summary: Summary) -> tuple[str, ...]:
     """The groups in the order of their rows."""
-    return tuple(dict.fromkeys(str(row.get("group")) for row in summary.rows))
+    return tuple(dict.fromkeys(cell.group for cell in summary.cells))
 
 
 def places(summary: Summary) -> tuple[str, ...]:
@@ -32,15 +33,15 @@ def places(summary: Summary) -> tuple[str, ...]:
     return tuple(f"M = {m}" for m in grids.cores_of(summary))
 
 
-def place_of(summary: Summary, item: Row) -> str:
-    """That of a row or task set of such a campaign."""
-    return str(item.get("group")) if summary.mode == "stress" else f"M = {item.get('cores')}"
+def place_of(summary: Summary, item: CellFigures | SetFigures) -> str:
+    """That of a point, group or task set of such a campaign."""
+    return item.group if summary.mode == "stress" else f"M = {item.cores}"
 
 
 def group_samples(summary: Summary, level: Level) -> tuple[SetSample, ...]:
     """The task sets of each group at one deadline factor."""
     sets = level.of(summary.sets)
-    return samples(sets, groups(summary), lambda item: str(item.get("group")))
+    return samples(sets, groups(summary), attrgetter("group"))
 
 
 def configuration_samples(summary: Summary, level: Level) -> tuple[SetSample, ...]:
@@ -52,13 +53,13 @@ def configuration_samples(summary: Summary, level: Level) -> tuple[SetSample, ..
     return samples(level.of(summary.sets), names, lambda item: _label(summary, item))
 
 
-def factor_rows(summary: Summary) -> Sequence[Row]:
-    """Misses of each configuration at each deadline factor, as rows with its name as ``group``."""
+def factor_cells(summary: Summary) -> Sequence[CellFigures]:
+    """Misses of each configuration, named as a group, at each deadline factor."""
     if not _configurations(summary):
-        return summary.rows
+        return summary.cells
     return [
-        {"group": each.label, "deadline_factor": level.factor, **set_misses(each.sets)}
-        for level in levels(summary.rows)
+        CellFigures(group=each.label, deadline_factor=level.factor, figures=set_misses(each.sets))
+        for level in levels(summary.cells)
         for each in configuration_samples(summary, level)
         if each.sets
     ]
@@ -83,13 +84,12 @@ def _columns(summary: Summary) -> tuple[str, ...]:
     return tuple(name for name, each in picked if isinstance(each, list | tuple) and len(each) > 1)
 
 
-def _key(summary: Summary, item: Row) -> tuple[Any, ...]:
-    order, group = groups(summary), str(item.get("group"))
-    place = order.index(group) if group in order else len(order)
-    return (place, *(number(item.get(column)) or 0.0 for column in _columns(summary)))
+def _key(summary: Summary, item: SetFigures) -> tuple[float, ...]:
+    order = groups(summary)
+    place = order.index(item.group) if item.group in order else len(order)
+    return (place, *(getattr(item, column) for column in _columns(summary)))
 
 
-def _label(summary: Summary, item: Row) -> str:
-    values = ((name, number(item.get(name))) for name in _columns(summary))
-    picked = [f"{_LISTED[name]} = {value:g}" for name, value in values if value is not None]
-    return ", ".join((str(item.get("group")), *picked))
+def _label(summary: Summary, item: SetFigures) -> str:
+    values = ((name, getattr(item, name)) for name in _columns(summary))
+    return ", ".join((item.group, *(f"{_LISTED[name]} = {value:g}" for name, value in values)))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from deadbeat.kinds.contention.configurations import place_of, places
-from deadbeat.kinds.contention.facts import Row, figure
 from deadbeat.kinds.contention.samples import samples
 from deadbeat.kinds.contention.stress_charts import SCATTER_CAPTION, scatter
+from deadbeat.model.figures import Figure, SetFigures
 from deadbeat.model.jobs import COUNTER_EVENTS
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart
@@ -82,7 +82,7 @@ def _values(summary: Summary, event: str) -> set[float]:
     return {value for value in known if value is not None}
 
 
-def _value_of(event: str) -> Callable[[Row], float | None]:
+def _value_of(event: str) -> Callable[[SetFigures], float | None]:
     """The event's mean count per job (COUNTER_COLUMNS)."""
     column, scale = f"counter_{event}_per_job", 1e-3 if event == "task_clock" else 1.0
-    return lambda item: figure(item, column).scaled(scale).value
+    return lambda item: Figure(item.column(column)).scaled(scale).value

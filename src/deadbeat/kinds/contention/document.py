@@ -127,7 +127,7 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
     )
     loaded = [Subsection(table.title, (table,)) for table in tables if table.page]
     points: list[Part] = [Markup(asset("points.html"))]
-    if summary.rows:
+    if summary.cells:
         title = "Compute ratio, calm and rough half, misses alone, needed deadlines"
         points.append(Subsection(title, (further_table(summary),), folded=True))
     points.append(Note(_DIGITS))

@@ -13,9 +13,10 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.calibration import Calibration
+from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.platform import UNDISTURBED, Platform
-from deadbeat.model.results import RunKey
+from deadbeat.model.results import NoiseFacts, RunKey
 from deadbeat.store.campaign import SessionRecord
 from deadbeat.store.origin import Origin
 
@@ -34,7 +35,7 @@ class CampaignEvidence:
     Attributes:
         calibration: None where the campaign has none.
         sessions: Environments before and after each invocation.
-        rows, sets: Of the summary.
+        cells, sets: Of the summary.
         failed: Runs that failed, and why.
         solo_cost_ratios: Run -> per task, median solo span / C (NaN: not known).
         noise: What shows without an effect (`point.noise_floor`).
@@ -46,11 +47,11 @@ class CampaignEvidence:
 
     calibration: Calibration | None
     sessions: Sequence[SessionRecord]
-    rows: Sequence[Mapping[str, Any]]
-    sets: Sequence[Mapping[str, Any]]
+    cells: Sequence[CellFigures]
+    sets: Sequence[SetFigures]
     failed: Mapping[RunKey, Mapping[str, Any]]
     solo_cost_ratios: Mapping[RunKey, NDArray[np.float64]]
-    noise: Mapping[str, Any]
+    noise: NoiseFacts
     mode: str = "profile"
     overloaded: Sequence[RunKey] = ()
     long_slots: Sequence[RunKey] = ()
@@ -59,12 +60,12 @@ class CampaignEvidence:
     @property
     def most_cores(self) -> int:
         """The largest M; a group that draws its own is known by its sets."""
-        found = [row.get("cores") for row in (*self.rows, *self.sets)]
-        return max((int(cores) for cores in found if cores is not None), default=0)
+        known = [*(cell.cores for cell in self.cells), *(each.cores for each in self.sets)]
+        return max(known, default=0)
 
     @property
     def places(self) -> str:
-        """What a row is."""
+        """What a cell is."""
         return "groups" if self.mode == "stress" else "points"
 
     @property

@@ -9,21 +9,26 @@ from __future__ import annotations
 import math
 import numbers
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias, TypeVar
 
 from attrs import evolve, frozen
 
+from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.results import PrecisionRecord, Summary
 from deadbeat.model.words import beside_label, loud
 from deadbeat.prices.table import PriceTable
-from deadbeat.report.charts import UNDECIDED, Mark, spread
+from deadbeat.report.charts import Mark, spread
 from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
 from deadbeat.store.serial import converter, exact_converter, structure
 
-#: A point, a group or a task set, as in summary.csv and sets.csv.
-Row = Mapping[str, Any]
+#: Points or groups, or task sets.
+Of = TypeVar("Of", CellFigures, SetFigures)
+
+#: Plain values by name, as files have them.
+Plain: TypeAlias = Mapping[str, Any]
 
 #: Failed runs that are named with a reason.
 _RUNS = 4
@@ -74,49 +79,6 @@ def number(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-class Figure(NamedTuple):
-    """A figure of a row with the ends of its 95 % interval; None: not known.
-
-    Attributes:
-        of_one: Whether the interval is that of one set, over its rounds.
-    """
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    of_one: bool = False
-
-    @property
-    def ends(self) -> tuple[float, float] | None:
-        return None if self.low is None or self.high is None else (self.low, self.high)
-
-    def scaled(self, factor: float) -> Figure:
-        """In another unit."""
-        value, low, high = (None if each is None else each * factor for each in self[:3])
-        return Figure(value, low, high, self.of_one)
-
-    def text(self, digits: Callable[[float], str]) -> str:
-        """``1.2 [1.1, 1.3] one set``, or ``undecided``."""
-        if self.value is None:
-            return UNDECIDED
-        ends = "" if self.ends is None else f" [{', '.join(map(digits, self.ends))}]"
-        return digits(self.value) + ends + " one set" * bool(ends and self.of_one)
-
-    def interval(self, digits: Callable[[float], str]) -> str:
-        """``95 % interval 1.1 to 1.3``, or that there is none."""
-        if self.ends is None:
-            return "no interval"
-        return f"95 % interval{' of one set' * self.of_one} {' to '.join(map(digits, self.ends))}"
-
-
-def figure(row: Row, column: str) -> Figure:
-    """A figure of a row; the columns of its interval are named after its own."""
-    stems = (*(f"{column.removesuffix(end)}_ci" for end in ("", "_mean", "_ratio")), column)
-    stem = next((each for each in stems if {f"{each}_low", f"{each}_high"} & row.keys()), "")
-    value, low, high = (number(row.get(name)) for name in (column, f"{stem}_low", f"{stem}_high"))
-    return Figure(value, low, high, row.get(f"{stem}_basis") == "rounds")
-
-
 @frozen
 class Level:
     """A deadline factor of a campaign.
@@ -130,33 +92,27 @@ class Level:
     option: str = ""
     suffix: str = ""
 
-    def of(self, rows: Iterable[Row]) -> list[Row]:
-        """The rows or task sets of this factor."""
-        return [row for row in rows if not self.option or factor_of(row) == self.factor]
+    def holds(self, factor: float | None) -> bool:
+        """Whether it is this one."""
+        return not self.option or (factor or 0.0) == self.factor
+
+    def of(self, items: Iterable[Of]) -> list[Of]:
+        """Those of this factor."""
+        return [each for each in items if self.holds(each.deadline_factor)]
 
 
-def levels(rows: Iterable[Row], most: int | None = None) -> tuple[Level, ...]:
-    """The deadline factors of ``rows``, ascending; at most about ``most``, None: all."""
-    every = factors(rows)
+def levels(items: Iterable[CellFigures | SetFigures], most: int | None = None) -> tuple[Level, ...]:
+    """The deadline factors of ``items``, ascending; at most about ``most``, None: all."""
+    every = factors(items)
     if len(every) < 2:
         return (Level(max(every, default=0.0)),)
     shown = every if most is None else spread(every, most)
     return tuple(Level(f, f"D/C = {f:g}", f"-d{round(f * 1000):06d}") for f in shown)
 
 
-def factor_of(row: Row) -> float:
-    """D / C of a row or task set; 0 where the campaign does not say."""
-    return number(row.get("deadline_factor")) or 0.0
-
-
-def factors(rows: Iterable[Row]) -> tuple[float, ...]:
-    """The deadline factors that occur, ascending."""
-    return tuple(sorted({factor_of(row) for row in rows}))
-
-
-def misses(row: Row) -> bool:
-    """Whether more jobs miss than of the same tasks alone, by the interval of the difference."""
-    return (number(row.get("miss_excess_ci_low")) or 0) > 0
+def factors(items: Iterable[CellFigures | SetFigures]) -> tuple[float, ...]:
+    """The deadline factors that occur, ascending; 0 where the campaign does not say."""
+    return tuple(sorted({each.deadline_factor or 0.0 for each in items}))
 
 
 def multiple(value: float) -> str:
@@ -169,73 +125,71 @@ def ratio(value: float) -> str:
     return f"{value:.{3 if value < 10 else 2 if value < 100 else 1}f}"
 
 
-def deadline_words(row: Row) -> str:
+def deadline_words(cell: CellFigures) -> str:
     """``D = 10 C``, or ``D = T`` where T is drawn."""
-    factor = factor_of(row)
-    return f"D = {factor:g} C" if factor else "D = T"
+    return f"D = {cell.factor:g} C" if cell.factor else "D = T"
 
 
-def per_core_of(row: Row) -> int:
-    """Tasks a core of a row or distribution; 0 where the campaign does not say."""
-    return int(number(row.get("tasks_per_core")) or 0)
+def most(cells: Iterable[CellFigures], name: str) -> CellFigures:
+    """The first with the largest value of a figure."""
+    return max(cells, key=lambda cell: cell.value(name) or 0.0)
 
 
 def grid_of(summary: Summary) -> Summary:
     """The campaign's grid: without the points that have a number of tasks a core of their own."""
     own = _per_core(summary)
-    if not loaded_rows(summary):
+    if not loaded_cells(summary):
         return summary
     return evolve(
         summary,
-        rows=tuple(row for row in summary.rows if per_core_of(row) == own),
-        sets=tuple(item for item in summary.sets if item["tasks"] == own * item["cores"]),
-        distributions=tuple(item for item in summary.distributions if per_core_of(item) == own),
+        cells=tuple(cell for cell in summary.cells if cell.tasks_per_core == own),
+        sets=tuple(each for each in summary.sets if each.tasks == own * each.cores),
+        distributions=tuple(
+            each for each in summary.distributions if (each.get("tasks_per_core") or 0) == own
+        ),
     )
 
 
-def loaded_rows(summary: Summary) -> tuple[Row, ...]:
+def loaded_cells(summary: Summary) -> tuple[CellFigures, ...]:
     """The points with another number of tasks a core than the grid's, in order."""
     if summary.mode == "stress":
         return ()
     own = _per_core(summary)
-    axes = ("cores", "sync_share", "contended_ratio")
-    found = (row for row in summary.rows if per_core_of(row) != own)
-    return tuple(sorted(found, key=lambda row: tuple(row[axis] for axis in axes)))
+    found = (cell for cell in summary.cells if cell.tasks_per_core != own)
+    return tuple(sorted(found, key=attrgetter("cores", "sync_share", "contended_ratio")))
 
 
-def loads(
-    rows: Iterable[Row],
-) -> dict[tuple[int, float], list[Row]]:
-    """The rows by tasks a core and deadline factor, ascending: what may be compared."""
-    found: dict[tuple[int, float], list[Row]] = {}
-    for row in rows:
-        found.setdefault((per_core_of(row), factor_of(row)), []).append(row)
-    return dict(sorted(found.items()))
+def loads(cells: Iterable[CellFigures]) -> list[list[CellFigures]]:
+    """The points by tasks a core and deadline factor, ascending: what may be compared."""
+    found: dict[tuple[int, float], list[CellFigures]] = {}
+    for cell in cells:
+        found.setdefault((cell.tasks_per_core, cell.factor), []).append(cell)
+    return [found[place] for place in sorted(found)]
 
 
 def _per_core(summary: Summary) -> int:
     """Tasks a core of the grid: as the campaign says, or the fewest of its points."""
     asked = number(inside(summary.meta, "parameters", "tasks").get("per_core"))
-    every = {per_core_of(row) for row in summary.rows}
+    every = {cell.tasks_per_core for cell in summary.cells}
     return int(asked) if asked in every else min(every, default=0)
 
 
 def noise_floor(summary: Summary) -> NoiseFloor:
     """The smallest effect, with the sentence for the figures."""
-    share = number(summary.noise_floor.get("smallest_effect"))
+    found = summary.noise_floor
+    share = found.smallest_effect if found else None
     text = f"only slowdowns of {percent(share or 0)} or more could be seen here"
     if share is None:
-        state = "is unknown" if summary.noise_floor else "was not measured"
+        state = "is unknown" if found else "was not measured"
         text = f"how small a slowdown could be seen here {state}"
-    basis = str(summary.noise_floor.get("basis") or "")
-    return NoiseFloor(share=share, text=text, basis=basis)
+    return NoiseFloor(share=share, text=text, basis=found.basis if found else "")
 
 
 def campaign_name(summary: Summary) -> str:
     return str(summary.meta.get("name") or "unnamed campaign")
 
 
-def platform(summary: Summary) -> Row:
+def platform(summary: Summary) -> Plain:
     """The platform as plain values; empty when not recorded."""
     return inside(summary.meta, "platform")
 
@@ -258,7 +212,7 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     machine = platform(summary)
     cpus = machine.get("cpus")
     host, *system = machine_facts(machine, cores=len(cpus) if isinstance(cpus, Sequence) else 0)
-    jobs = sum(int(number(row.get("jobs")) or 0) for row in summary.rows)
+    jobs = sum(cell.jobs or 0 for cell in summary.cells)
     known = precision_text(summary)
     return (
         host,
@@ -282,13 +236,13 @@ def _sets_are(summary: Summary) -> str:
 
 
 def _rows_are(summary: Summary) -> str:
-    count = len(summary.rows)
+    count = len(summary.cells)
     if summary.mode != "stress":
         return counted(count, "point")
-    levels = len(factors(summary.rows))
+    levels = len(factors(summary.cells))
     if levels < 2:
         return counted(count, "group")
-    several = len({row.get("group") for row in summary.rows})
+    several = len({cell.group for cell in summary.cells})
     each = " each" if several > 1 else ""
     return f"{counted(several, 'group')} at {levels} deadline factors{each}"
 
@@ -379,13 +333,13 @@ def failed_runs(summary: Summary) -> tuple[tuple[str, str], ...]:
 
 def nothing_decided(summary: Summary) -> str:
     """What is said where no row has a result: nothing was run, or nothing of it is stored."""
-    counted = any(number(row.get("task_sets")) for row in summary.rows)
+    counted = any(cell.task_sets for cell in summary.cells)
     stored = counted or summary.sets or summary.meta.get("failed")
     what = "No task set has a result" if stored else "No run is stored"
     return f"{what}: nothing is decided."
 
 
-def inside(value: Any, *keys: str) -> Row:
+def inside(value: object, *keys: str) -> Plain:
     """The table below ``keys`` of nested ones; empty where there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None

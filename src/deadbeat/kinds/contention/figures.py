@@ -6,13 +6,12 @@ Times are nanoseconds; ratios are plain numbers; what was not measured is None (
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from attrs import frozen
 
 from deadbeat.executors.metrics import Bools, Floats, Integers, JobColumns, quantiles
 from deadbeat.kinds.contention.rounds_kept import RoundSums, Witness, clusters_of
+from deadbeat.model.figures import SetFigures
 from deadbeat.model.jobs import JobTable
 
 
@@ -60,14 +59,14 @@ class RunFigures:
     """Figures of one run, and the job samples that a point pools.
 
     Attributes:
-        set_figures: The set's own figures, by the names of SET_COLUMNS.
+        of_set: The set's own figures, without its plan.
         delay_ratio, slowdown, response_ratio: Of the counted, finished jobs of together slots
             (slowdown: of those whose task has a solo reference).
         solo_cost_ratio: Per task, median solo span / C; NaN without a solo job.
         together, alone: Responses of the counted jobs.
     """
 
-    set_figures: dict[str, Any]
+    of_set: SetFigures
     delay_ratio: Floats
     slowdown: Floats
     response_ratio: Floats
@@ -98,43 +97,43 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
     slowdown, calm = sums.slowdown(), witness.calm_rounds()
     period_ns = table.tasks["period_ns"].astype(np.float64)[columns.task[together]]
     unfinished = ~(columns.response_ns[together] <= period_ns)
-    figures = {
-        "tasks": len(table.tasks),
-        "jobs": int(done.sum()),
-        "released": int(together.sum()),
-        "delay_ratio_mean": mean_of(delay),
-        "delay_ratio_p50": delay_p50,
-        "delay_ratio_p95": delay_p95,
-        "delay_ratio_max": delay_max,
-        "delay_ratio_error": sums.mean_over(table.tasks["wcet_ns"].astype(np.float64)).error,
-        "slowdown_mean": slowdown.value,
-        "slowdown_error": slowdown.error,
-        "slowdown_p50": quantiles(slow, 0.5)[0],
-        "slowdown_calm": None if calm is None else sums.slowdown_of(calm),
-        "slowdown_rough": None if calm is None else sums.slowdown_of(~calm),
-        "witness_ps": witness.alone_ps,
-        "compute_ratio": witness.compute_ratio,
-        "rounds": slowdown.rounds,
-        "response_ratio_mean": mean_of(response),
-        "deadline_misses": int(missed.sum()),
-        "deadline_miss_ratio": mean_of(missed.astype(np.float64)),
-        "alone_released": int(alone.sum()),
-        "alone_misses": int(columns.missed[alone].sum()),
-        "miss_episodes": count_episodes(missed, columns.task[together], columns.slot[together]),
-        "overruns": int(columns.overrun[together].sum()),
-        "skipped": int(columns.skipped[together].sum()),
-        "unfinished": int((together & columns.started & ~columns.finished).sum()),
-        "unfinished_share": mean_of(unfinished.astype(np.float64)),
-        "slowdown_bound": sums.with_unfinished(columns, table).slowdown().value,
-        "starved_tasks": len(np.setdiff1d(columns.task[together], columns.task[done])),
-        "solo_jobs": int((alone & columns.finished).sum()),
-        "tasks_without_solo": int(np.isnan(own_cost_ratio).sum()),
-        "solo_cost_ratio_p50": float(np.median(solo_known)) if len(solo_known) else None,
-        "wake_up_p50_ns": wake_up_p50,
-        "wake_up_max_ns": wake_up_max,
-    }
+    figures = SetFigures(
+        tasks=len(table.tasks),
+        jobs=int(done.sum()),
+        released=int(together.sum()),
+        delay_ratio_mean=mean_of(delay),
+        delay_ratio_p50=delay_p50,
+        delay_ratio_p95=delay_p95,
+        delay_ratio_max=delay_max,
+        delay_ratio_error=sums.mean_over(table.tasks["wcet_ns"].astype(np.float64)).error,
+        slowdown_mean=slowdown.value,
+        slowdown_error=slowdown.error,
+        slowdown_p50=quantiles(slow, 0.5)[0],
+        slowdown_calm=None if calm is None else sums.slowdown_of(calm),
+        slowdown_rough=None if calm is None else sums.slowdown_of(~calm),
+        witness_ps=witness.alone_ps,
+        compute_ratio=witness.compute_ratio,
+        rounds=slowdown.rounds,
+        response_ratio_mean=mean_of(response),
+        deadline_misses=int(missed.sum()),
+        deadline_miss_ratio=mean_of(missed.astype(np.float64)),
+        alone_released=int(alone.sum()),
+        alone_misses=int(columns.missed[alone].sum()),
+        miss_episodes=count_episodes(missed, columns.task[together], columns.slot[together]),
+        overruns=int(columns.overrun[together].sum()),
+        skipped=int(columns.skipped[together].sum()),
+        unfinished=int((together & columns.started & ~columns.finished).sum()),
+        unfinished_share=mean_of(unfinished.astype(np.float64)),
+        slowdown_bound=sums.with_unfinished(columns, table).slowdown().value,
+        starved_tasks=len(np.setdiff1d(columns.task[together], columns.task[done])),
+        solo_jobs=int((alone & columns.finished).sum()),
+        tasks_without_solo=int(np.isnan(own_cost_ratio).sum()),
+        solo_cost_ratio_p50=float(np.median(solo_known)) if len(solo_known) else None,
+        wake_up_p50_ns=wake_up_p50,
+        wake_up_max_ns=wake_up_max,
+    )
     return RunFigures(
-        set_figures=figures,
+        of_set=figures,
         delay_ratio=delay,
         slowdown=slow,
         response_ratio=response,

@@ -44,7 +44,7 @@ def _calibration_missing(evidence: CampaignEvidence) -> Iterator[str]:
 
 @results("policy-other")
 def _policy(evidence: CampaignEvidence) -> Iterator[str]:
-    if ordinary := sum(not row["realtime"] for row in evidence.sets):
+    if ordinary := sum(not each.realtime for each in evidence.sets):
         yield (
             f"{ordinary} of {len(evidence.sets)} task sets ran without real-time policy:"
             " other programs preempted them at will"
@@ -63,40 +63,38 @@ def _failed(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
 @results("left-out")
 def _left_out(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
     """Jobs that a job of an earlier slot overlaps do not count."""
-    left_out, counted = (
-        sum(row[column] for row in evidence.sets for column in columns)
-        for columns in (("left_out",), ("released", "alone_released"))
-    )
+    left_out = sum(each.left_out for each in evidence.sets)
+    counted = sum(each.released + each.alone_released for each in evidence.sets)
     if left_out > LEFT_OUT_SHARE * (left_out + counted):
-        worst = max(evidence.sets, key=lambda row: int(row["left_out"]))
+        worst = max(evidence.sets, key=attrgetter("left_out"))
         share = f"{100 * left_out / (left_out + counted):.0f} %"
         words = (
             f"{share} of the jobs do not count, because jobs of earlier slots were still running"
         )
-        yield words, str(worst["key"])
+        yield words, worst.key
 
 
-def _rows_with(evidence: CampaignEvidence, least: int, end: int) -> int:
-    """Rows with at least so many task sets, and fewer than ``end``."""
-    return sum(least <= int(row["task_sets"]) < end for row in evidence.rows)
+def _cells_with(evidence: CampaignEvidence, least: int, end: int) -> int:
+    """Points or groups with at least so many task sets, and fewer than ``end``."""
+    return sum(least <= cell.task_sets < end for cell in evidence.cells)
 
 
 @results("no-runs")
 def _no_runs(evidence: CampaignEvidence) -> Iterator[str]:
-    if _rows_with(evidence, 0, 1) and not (evidence.sets or evidence.failed):
+    if _cells_with(evidence, 0, 1) and not (evidence.sets or evidence.failed):
         yield "the campaign has no runs: nothing is decided"
 
 
 @results("undecided-points")
 def _undecided(evidence: CampaignEvidence) -> Iterator[str]:
-    undecided = _rows_with(evidence, 0, 1)
+    undecided = _cells_with(evidence, 0, 1)
     if undecided and (evidence.sets or evidence.failed):
         yield f"{_share(evidence, undecided)} no task set: undecided"
 
 
 @results("single-set", cure=attrgetter("more_sets"))
 def _single_set(evidence: CampaignEvidence) -> Iterator[str]:
-    if single := _rows_with(evidence, 1, 2):
+    if single := _cells_with(evidence, 1, 2):
         says = "its interval says" if single == 1 else "their intervals say"
         rest = _share(evidence, single, "rest")
         yield f"{rest} on one task set: {says} nothing about other sets"
@@ -104,7 +102,7 @@ def _single_set(evidence: CampaignEvidence) -> Iterator[str]:
 
 @results("few-sets", cure=attrgetter("more_sets"))
 def _few_sets(evidence: CampaignEvidence) -> Iterator[str]:
-    if few := _rows_with(evidence, 2, SETS_MIN):
+    if few := _cells_with(evidence, 2, SETS_MIN):
         what = "its interval is" if few == 1 else "their intervals are"
         rest = _share(evidence, few, "rest")
         yield f"{rest} on fewer than {SETS_MIN} task sets: {what} wide and approximate"
@@ -112,7 +110,7 @@ def _few_sets(evidence: CampaignEvidence) -> Iterator[str]:
 
 def _share(evidence: CampaignEvidence, count: int, verb: str = "have") -> str:
     """``1 of 3 groups has``, ``2 of 3 groups have``; of a single one ``the only group has``."""
-    total = len(evidence.rows)
+    total = len(evidence.cells)
     of = f"{count} of {total} {evidence.places}"
     if total == 1:
         of = f"the only {evidence.places.removesuffix('s')}"
@@ -146,17 +144,17 @@ def _programs_of(origin: Origin) -> str:
 @results("thin-tail")
 def _thin_tail(evidence: CampaignEvidence) -> Iterator[str]:
     """A 95 % quantile over sets is one of the few sets beyond it."""
-    thin = _rows_with(evidence, SETS_MIN, TAIL_SETS_MIN)
+    thin = _cells_with(evidence, SETS_MIN, TAIL_SETS_MIN)
     if evidence.mode == "stress" and thin:
         yield (
-            f"{thin} of {len(evidence.rows)} groups have fewer than {TAIL_SETS_MIN} task sets:"
+            f"{thin} of {len(evidence.cells)} groups have fewer than {TAIL_SETS_MIN} task sets:"
             " their 95 % and 99 % quantiles rest on a handful"
         )
 
 
 @results("no-unshielded-group")
 def _no_unshielded_group(evidence: CampaignEvidence) -> Iterator[str]:
-    if evidence.rows and all(row.get("critical_cores") for row in evidence.rows):
+    if evidence.cells and all(cell.critical_cores for cell in evidence.cells):
         yield "every group is shielded: what shielding saves is unknown"
 
 
@@ -181,11 +179,12 @@ def _long_slots(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
 @results("critical-tasks-contend")
 def _critical_contend(evidence: CampaignEvidence) -> Iterator[str]:
     """On several critical cores, critical tasks slow each other down as well."""
-    for row in evidence.rows:
-        if (row.get("critical_cores") or 0) > 1 and row.get("contended_ratio_real"):
+    for cell in evidence.cells:
+        alpha = cell.value("contended_ratio_real")
+        if cell.critical_cores > 1 and alpha:
             yield (
-                f"the critical tasks of {row['group']} contend with one another (alpha ="
-                f" {row['contended_ratio_real']:.2f}): other cores are not the only cause of"
+                f"the critical tasks of {cell.group} contend with one another (alpha ="
+                f" {alpha:.2f}): other cores are not the only cause of"
                 " their slowdown"
             )
             return
@@ -207,15 +206,15 @@ def _costs_disagree(evidence: CampaignEvidence) -> Iterator[str]:
 
 @results("no-solo-reference")
 def _no_solo(evidence: CampaignEvidence) -> Iterator[tuple[str, str]]:
-    if rows := [row for row in evidence.sets if row["tasks_without_solo"]]:
-        tasks = sum(row["tasks_without_solo"] for row in rows)
-        words = f"{tasks} tasks of {len(rows)} task sets never ran alone: they are left out of the"
-        yield f"{words} slowdown", str(rows[0]["key"])
+    if found := [each for each in evidence.sets if each.tasks_without_solo]:
+        tasks = sum(each.tasks_without_solo for each in found)
+        words = f"{tasks} tasks of {len(found)} task sets never ran alone: they are left out of the"
+        yield f"{words} slowdown", found[0].key
 
 
 @results("no-program")
 def _plan_missing(evidence: CampaignEvidence) -> Iterator[str]:
-    if number := sum(row["sync_share_real"] is None for row in evidence.sets):
+    if number := sum(each.sync_share_real is None for each in evidence.sets):
         yield (
             f"the task sets of {number} runs are not stored:"
             " realised shares and overlap are unknown"
@@ -224,7 +223,7 @@ def _plan_missing(evidence: CampaignEvidence) -> Iterator[str]:
 
 @results("noise-floor-undecided")
 def _noise(evidence: CampaignEvidence) -> Iterator[str]:
-    if evidence.sets and evidence.noise.get("smallest_effect") is None:
+    if evidence.sets and evidence.noise.smallest_effect is None:
         yield (
             "the smallest effect that a point can show is unknown: fewer than"
             f" {NULL_SETS_MIN} task sets share neither an object nor a core"

@@ -7,29 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from attrs import frozen
 
 from deadbeat.kinds.contention.facts import (
-    Figure,
     Level,
     NoiseFloor,
-    Row,
-    factor_of,
-    figure,
     levels,
     multiple,
-    number,
 )
-from deadbeat.model.results import Summary
+from deadbeat.model.figures import CellFigures, Figure
+from deadbeat.model.results import PointFigures, Summary
+from deadbeat.model.words import UNDECIDED
 from deadbeat.report.charts import (
     ABSENT,
     AT_LEAST,
     AT_MOST,
     FAINT,
     SHOWN,
-    UNDECIDED,
     CurvePoint,
     Heat,
     HeatCell,
@@ -71,17 +66,17 @@ class GridMetric:
     alone: str = ""
     from_below: bool = False
 
-    def of(self, row: Row, column: str = "") -> Figure:
-        """The figure of a row, or the like in ``column``; without a high end where it was not
+    def of(self, cell: CellFigures, column: str = "") -> Figure:
+        """The figure of a point, or the like in ``column``; without a high end where it was not
         reached and is known from below."""
-        found = figure(row, column or self.column)
+        found = cell.figure(column or self.column)
         if self.from_below and None in (found.value, found.high):
             return Figure(found.value if found.low is None else found.low, found.low)
         return found
 
-    def drawn(self, row: Row) -> Figure:
+    def drawn(self, cell: CellFigures) -> Figure:
         """In the axis' unit."""
-        return self.of(row).scaled(self.scale)
+        return self.of(cell).scaled(self.scale)
 
     def digits(self, decimals: int) -> Callable[[float], str]:
         """How a cell writes a number in the axis' unit, a ratio with so many decimals."""
@@ -133,40 +128,40 @@ class Scale:
 
 def cores_of(summary: Summary) -> tuple[int, ...]:
     """The values of M that occur, ascending."""
-    return tuple(sorted({int(row["cores"]) for row in summary.rows}))
+    return tuple(sorted({cell.cores for cell in summary.cells}))
 
 
-def axis_of(summary: Summary, column: str) -> tuple[float, ...]:
+def axis_of(summary: Summary, axis: str) -> tuple[float, ...]:
     """The values of rho or alpha that occur at any M, ascending; thousandths are exact."""
-    return tuple(step / 1000 for step in sorted({milli(row[column]) for row in summary.rows}))
+    return tuple(step / 1000 for step in sorted({milli(getattr(c, axis)) for c in summary.cells}))
 
 
-def point_key(row: Row) -> str:
+def point_key(place: CellFigures | PointFigures) -> str:
     """A point in thousandths, as the page names it."""
-    axes = (row["sync_share"], row["contended_ratio"], factor_of(row))
-    return "/".join((str(row["cores"]), *(str(milli(value)) for value in axes)))
+    axes = (place.sync_share, place.contended_ratio, place.deadline_factor or 0.0)
+    return "/".join((str(place.cores), *(str(milli(value)) for value in axes)))
 
 
-def point_words(row: Row) -> str:
+def point_words(place: CellFigures | PointFigures) -> str:
     """``M = 4, ρ = 1, α = 0.5``."""
-    return f"M = {row['cores']}, ρ = {row['sync_share']:g}, α = {row['contended_ratio']:g}"
+    return f"M = {place.cores}, ρ = {place.sync_share:g}, α = {place.contended_ratio:g}"
 
 
-def at_places(rows: Iterable[Row], cores: int) -> dict[tuple[int, int], Row]:
-    """The rows of one M by rho and alpha in thousandths."""
-    own = (row for row in rows if int(row["cores"]) == cores)
-    return {(milli(row["sync_share"]), milli(row["contended_ratio"])): row for row in own}
+def at_places(cells: Iterable[CellFigures], cores: int) -> dict[tuple[int, int], CellFigures]:
+    """The points of one M by rho and alpha in thousandths."""
+    own = (cell for cell in cells if cell.cores == cores)
+    return {(milli(cell.sync_share), milli(cell.contended_ratio)): cell for cell in own}
 
 
-def state_of(row: Row | None, metric: GridMetric, noise: float = 0.0) -> str:
+def state_of(cell: CellFigures | None, metric: GridMetric, noise: float = 0.0) -> str:
     """How far a cell is known; a point without a run, or without a value, is undecided.
 
     Args:
         noise: As of `Scale`: a ratio whose interval comes that close to 1, or has none, is faint.
     """
-    if row is None:
+    if cell is None:
         return ABSENT
-    found = metric.of(row)
+    found = metric.of(cell)
     if found.value is None:
         return UNDECIDED
     if metric.from_below:
@@ -186,27 +181,26 @@ def grid(
         level: Deadline factor of the points; None: the campaign has one.
     """
     shares, ratios = axis_of(summary, "sync_share"), axis_of(summary, "contended_ratio")
-    level = level or levels(summary.rows)[0]
-    rows = at_places(level.of(summary.rows), cores)
+    level = level or levels(summary.cells)[0]
+    cells = at_places(level.of(summary.cells), cores)
 
     def cell(rho: float, alpha: float) -> HeatCell:
-        row = rows.get((milli(rho), milli(alpha)))
-        place = {
-            "cores": cores, "sync_share": rho, "contended_ratio": alpha,
-            "deadline_factor": level.factor,
-        }  # fmt: skip
-        state = state_of(row, metric, scale.noise)
+        own = cells.get((milli(rho), milli(alpha)))
+        place = CellFigures(
+            cores=cores, sync_share=rho, contended_ratio=alpha, deadline_factor=level.factor
+        )
+        state = state_of(own, metric, scale.noise)
         hover, note, value = {ABSENT: "not measured"}.get(state, UNDECIDED), "", None
-        if row is not None and state != UNDECIDED:
-            found = metric.drawn(row)
+        if own is not None and state != UNDECIDED:
+            found = metric.drawn(own)
             value = found.value and math.log2(found.value) if metric.of_noise else found.value
-            hover = f"{metric.name} {metric_words(row, metric)}\n{_rests_on(row)}"
+            hover = f"{metric.name} {metric_words(own, metric)}\n{_rests_on(own)}"
             ends = ""
             if found.ends and state not in (AT_MOST, AT_LEAST):
                 ends = f"[{', '.join(map(metric.digits(scale.digits), found.ends))}]\n"
-            note = f"{ends}n = {row['task_sets']}"
+            note = f"{ends}n = {own.task_sets}"
         where = ", ".join(filter(None, (point_words(place), level.option)))
-        text = cell_text(row, metric, scale.digits)
+        text = cell_text(own, metric, scale.digits)
         return HeatCell(value, state, text, f"{where}\n{hover}", point_key(place), note)
 
     coloured = math.log2 if metric.of_noise else float
@@ -223,21 +217,21 @@ def grid(
     )
 
 
-def _rests_on(row: Row) -> str:
-    return f"{row['task_sets']} task sets, {int(number(row.get('jobs')) or 0):,} jobs"
+def _rests_on(cell: CellFigures) -> str:
+    return f"{cell.task_sets} task sets, {cell.jobs or 0:,} jobs"
 
 
-def metric_words(row: Row, metric: GridMetric) -> str:
+def metric_words(cell: CellFigures, metric: GridMetric) -> str:
     """A metric of a point with its interval, and that of the same tasks alone beside it."""
-    own = _words(metric.of(row), metric)
+    own = _words(metric.of(cell), metric)
     if not metric.alone or own == "–":
         return own
-    return f"{own}, alone {bare_words(row, metric, metric.alone)}"
+    return f"{own}, alone {bare_words(cell, metric, metric.alone)}"
 
 
-def bare_words(row: Row, metric: GridMetric, column: str) -> str:
+def bare_words(cell: CellFigures, metric: GridMetric, column: str) -> str:
     """What is like a metric, in ``column``, without its interval."""
-    found = metric.of(row, column)
+    found = metric.of(cell, column)
     return _words(found._replace(low=None, high=found.high if metric.from_below else None), metric)
 
 
@@ -252,10 +246,10 @@ def _words(found: Figure, metric: GridMetric) -> str:
     return found.text(text)
 
 
-def cell_text(row: Row | None, metric: GridMetric, decimals: int = 2) -> str:
+def cell_text(cell: CellFigures | None, metric: GridMetric, decimals: int = 2) -> str:
     """What is written into a cell. Zero misses show their upper bound, not a zero."""
-    state, digits = state_of(row, metric), metric.digits(decimals)
-    found = Figure(None) if row is None else metric.drawn(row)
+    state, digits = state_of(cell, metric), metric.digits(decimals)
+    found = Figure() if cell is None else metric.drawn(cell)
     if found.value is None:
         return "n.m." if state == ABSENT else "?"
     if state == AT_MOST and found.high:
@@ -279,7 +273,7 @@ def scale(summary: Summary, metric: GridMetric, floor: NoiseFloor) -> Scale:
     are no closer than that and none follows "no effect": what cannot be seen is not drawn. A grid
     of few points has none.
     """
-    values = [metric.drawn(row).value for row in summary.rows]
+    values = [metric.drawn(cell).value for cell in summary.cells]
     ends = [metric.neutral, *(value for value in values if value is not None)]
     floor_span = floor.share if metric.of_noise and floor.share is not None else 0.0
     low, high = min(ends), max(ends)
@@ -297,22 +291,22 @@ def scale(summary: Summary, metric: GridMetric, floor: NoiseFloor) -> Scale:
     return Scale(low=low, high=high, levels=levels, noise=floor_span)
 
 
-def metric_point(row: Row, metric: GridMetric) -> CurvePoint | None:
+def metric_point(cell: CellFigures, metric: GridMetric) -> CurvePoint | None:
     """A metric of a point over its number of cores, in the axis' unit; None: no value."""
-    found = metric.drawn(row)
+    found = metric.drawn(cell)
     if found.value is None:
         return None
     return CurvePoint(
-        x=float(row["cores"]),
+        x=float(cell.cores),
         y=found.value,
         low=found.low,
         high=found.high,
-        bounded=state_of(row, metric) == AT_MOST,
-        n=int(row["task_sets"]),
-        text=f"M = {row['cores']}: {metric_words(row, metric)}",
+        bounded=state_of(cell, metric) == AT_MOST,
+        n=cell.task_sets,
+        text=f"M = {cell.cores}: {metric_words(cell, metric)}",
     )
 
 
-def milli(value: Any) -> int:
+def milli(value: float) -> int:
     """A share in thousandths, in which it is exact."""
-    return round(float(value) * 1000)
+    return round(value * 1000)

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
+from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention.facts import (
-    Figure,
-    Row,
     deadline_words,
-    factor_of,
     factors,
-    figure,
     grid_of,
-    loaded_rows,
+    loaded_cells,
     loads,
-    misses,
     noise_floor,
     nothing_decided,
-    number,
     price_table,
 )
 from deadbeat.kinds.contention.grids import axis_of, point_words
 from deadbeat.kinds.contention.predicted import predicted_words
 from deadbeat.kinds.contention.stress_words import stress_sentence
+from deadbeat.model.figures import CellFigures, Figure
 from deadbeat.model.results import PointFigures, Summary
 from deadbeat.report.document import percent
 from deadbeat.report.prices import price_words
 
-Rows = Sequence[Row]
+Cells = Sequence[CellFigures]
 
 
 def headline(summary: Summary) -> tuple[str, ...]:
@@ -35,24 +32,24 @@ def headline(summary: Summary) -> tuple[str, ...]:
     stress campaign gets."""
     if summary.mode == "stress":
         return (stress_sentence(summary),)
-    if not summary.rows:
+    if not summary.cells:
         return ("Nothing was measured yet.",)
-    if not any(_having(summary.rows, name) for name in ("slowdown_mean", "deadline_miss_ratio")):
+    if not any(_having(summary.cells, name) for name in ("slowdown_mean", "deadline_miss_ratio")):
         return (nothing_decided(summary),)
     own = grid_of(summary)
-    ordered = sorted(own.rows, key=_order)
+    ordered = sorted(own.cells, key=_ORDER)
     every = factors(ordered)
-    rows = [row for row in ordered if factor_of(row) == every[0]]
+    cells = [cell for cell in ordered if cell.factor == every[0]]
     floor = noise_floor(summary).share
-    cells = len(axis_of(own, "sync_share")) * len(axis_of(own, "contended_ratio"))
+    places = len(axis_of(own, "sync_share")) * len(axis_of(own, "contended_ratio"))
     prices = price_table(summary)
     lines = (
         *(price_words(prices) if prices else ()),
-        _shared_words(summary) if summary.points else _slowdown_words(rows, floor),
-        _miss_words(rows) + _longer_words(ordered, every),
-        *(_loaded_words(found) for found in loads(loaded_rows(summary)).values()),
+        _shared_words(summary) if summary.points else _slowdown_words(cells, floor),
+        _miss_words(cells) + _longer_words(ordered, every),
+        *(_loaded_words(found) for found in loads(loaded_cells(summary))),
         predicted_words(summary),
-        _open_words(rows, cells * len({row["cores"] for row in rows}), _sharing_points(summary)),
+        _open_words(cells, places * len({cell.cores for cell in cells}), _sharing_points(summary)),
     )
     return tuple(filter(None, lines))
 
@@ -89,36 +86,35 @@ def _shared_words(summary: Summary) -> str:
     return f"{words}; left out: {'; '.join(left)}." if left else f"{words}."
 
 
-def _order(row: Row) -> tuple[float, ...]:
-    return (row["cores"], row["sync_share"], row["contended_ratio"], factor_of(row))
+_ORDER = attrgetter("cores", "sync_share", "contended_ratio", "factor")
 
 
-def _having(rows: Rows, column: str) -> list[Row]:
-    return [row for row in rows if number(row.get(column)) is not None]
+def _having(cells: Cells, name: str) -> list[CellFigures]:
+    return [cell for cell in cells if cell.value(name) is not None]
 
 
 # -- misses
 
 
-def _miss_words(rows: Rows) -> str:
-    known = _having(rows, "deadline_miss_ratio")
+def _miss_words(cells: Cells) -> str:
+    known = _having(cells, "deadline_miss_ratio")
     if not known:
         return "Misses: no point has an answer."
     deadline = deadline_words(known[0])
     compared = _having(known, "miss_excess")
     if not compared:
-        worst = max(known, key=lambda row: float(row["deadline_miss_ratio"]))
+        worst = facts.most(known, "deadline_miss_ratio")
         return (
             f"At {deadline} most jobs miss at {point_words(worst)}: {_missed(worst)}; how many the"
             " machine causes by itself is unknown."
         )
-    certain = [row for row in compared if misses(row)]
+    certain = [cell for cell in compared if cell.misses]
     if not certain:
-        ends = [number(row.get("miss_excess_ci_high")) for row in compared]
+        ends = [cell.figure("miss_excess").high for cell in compared]
         most = max((end for end in ends if end is not None), default=None)
         bound = "" if most is None else f" (at most {percent(most)} of the jobs)"
         return f"At {deadline}, running together causes no certain extra misses{bound}."
-    first, worst = certain[0], max(certain, key=lambda row: float(row["miss_excess"]))
+    first, worst = certain[0], facts.most(certain, "miss_excess")
     words = f"At {deadline}, running together causes extra misses from {point_words(first)} on:"
     words += f" {_missed(first)}"
     if worst is not first:
@@ -126,17 +122,17 @@ def _miss_words(rows: Rows) -> str:
     return f"{words}."
 
 
-def _missed(row: Row) -> str:
-    text = f"{percent(float(row['deadline_miss_ratio']))} of jobs"
-    alone = number(row.get("alone_miss_ratio"))
+def _missed(cell: CellFigures) -> str:
+    text = f"{_share(cell)} of jobs"
+    alone = cell.value("alone_miss_ratio")
     return text if alone is None else f"{text}, alone {percent(alone)}"
 
 
-def _longer_words(rows: Rows, every: Sequence[float]) -> str:
+def _longer_words(cells: Cells, every: Sequence[float]) -> str:
     """From which deadline factor on nothing is missed beyond the host's own; "" for one factor."""
     if len(every) < 2:
         return ""
-    missed = [f for f in every if any(misses(row) for row in rows if factor_of(row) == f)]
+    missed = [f for f in every if any(cell.misses for cell in cells if cell.factor == f)]
     if not missed:
         return ""
     if missed[-1] == every[-1]:
@@ -145,58 +141,58 @@ def _longer_words(rows: Rows, every: Sequence[float]) -> str:
     return f" From D = {after:g} C on there are no certain extra misses."
 
 
-def _loaded_words(rows: Rows) -> str:
+def _loaded_words(cells: Cells) -> str:
     """A row of points with a number of tasks a core of its own."""
-    known = _having(rows, "deadline_miss_ratio")
-    start = f"With {load_words(rows[0])}"
+    known = _having(cells, "deadline_miss_ratio")
+    start = f"With {load_words(cells[0])}"
     if not known:
         return f"{start} no point has an answer."
-    worst = max(known, key=lambda row: float(row["deadline_miss_ratio"]))
+    worst = facts.most(known, "deadline_miss_ratio")
     words = f"{start}, {_share(worst)} of the jobs miss at {point_words(worst)}"
-    calm = [row for row in known if row["cores"] == worst["cores"] and not row["contended_ratio"]]
-    if calm and worst["contended_ratio"]:
+    calm = [cell for cell in known if cell.cores == worst.cores and not cell.contended_ratio]
+    if calm and worst.contended_ratio:
         words += f", {_share(calm[-1])} where nothing is contended (α = 0)"
-    fewest = min(int(row["cores"]) for row in known)
-    if fewest != worst["cores"]:
-        least = [row for row in known if int(row["cores"]) == fewest]
-        most = max(least, key=lambda row: float(row["deadline_miss_ratio"]))
+    fewest = min(cell.cores for cell in known)
+    if fewest != worst.cores:
+        least = [cell for cell in known if cell.cores == fewest]
+        most = facts.most(least, "deadline_miss_ratio")
         words += f"; {_share(most)} already at M = {fewest}"
     return f"{words}."
 
 
-def load_words(row: Row, joint: str = " and ") -> str:
+def load_words(cell: CellFigures, joint: str = " and ") -> str:
     """``2 tasks a core and D = 2 C``."""
-    tasks = int(number(row.get("tasks_per_core")) or 1)
-    return f"{tasks} task{'s' if tasks > 1 else ''} a core{joint}{deadline_words(row)}"
+    tasks = cell.tasks_per_core or 1
+    return f"{tasks} task{'s' if tasks > 1 else ''} a core{joint}{deadline_words(cell)}"
 
 
-def _share(row: Row) -> str:
-    return percent(float(row["deadline_miss_ratio"]))
+def _share(cell: CellFigures) -> str:
+    return percent(cell.miss_ratio.value or 0.0)
 
 
 # -- slowdown
 
 
-def slows(row: Row, floor: float | None) -> bool:
+def slows(cell: CellFigures, floor: float | None) -> bool:
     """Whether the slowdown's interval excludes 1 by more than the smallest effect."""
-    low = figure(row, "slowdown_mean").low
+    low = cell.slowdown.low
     return low is not None and low > 1 + (floor or 0.0)
 
 
-def _slowdown_words(rows: Rows, floor: float | None) -> str:
-    known = _having(rows, "slowdown_mean")
+def _slowdown_words(cells: Cells, floor: float | None) -> str:
+    known = _having(cells, "slowdown_mean")
     if not known:
         return "Slowdown: no point has an answer."
-    worst = max(known, key=lambda row: float(row["slowdown_mean"]))
-    slow = [row for row in known if slows(row, floor)]
-    found = figure(worst, "slowdown_mean")
-    digits = _digits(found)
-    words = f"The largest slowdown (time together / alone) is {digits(worst['slowdown_mean'])}"
+    worst = facts.most(known, "slowdown_mean")
+    slow = [cell for cell in known if slows(cell, floor)]
+    found = worst.slowdown
+    digits, most = _digits(found), found.value or 0.0
+    words = f"The largest slowdown (time together / alone) is {digits(most)}"
     words += f" ({found.interval(digits)}), at {point_words(worst)}. "
     if slow:
         words += f"{len(slow)} of {len(known)} points are certainly slowed down, the first is"
         words += f" {point_words(slow[0])}; "
-    elif floor is not None and float(worst["slowdown_mean"]) > 1 + floor:
+    elif floor is not None and most > 1 + floor:
         return f"{words}None is certain: no interval lies wholly above {1 + floor:.3f}."
     else:
         words += "No point is certainly slowed down; "
@@ -211,13 +207,13 @@ def _digits(found: Figure) -> Callable[[float], str]:
     return lambda value: f"{value:.{3 if narrow or value < 10 else 1}f}"
 
 
-def _open_words(rows: Rows, cells: int, sharing: Sequence[PointFigures]) -> str:
+def _open_words(cells: Cells, places: int, sharing: Sequence[PointFigures]) -> str:
     """A point of the grid that has no row is missing, too; one with half of its objects saturated
     has its answer."""
-    undecided = sum(1 for row in rows if number(row.get("slowdown_mean")) is None)
+    undecided = sum(1 for cell in cells if cell.slowdown.value is None)
     undecided -= sum(
         1 for p in sharing if p.slowdown is None and 2 * len(p.saturated) >= len(p.by_class)
     )
-    parts = ((undecided, "undecided"), (cells - len(rows), "not measured"))
+    parts = ((undecided, "undecided"), (places - len(cells), "not measured"))
     missing = [f"{count} {state}" for count, state in parts if count > 0]
-    return f"Without an answer: {', '.join(missing)}, of {cells} points." if missing else ""
+    return f"Without an answer: {', '.join(missing)}, of {places} points." if missing else ""

@@ -56,11 +56,11 @@ def plain(summary: Summary, path: Path) -> dict[str, object]:
         "failed": [{"run": key, "reason": failed[key].get("reason", "")} for key in sorted(failed)],
         "labels": list(labels(summary)),
         "origin": summary.meta.get("origin"),
-        "noise_floor": summary.noise_floor,
+        "noise_floor": summary.noise_floor and attrs.asdict(summary.noise_floor),
         "precision": summary.meta.get("precision"),
         "prices": price_rows(price_table(summary)),
         "points": [attrs.asdict(point) for point in summary.points],
-        "rows": list(summary.rows),
+        "rows": [cell.row(summary.mode) for cell in summary.cells],
         "report": str(report) if report.is_file() else None,
     }
 

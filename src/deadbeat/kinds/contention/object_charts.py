@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import mean, median
-from typing import Any
 
-from deadbeat.kinds.contention.facts import number
 from deadbeat.kinds.contention.overlap import Plan
 from deadbeat.kinds.contention.samples import SetSample
+from deadbeat.model.figures import SetFigures
 from deadbeat.model.tasks import TaskSet
 from deadbeat.report.charts import Chart, CurvePoint, Mark, Panel, aside, curve
-
-Row = Mapping[str, Any]
 
 #: Part of a set's contended time from which on an object stands for the set.
 _PART = 0.25
@@ -39,9 +36,9 @@ def shared_objects(task_set: TaskSet, plan: Plan) -> str:
     return " ".join(f"{name}={spent / whole:.2g}" for name, spent in ordered)
 
 
-def _parts(row: Row) -> list[tuple[str, float]]:
-    """What a row of sets.csv says that it shares."""
-    pairs = (text.partition("=") for text in str(row.get("shared_objects") or "").split())
+def _parts(item: SetFigures) -> list[tuple[str, float]]:
+    """What a set shares, and how much of it."""
+    pairs = (text.partition("=") for text in (item.shared_objects or "").split())
     return [(name, float(part)) for name, _, part in pairs]
 
 
@@ -49,9 +46,9 @@ def object_charts(made_of: Sequence[SetSample]) -> Iterator[Chart]:
     """Slowdown of the task sets by the object that they share, the worst object first."""
     found: dict[str, list[tuple[SetSample, float]]] = {}
     for sample in made_of:
-        for row in sample.sets:
-            slowdown = number(row.get("slowdown_mean"))
-            for name, part in _parts(row) if slowdown else ():
+        for item in sample.sets:
+            slowdown = item.slowdown_mean
+            for name, part in _parts(item) if slowdown else ():
                 if part >= _PART and slowdown:
                     found.setdefault(name, []).append((sample, slowdown))
     ordered = sorted(found.items(), key=lambda item: -mean(value for _, value in item[1]))
@@ -90,12 +87,10 @@ def object_charts(made_of: Sequence[SetSample]) -> Iterator[Chart]:
     )
 
 
-def speed_charts(sets: Sequence[Row]) -> Iterator[Chart]:
+def speed_charts(sets: Sequence[SetFigures]) -> Iterator[Chart]:
     """How fast the host computed while the sets ran, over the time of the run."""
     known = sorted(
-        (began, pace)
-        for row in sets
-        if (began := number(row.get("began_ns"))) and (pace := number(row.get("witness_ps")))
+        (each.began_ns, each.witness_ps) for each in sets if each.began_ns and each.witness_ps
     )
     if len(known) < 3:
         return

@@ -7,7 +7,7 @@ program. Runs of one task set, which were measured next to each other, are a blo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 from statistics import median
@@ -29,8 +29,8 @@ from deadbeat.kinds.contention.summarise import factor_at, spec_of
 from deadbeat.kinds.contention.view import CampaignView, open_campaign
 from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
+from deadbeat.model.figures import MEASURES, SetFigures
 from deadbeat.model.finding import Finding, finding
-from deadbeat.model.measures import MEASURES
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.results import PointFigures, RunKey
 from deadbeat.prices.compared import price_metric, with_prices
@@ -160,19 +160,19 @@ def observe(campaign: CampaignSubject) -> Observations:
     cells = planned_cells(campaign)
 
     def rows() -> Iterator[Observation]:
-        for row in campaign.view.summary.sets:
-            key, released = RunKey.parse(row["key"]), row["released"]
-            lost = 1 - row["jobs"] / released if released else 0.0
+        for own in campaign.view.summary.sets:
+            key, released = RunKey.parse(own.key), own.released
+            lost = 1 - own.jobs / released if released else 0.0
             for metric in METRICS:
                 yield Observation(
                     run=key.text,
                     cell=cells[key],
-                    block=_block(row, key),
+                    block=_block(own, key),
                     metric=metric.name,
-                    value=row.get(_COLUMNS.get(metric.name, metric.name)),
+                    value=own.column(_COLUMNS.get(metric.name, metric.name)),
                     # No ratio knows of a task that never finished a job.
-                    censored=1.0 if row["starved_tasks"] else lost,
-                    at=row["began_ns"] / 1e9 if row["began_ns"] else None,
+                    censored=1.0 if own.starved_tasks else lost,
+                    at=own.began_ns / 1e9 if own.began_ns else None,
                 )
 
     return Observations(
@@ -203,9 +203,9 @@ def planned_cells(campaign: CampaignSubject) -> dict[RunKey, Cell]:
     return found
 
 
-def _block(row: Mapping[str, object], key: RunKey) -> str:
+def _block(own: SetFigures, key: RunKey) -> str:
     """Runs that were measured next to each other: all alphas, all levels of the deadline factor."""
-    if row.get("group"):
+    if own.group:
         return f"{key.replica}"
     loaded = f"/{key.point.per_core}" if key.point.per_core else ""
     return f"{key.point.cores}/{key.point.sync_share_milli}/{key.replica}{loaded}"
@@ -216,7 +216,7 @@ def _host_state(baseline: CampaignSubject, other: CampaignSubject) -> float:
     if baseline.platform.get("fingerprint") != other.platform.get("fingerprint"):
         return 0.0
     one, two = (
-        {row["key"]: row["witness_ps"] for row in campaign.view.summary.sets}
+        {each.key: each.witness_ps for each in campaign.view.summary.sets}
         for campaign in (baseline, other)
     )
     return log_shift((one[key], two[key]) for key in one.keys() & two.keys())

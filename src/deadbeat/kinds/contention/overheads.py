@@ -31,7 +31,7 @@ def overhead_lines(one: CampaignView, two: CampaignView) -> Iterator[str]:
 
 
 def _wake_up_ns(view: CampaignView) -> float:
-    found = [row["wake_up_p50_ns"] for row in view.summary.sets if row.get("wake_up_p50_ns")]
+    found = [each.wake_up_p50_ns for each in view.summary.sets if each.wake_up_p50_ns]
     return median(found) if found else 0.0
 
 

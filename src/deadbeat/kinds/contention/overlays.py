@@ -11,6 +11,7 @@ from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention.configurations import place_of, places
 from deadbeat.kinds.contention.samples import SetSample, distribution_charts, of_option
 from deadbeat.kinds.contention.stress_charts import interval_curve
+from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart, Panel
 
@@ -49,28 +50,25 @@ def _overlays(names: Sequence[str], summaries: Sequence[Summary], most: int | No
     return sorted(charts, key=lambda chart: order.index(chart.family))
 
 
-def common_sets(summaries: Sequence[Summary]) -> list[tuple[facts.Row, ...]]:
+def common_sets(summaries: Sequence[Summary]) -> list[tuple[SetFigures, ...]]:
     """Of each campaign the task sets that all of them have: the same programs on every side."""
     if not summaries:
         return []
-    keys = set.intersection(*({str(s.get("key")) for s in summary.sets} for summary in summaries))
-    return [
-        tuple(item for item in summary.sets if str(item.get("key")) in keys)
-        for summary in summaries
-    ]
+    keys = set.intersection(*({each.key for each in summary.sets} for summary in summaries))
+    return [tuple(item for item in summary.sets if item.key in keys) for summary in summaries]
 
 
 def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list[Chart]:
     """Miss ratio over D / C with a curve per campaign; of a grid its most contended point."""
-    if not summaries or len(facts.factors(summaries[0].rows)) < 2:
+    if not summaries or len(facts.factors(summaries[0].cells)) < 2:
         return []
     panels = []
     for place in places(summaries[0]):
         curves = []
         for look, (name, summary) in enumerate(zip(names, summaries, strict=True)):
-            own = [row for row in summary.rows if place_of(summaries[0], row) == place]
-            rows, column = _most_contended(own), "deadline_miss_ratio"
-            curves.append(interval_curve(name, look, rows, facts.factor_of, column, scale=100.0))
+            own = [cell for cell in summary.cells if place_of(summaries[0], cell) == place]
+            drawn, column = _most_contended(own), "deadline_miss_ratio"
+            curves.append(interval_curve(name, look, drawn, "factor", column, scale=100.0))
         panels.append(
             Panel(
                 title=place,
@@ -90,8 +88,7 @@ def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list
     return [chart if len(panels) <= 12 else evolve(chart, title=f"{chart.title} (first 12)")]
 
 
-def _most_contended(rows: Sequence[facts.Row]) -> Sequence[facts.Row]:
-    if not rows or "sync_share" not in rows[0]:
-        return rows
-    top = max((row["sync_share"], row["contended_ratio"]) for row in rows)
-    return [row for row in rows if (row["sync_share"], row["contended_ratio"]) == top]
+def _most_contended(cells: Sequence[CellFigures]) -> Sequence[CellFigures]:
+    """All groups; of the points those at the largest rho and alpha."""
+    places = [(cell.sync_share, cell.contended_ratio) for cell in cells]
+    return [cell for cell, place in zip(cells, places, strict=True) if place == max(places)]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import attrs
-
 from deadbeat.kinds.contention import facts, grids
 from deadbeat.kinds.contention.classes import class_words
 from deadbeat.kinds.contention.configurations import group_samples, groups
-from deadbeat.kinds.contention.facts import Level, Row, levels, number
-from deadbeat.model.results import SUMMARY_COLUMNS, ClassFigures, JobHistogram, Summary
+from deadbeat.kinds.contention.facts import Level, levels
+from deadbeat.model.figures import SUMMARY_COLUMNS, CellFigures, SetFigures
+from deadbeat.model.results import ClassFigures, JobHistogram, Summary
 from deadbeat.report.charts import MEASURED
 from deadbeat.report.html import plain
 
@@ -53,10 +52,10 @@ SETS_SHOWN = 100
 
 def page_data(summary: Summary) -> dict[str, object]:
     """Everything the page draws, as plain values; the points beside the grid as rows alone."""
-    loaded = facts.loaded_rows(summary)
+    loaded = facts.loaded_cells(summary)
     summary = facts.grid_of(summary)
     floor = facts.noise_floor(summary)
-    classes = {grids.point_key(attrs.asdict(p)): p.by_class for p in summary.points}
+    classes = {grids.point_key(p): p.by_class for p in summary.points}
     return {
         "format": FORMAT,
         "name": facts.campaign_name(summary),
@@ -65,35 +64,29 @@ def page_data(summary: Summary) -> dict[str, object]:
         "cores": list(grids.cores_of(summary)),
         "sync_shares": list(grids.axis_of(summary, "sync_share")),
         "contended_ratios": list(grids.axis_of(summary, "contended_ratio")),
-        "factors": list(facts.factors(summary.rows)),
-        "points": {grids.point_key(row): _said(row, classes) for row in summary.rows},
+        "factors": list(facts.factors(summary.cells)),
+        "points": {grids.point_key(cell): _said(cell, classes) for cell in summary.cells},
         "row_columns": list(SUMMARY_COLUMNS),
-        "rows": _rows(summary.rows),
+        "rows": _rows(summary.cells),
         "loaded_rows": _rows(loaded),
         **_sets(summary.sets),
         **_distributions(summary.distributions),
     }
 
 
-def _rows(rows: Iterable[Row]) -> list[list[Any]]:
-    return [[plain(row.get(column)) for column in SUMMARY_COLUMNS] for row in rows]
+def _rows(cells: Iterable[CellFigures]) -> list[list[Any]]:
+    return [[*map(plain, cell.row("profile").values())] for cell in cells]
 
 
-def _said(row: Row, classes: Mapping[str, Mapping[str, ClassFigures]]) -> str:
+def _said(cell: CellFigures, classes: Mapping[str, Mapping[str, ClassFigures]]) -> str:
     """Every metric of a point in words, and the slowdown of each object."""
-    if grids.state_of(row, grids.METRICS[0]) not in MEASURED:
+    if grids.state_of(cell, grids.METRICS[0]) not in MEASURED:
         return "undecided, no run"
-    known = ((metric.name.lower(), grids.metric_words(row, metric)) for metric in grids.METRICS)
-    own = classes.get(grids.point_key(row), {})
+    known = ((metric.name.lower(), grids.metric_words(cell, metric)) for metric in grids.METRICS)
+    own = classes.get(grids.point_key(cell), {})
     objects = [f"{name} {class_words(each)}" for name, each in own.items()]
     told = [f"{name} {words}" for name, words in known]
     return "; ".join([*told, *(["by object: " + ", ".join(objects)] if objects else [])])
-
-
-def _present(sets: Iterable[Row], columns: Sequence[str]) -> list[str]:
-    """Those of ``columns`` that occur in any set."""
-    present = {key for item in sets for key in item}
-    return [column for column in columns if column in present]
 
 
 def _fields(columns: Iterable[str], **other: tuple[str, str]) -> list[dict[str, str]]:
@@ -102,27 +95,26 @@ def _fields(columns: Iterable[str], **other: tuple[str, str]) -> list[dict[str, 
     return [{"heading": heading, "kind": kind} for heading, kind in found]
 
 
-def _lines(sets: Iterable[Row], columns: Sequence[str]) -> list[list[Any]]:
-    return [[plain(item.get(column)) for column in columns] for item in sets]
+def _lines(sets: Iterable[SetFigures], columns: Sequence[str]) -> list[list[Any]]:
+    return [[plain(row[column]) for column in columns] for row in (s.row("stress") for s in sets)]
 
 
-def _sets(sets: Sequence[Row]) -> dict[str, object]:
+def _sets(sets: Sequence[SetFigures]) -> dict[str, object]:
     """A line per set behind the four numbers of its point."""
-    columns = _present(sets, _OF_POINT)
     point = ("cores", "sync_share", "contended_ratio", "deadline_factor")
-    return {"set_fields": _fields(columns), "sets": _lines(sets, (*point, *columns))}
+    return {"set_fields": _fields(_OF_POINT), "sets": _lines(sets, (*point, *_OF_POINT))}
 
 
 def sets_data(summary: Summary) -> dict[str, object]:
     """The worst task sets of each group, as the table of the page shows them."""
-    columns = _present(summary.sets, _OF_STRESS)
-    shown = [item for level in levels(summary.rows) for item in _worst(summary, level)]
+    columns = _OF_STRESS
+    shown = [item for level in levels(summary.cells) for item in _worst(summary, level)]
     return {
         "format": FORMAT,
         "fields": _fields(columns, replica=("set", "identifier")),
-        "group": columns.index("group") if "group" in columns else 0,
+        "group": columns.index("group"),
         "groups": list(groups(summary)),
-        "sort": columns.index("slowdown_mean") if "slowdown_mean" in columns else 0,
+        "sort": columns.index("slowdown_mean"),
         "sets": _lines(shown, columns),
         "total": len(summary.sets),
     }
@@ -137,21 +129,21 @@ def sets_note(summary: Summary) -> str:
     )
 
 
-def _worst(summary: Summary, level: Level) -> list[Row]:
+def _worst(summary: Summary, level: Level) -> list[SetFigures]:
     """Several factors share the room of one."""
-    room = max(10, SETS_SHOWN // len(levels(summary.rows)))
-    found: list[Row] = []
+    room = max(10, SETS_SHOWN // len(levels(summary.cells)))
+    found: list[SetFigures] = []
     for sample in group_samples(summary, level):
-        kept: dict[int, Row] = {}
+        kept: dict[int, SetFigures] = {}
         for column in ("slowdown_mean", "deadline_miss_ratio"):
             kept |= _most(sample.sets, column, room)
         found += kept.values()
     return found
 
 
-def _most(sets: Sequence[Row], column: str, count: int) -> dict[int, Row]:
+def _most(sets: Sequence[SetFigures], column: str, count: int) -> dict[int, SetFigures]:
     """The sets with the largest values, by place."""
-    values = [number(item.get(column)) for item in sets]
+    values = [each.column(column) for each in sets]
     known = [float("-inf") if value is None else value for value in values]
     ordered = sorted(range(len(sets)), key=known.__getitem__, reverse=True)
     return {place: sets[place] for place in ordered[:count]}
@@ -178,6 +170,6 @@ def _distributions(items: Sequence[JobHistogram]) -> dict[str, object]:
             tables.append(bins)
         where = [plain(item.get(axis)) for axis in ("cores", "sync_share", "contended_ratio")]
         own = counts[filled[0] : filled[-1] + 1]
-        factor = plain(facts.factor_of(item))
+        factor = plain(item.get("deadline_factor") or 0.0)
         lines.append([*where, str(item["metric"]), table, first, own, factor])
     return {"edges": [[plain(edge) for edge in bins] for bins in tables], "distributions": lines}

@@ -53,7 +53,7 @@ def _charts(summary: Summary) -> Iterator[Chart]:
 
 def _of_levels(summary: Summary) -> str:
     """Which deadline factors have figures of their own on paper; "" where all have."""
-    every = facts.factors(summary.rows)
+    every = facts.factors(summary.cells)
     shown = [f"{factor:g}" for factor in spread(every, _LEVELS)]
     if len(shown) == len(every):
         return ""

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import numpy as np
+from attrs import evolve
 
 from deadbeat.executors.metrics import quantiles
 from deadbeat.kinds.contention.figures import Responses, RunFigures, mean_of
-from deadbeat.model.measures import MEASURES
-from deadbeat.model.results import NEEDED_SHARES, PART_COLUMNS
+from deadbeat.model.figures import (
+    MEASURES,
+    NEEDED_SHARES,
+    PART_COLUMNS,
+    CellFigures,
+    Figure,
+    SetFigures,
+)
+from deadbeat.model.results import NoiseFacts
 from deadbeat.stats.exceedance import Jobs, Share
 from deadbeat.stats.intervals import (
     Floats,
@@ -23,102 +31,107 @@ from deadbeat.stats.intervals import (
     t_quantile,
 )
 
-Row = dict[str, Any]
-Rows = Sequence[Mapping[str, Any]]
+Sets = Sequence[SetFigures]
 
 #: Fewer null sets do not tell how much sets differ without an effect.
 NULL_SETS_MIN = 3
+#: Where a point or task set lies.
+_AXES = attrgetter("cores", "sync_share", "contended_ratio", "deadline_factor")
 _SHARING = "that share neither an object nor a core"
 #: Means over sets that have no interval: what the sets were made of, and the parts of a response.
 REALISED = ("sync_share_real", "contended_ratio_real", "overlap_real", *PART_COLUMNS)
 _SUMS = ("miss_episodes", "released", "overruns", "left_out")
 
 
-def point_row(sets: Rows, runs: Sequence[RunFigures]) -> Row:
-    """The row of a point without its axes: means over sets, quantiles over jobs.
+def point_cell(where: CellFigures, sets: Sets, runs: Sequence[RunFigures]) -> CellFigures:
+    """A point from its axes: means over sets, quantiles over jobs.
 
-    The means' intervals are over sets; those of a single set rest on its rounds, and
-    ``slowdown_ci_basis`` says which. Those of misses and of needed deadlines are of these sets.
+    The means' intervals are over sets; those of a single set rest on its rounds, and ``basis`` says
+    which. Those of misses and of needed deadlines are of these sets.
     """
     p50, p95, largest = quantiles(_joined(run.delay_ratio for run in runs), 0.5, 0.95, 1.0)
-    return {
-        "task_sets": len(sets),
-        "jobs": sum(row["jobs"] for row in sets),
-        **_mean_of("delay_ratio", sets, common=mean_of(known(sets, "cost_half_width")) or 0.0),
-        "delay_ratio_p50": p50,
-        "delay_ratio_p95": p95,
-        "delay_ratio_max": largest,
-        **_mean_of("slowdown", sets),
-        "slowdown_p50": quantiles(_joined(run.slowdown for run in runs), 0.5)[0],
+    figures = {
+        "delay_ratio_mean": _mean_of("delay_ratio", sets, common=common_half_width(sets)),
+        "delay_ratio_p50": Figure(p50),
+        "delay_ratio_p95": Figure(p95),
+        "delay_ratio_max": Figure(largest),
+        "slowdown_mean": _mean_of("slowdown", sets),
+        "slowdown_p50": Figure(quantiles(_joined(run.slowdown for run in runs), 0.5)[0]),
         **measured(sets, groups=False),
-        **_miss_columns(sets, runs),
-        **needed_columns(runs),
-        **{column: sum(row[column] for row in sets) if sets else None for column in _SUMS},
+        **_miss_figures(sets, runs),
+        **needed_figures(runs),
     }
+    return evolve(summed(where, sets), jobs=sum(each.jobs for each in sets), figures=figures)
 
 
-def _mean_of(metric: str, sets: Rows, *, common: float = 0.0) -> Row:
+def summed(where: CellFigures, sets: Sets) -> CellFigures:
+    """The axes of a point or group with what is counted over its sets."""
+    sums = {name: sum(getattr(each, name) for each in sets) for name in _SUMS} if sets else {}
+    return evolve(where, task_sets=len(sets), **sums)
+
+
+def common_half_width(sets: Sets) -> float:
+    """What the costs, which all sets share, add to the interval of a mean delay ratio."""
+    return mean_of(known(sets, "cost_half_width")) or 0.0
+
+
+def _mean_of(metric: str, sets: Sets, *, common: float = 0.0) -> Figure:
     """Mean over sets and its interval: over sets, or over the rounds of a single set."""
-    found = [row for row in sets if row[f"{metric}_mean"] is not None]
-    values = known(found, f"{metric}_mean")
+    values = known(sets, f"{metric}_mean")
     interval, basis = mean_interval(values, common=common), "sets"
-    if len(found) == 1:
-        own, basis = found[0], "rounds"
-        error, rounds = own[f"{metric}_error"], own["rounds"]
-        interval = own_interval(own[f"{metric}_mean"], error, rounds, common=common)
-    return {
-        f"{metric}_mean": mean_of(values),
-        **ends(f"{metric}_ci", interval),
-        f"{metric}_ci_basis": basis if interval else None,
-    }
+    if len(values) == 1:
+        (own,) = (each for each in sets if each.column(f"{metric}_mean") is not None)
+        error, basis = own.column(f"{metric}_error"), "rounds"
+        interval = own_interval(float(values[0]), error, own.rounds or 0, common=common)
+    return with_ends(mean_of(values), interval, basis)
 
 
-def measured(sets: Rows, *, groups: bool) -> Row:
+def with_ends(
+    value: float | None,
+    interval: tuple[float | None, float | None] | None,
+    basis: str | None = None,
+) -> Figure:
+    """A figure with its interval; without one it has no basis."""
+    return Figure(value, *interval, basis) if interval else Figure(value)
+
+
+def measured(sets: Sets, *, groups: bool) -> dict[str, Figure]:
     """Means over sets of what MEASURES and REALISED name, with intervals where there are some."""
-    row: Row = {column: mean_of(known(sets, column)) for column in REALISED}
+    found = {column: Figure(mean_of(known(sets, column))) for column in REALISED}
     for measure in MEASURES:
-        if groups and not measure.groups:
-            continue
-        values = known(sets, measure.name)
-        row[measure.name] = mean_of(values)
-        if measure.interval:
-            row |= ends(f"{measure.name}_ci", mean_interval(values))
-    return row
+        if measure.groups or not groups:
+            values = known(sets, measure.name)
+            interval = mean_interval(values) if measure.interval else None
+            found[measure.name] = with_ends(mean_of(values), interval)
+    return found
 
 
-def _miss_columns(sets: Rows, runs: Sequence[RunFigures]) -> Row:
+def _miss_figures(sets: Sets, runs: Sequence[RunFigures]) -> dict[str, Figure]:
     """Misses together, the sets that have one, misses alone, and what is beyond those."""
     together, alone = _misses(run.together for run in runs), _misses(run.alone for run in runs)
-    ran = [row for row in sets if row["released"]]
-    missing = sum(row["deadline_misses"] > 0 for row in ran)
+    ran = [each for each in sets if each.released]
+    missing = sum(each.deadline_misses > 0 for each in ran)
     over_sets = clopper_pearson(missing, len(ran)) if ran else None
+    sides = (with_ends(e.value, e.interval) if e else Figure() for e in (together, alone))
     return {
-        **miss_shares(
-            *((side.value, side.interval) if side else (None, None) for side in (together, alone))
-        ),
-        "miss_sets": missing if ran else None,
-        **ends("miss_sets_ci", over_sets),
+        **miss_shares(*sides),
+        "miss_sets": with_ends(missing if ran else None, over_sets),
     }
 
 
-#: A share and its interval; None: not known.
-ShareOf = tuple[float | None, Interval | None]
-
-
-def miss_shares(together: ShareOf, alone: ShareOf) -> Row:
-    """Columns of the misses together and alone, and of what is beyond those alone."""
-    (one, of_one), (other, of_other) = together, alone
+def miss_shares(together: Figure, alone: Figure) -> dict[str, Figure]:
+    """The misses together and alone, and what is beyond those alone."""
     excess = apart = None
-    if one is not None and other is not None:
-        excess = one - other
-        apart = difference(one, of_one, other, of_other) if of_one and of_other else None
+    if together.value is not None and alone.value is not None:
+        excess = together.value - alone.value
+        if together.ends and alone.ends:
+            apart = difference(
+                together.value, Interval(*together.ends), alone.value, Interval(*alone.ends)
+            )
     return {
-        "deadline_miss_ratio": one,
-        **ends("deadline_miss_ci", of_one),
-        "alone_miss_ratio": other,
-        **ends("alone_miss_ci", of_other),
-        "miss_excess": excess,
-        **ends("miss_excess_ci", apart),
+        "deadline_miss_ratio": together,
+        "alone_miss_ratio": alone,
+        "miss_excess": with_ends(excess, apart),
     }
 
 
@@ -126,31 +139,24 @@ def _misses(side: Iterable[Responses]) -> Share | None:
     return Jobs.of([(run.of_deadline, run.clusters) for run in side]).beyond(1.0)
 
 
-def needed_columns(runs: Sequence[RunFigures]) -> Row:
+def needed_figures(runs: Sequence[RunFigures]) -> dict[str, Figure]:
     """Smallest deadline over C that all but a share of the jobs meet, together and alone."""
-    row: Row = {}
+    found: dict[str, Figure] = {}
     together, alone = [run.together for run in runs], [run.alone for run in runs]
     for side, own in (("", together), ("alone_", alone)):
         jobs = Jobs.of([(each.of_cost, each.clusters) for each in own])
         for name, share in NEEDED_SHARES.items():
-            value, low, high = jobs.limit(share)
-            column = f"{side}deadline_needed_{name}"
-            row |= {column: value, **ends(column, (low, high))}
+            found[f"{side}deadline_needed_{name}"] = Figure(*jobs.limit(share))
         largest = float(jobs.values.max(initial=0.0))
         decided = len(jobs) > 0 and math.isfinite(largest)
-        row[f"{side}deadline_needed_all"] = largest if decided else None
-    return row
+        found[f"{side}deadline_needed_all"] = Figure(largest if decided else None)
+    return found
 
 
-def ends(name: str, interval: tuple[float | None, float | None] | None) -> Row:
-    """``name``_low and ``name``_high."""
-    low, high = interval or (None, None)
-    return {f"{name}_low": low, f"{name}_high": high}
-
-
-def known(sets: Iterable[Mapping[str, object]], column: str) -> Floats:
+def known(sets: Iterable[SetFigures], column: str) -> Floats:
     """The values of the sets that have one."""
-    return np.array([row[column] for row in sets if row[column] is not None], dtype=np.float64)
+    values = (each.column(column) for each in sets)
+    return np.array([value for value in values if value is not None], dtype=np.float64)
 
 
 def _joined(parts: Iterable[Floats]) -> Floats:
@@ -160,31 +166,30 @@ def _joined(parts: Iterable[Floats]) -> Floats:
 # -- what shows without an effect
 
 
-def pool_plain(rows: Sequence[Row], sets: Rows) -> None:
+def pool_plain(cells: Sequence[CellFigures], sets: Sets) -> list[CellFigures]:
     """Gives the points of a balanced map that share nothing, a few sets each, the interval of their
     mean by what sets differ by within all such points of as many cores and tasks a core."""
-    axes = ("cores", "sync_share", "contended_ratio", "deadline_factor")
-    groups: dict[tuple[int, int], list[tuple[Row, Floats]]] = {}
-    for row in rows:
-        if row["cores"] == 1 or not row["sync_share"] or not row["contended_ratio"]:
-            tasks = row["cores"] * row["tasks_per_core"]
-            own = [each for each in sets if each["tasks"] == tasks]
-            own = [each for each in own if all(each[axis] == row[axis] for axis in axes)]
-            place = row["cores"], row["tasks_per_core"]
-            groups.setdefault(place, []).append((row, known(own, "slowdown_mean")))
-    for points in groups.values():
-        degrees = sum(max(0, len(values) - 1) for _, values in points)
-        if not degrees:
-            continue
-        squares = sum(float(((v - v.mean()) ** 2).sum()) for _, v in points if len(v))
-        for row, values in points:
-            if len(values):
-                half = t_quantile(0.975, degrees) * math.sqrt(squares / degrees / len(values))
-                interval = Interval.around(float(values.mean()), half, least=0.0)
-                row.update(ends("slowdown_ci", interval), slowdown_ci_basis="pooled")
+    groups: dict[tuple[int, int], dict[int, Floats]] = {}
+    for place, cell in enumerate(cells):
+        if cell.cores == 1 or not cell.sync_share or not cell.contended_ratio:
+            tasks = cell.cores * cell.tasks_per_core
+            own = [each for each in sets if each.tasks == tasks and _AXES(each) == _AXES(cell)]
+            values = known(own, "slowdown_mean")
+            groups.setdefault((cell.cores, cell.tasks_per_core), {})[place] = values
+    found = list(cells)
+    for every in groups.values():
+        points = {place: values for place, values in every.items() if len(values)}
+        degrees = sum(len(values) - 1 for values in points.values())
+        squares = sum(float(((v - v.mean()) ** 2).sum()) for v in points.values())
+        for place, values in points.items() if degrees else ():
+            half = t_quantile(0.975, degrees) * math.sqrt(squares / degrees / len(values))
+            interval = Interval.around(float(values.mean()), half, least=0.0)
+            mean = with_ends(cells[place].slowdown.value, interval, "pooled")
+            found[place] = cells[place].with_figures(slowdown_mean=mean)
+    return found
 
 
-def noise_floor(rows: Rows, sets: Rows) -> dict[str, object]:
+def noise_floor(cells: Sequence[CellFigures], sets: Sets) -> NoiseFacts:
     """The smallest slowdown effect that a point can show, from the campaign's own null sets.
 
     Sets of one core, or without a contended object (alpha 0), are parallel by construction if no
@@ -194,23 +199,23 @@ def noise_floor(rows: Rows, sets: Rows) -> dict[str, object]:
     median number of sets of a point. Their own mean is no part of it: at M > 1 it holds what the
     machine does under load, which is a result.
     """
-    null: dict[tuple[Any, ...], list[float]] = {}
-    for row in sets:
-        parallel = row["cores"] == 1 or row["contended_ratio"] == 0
-        if parallel and row["tasks"] <= row["cores"] and row["slowdown_mean"] is not None:
-            cell = row.get("group"), row["cores"]
-            null.setdefault(cell, []).append(row["slowdown_mean"])
-    values = [value for cell in null.values() for value in cell]
+    null: dict[tuple[str, int], list[float]] = {}
+    for each in sets:
+        parallel = each.cores == 1 or each.contended_ratio == 0
+        if parallel and each.tasks <= each.cores and each.slowdown_mean is not None:
+            null.setdefault((each.group, each.cores), []).append(each.slowdown_mean)
+    values = [value for own in null.values() for value in own]
     degrees = len(values) - len(null)
-    found: dict[str, Any] = {"smallest_effect": None, "sets": len(values), "mean": None, "sd": None}
     if degrees < NULL_SETS_MIN - 1:
-        return found | {"basis": f"{len(values)} sets {_SHARING}: too few to tell"}
-    squares = sum(float(((np.array(cell) - np.mean(cell)) ** 2).sum()) for cell in null.values())
+        basis = f"{len(values)} sets {_SHARING}: too few to tell"
+        return NoiseFacts(sets=len(values), basis=basis)
+    squares = sum(float(((np.array(own) - np.mean(own)) ** 2).sum()) for own in null.values())
     spread = math.sqrt(squares / degrees)
-    number = float(np.median([row["task_sets"] for row in rows if row["task_sets"]]))
-    return found | {
-        "smallest_effect": t_quantile(0.975, degrees) * spread / math.sqrt(number),
-        "basis": f"{len(values)} sets of the campaign {_SHARING}",
-        "mean": float(np.mean(values)),
-        "sd": spread,
-    }
+    number = float(np.median([cell.task_sets for cell in cells if cell.task_sets]))
+    return NoiseFacts(
+        smallest_effect=t_quantile(0.975, degrees) * spread / math.sqrt(number),
+        sets=len(values),
+        mean=float(np.mean(values)),
+        sd=spread,
+        basis=f"{len(values)} sets of the campaign {_SHARING}",
+    )

@@ -15,11 +15,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from deadbeat.executors.metrics import job_columns, of_tasks
 from deadbeat.kinds.contention.classes import is_saturated
-from deadbeat.kinds.contention.facts import number
 from deadbeat.kinds.contention.figures import run_figures
 from deadbeat.kinds.contention.plan import (
     class_unit,
@@ -30,6 +29,7 @@ from deadbeat.kinds.contention.plan import (
 )
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
+from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import KnownPoint, PrecisionRecord, RunKey, point_text
@@ -360,25 +360,24 @@ def sample_of(spec: CampaignSpec, key: RunKey, table: JobTable) -> Sample | None
     if group is not None and group.critical_cores:
         chosen = np.asarray(table.tasks["core"] < group.critical_cores)
         columns = of_tasks(columns, chosen)
-    figures = run_figures(table, columns, chosen=chosen).set_figures
+    figures = run_figures(table, columns, chosen=chosen).of_set
     if spec.grid is not None and spec.grid.balanced:
-        slowdown, share = figures["slowdown_mean"], figures["unfinished_share"]
-        jobs = figures["released"]
+        slowdown, share = figures.slowdown_mean, figures.unfinished_share
+        jobs = figures.released
         return None if slowdown is None or share is None else (slowdown, jobs, share * jobs)
     return _sample(metric, figures)
 
 
-def _sample(metric: str, figures: Mapping[str, object]) -> Sample | None:
-    """From a row of sets.csv."""
+def _sample(metric: str, figures: SetFigures) -> Sample | None:
     miss = metric == "deadline_miss_ratio"
-    above = number(figures["deadline_misses" if miss else f"{metric}_mean"])
-    below = number(figures["released"]) if miss else 1.0
+    above = figures.column("deadline_misses" if miss else f"{metric}_mean")
+    below = figures.released if miss else 1.0
     return None if above is None or below is None else (above, below)
 
 
-def half_width(sets: Sequence[Mapping[str, object]], metric: str) -> float | None:
+def half_width(sets: Sequence[SetFigures], metric: str) -> float | None:
     """Half the interval over sets, relative to the mean but for a miss ratio."""
-    samples = [sample for row in sets if (sample := _sample(metric, row)) is not None]
+    samples = [sample for each in sets if (sample := _sample(metric, each)) is not None]
     estimate = MeanEstimate.of(metric, samples)
     if estimate is None:
         return None
@@ -386,17 +385,15 @@ def half_width(sets: Sequence[Mapping[str, object]], metric: str) -> float | Non
     return width if math.isfinite(width) else None
 
 
-def precision_columns(
-    record: PrecisionRecord | None, name: str, sets: Sequence[Mapping[str, object]]
-) -> dict[str, float | str | None]:
-    """``half_width`` and ``stopped`` of the point or group ``name``; None without a precision."""
+def with_precision(
+    cell: CellFigures, record: PrecisionRecord | None, name: str, sets: Sequence[SetFigures]
+) -> CellFigures:
+    """How well the point or group ``name`` is known; nothing without a precision."""
     if record is None:
-        return {"half_width": None, "stopped": None}
+        return cell
     known = record.points.get(name)
-    return {
-        "half_width": half_width(sets, record.metric),
-        "stopped": UNFINISHED if known is None else known.stopped,
-    }
+    stopped = UNFINISHED if known is None else known.stopped
+    return evolve(cell, half_width=half_width(sets, record.metric), stopped=stopped)
 
 
 def precision_findings(record: PrecisionRecord | None) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ preemption empties, more than two cores at one object.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from attrs import evolve, frozen
@@ -211,6 +211,15 @@ def predict_tasks(
     return tuple(found)
 
 
+class Predicted(TypedDict, total=False):
+    """Replayed counterparts of what was measured of a set."""
+
+    slowdown_predicted: float | None
+    unfinished_predicted: float
+    response_ratio_predicted: float | None
+    deadline_misses_predicted: int
+
+
 def prediction_figures(
     table: JobTable,
     columns: JobColumns,
@@ -218,8 +227,8 @@ def prediction_figures(
     priced: Priced,
     *,
     chosen: NDArray[np.bool_] | None = None,
-) -> dict[str, float | int | None]:
-    """Columns of sets.csv: the replayed counterparts of what was measured, over the same jobs.
+) -> Predicted:
+    """Fields of `SetFigures`: the replayed counterparts of what was measured, over the same jobs.
 
     Args:
         columns: Of all tasks: the others hold the ``chosen`` ones up in the replay as well.

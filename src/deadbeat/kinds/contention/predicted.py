@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from operator import attrgetter
 
 from attrs import frozen
 
 from deadbeat.kinds.contention.classes import is_saturated
-from deadbeat.kinds.contention.facts import labels, number, platform, price_table
+from deadbeat.kinds.contention.facts import labels, platform, price_table
+from deadbeat.model.figures import SetFigures
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart, CurvePoint, Mark, Panel, curve
 from deadbeat.report.document import Part, Sentence, Table, counted, percent, said
 from deadbeat.stats.intervals import t_quantile
 
-Row = Mapping[str, Any]
 #: From this slowdown on a set is slowed.
 SLOWED = 1.3
 #: A prediction is right within this share of slowdown - 1, or by this much.
@@ -35,8 +36,8 @@ class PredictionCheck:
         told, judged: Sets whose saturation is predicted rightly, and all with both sides.
     """
 
-    sets: tuple[Row, ...]
-    slowed: tuple[Row, ...]
+    sets: tuple[SetFigures, ...]
+    slowed: tuple[SetFigures, ...]
     told: int = 0
     judged: int = 0
 
@@ -47,18 +48,18 @@ class PredictionCheck:
     @property
     def inside(self) -> int:
         """Of ``slowed``, those that are predicted, or within what their rounds can tell."""
-        return sum(_is_close(row) or _is_inside(row) for row in self.slowed)
+        return sum(_is_close(own) or _is_inside(own) for own in self.slowed)
 
     @property
     def trivial(self) -> int:
         """Of ``sets``, those that "always 1.00" predicts as well."""
-        return sum(abs(row["slowdown_mean"] - 1) <= _room(row) for row in self.sets)
+        return sum(abs(_measured(own) - 1) <= _room(own) for own in self.sets)
 
     @property
-    def worst(self) -> list[Row]:
+    def worst(self) -> list[SetFigures]:
         """The sets furthest off, in units of what is allowed."""
-        wrong = [row for row in self.sets if not _is_close(row)]
-        return sorted(wrong, key=lambda row: -abs(off(row)) / _room(row))
+        wrong = [own for own in self.sets if not _is_close(own)]
+        return sorted(wrong, key=lambda own: -abs(off(own)) / _room(own))
 
 
 def is_priced(summary: Summary) -> bool:
@@ -66,52 +67,56 @@ def is_priced(summary: Summary) -> bool:
     return price_table(summary) is not None and platform(summary).get("soc") != "formula"
 
 
-def off(row: Row) -> float:
+def _predicted(own: SetFigures) -> float:
+    return own.slowdown_predicted or 0.0
+
+
+def _measured(own: SetFigures) -> float:
+    return own.slowdown_mean or 0.0
+
+
+def off(own: SetFigures) -> float:
     """Predicted minus measured slowdown."""
-    return float(row["slowdown_predicted"]) - float(row["slowdown_mean"])
+    return _predicted(own) - _measured(own)
 
 
-def _room(row: Row) -> float:
-    return max(CLOSE * (float(row["slowdown_mean"]) - 1), CLOSE_LEAST)
+def _room(own: SetFigures) -> float:
+    return max(CLOSE * (_measured(own) - 1), CLOSE_LEAST)
 
 
-def _is_close(row: Row) -> bool:
-    return abs(off(row)) <= _room(row)
+def _is_close(own: SetFigures) -> bool:
+    return abs(off(own)) <= _room(own)
 
 
-def _scatter(row: Row) -> float | None:
+def _scatter(own: SetFigures) -> float | None:
     """Half the 95 % interval of a set's slowdown over its rounds; None: not known."""
-    error, rounds = number(row.get("slowdown_error")), number(row.get("rounds"))
+    error, rounds = own.slowdown_error, own.rounds
     if error is None or rounds is None or rounds < 2:
         return None
     return t_quantile(0.975, rounds - 1) * error
 
 
-def _is_inside(row: Row) -> bool:
-    scatter = _scatter(row)
-    return scatter is not None and abs(off(row)) <= scatter
+def _is_inside(own: SetFigures) -> bool:
+    scatter = _scatter(own)
+    return scatter is not None and abs(off(own)) <= scatter
 
 
 def check(summary: Summary) -> PredictionCheck:
     """Over the sets of several cores that share objects."""
-    sharing = [
-        row
-        for row in summary.sets
-        if row["cores"] > 1 and row["sync_share"] and row["contended_ratio"]
-    ]
-    judged = [row for row in sharing if row.get("unfinished_predicted") is not None]
+    sharing = [each for each in summary.sets if each.cores > 1 and each.contends]
+    judged = [each for each in sharing if each.unfinished_predicted is not None]
     told = sum(
-        is_saturated(row["unfinished_share"]) == is_saturated(row["unfinished_predicted"])
-        for row in judged
+        is_saturated(each.unfinished_share) == is_saturated(each.unfinished_predicted)
+        for each in judged
     )
     sets = tuple(
-        row
-        for row in judged
-        if not is_saturated(row["unfinished_share"])
-        and number(row["slowdown_mean"]) is not None
-        and number(row["slowdown_predicted"]) is not None
+        each
+        for each in judged
+        if not is_saturated(each.unfinished_share)
+        and each.slowdown_mean is not None
+        and each.slowdown_predicted is not None
     )
-    slowed = tuple(row for row in sets if row["slowdown_mean"] >= SLOWED)
+    slowed = tuple(each for each in sets if _measured(each) >= SLOWED)
     return PredictionCheck(sets=sets, slowed=slowed, told=told, judged=len(judged))
 
 
@@ -126,23 +131,23 @@ def predicted_words(summary: Summary) -> str:
     return f"{words}; {found.inside} within what their own rounds can tell."
 
 
-def likely_reason(summary: Summary, row: Row) -> str:
+def likely_reason(summary: Summary, own: SetFigures) -> str:
     """Why a set is not what its prices say."""
-    scatter = _scatter(row)
-    if scatter is not None and abs(off(row)) <= scatter:
-        return f"its rounds scatter: {row['slowdown_mean']:.2f} ± {scatter:.2f}"
+    scatter = _scatter(own)
+    if scatter is not None and abs(off(own)) <= scatter:
+        return f"its rounds scatter: {_measured(own):.2f} ± {scatter:.2f}"
     table = price_table(summary)
-    objects = {text.partition("=")[0] for text in str(row.get("shared_objects")).split()}
-    own = [p for p in table.prices if p.object in objects] if table else []
-    if not own:
+    objects = {text.partition("=")[0] for text in (own.shared_objects or "").split()}
+    prices = [p for p in table.prices if p.object in objects] if table else []
+    if not prices:
         return "no price of its objects"
-    widths = [width for p in own if (width := p.half_width) is not None]
+    widths = [width for p in prices if (width := p.half_width) is not None]
     if not widths or max(widths) > _WIDE:
         return "its price is known to " + (f"± {percent(max(widths))}" if widths else "no interval")
-    far = number(row.get("far_share"))
+    far = own.far_share
     if far is not None and 0.02 < far < 0.98:
         return "the host changed its state within the set"
-    if off(row) < 0:
+    if off(own) < 0:
         return "more than the price: a convoy, or wake-ups while another holds it"
     return "less than the price: its cores met less, or took turns"
 
@@ -166,11 +171,11 @@ def predicted_parts(summary: Summary) -> tuple[Part, ...]:
         name="predicted-table",
         title="The worst predictions",
         columns=(
-            said("set", lambda row: row["key"], words=True),
-            said("objects", lambda row: row.get("shared_objects"), words=True),
-            said("predicted", lambda row: row["slowdown_predicted"], format="{:.2f}".format),
-            said(_side(summary), lambda row: row["slowdown_mean"], format="{:.2f}".format),
-            said("likely reason", lambda row: likely_reason(summary, row), words=True, long=True),
+            said("set", attrgetter("key"), words=True),
+            said("objects", attrgetter("shared_objects"), words=True),
+            said("predicted", _predicted, format="{:.2f}".format),
+            said(_side(summary), _measured, format="{:.2f}".format),
+            said("likely reason", partial(likely_reason, summary), words=True, long=True),
         ),
         rows=found.worst[:_WORST],
         dense=True,
@@ -185,9 +190,9 @@ def _side(summary: Summary) -> str:
 def predicted_charts(summary: Summary) -> list[Chart]:
     """Measured over predicted slowdown, a mark per set, by its object."""
     found = check(summary)
-    by_object: dict[str, list[Row]] = {}
-    for row in found.sets:
-        by_object.setdefault(str(row.get("class") or "random mix"), []).append(row)
+    by_object: dict[str, list[SetFigures]] = {}
+    for own in found.sets:
+        by_object.setdefault(own.object_class or "random mix", []).append(own)
     if not by_object:
         return []
     panel = Panel(
@@ -199,14 +204,11 @@ def predicted_charts(summary: Summary) -> list[Chart]:
             *(
                 curve(
                     name,
-                    (
-                        CurvePoint(r["slowdown_predicted"], r["slowdown_mean"], text=r["key"])
-                        for r in rows
-                    ),
+                    (CurvePoint(_predicted(s), _measured(s), text=s.key) for s in sets),
                     look=look,
                     kind="points",
                 )
-                for look, (name, rows) in enumerate(sorted(by_object.items()))
+                for look, (name, sets) in enumerate(sorted(by_object.items()))
             ),
         ),
         marks=(Mark(axis="y", at=SLOWED, label="slowed"),),
@@ -223,6 +225,6 @@ def predicted_charts(summary: Summary) -> list[Chart]:
     ]
 
 
-def _diagonal(sets: Sequence[Row]) -> list[CurvePoint]:
-    values = [row[name] for row in sets for name in ("slowdown_predicted", "slowdown_mean")]
+def _diagonal(sets: Sequence[SetFigures]) -> list[CurvePoint]:
+    values = [side(own) for own in sets for side in (_predicted, _measured)]
     return [CurvePoint(end, end) for end in (min(values), max(values))]

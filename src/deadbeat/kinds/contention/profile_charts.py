@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
-from deadbeat.kinds.contention.facts import Level, Row, factors, labels, levels, noise_floor
+from deadbeat.kinds.contention.facts import Level, factors, labels, levels, noise_floor
 from deadbeat.kinds.contention.grids import (
     METRICS,
     GridMetric,
@@ -22,7 +22,8 @@ from deadbeat.kinds.contention.grids import (
 from deadbeat.kinds.contention.object_charts import object_charts
 from deadbeat.kinds.contention.samples import of_option, samples
 from deadbeat.kinds.contention.stress_charts import factor_charts
-from deadbeat.model.results import Summary
+from deadbeat.model.figures import CellFigures
+from deadbeat.model.results import JobHistogram, Summary
 from deadbeat.report.charts import (
     OPTION,
     Chart,
@@ -65,7 +66,7 @@ def grid_charts(summary: Summary, most: int | None = None) -> Iterator[Chart]:
     for metric in METRICS:
         range_of = scale(summary, metric, noise_floor(summary))
         for m in reversed(cores_of(summary)):
-            for level in levels(summary.rows, most):
+            for level in levels(summary.cells, most):
                 own = grid(summary, metric, m, range_of, level)
                 flat = Panel(title="Heat map", x_label=_ALPHA, y_label=_RHO, heat=own)
                 raised = evolve(flat, title="Surface", y_label="sync share ρ", surface=True)
@@ -114,16 +115,16 @@ def core_charts(summary: Summary, most: int | None = None) -> Iterator[Chart]:
     places = [(shares[0], ratios[0])] if len(shares) > 1 else []
     places += [(shares[-1], alpha) for alpha in spread(ratios, _ALPHAS)]
     floor = noise_floor(summary)
-    for level in levels(summary.rows, most):
-        rows = level.of(summary.rows)
+    for level in levels(summary.cells, most):
+        cells = level.of(summary.cells)
         panels = tuple(
             Panel(
                 title=metric.name,
                 x_label="cores M",
                 y_label=metric.axis,
-                y_limits=_above_one(rows, metric) if metric.neutral else None,
+                y_limits=_above_one(cells, metric) if metric.neutral else None,
                 curves=tuple(
-                    _over_cores(metric, rows, place, look) for look, place in enumerate(places)
+                    _over_cores(metric, cells, place, look) for look, place in enumerate(places)
                 ),
                 marks=floor.marks("y") if metric.of_noise else (),
             )
@@ -140,36 +141,36 @@ def core_charts(summary: Summary, most: int | None = None) -> Iterator[Chart]:
         yield from of_option([chart], level.option, level.suffix)
 
 
-def _above_one(rows: Sequence[Row], metric: GridMetric) -> tuple[float, float]:
+def _above_one(cells: Sequence[CellFigures], metric: GridMetric) -> tuple[float, float]:
     """Ends of the axis of a ratio: 1 and all values, at least 10 % of them."""
-    points = [point for row in rows if (point := metric_point(row, metric))]
+    points = [point for cell in cells if (point := metric_point(cell, metric))]
     ends = [v for p in points for v in (p.y, p.low, p.high) if v is not None]
     low, high = min([1.0, *ends]), max([1.1, *ends])
     return low - 0.05 * (high - low), high + 0.05 * (high - low)
 
 
 def _over_cores(
-    metric: GridMetric, rows: Sequence[Row], place: tuple[float, float], look: int
+    metric: GridMetric, cells: Sequence[CellFigures], place: tuple[float, float], look: int
 ) -> Curve:
     rho, alpha = place
-    every = (at_places(rows, m) for m in sorted({int(row["cores"]) for row in rows}))
+    every = (at_places(cells, m) for m in sorted({cell.cores for cell in cells}))
     own = [found[key] for found in every if (key := (milli(rho), milli(alpha))) in found]
     label = f"ρ = {rho:g}, α = {alpha:g}"
-    return curve(label, (metric_point(row, metric) for row in own), look=look)
+    return curve(label, (metric_point(cell, metric) for cell in own), look=look)
 
 
 def shared_charts(summary: Summary) -> Iterator[Chart]:
     """Slowdown of the sets by the object that they share, by M."""
-    sharing = [s for s in summary.sets if s["sync_share"] and s["contended_ratio"]]
+    sharing = [each for each in summary.sets if each.contends]
     names = [f"M = {m}" for m in cores_of(summary) if m > 1]
-    return object_charts(samples(sharing, names, lambda item: f"M = {item['cores']}"))
+    return object_charts(samples(sharing, names, lambda item: f"M = {item.cores}"))
 
 
 def overview_charts(summary: Summary, most: int | None = None) -> Iterator[Chart]:
     """The heat maps of every M side by side, on one colour scale."""
-    for metric in METRICS if summary.rows else ():
+    for metric in METRICS if summary.cells else ():
         range_of = scale(summary, metric, noise_floor(summary))
-        for level in levels(summary.rows, most):
+        for level in levels(summary.cells, most):
             yield Chart(
                 name=f"overview-{metric.id}{level.suffix}",
                 title=f"{metric.name} by cores M",
@@ -191,21 +192,22 @@ def distribution_charts(summary: Summary, most: int | None = None) -> Iterator[C
     """Cumulative distributions over jobs at the largest rho, from the lowest alpha to the highest;
     a chart per M."""
     for m in cores_of(summary):
-        for level in levels(summary.rows, most):
-            if own := [item for item in level.of(summary.distributions) if item["cores"] == m]:
+        for level in levels(summary.cells, most):
+            own = [each for each in summary.distributions if each["cores"] == m]
+            if own := [each for each in own if level.holds(each.get("deadline_factor"))]:
                 yield _distribution_chart(own, m, level)
 
 
-def _distribution_chart(items: Sequence[Row], m: int, level: Level) -> Chart:
-    rho = max(float(item["sync_share"]) for item in items)
+def _distribution_chart(items: Sequence[JobHistogram], m: int, level: Level) -> Chart:
+    rho = max(item["sync_share"] for item in items)
     panels = []
     for metric, title, x_label in _OVER_JOBS:
         own = [
             item
             for item in items
-            if float(item["sync_share"]) == rho and item["metric"] == metric and any(item["counts"])
+            if item["sync_share"] == rho and item["metric"] == metric and any(item["counts"])
         ]
-        own.sort(key=lambda item: float(item["contended_ratio"]))
+        own.sort(key=lambda item: item["contended_ratio"])
         curves = tuple(_shares(item, look) for look, item in enumerate(spread(own, _ALPHAS)))
         known = [x for each in curves for x in each.x]
         panels.append(
@@ -229,17 +231,17 @@ def _distribution_chart(items: Sequence[Row], m: int, level: Level) -> Chart:
     )
 
 
-def _shares(item: Row, look: int) -> Curve:
+def _shares(item: JobHistogram, look: int) -> Curve:
     """Share of jobs at or below the edges of the bins, from the first that holds any."""
-    counts = [int(count) for count in item["counts"]]
+    counts = item["counts"]
     filled = [place for place, count in enumerate(counts) if count]
     first, last = filled[0], filled[-1] + 1
     below, shares = 0, [0.0]
     for count in counts[first:last]:
         below += count
         shares.append(100 * below / sum(counts))
-    edges = tuple(float(edge) for edge in item["edges"][first : last + 1])
-    label = f"α = {float(item['contended_ratio']):g} ({sum(counts):,} jobs)"
+    edges = tuple(item["edges"][first : last + 1])
+    label = f"α = {item['contended_ratio']:g} ({sum(counts):,} jobs)"
     # Of few jobs every step shows; a line between bins would promise more.
     kind = "steps" if below < _FEW_JOBS else "plain"
     return Curve(label=label, kind=kind, look=look, x=edges, y=tuple(shares))
@@ -247,16 +249,16 @@ def _shares(item: Row, look: int) -> Curve:
 
 def profile_charts(summary: Summary) -> Iterator[Chart]:
     """Miss ratio over D / C at the largest rho, a curve per alpha, a chart per M."""
-    if len(factors(summary.rows)) < 2:
+    if len(factors(summary.cells)) < 2:
         return
     shares = axis_of(summary, "sync_share")
     ratios = spread(axis_of(summary, "contended_ratio"), _CURVES)
     for m in reversed(cores_of(summary)):
-        every = [at_places(level.of(summary.rows), m) for level in levels(summary.rows)]
+        every = [at_places(level.of(summary.cells), m) for level in levels(summary.cells)]
         keys = [(milli(shares[-1]), milli(alpha)) for alpha in ratios]
         charts = factor_charts(
             [found[key] for key in keys for found in every if key in found],
-            label=lambda row: f"α = {float(row['contended_ratio']):g}",
+            label=lambda cell: f"α = {cell.contended_ratio:g}",
             name=f"deadline-factor-m{m:03d}",
             title=f"Deadline misses over the deadline factor, ρ = {shares[-1]:g}",
         )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from attrs import evolve, frozen
 
-from deadbeat.kinds.contention.facts import NoiseFloor, Row, number
+from deadbeat.kinds.contention.facts import NoiseFloor
+from deadbeat.model.figures import SetFigures
 from deadbeat.report.charts import (
     Bars,
     Chart,
@@ -38,17 +39,19 @@ class SetSample:
 
     label: str
     look: int
-    sets: tuple[Row, ...]
+    sets: tuple[SetFigures, ...]
 
     def values(self, column: str) -> list[float]:
         """What is known of a column, in the order of the sets."""
-        found = (number(item.get(column)) for item in self.sets)
+        found = (each.column(column) for each in self.sets)
         return [value for value in found if value is not None]
 
 
-def samples(sets: Iterable[Row], labels: Sequence[str], label_of: Any) -> tuple[SetSample, ...]:
+def samples(
+    sets: Iterable[SetFigures], labels: Sequence[str], label_of: Callable[[SetFigures], str]
+) -> tuple[SetSample, ...]:
     """The sets by label, in the order of ``labels``; those of other labels are left out."""
-    found: dict[str, list[Row]] = {label: [] for label in labels}
+    found: dict[str, list[SetFigures]] = {label: [] for label in labels}
     for item in sets:
         if (label := label_of(item)) in found:
             found[label].append(item)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 
 from deadbeat.kinds.contention import facts
-from deadbeat.kinds.contention.facts import Row, grid_of, levels, listed_prices, misses, number
+from deadbeat.kinds.contention.facts import grid_of, levels, listed_prices
 from deadbeat.kinds.contention.grids import at_places, axis_of, cores_of, milli
 from deadbeat.kinds.contention.headline import headline, slows
+from deadbeat.model.figures import CellFigures
 from deadbeat.model.results import Summary
 from deadbeat.report.document import CellMap
 
@@ -33,17 +34,21 @@ def slowdown_map(summary: Summary) -> CellMap | None:
     an answer. Only what lies surely beyond the noise has a block, a point that misses has a ``+``.
     """
     own = grid_of(summary)
-    rows = levels(own.rows)[0].of(own.rows)
-    known = [row for row in rows if number(row.get("slowdown_mean")) is not None]
+    points = levels(own.cells)[0].of(own.cells)
+    known = [point for point in points if point.slowdown.value is not None]
     if not known:
         return None
-    cores = max(known, key=lambda row: float(row["slowdown_mean"]))["cores"]
+    cores = facts.most(known, "slowdown_mean").cores
     shares, ratios = axis_of(own, "sync_share"), axis_of(own, "contended_ratio")
     floor = facts.noise_floor(summary).share
-    places = at_places(rows, cores)
+    places = at_places(points, cores)
     cells = [[places.get((milli(share), milli(ratio))) for ratio in ratios] for share in shares]
     every = cores_of(own)
-    missing = "; +: certainly more misses than alone" if any(map(misses, places.values())) else ""
+    missing = (
+        "; +: certainly more misses than alone"
+        if any(point.misses for point in places.values())
+        else ""
+    )
     of = f" (the worst of M = {', '.join(map(str, every))})" if len(every) > 1 else ""
     return CellMap(
         title=(
@@ -53,18 +58,18 @@ def slowdown_map(summary: Summary) -> CellMap | None:
         corner="ρ \\ α",
         columns=[f"{ratio:g}" for ratio in ratios],
         rows=[f"{share:g}" for share in shares],
-        cells=[[_text(row) for row in line] for line in cells],
-        strength=[[_strength(row, floor) for row in line] for line in cells],
+        cells=[[_text(cell) for cell in line] for line in cells],
+        strength=[[_strength(cell, floor) for cell in line] for line in cells],
     )
 
 
-def _text(row: Row | None) -> str:
-    value = number(row.get("slowdown_mean")) if row else None
-    return "?" if row is None or value is None else f"{value:.2f}" + "+" * bool(misses(row))
+def _text(cell: CellFigures | None) -> str:
+    value = cell and cell.slowdown.value
+    return "?" if cell is None or value is None else f"{value:.2f}" + "+" * cell.misses
 
 
-def _strength(row: Row | None, floor: float | None) -> int:
-    return strength_of(float(row["slowdown_mean"])) if row and slows(row, floor) else 0
+def _strength(cell: CellFigures | None, floor: float | None) -> int:
+    return strength_of(cell.slowdown.value or 0.0) if cell and slows(cell, floor) else 0
 
 
 def strength_of(slowdown: float) -> int:

@@ -30,11 +30,10 @@ class CampaignSoFar:
             self._seen, keys = {}, sorted(self.store.committed())
         for key in keys:
             table = self.store.table(key)
-            found = run_figures(table, job_columns(table)).set_figures
-            slowdown = found["slowdown_mean"]
-            if slowdown is not None:
+            found = run_figures(table, job_columns(table)).of_set
+            if found.slowdown_mean is not None:
                 known = self._seen.setdefault(self._place(key), [])
-                known.append((slowdown, found["deadline_misses"]))
+                known.append((found.slowdown_mean, found.deadline_misses))
         return self._groups() if self.spec.stress is not None else self._grid()
 
     def _place(self, key: RunKey) -> tuple[str, ...]:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
-from deadbeat.kinds.contention.configurations import configuration_samples, factor_rows
-from deadbeat.kinds.contention.facts import (
-    Row,
-    factor_of,
-    factors,
-    figure,
-    levels,
-    noise_floor,
-    number,
-)
+from deadbeat.kinds.contention.configurations import configuration_samples, factor_cells
+from deadbeat.kinds.contention.facts import factors, levels, noise_floor
 from deadbeat.kinds.contention.object_charts import object_charts
 from deadbeat.kinds.contention.samples import SetSample, distribution_charts, of_option, thinned
+from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve
 from deadbeat.stats.correlate import spearman
@@ -35,13 +28,13 @@ def stress_charts(summary: Summary, *, most: int | None = None) -> list[Chart]:
     """
     charts: list[Chart] = []
     floor = noise_floor(summary)
-    for level in levels(summary.rows, most):
+    for level in levels(summary.cells, most):
         own = configuration_samples(summary, level)
         found = (*distribution_charts(own, floor), *_drivers(own), *object_charts(own))
-        critical = _critical(level.of(summary.rows))
+        critical = _critical(level.of(summary.cells))
         charts += of_option((*found, *critical), level.option, level.suffix)
     charts += factor_charts(
-        factor_rows(summary), label=lambda row: str(row.get("group")), name="deadline-factor"
+        factor_cells(summary), label=attrgetter("group"), name="deadline-factor"
     )
     order = {name: place for place, name in enumerate(_ORDER)}
     return sorted(charts, key=lambda chart: order.get(chart.family or chart.name, len(order)))
@@ -59,25 +52,28 @@ _ORDER = (
 
 
 def factor_charts(
-    rows: Iterable[Row], *, label: Callable[[Row], str], name: str, title: str = ""
+    cells: Sequence[CellFigures],
+    *,
+    label: Callable[[CellFigures], str],
+    name: str,
+    title: str = "",
 ) -> Iterator[Chart]:
     """Miss ratio over D / C, a curve per label, where there are several factors."""
-    rows = list(rows)
-    by_label: dict[str, list[Row]] = {}
-    for row in rows:
-        by_label.setdefault(label(row), []).append(row)
+    by_label: dict[str, list[CellFigures]] = {}
+    for cell in cells:
+        by_label.setdefault(label(cell), []).append(cell)
     panels = [
         Panel(
             title=heading, x_label="deadline factor D / C", y_label=axis,
             curves=tuple(
-                interval_curve(text, look, own, factor_of, column, scale=100.0)
+                interval_curve(text, look, own, "factor", column, scale=100.0)
                 for look, (text, own) in enumerate(by_label.items())
             ),
         )
         for heading, axis, column in _FACTOR_PANELS
-        if any(number(row.get(column)) is not None for row in rows)
+        if any(cell.value(column) is not None for cell in cells)
     ]  # fmt: skip
-    if panels and len(factors(rows)) > 1:
+    if panels and len(factors(cells)) > 1:
         yield Chart(
             name=name,
             title=title or "Deadline misses over the deadline factor",
@@ -97,20 +93,22 @@ _FACTOR_PANELS = (
 def interval_curve(
     text: str,
     look: int,
-    rows: Sequence[Row],
-    x_of: Callable[[Row], float],
+    cells: Sequence[CellFigures],
+    x: str,
     column: str,
     *,
     scale: float = 1.0,
 ) -> Curve:
-    """A figure of rows over x, with its interval; an end that is not known is the value itself.
+    """A figure of cells over their ``x``, with its interval; an end that is not known is the value
+    itself.
 
     Where nothing was seen (a value of zero) the interval is an upper bound: see ``Curve.bounded``.
     """
-    found = [(x_of(row), figure(row, column)) for row in sorted(rows, key=x_of)]
+    ordered = sorted(cells, key=attrgetter(x))
+    found = [(float(getattr(cell, x)), cell.figure(column)) for cell in ordered]
     points = (
-        CurvePoint(x, own.value, own.low, own.high, own.value == 0 and bool(own.high))
-        for x, own in found
+        CurvePoint(at, own.value, own.low, own.high, own.value == 0 and bool(own.high))
+        for at, own in found
         if own.value is not None
     )
     return curve(text, points, look=look, scale=scale)
@@ -123,23 +121,19 @@ _CRITICAL_PANELS = (
 )
 
 
-def _critical(rows: Sequence[Row]) -> Iterator[Chart]:
+def _critical(cells: Sequence[CellFigures]) -> Iterator[Chart]:
     """Slowdown of the critical tasks over the number of cores they have to themselves."""
-    if not any(number(row.get("critical_cores")) for row in rows):
+    if not any(cell.critical_cores for cell in cells):
         return
-    cores = sorted({str(row.get("cores") or "drawn") for row in rows}, key=lambda m: (len(m), m))
-    by_cores = {m: [row for row in rows if str(row.get("cores") or "drawn") == m] for m in cores}
-
-    def critical(row: Row) -> float:
-        return number(row.get("critical_cores")) or 0.0
-
+    cores = sorted({str(cell.cores or "drawn") for cell in cells}, key=lambda m: (len(m), m))
+    by_cores = {m: [cell for cell in cells if str(cell.cores or "drawn") == m] for m in cores}
     panels = (
         Panel(
             title=heading,
             x_label="critical cores k (0: not shielded)",
             y_label=axis,
             curves=tuple(
-                interval_curve(f"M = {m}", look, own, critical, column, scale=scale)
+                interval_curve(f"M = {m}", look, own, "critical_cores", column, scale=scale)
                 for look, (m, own) in enumerate(by_cores.items())
             ),
             marks=(Mark(axis="y", at=1.0, label="1: no effect"),) if scale == 1.0 else (),
@@ -156,24 +150,24 @@ def _critical(rows: Sequence[Row]) -> Iterator[Chart]:
     )
 
 
-def _contention(item: Row) -> float | None:
-    rho, alpha = number(item.get("sync_share_real")), number(item.get("contended_ratio_real"))
+def _contention(item: SetFigures) -> float | None:
+    rho, alpha = item.sync_share_real, item.contended_ratio_real
     if rho == 0:
         return 0.0
     return None if rho is None or alpha is None else 100 * rho * alpha
 
 
-def _overlap(item: Row) -> float | None:
-    return figure(item, "overlap_real").scaled(100).value
+def _overlap(item: SetFigures) -> float | None:
+    return None if item.overlap_real is None else 100 * item.overlap_real
 
 
-_DRIVERS: tuple[tuple[str, str, Callable[[Row], float | None]], ...] = (
+_DRIVERS: tuple[tuple[str, str, Callable[[SetFigures], float | None]], ...] = (
     ("Contended share", "contended share of C, realised ρ × α (%)", _contention),
     ("Overlap", "overlap: contended time with another core inside (%)", _overlap),
     (
         "Utilisation",
         "utilisation of the task set, sum of C / T",
-        lambda item: number(item.get("utilisation")),
+        attrgetter("utilisation"),
     ),
 )
 
@@ -205,7 +199,7 @@ def scatter(
     own: Sequence[SetSample],
     heading: str,
     axis: str,
-    value_of: Callable[[Row], float | None],
+    value_of: Callable[[SetFigures], float | None],
     against: tuple[str, str],
 ) -> Panel | None:
     """A figure of task sets over a quantity, with its rank correlation; None: nothing known."""
@@ -232,9 +226,9 @@ def scatter(
 
 
 def _pairs(
-    sets: Iterable[Row], value_of: Callable[[Row], float | None], column: str
+    sets: Iterable[SetFigures], value_of: Callable[[SetFigures], float | None], column: str
 ) -> Iterator[tuple[float, float]]:
     for item in sets:
-        x, y = value_of(item), number(item.get(column))
+        x, y = value_of(item), item.column(column)
         if x is not None and y is not None:
             yield x, y

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import Bools, JobColumns, job_columns, of_tasks
 from deadbeat.kinds.contention.causes import part_figures
-from deadbeat.kinds.contention.classes import by_class, point_figures, point_slowdown
+from deadbeat.kinds.contention.classes import by_class, class_mean, point_figures
 from deadbeat.kinds.contention.counters import EventStates, counter_figures
 from deadbeat.kinds.contention.evidence import CampaignEvidence, where_it_ran
 from deadbeat.kinds.contention.figures import RunFigures, run_figures
@@ -24,16 +24,23 @@ from deadbeat.kinds.contention.late import WORST, Worst, late_facts
 from deadbeat.kinds.contention.object_charts import shared_objects
 from deadbeat.kinds.contention.overlap import contended_plan, overlap_share
 from deadbeat.kinds.contention.plan import class_unit, group_of, group_text
-from deadbeat.kinds.contention.point import noise_floor, point_row, pool_plain
-from deadbeat.kinds.contention.precision import precision_columns, precision_findings
-from deadbeat.kinds.contention.predict import Priced, is_plain, pace_of, prediction_figures
+from deadbeat.kinds.contention.point import noise_floor, point_cell, pool_plain
+from deadbeat.kinds.contention.precision import precision_findings, with_precision
+from deadbeat.kinds.contention.predict import (
+    Predicted,
+    Priced,
+    is_plain,
+    pace_of,
+    prediction_figures,
+)
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec, read_spec
 from deadbeat.kinds.contention.stress import Group, groups
-from deadbeat.kinds.contention.stress_rows import group_row
+from deadbeat.kinds.contention.stress_rows import group_cell
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError
+from deadbeat.model.figures import CELL_COLUMNS, CellFigures, SetFigures
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import (
     JobHistogram,
@@ -44,7 +51,6 @@ from deadbeat.model.results import (
     Summary,
     point_text,
 )
-from deadbeat.model.tasks import TaskSet
 from deadbeat.prices.stage import prices_in
 from deadbeat.prices.states import CHANGED, FAR
 from deadbeat.prices.stored import PRICES_FILE
@@ -54,7 +60,6 @@ from deadbeat.store.files import FORMAT, tool_version
 from deadbeat.store.origin import Origin, origin_facts
 from deadbeat.store.programs import file_hash
 from deadbeat.store.serial import to_plain
-from deadbeat.store.summary import COLUMNS
 
 Floats = NDArray[np.float64]
 
@@ -98,7 +103,7 @@ class Attempts:
         text = repr(
             (
                 FORMAT,
-                COLUMNS[self.mode],
+                (CELL_COLUMNS[self.mode], SetFigures.columns(self.mode)),
                 tool_version(),
                 sorted(key.text for key in self.committed | self.planned),
                 sorted((key.text, str(value)) for key, value in self.failed.items()),
@@ -112,11 +117,11 @@ class Attempts:
 
 @frozen(kw_only=True)
 class _Cell:
-    """What a row of summary.csv is about: a point, or a group at a deadline factor.
+    """What is summarised: a point, or a group at a deadline factor.
 
     Attributes:
         name: As `plan.unit_of`.
-        where: The columns that say which it is.
+        where: Which it is.
         balanced: Of a balanced mix; ``classes``: and its sets share objects, a class each.
     """
 
@@ -133,17 +138,10 @@ class _Cell:
 class _Parts:
     """What a summary consists of, beside what holds for the whole campaign."""
 
-    rows: list[dict[str, Any]] = field(factory=list)
-    sets: list[dict[str, Any]] = field(factory=list)
+    cells: list[CellFigures] = field(factory=list)
+    sets: list[SetFigures] = field(factory=list)
     distributions: list[JobHistogram] = field(factory=list)
-    of_points: list[tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]] = field(
-        factory=list
-    )
-
-    @property
-    def points(self) -> list[PointFigures]:
-        """Of a balanced map."""
-        return [point_figures(where, row, sets) for where, row, sets in self.of_points]
+    of_points: list[list[SetFigures]] = field(factory=list)
 
     @classmethod
     def of(cls, cells: Iterable[_Cell], reader: RunReader, attempts: Attempts) -> _Parts:
@@ -152,7 +150,7 @@ class _Parts:
         first = sorted(every, key=lambda cell: cell.point is None or not is_plain(cell.point))
         made = {cell.name: cls._of(cell, reader, attempts) for cell in first}
         for own in (made[cell.name] for cell in every):
-            parts.rows.extend(own.rows)
+            parts.cells.extend(own.cells)
             parts.sets.extend(own.sets)
             parts.distributions.extend(own.distributions)
             parts.of_points.extend(own.of_points)
@@ -163,22 +161,21 @@ class _Parts:
         sets, runs = [], list[RunFigures]()
         counts = {name: np.zeros(len(EDGES) - 1, np.int64) for name in DISTRIBUTED}
         for key in cell.keys:
-            figures, set_row = reader.read(key, group=cell.group)
-            sets.append(set_row)
+            figures, of_set = reader.read(key, group=cell.group)
+            sets.append(of_set)
             if cell.point:
                 runs.append(figures)
             for name in DISTRIBUTED:
                 counts[name] += bin_counts(getattr(figures, name))
-        found = point_row(sets, runs) if cell.point else group_row(sets)
+        where = CellFigures.of(cell.where)
+        found = point_cell(where, sets, runs) if cell.point else group_cell(where, sets)
         if cell.classes:
-            found |= point_slowdown(sets, by_class(sets))
-        row = {**found, **cell.where} | precision_columns(attempts.precision, cell.name, sets)
-        row = {column: row[column] for column in COLUMNS[attempts.mode][0]}
+            found = found.with_figures(slowdown_mean=class_mean(sets, by_class(sets)))
         return cls(
-            rows=[row],
+            cells=[with_precision(found, attempts.precision, cell.name, sets)],
             sets=sets,
             distributions=list(_distributions(cell.where, counts)),
-            of_points=[(dict(cell.where), row, sets)] if cell.balanced else [],
+            of_points=[sets] if cell.balanced else [],
         )
 
 
@@ -201,13 +198,14 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
     else:
         cells = _points(reader, attempts)
     parts = _Parts.of(cells, reader, attempts)
-    if reader.balanced:
-        pool_plain(parts.rows, parts.sets)
-    noise, points = noise_floor(parts.rows, parts.sets), parts.points
+    found = pool_plain(parts.cells, parts.sets) if reader.balanced else parts.cells
+    noise = noise_floor(found, parts.sets)
+    # of a balanced map alone
+    points = [*map(point_figures, found, parts.of_points)]
     evidence = CampaignEvidence(
         calibration=calibration,
         sessions=store.sessions(),
-        rows=parts.rows,
+        cells=found,
         sets=parts.sets,
         failed=attempts.failed,
         solo_cost_ratios=reader.solo_cost_ratios,
@@ -219,13 +217,13 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
     )
     return Summary(
         mode=attempts.mode,
-        rows=tuple(parts.rows),
+        cells=tuple(found),
         sets=tuple(parts.sets),
         points=tuple(points),
         distributions=tuple(parts.distributions),
         findings=(*collect_findings(evidence), *precision_findings(attempts.precision)),
         noise_floor=noise,
-        labels=labels_of(calibration, origin, realtime=all(row["realtime"] for row in parts.sets)),
+        labels=labels_of(calibration, origin, realtime=all(each.realtime for each in parts.sets)),
         meta={
             **_meta(store, calibration, attempts),
             **late_facts(store, reader.worst),
@@ -293,6 +291,17 @@ def factor_at(spec: CampaignSpec | None, point: Point) -> float | None:
     return float(spec.tasks.deadline_factor[0])
 
 
+class PlanFigures(Predicted, total=False):
+    """What is said of a set by its plan, as fields of `SetFigures`."""
+
+    seed: int | None
+    sync_share_real: float
+    contended_ratio_real: float | None
+    cost_half_width: float
+    overlap_real: float | None
+    shared_objects: str | None
+
+
 class RunReader:
     """Reads runs of a campaign together with their plans.
 
@@ -309,7 +318,6 @@ class RunReader:
         self._store = store
         self._calibration = calibration
         self._spec = spec_of(store)
-        self._columns = COLUMNS[attempts.mode][1]
         self.worst = Worst()
         self.prices = prices_in(store)
         self._priced = None if calibration is None else Priced.of(store, calibration)
@@ -332,10 +340,8 @@ class RunReader:
         """N / M at ``point`` of a grid; None where the campaign does not say."""
         return point.per_core or (None if self._spec is None else self._spec.tasks.per_core)
 
-    def read(
-        self, key: RunKey, *, group: Group | None = None
-    ) -> tuple[RunFigures, dict[str, object]]:
-        """Figures of the committed run ``key``, and its row of sets.csv.
+    def read(self, key: RunKey, *, group: Group | None = None) -> tuple[RunFigures, SetFigures]:
+        """Figures of the committed run ``key``, those of its set with what its plan says.
 
         Raises:
             DataError: Its file is damaged, or belongs to another task set than its program.
@@ -353,40 +359,32 @@ class RunReader:
             self.overloaded.append(key)
             if int(table.header["flags"]) & j.RUN_LATE:
                 self.long_slots.append(key)
-        row = dict.fromkeys(self._columns) | figures.set_figures
-        row |= {
-            "key": key.text,
-            "cores": key.point.cores,
-            "sync_share": key.point.sync_share,
-            "contended_ratio": key.point.contended_ratio,
-            "deadline_factor": self.deadline_factor(key.point),
-            "replica": key.replica,
-            "set_id": table.set_id,
-            "utilisation": float(loads.sum()),
-            "realtime": bool(int(table.header["flags"]) & j.RUN_REALTIME),
-            "left_out": left_out,
-            "began_ns": int(table.header["epoch_realtime_ns"]) or None,
-            "file": self._store.jobs_path(key).relative_to(self._store.path).as_posix(),
-            "class": None if self._spec is None else class_unit(self._spec, key) or None,
-            **self._state_shares(table),
-        }
-        if group is not None:
-            row |= {"group": group.name, "critical_cores": group.critical_cores or None}
-        row |= part_figures(table, everyone, tasks=chosen)
-        row |= counter_figures(table, tasks=chosen)
-        self.events.add(table)
-        row |= self._plan_figures(key, table, (everyone, columns), chosen)
-        return figures, row
-
-    def _state_shares(self, table: JobTable) -> dict[str, float | None]:
-        """Shares of the slots that were far, together and alone; None: not known."""
-        states = None if self._priced is None else self._priced.slot_states(table)
         solo = table.slots["kind"] == j.SLOT_SOLO
-        shares: dict[str, float | None] = {}
-        for name, side in (("far_share", ~solo), ("far_share_alone", solo)):
-            known = None if states is None else states[side & (states != CHANGED)]
-            shares[name] = None if known is None or not len(known) else float((known == FAR).mean())
-        return shares
+        states = None if self._priced is None else self._priced.slot_states(table)
+        self.events.add(table)
+        return figures, evolve(
+            figures.of_set,
+            key=key.text,
+            group="" if group is None else group.name,
+            cores=key.point.cores,
+            critical_cores=0 if group is None else group.critical_cores,
+            sync_share=key.point.sync_share,
+            contended_ratio=key.point.contended_ratio,
+            deadline_factor=self.deadline_factor(key.point),
+            replica=key.replica,
+            set_id=table.set_id,
+            utilisation=float(loads.sum()),
+            realtime=bool(int(table.header["flags"]) & j.RUN_REALTIME),
+            left_out=left_out,
+            began_ns=int(table.header["epoch_realtime_ns"]) or None,
+            file=self._store.jobs_path(key).relative_to(self._store.path).as_posix(),
+            object_class=None if self._spec is None else class_unit(self._spec, key) or None,
+            far_share=_far_share(states, ~solo),
+            far_share_alone=_far_share(states, solo),
+            parts=part_figures(table, everyone, tasks=chosen),
+            counters=counter_figures(table, tasks=chosen),
+            **self._plan_figures(key, table, (everyone, columns), chosen),
+        )
 
     def _critical(self, key: RunKey, table: JobTable, group: Group | None) -> Bools | None:
         """Which tasks the set is about; None: all of them."""
@@ -403,7 +401,7 @@ class RunReader:
         table: JobTable,
         both: tuple[JobColumns, JobColumns],
         chosen: Bools | None,
-    ) -> dict[str, object]:
+    ) -> PlanFigures:
         """What needs the task set: its seed, the realised axes, the overlap, what is predicted.
 
         Args:
@@ -421,40 +419,36 @@ class RunReader:
                 "delete it and repeat the campaign's command: only this run is measured again",
             )
         has_sync = task_set.sync_share_real > 0
-        predicted: dict[str, float | int | None] = {}
+        found: PlanFigures = {
+            "seed": task_set.seed,
+            "sync_share_real": task_set.sync_share_real,
+            "contended_ratio_real": task_set.contended_ratio_real if has_sync else None,
+        }
         if self._priced is not None:
             if not is_plain(key.point) and not self._paced:
                 self._paced, known = True, self.solo_cost_ratios.items()
                 pace = pace_of(ratios for plain, ratios in known if is_plain(plain.point))
                 self._priced = self._priced.at_pace(pace)
             with suppress(DataError):  # a calibration that lacks an entry says nothing of it
-                predicted = prediction_figures(
-                    table, everyone, task_set, self._priced, chosen=chosen
-                )
-        return {
-            **predicted,
-            "seed": task_set.seed,
-            "sync_share_real": task_set.sync_share_real,
-            "contended_ratio_real": task_set.contended_ratio_real if has_sync else None,
-            **self._cost_figures(key, table, columns, task_set),
-        }
+                found = {
+                    **found,
+                    **prediction_figures(table, everyone, task_set, self._priced, chosen=chosen),
+                }
+        if self._calibration is not None:
+            plan = contended_plan(task_set, self._calibration)
+            # every set draws on the same costs: this part of a delay ratio's interval does not
+            # shrink with the number of sets
+            costs = [self._calibration.cost_uncertainty(task) for task in task_set.tasks]
+            found["cost_half_width"] = float(np.mean(costs))
+            found["overlap_real"] = overlap_share(columns, table.tasks, plan)
+            found["shared_objects"] = shared_objects(task_set, plan)
+        return found
 
-    def _cost_figures(
-        self, key: RunKey, table: JobTable, columns: JobColumns, task_set: TaskSet
-    ) -> dict[str, object]:
-        """What also needs the calibration."""
-        if self._calibration is None:
-            return {}
-        plan = contended_plan(task_set, self._calibration)
-        # every set draws on the same costs: this part of a delay ratio's interval does not shrink
-        # with the number of sets
-        costs = [self._calibration.cost_uncertainty(task) for task in task_set.tasks]
-        overlap = overlap_share(columns, table.tasks, plan)
-        return {
-            "cost_half_width": float(np.mean(costs)),
-            "overlap_real": overlap,
-            "shared_objects": shared_objects(task_set, plan),
-        }
+
+def _far_share(states: NDArray[np.str_] | None, slots: Bools) -> float | None:
+    """Share of these slots in which the CPUs were far apart; None: not known."""
+    known = None if states is None else states[slots & (states != CHANGED)]
+    return None if known is None or not len(known) else float((known == FAR).mean())
 
 
 def bin_counts(values: Floats) -> NDArray[np.int64]:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 
 from attrs import evolve
 
 from deadbeat.kinds.contention import facts
-from deadbeat.kinds.contention.facts import (
-    Row,
-    factor_of,
-    factors,
-    figure,
-    misses,
-    number,
-    ratio,
-)
+from deadbeat.kinds.contention.facts import factors, ratio
 from deadbeat.kinds.contention.grids import (
     METRICS,
     GridMetric,
@@ -25,7 +18,7 @@ from deadbeat.kinds.contention.grids import (
     state_of,
 )
 from deadbeat.kinds.contention.headline import load_words
-from deadbeat.model.measures import MEASURES
+from deadbeat.model.figures import MEASURES, CellFigures
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import MEASURED
 from deadbeat.report.document import Column, Table, said
@@ -33,7 +26,7 @@ from deadbeat.report.document import Column, Table, said
 #: What stands below the groups of a stress campaign, and the points of a profile.
 STRESS_NOTE = "+ after a miss %: certainly more than the same tasks miss alone"
 NOTE = f"deadline needed: by all but 1 in 1000 jobs, as a multiple of C;\n{STRESS_NOTE}"
-_SLOWDOWN, _NEEDED, _MISS, _ = METRICS
+_, _NEEDED, _MISS, _ = METRICS
 
 
 # ---------- points ----------
@@ -43,28 +36,28 @@ def _percent(value: float) -> str:
     return f"{value:.{2 if value < 10 else 1}f}"
 
 
-def _or_dash(row: Row, metric: GridMetric) -> str:
-    return cell_text(row, metric) if state_of(row, metric) in MEASURED else "-"
+def _or_dash(cell: CellFigures, metric: GridMetric) -> str:
+    return cell_text(cell, metric) if state_of(cell, metric) in MEASURED else "-"
 
 
-def _miss(row: Row) -> str:
-    found = _MISS.drawn(row)
-    text = found.text(_percent) if found.value else _or_dash(row, _MISS)
-    return text + ("+" if found.value and misses(row) else " ")
+def _miss(cell: CellFigures) -> str:
+    found = _MISS.drawn(cell)
+    text = found.text(_percent) if found.value else _or_dash(cell, _MISS)
+    return text + ("+" if found.value and cell.misses else " ")
 
 
-def _slowdown(row: Row) -> str:
-    return _SLOWDOWN.of(row).text(ratio)
+def _slowdown(cell: CellFigures) -> str:
+    return cell.slowdown.text(ratio)
 
 
 #: A point without an answer says ``undecided`` where its slowdown would stand.
 POINT_COLUMNS = (
-    said("M", lambda row: str(row["cores"])),
-    said("rho", lambda row: f"{row['sync_share']:.2f}"),
-    said("alpha", lambda row: f"{row['contended_ratio']:.2f}"),
-    said("sets", lambda row: str(row.get("task_sets") or 0)),
+    said("M", lambda cell: str(cell.cores)),
+    said("rho", lambda cell: f"{cell.sync_share:.2f}"),
+    said("alpha", lambda cell: f"{cell.contended_ratio:.2f}"),
+    said("sets", lambda cell: str(cell.task_sets)),
     said("slowdown\nmean [95 %]", _slowdown),
-    said("deadline\nneeded", lambda row: _or_dash(row, _NEEDED)),
+    said("deadline\nneeded", lambda cell: _or_dash(cell, _NEEDED)),
     said("miss %\n[95 %]", _miss),
 )
 
@@ -72,31 +65,29 @@ POINT_COLUMNS = (
 def point_tables(summary: Summary) -> list[Table]:
     """Points in order, those of each deadline factor and number of tasks a core for themselves;
     those of the grid are on the page in another form."""
-    grid, loaded = (
-        list(facts.loads(rows).values())
-        for rows in (facts.grid_of(summary).rows, facts.loaded_rows(summary))
-    )
+    grid = facts.loads(facts.grid_of(summary).cells)
+    loaded = facts.loads(facts.loaded_cells(summary))
     return [
         Table(
             name=f"loaded-{number - len(grid)}",
-            title=load_words(rows[0], ", "),
+            title=load_words(cells[0], ", "),
             columns=POINT_COLUMNS,
-            rows=sorted(rows, key=lambda r: (r["cores"], r["sync_share"], r["contended_ratio"])),
+            rows=sorted(cells, key=attrgetter("cores", "sync_share", "contended_ratio")),
             note=NOTE if number == len(grid) + len(loaded) - 1 else "",
             terminal=True,
             page=number >= len(grid),
             plain=True,
         )
-        for number, rows in enumerate([*grid, *loaded])
+        for number, cells in enumerate([*grid, *loaded])
     ]
 
 
-def _text(column: str, scale: float = 1.0) -> Callable[[Row], str]:
-    """A figure of a row with its interval, with fixed decimals."""
+def _text(column: str, scale: float = 1.0) -> Callable[[CellFigures], str]:
+    """A figure of a cell with its interval, with fixed decimals."""
     digits = f"{{:.{2 if scale == 100 else 3}f}}".format
 
-    def text(row: Row) -> str:
-        found = figure(row, column).scaled(scale)
+    def text(cell: CellFigures) -> str:
+        found = cell.figure(column).scaled(scale)
         if found.value == 0 and found.ends and found.ends[1]:
             return f"< {found.ends[1]:.2g} (none seen)"
         return found.text(digits)
@@ -107,26 +98,26 @@ def _text(column: str, scale: float = 1.0) -> Callable[[Row], str]:
 def _figure(
     heading: str, column: str, scale: float = 1.0, short: Callable[[float], str] | None = None
 ) -> Column:
-    """A figure of a row; ``short``: how a terminal writes it, None: it does not."""
+    """A figure of a cell; ``short``: how a terminal writes it, None: it does not."""
     return said(
         heading,
-        lambda row: None if number(row.get(column)) is None else row,
+        lambda cell: None if cell.value(column) is None else cell,
         format=_text(column, scale),
-        terminal=False if short is None else lambda row: short(scale * row[column]),
+        terminal=False if short is None else lambda cell: short(scale * cell.value(column)),
     )
 
 
-def _needed(column: str) -> Callable[[Row], str]:
-    return lambda row: bare_words(row, _NEEDED, column)
+def _needed(column: str) -> Callable[[CellFigures], str]:
+    return lambda cell: bare_words(cell, _NEEDED, column)
 
 
 #: What explains a point without being its answer.
 FURTHER_COLUMNS = (
-    said("point", lambda row: f"{point_words(row)}; {load_words(row, ', ')}"),
+    said("point", lambda cell: f"{point_words(cell)}; {load_words(cell, ', ')}"),
     *(_figure(each.title, each.name, each.scale) for each in MEASURES if each.title),
     _figure("misses alone %", "alone_miss_ratio", 100.0),
     _figure("misses beyond those %", "miss_excess", 100.0),
-    said("sets that miss", lambda row: row.get("miss_sets"), format=str),
+    said("sets that miss", lambda cell: cell.value("miss_sets"), format="{:.0f}".format),
     # At least the low end where the high end is not known.
     *(
         said(f"needed{words}, 1 in {of}", _needed(f"{side}deadline_needed_{name}"))
@@ -138,7 +129,7 @@ FURTHER_COLUMNS = (
 
 def further_table(summary: Summary) -> Table:
     """A line per point."""
-    rows = (*facts.grid_of(summary).rows, *facts.loaded_rows(summary))
+    rows = (*facts.grid_of(summary).cells, *facts.loaded_cells(summary))
     return Table(
         name="further-table", title="More of each point", columns=FURTHER_COLUMNS, rows=rows,
         dense=True,
@@ -148,31 +139,26 @@ def further_table(summary: Summary) -> Table:
 # ---------- groups ----------
 
 
-def _count(heading: str, column: str, *, terminal: bool = False) -> Column:
-    return said(
-        heading,
-        lambda row: number(row.get(column)),
-        format=lambda value: f"{int(value):,}",
-        terminal=terminal,
-    )
+def _count(heading: str, name: str, *, terminal: bool = False) -> Column:
+    return said(heading, attrgetter(name), format="{:,}".format, terminal=terminal)
 
 
-def _missed(row: Row) -> str:
-    return f"{100 * row['deadline_miss_ratio']:.2f}" + ("+" if misses(row) else " ")
+def _missed(cell: CellFigures) -> str:
+    return f"{100 * (cell.miss_ratio.value or 0.0):.2f}" + ("+" if cell.misses else " ")
 
 
 def group_table(summary: Summary) -> Table:
     """A row per group and deadline factor: every figure of summary.csv; some in a terminal."""
-    aimed = any(row.get("stopped") for row in summary.rows)
-    several = len(factors(summary.rows)) > 1
+    aimed = any(cell.stopped for cell in summary.cells)
+    several = len(factors(summary.cells)) > 1
     columns = (
-        said("group", lambda row: str(row.get("group"))),
-        said("D/C", factor_of, format="{:g}".format, page=several),
+        said("group", attrgetter("group")),
+        said("D/C", attrgetter("factor"), format="{:g}".format, page=several),
         _count("sets", "task_sets", terminal=True),
         _count("jobs", "jobs"),
         _count("miss episodes", "miss_episodes"),
         _count("overruns", "overruns"),
-        said("slowdown\nmean [95 %]", lambda row: row, format=_text("slowdown_mean"),
+        said("slowdown\nmean [95 %]", lambda cell: cell, format=_text("slowdown_mean"),
              terminal=_slowdown),
         _figure("p5", "slowdown_p5"),
         *(_figure(name, f"slowdown_{name}", short=ratio) for name in ("p50", "p95")),
@@ -189,15 +175,15 @@ def group_table(summary: Summary) -> Table:
         _figure("α real", "contended_ratio_real"),
         _figure("overlap %", "overlap_real", 100.0),
         # How well a group is known where a precision was asked for, and why it stopped.
-        said("half width", lambda row: number(row.get("half_width")), format="{:.3f}".format,
+        said("half width", attrgetter("half_width"), format="{:.3f}".format,
              page=aimed, terminal=False),
-        said("stopped because", lambda row: row.get("stopped") or None, page=aimed, terminal=False,
+        said("stopped because", attrgetter("stopped"), page=aimed, terminal=False,
              words=True),
     )  # fmt: skip
     return Table(
         name="groups-table",
         columns=columns,
-        rows=summary.rows,
+        rows=summary.cells,
         note=STRESS_NOTE,
         terminal=True,
         plain=True,

@@ -69,7 +69,7 @@ class CampaignView(OpenedResult):
     @property
     def rows(self) -> Sequence[TableRow]:
         """A row per point (or group), with the columns of summary.csv."""
-        return self.summary.rows
+        return [cell.row(self.summary.mode) for cell in self.summary.cells]
 
     def __repr__(self) -> str:
         return f"CampaignView({str(self.store.path)!r}, {len(self.keys)} runs)"
@@ -111,7 +111,7 @@ class CampaignView(OpenedResult):
         Raises:
             DeadbeatError: pandas is not installed.
         """
-        return pandas().DataFrame(list(self.summary.sets))
+        return pandas().DataFrame([each.row(self.summary.mode) for each in self.summary.sets])
 
     def task_set(self, key: RunKey | str) -> TaskSet:
         """The task set of a run.

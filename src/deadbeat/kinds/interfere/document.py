@@ -12,8 +12,9 @@ from deadbeat.kinds.interfere.sharing import RULES, Shared, levels, nothing, sha
 from deadbeat.kinds.interfere.spec import OTHERS, SIBLING, SetWork, plan
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
+from deadbeat.model.words import UNDECIDED
 from deadbeat.prices.table import PriceTable
-from deadbeat.report.charts import FAINT, SHOWN, UNDECIDED, Chart, Heat, HeatCell, Panel
+from deadbeat.report.charts import FAINT, SHOWN, Chart, Heat, HeatCell, Panel
 from deadbeat.report.document import (
     Column,
     Document,

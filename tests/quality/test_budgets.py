@@ -1,0 +1,104 @@
+"""What only gets smaller: lines of each room, long files, untyped rows. Bounds: budget.toml."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePath
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+BUDGET = tomllib.loads((Path(__file__).parent / "budget.toml").read_text())
+LINES_MAX = 500
+#: A mapping whose values nobody can check.
+_UNTYPED = re.compile(r"(?:dict|Mapping|MutableMapping|defaultdict)\[str, (?:Any|object)\]")
+_ALIAS = re.compile(r"_?[A-Z][a-z]\w*")
+
+pytestmark = pytest.mark.xdist_group("quality")
+
+
+@cache
+def modules() -> dict[PurePath, str]:
+    return {path.relative_to(SOURCE): path.read_text() for path in SOURCE.rglob("*.py")}
+
+
+def room_of(path: PurePath) -> str:
+    """``deadbeat/store``, ``deadbeat/kinds/load``; files beside folders are the room above."""
+    parts = path.parts[:-1]
+    if parts[0] == "deadbeat_papers":
+        return parts[0]
+    return "/".join(parts[: 3 if parts[1:2] == ("kinds",) else 2])
+
+
+def test_every_room_keeps_its_budget() -> None:
+    lines: Counter[str] = Counter()
+    for path, text in modules().items():
+        lines[room_of(path)] += len(text.splitlines())
+    budget = BUDGET["rooms"]
+    assert lines.keys() == budget.keys()
+    assert {room: count for room, count in lines.items() if count > budget[room]} == {}
+
+
+def test_long_files_are_those_that_are_known() -> None:
+    long = {str(path) for path, text in modules().items() if len(text.splitlines()) > LINES_MAX}
+    assert long <= set(BUDGET["long_files"])
+
+
+def hints(tree: ast.AST) -> Iterator[ast.expr]:
+    """Annotations of parameters and results."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            own = node.args
+            every = [*own.args, *own.kwonlyargs, *own.posonlyargs, own.vararg, own.kwarg]
+            yield from (each.annotation for each in every if each and each.annotation)
+            if node.returns:
+                yield node.returns
+
+
+def untyped_in(texts: list[str]) -> int:
+    """Untyped mappings in the signatures of these modules; an alias counts wherever it is used."""
+    trees = [ast.parse(text) for text in texts]
+    aliases: set[str] = set()
+
+    def count(node: ast.AST) -> int:
+        return sum(
+            bool(isinstance(each, ast.Subscript) and _UNTYPED.fullmatch(ast.unparse(each)))
+            or (isinstance(each, ast.Name) and each.id in aliases)
+            for each in ast.walk(node)
+        )
+
+    for _ in range(3):  # an alias of an alias
+        for tree in trees:
+            for node in ast.iter_child_nodes(tree):
+                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                    name, value = node.targets[0].id, node.value
+                elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                    name, value = node.target.id, node.value or node.annotation
+                else:
+                    continue
+                makes = isinstance(value, ast.Subscript | ast.BinOp | ast.Name)
+                if makes and _ALIAS.fullmatch(name) and count(value):
+                    aliases.add(name)
+    return sum(count(hint) for tree in trees for hint in hints(tree))
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("def f(a: dict[str, Any]) -> Mapping[str, object]: ...", 2),
+        ("Row = Mapping[str, Any]\ndef f(a: Row, *more: list[Row]) -> int: ...", 2),
+        ("Row: TypeAlias = dict[str, Any]\nRows = list[Row]\ndef f(a: Rows | None): ...", 1),
+        ("def f(a: dict[str, int]) -> dict[int, Any]: ...", 0),
+    ],
+)
+def test_an_alias_of_an_untyped_mapping_counts_at_each_use(text: str, count: int) -> None:
+    assert untyped_in([text]) == count
+
+
+def test_untyped_mappings_get_fewer() -> None:
+    assert untyped_in(list(modules().values())) <= BUDGET["untyped_signatures"]
