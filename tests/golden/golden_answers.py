@@ -257,9 +257,9 @@ def renew(names: Sequence[str], decision: str) -> int:
         for row in (row for row in ROWS if not names or row.name in names):
             work = Path(folder) / row.name
             work.mkdir()
-            answer = play(row, stored, work)
-            if row.name in kept:
-                then = golden(row.name)
+            then = golden(row.name) if row.name in kept else None
+            answer = play(row, stored, work, None if names else then)
+            if then is not None:
                 for line in differences(answer, then):
                     print(f"{row.name}{line}")
                 if not names:

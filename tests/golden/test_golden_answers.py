@@ -22,7 +22,8 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [pytest.param(row, id=row.name, marks=[pytest.mark.slow] * row.slow) for row in ROWS],
 )
 def test_the_answer_is_the_same(row: Row, stored: Path, tmp_path: Path) -> None:
-    told = differences(play(row, stored, tmp_path), golden(row.name))
+    then = golden(row.name)
+    told = differences(play(row, stored, tmp_path, then), then)
     assert not told, f"{len(told)} differences: " + "\n".join(told[:20])
 
 

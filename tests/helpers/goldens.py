@@ -15,8 +15,8 @@ import re
 import shutil
 import tarfile
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,6 +24,8 @@ from unittest.mock import patch
 from attrs import field, frozen
 
 from deadbeat.cli.main import main
+from deadbeat.settings.knob import all_knobs
+from deadbeat.settings.rows import rows
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import Reading, Readings
@@ -82,8 +84,35 @@ def unpack(folder: Path) -> Path:
     return folder
 
 
-def play(row: Row, stored: Path, work: Path) -> Any:
-    """What the command answers now."""
+@contextmanager
+def settings_of(then: Any) -> Iterator[None]:
+    """Only the checks, or the knobs, that a golden names: a new one changes none."""
+    answer = then["answer"] if isinstance(then, Mapping) else {}
+    results = answer.get("results") if isinstance(answer, Mapping) else {}
+    tables = results if isinstance(results, Mapping) else {}
+    ids = {each["id"] for each in tables.get("checks", ()) if "id" in each}
+    families = {id.partition(".")[0] for id in ids}
+    names = {each["name"] for each in tables.get("knobs", ())}
+    kept = {
+        id: row
+        for id, row in rows().items()
+        if id in ids or id.partition(".")[0] not in families
+        if not names or row.set is None or row.set.name in names
+    }
+    with ExitStack() as stack:
+        stack.callback(all_knobs.cache_clear)
+        for user in ("check", "knob"):
+            stack.enter_context(patch(f"deadbeat.settings.{user}.rows", lambda: kept))
+        all_knobs.cache_clear()
+        yield
+
+
+def play(row: Row, stored: Path, work: Path, then: Any = None) -> Any:
+    """What the command answers now.
+
+    Args:
+        then: Its golden: of checks and knobs, only those that it names are there.
+    """
     if row.call:
         return plain(row.call(), work, _VOLATILE_KEYS)
     runs = work / "runs"
@@ -95,6 +124,7 @@ def play(row: Row, stored: Path, work: Path) -> Any:
     trees = json.loads((stored / "trees.json").read_text(encoding="utf-8"))
     out, err = io.StringIO(), io.StringIO()
     with ExitStack() as stack:
+        stack.enter_context(settings_of(then if row.words[0] in ("doctor", "tune") else None))
         stack.enter_context(chdir(work))
         stack.enter_context(patch.dict("os.environ", {"DEADBEAT_STATE": str(work / "state")}))
         if row.tree:

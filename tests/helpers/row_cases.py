@@ -50,12 +50,12 @@ def _logged(row: Row) -> dict[str, Case]:
 
 
 def _built(row: Row) -> dict[str, Case]:
-    having, *_ = (row.having, *row.without)
-    there, lacking = config("A=y", f"{having}=y"), config("A=y", f"HAVE_{having}=y")
+    name = row.having or row.without[-1]
+    there, lacking = config("A=y", f"{name}=y"), config("A=y", f"HAVE_{name}=y")
     good, bad = (there, lacking) if row.having else (lacking, there)
     return {
         "pass": case(outputs=good),
-        "fail": case(outputs=bad, says=having),
+        "fail": case(outputs=bad, says=name),
         "unknown": case(says="kernel-config: no such program"),
         "unknown empty": case(outputs=config(), says="no option is set"),
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.checks import case
+from helpers.row_cases import cases_of
 
 from deadbeat.settings.check import all_checks
 from deadbeat.settings.facts import gather
@@ -33,10 +34,11 @@ def test_the_row_of_the_page_is_a_check_and_a_knob(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("deadbeat.settings.check.rows", lambda: {**rows(), row.id: row})
     monkeypatch.setattr("deadbeat.settings.knob.rows", lambda: {**rows(), row.id: row})
     (made,) = [check for check in all_checks() if check.id == row.id]
-    cases = eval(f"{{{block('python')}}}", {"case": case})[row.id]
-    assert list(cases) == ["pass", "fail", "unknown"]
-    for status, given in cases.items():
-        assert made.run(gather(FakeTarget(files=given.files), made.reads)).status == status
+    typed = eval(f"{{{block('python')}}}", {"case": case})[row.id]
+    assert list(typed) == ["pass", "fail", "unknown"]
+    for status, given in (*typed.items(), *cases_of(row).items()):
+        target = FakeTarget(files=given.files, refused=given.refused)
+        assert made.run(gather(target, made.reads)).status == status.split()[0]
     all_knobs.cache_clear()
     try:
         files = {row.path: "5\n", "/sys/devices/system/cpu/online": "0-1\n"}

@@ -86,5 +86,7 @@ CASES: Cases = {
         "unknown": case(),
         "unknown hidden": case(outputs=window(visible=False)),
         "unknown words": case(outputs=CHRONYD, says="and chronyd runs"),
+        "pass never": case({CHRONY: "makestep 1 0\n"}, outputs=CHRONYD),
+        "pass without": case({CHRONY: "pool a\n"}, outputs=CHRONYD, says="without makestep"),
     },
 }

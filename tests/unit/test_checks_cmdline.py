@@ -106,6 +106,18 @@ CASES: Cases = {
             {**boot(""), "/proc/cpuinfo": FLAGS, "/proc/version": "Linux version 5.10.0"}
         ),
         "unknown": case(boot("")),
+        "fail 5.15": case(
+            {**boot(""), "/proc/cpuinfo": FLAGS, "/proc/version": "Linux version 5.15.0"}
+        ),
+        "pass 5.16": case(
+            {**boot(""), "/proc/cpuinfo": sockets(2), "/proc/version": "Linux version 5.16.0"}
+        ),
+        "fail three sockets": case(
+            {**boot(""), "/proc/cpuinfo": sockets(3), "/proc/version": "Linux version 6.5.0"}
+        ),
+        "pass 6.6": case(
+            {**boot(""), "/proc/cpuinfo": sockets(4), "/proc/version": "Linux version 6.6.0"}
+        ),
     },
     "cmdline.watchdogs": {
         "pass": case(boot("nowatchdog")),
@@ -179,11 +191,7 @@ CASES: Cases = {
         "pass none": case(boot("")),
         "fail": case({**boot("", nohz_full="1"), PATIENCE: "0"}),
         "unknown": case(boot("", nohz_full="1")),
-    },
-    "cmdline.rcu-priority": {
-        "pass": case({"/sys/module/rcutree/parameters/kthread_prio": "1"}),
-        "fail": case({"/sys/module/rcutree/parameters/kthread_prio": "90"}),
-        "unknown": case(),
+        "fail 999": case({**boot("", nohz_full="1"), PATIENCE: "999"}, says="999 ms"),
     },
     "cmdline.serial-console": {
         "pass": case({**boot(""), "/sys/class/tty/console/active": "tty0\n"}),
@@ -196,6 +204,8 @@ CASES: Cases = {
         **words("quiet", "loglevel=7", "quiet loglevel=7"),
         "fail": case(boot("root=/dev/vda")),
         "pass level": case(boot("loglevel=3")),
+        "pass 4": case(boot("loglevel=4")),
+        "fail 5": case(boot("loglevel=5")),
     },
     "cmdline.unknown": {
         "pass": case(NEW, outputs={"dmesg": "[0.0] Command line: quiet"}),
@@ -210,6 +220,12 @@ CASES: Cases = {
         "unknown gone": case(NEW, outputs={"dmesg": "[9.0] eth0: up"}, says="no longer holds"),
         "unknown old": case(
             {"/proc/version": "Linux version 5.10.0"}, outputs={"dmesg": "Command line: x"}
+        ),
+        "pass 5.14": case(
+            {"/proc/version": "Linux version 5.14.0"}, outputs={"dmesg": "Command line: x"}
+        ),
+        "unknown 5.13": case(
+            {"/proc/version": "Linux version 5.13.0"}, outputs={"dmesg": "Command line: x"}
         ),
     },
     "cmdline.lists-agree": {

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from helpers.checks import Case, Cases, Thread, case, window
+from helpers.checks import Cases, Thread, case, window
 
 ONLINE = {"/sys/devices/system/cpu/online": "0-1\n"}
 DENIED = "denied: Permission denied"
 RECEIVE = "/sys/class/net/eth0/queues/rx-0/rps_cpus"
 SEND = "/sys/class/net/eth0/queues/tx-0/xps_cpus"
-DISK = "/sys/block/vda/queue/rq_affinity"
-BOOTED = {"dmesg": "[0.0] Linux version 6.1\n"}
 NONE = "failed: cat: No such file or directory"
 READ_ONLY = "-r--r--r-- 1 root root 0 Nov 22 /proc/irq/36/smp_affinity\n"
 BOTH = "-rw-r--r-- 1 root root 0 Nov 22 /proc/irq/41/smp_affinity\n"
@@ -51,21 +49,19 @@ def irqs(cpu_of_36: str, cpu_of_41: str, name: str = "effective_affinity_list") 
     }
 
 
-def mask(path: str) -> dict[str, Case]:
-    return {
-        "pass": case({**ONLINE, path: "1\n"}, says="CPU 0"),
-        "fail": case({**ONLINE, path: "00000000,00000003\n"}, says="CPU 0-1 | real-time CPU 1"),
-        "unknown": case(ONLINE),
-        "unknown one CPU": case({"/sys/devices/system/cpu/online": "1\n", path: "2\n"}),
-        "unknown is not a mask": case({**ONLINE, path: "all\n"}, says="not a mask"),
-    }
-
-
 def ksoftirqd(ticks: int) -> Thread:
     return Thread(tid=19, name="ksoftirqd/1", kernel=True, cpus="1", ticks=(8, ticks))
 
 
 CASES: Cases = {
+    "interrupts.default-placement": {
+        "unknown one CPU": case(
+            {"/sys/devices/system/cpu/online": "1\n", "/proc/irq/default_smp_affinity": "2\n"}
+        ),
+    },
+    "interrupts.disk-completion": {
+        "pass no disk": case({"/sys/block/loop0/queue/rq_affinity": "1\n"}, says="none"),
+    },
     "interrupts.on-rt-cpus": {
         "pass": case(outputs=window(interrupts=QUIET)),
         "unknown no CPU": case(outputs=window(interrupts=BUSY), rt_cpus=None,
@@ -109,9 +105,6 @@ CASES: Cases = {
                      outputs=window(BALANCE), says="banned: none"),
         "unknown": case(outputs=window(visible=False)),
     },
-    "interrupts.default-placement": mask("/proc/irq/default_smp_affinity"),
-    "interrupts.workqueues": mask("/sys/devices/virtual/workqueue/cpumask"),
-    "interrupts.writeback": mask("/sys/devices/virtual/workqueue/writeback/cpumask"),
     "interrupts.thread-priority": {
         "pass": case(outputs=window(IRQ_THREAD)),
         "pass none": case(outputs=window()),
@@ -119,6 +112,24 @@ CASES: Cases = {
         "fail raised": case(outputs=window(Thread(
             tid=9, name="irq/9-x", kernel=True, policy=1, priority=90)), says="above the default"),
         "unknown": case(outputs=window(visible=False)),
+        "fail 51": case(
+            outputs=window(Thread(tid=9, name="irq/9-x", kernel=True, policy=1, priority=51)),
+            says="irq/9-x (fifo 51) |",
+        ),
+        "fail at 50": case(
+            outputs=window(IRQ_THREAD, Thread(tid=9, name="x", policy=1, priority=50)), says="x (f"
+        ),
+        "pass others": case(
+            outputs=window(
+                IRQ_THREAD,
+                Thread(tid=8, name="irq/8-mine", policy=1, priority=60),
+                Thread(tid=9, name="migration", kernel=True, policy=1, priority=99),
+                Thread(tid=10, name="x", policy=1, priority=51),
+            )
+        ),
+        "fail lowest": case(
+            outputs=window(IRQ_THREAD, Thread(tid=9, name="x", policy=1, priority=1)), says="x (fi"
+        ),
     },
     "interrupts.kernel-threads": {
         "pass": case(ONLINE, outputs=PLACED),
@@ -135,6 +146,7 @@ CASES: Cases = {
         "pass": case(outputs=window(ksoftirqd(8))),
         "fail": case(outputs=window(ksoftirqd(11)), says="ksoftirqd/1: 3 ticks"),
         "unknown": case(outputs=window()),
+        "fail one tick": case(outputs=window(ksoftirqd(9)), says="1 ticks"),
     },
     "interrupts.receive-steering": {
         "pass": case({**ONLINE, RECEIVE: "0\n"}),
@@ -147,27 +159,19 @@ CASES: Cases = {
         "fail": case({**ONLINE, SEND: "3\n"}, says="eth0 tx-0"),
         "unknown": case(ONLINE, refused={SEND: DENIED}),
     },
-    "interrupts.packet-threads": {
-        "pass": case({"/sys/class/net/eth0/threaded": "1\n", "/sys/class/net/lo/threaded": "0\n"}),
-        "fail": case({"/sys/class/net/eth0/threaded": "0\n"}, says="eth0 = 0"),
-        "unknown": case(),
-    },
     "interrupts.network-queues": {
         "pass": case({**ONLINE, RECEIVE: "0\n"}, says="eth0: 1"),
         "fail": case({**ONLINE, RECEIVE: "0\n", RECEIVE.replace("rx-0", "rx-1"): "0\n"},
                      says="eth0: 2"),
         "unknown": case(ONLINE),
     },
-    "interrupts.disk-completion": {
-        "pass": case({DISK: "2\n", "/sys/block/loop0/queue/rq_affinity": "1\n"}, says="vda = 2"),
-        "pass no disk": case({"/sys/block/loop0/queue/rq_affinity": "1\n"}, says="none"),
-        "fail": case({DISK: "1\n"}, says="vda = 1"),
-        "unknown": case(),
-    },
     "interrupts.between-cpus": {
         "pass": case(outputs=window(interrupts=ROWS)),
         "fail": case(outputs=window(interrupts=BUSY), says="on CPU 1: 120/s"),
         "unknown": case(),
+        "fail 12/s": case(
+            outputs=window(interrupts={"CAL": ("Function call interrupts", (0, 0), (0, 6))})
+        ),
     },
     "interrupts.timer-tick": {
         "pass": case(outputs=window(interrupts=BUSY), says="recorded"),
@@ -177,13 +181,14 @@ CASES: Cases = {
         "fail board": case(outputs=window(interrupts={"16": BOARD["16"]}), workload="compute",
                            says="CPU 1: 80/s"),
         "unknown": case(outputs=window()),
-    },
-    "interrupts.unhandled": {
-        "pass": case(outputs=BOOTED),
-        "fail": case(says="Disabling IRQ #19 |", outputs={
-            "dmesg": 'irq 19: nobody cared (try booting with the "irqpoll" option)\n'
-                     "Disabling IRQ #19\n"}),
-        "unknown": case(),
-        "unknown wrapped": case(outputs={"dmesg": "[9.0] fine\n"}, says="beginning is gone"),
+        "pass 10/s": case(
+            outputs=window(interrupts={"LOC": ("Local timer interrupts", (0, 0), (0, 5))}),
+            workload="compute",
+            says="CPU 1: 10/s",
+        ),
+        "fail 12/s": case(
+            outputs=window(interrupts={"LOC": ("Local timer interrupts", (0, 0), (0, 6))}),
+            workload="compute",
+        ),
     },
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helpers.checks import Case, Cases, Thread, case, config, window
+from helpers.checks import Cases, Thread, case, config, window
 
 HUGE = "/sys/kernel/mm/transparent_hugepage"
 ONLINE = "/sys/devices/system/cpu/online"
@@ -13,18 +13,6 @@ CONTROL = Thread(tid=900, name="control", policy=1, priority=80, locked_kb=4096,
 LOOSE = Thread(tid=901, name="loose", policy=2, priority=40, faults=(7, 9))
 DAMON = "/sys/kernel/mm/damon/admin/kdamonds/0/state"
 LIMITS = "Max locked memory         {}              {}              bytes     \n"
-
-
-def number(path: str, good: int, bad: int, option: str = "") -> dict[str, Case]:
-    cases = {
-        "pass": case({path: f"{good}\n"}),
-        "fail": case({path: f"{bad}\n"}),
-        "unknown": case({path: "what\n"}, refused={}, says="not a number"),
-        "unknown denied": case(refused={path: DENIED}, says="denied"),
-    }
-    if option:
-        cases["pass not built"] = case(outputs=config("SMP=y"), says="is not set")
-    return cases
 
 
 def huge(enabled: str, defrag: str = "madvise") -> dict[str, str]:
@@ -52,19 +40,8 @@ CASES: Cases = {
         "fail": case({"/proc/swaps": f"{SWAPS}/dev/vda2 partition 9 0 -2\n",
                       "/proc/sys/vm/swappiness": "60\n"}, says="/dev/vda2, swappiness 60"),
         "unknown": case(),
-    },
-    "memory.huge-pages": {
-        "pass": case(huge("madvise")),
-        "pass not built": case(outputs=config("SMP=y")),
-        "fail": case(huge("always")),
-        "unknown": case(says="kernel-config"),
-        "unknown denied": case(refused={f"{HUGE}/enabled": DENIED}),
-    },
-    "memory.huge-page-defrag": {
-        "pass": case(huge("always", "defer")),
-        "pass not built": case(outputs=config("SMP=y")),
-        "fail": case(huge("madvise", "always")),
-        "unknown": case(huge("madvise"), refused={f"{HUGE}/defrag": DENIED}),
+        "fail eleven": case({"/proc/swaps": f"{SWAPS}/dev/vda2 partition 9 0 -2\n",
+                             "/proc/sys/vm/swappiness": "11\n"}),
     },
     "memory.khugepaged": {
         "pass": case({**huge("madvise"), f"{HUGE}/khugepaged/defrag": "0\n"}),
@@ -73,11 +50,6 @@ CASES: Cases = {
         "fail": case({**huge("madvise"), f"{HUGE}/khugepaged/defrag": "1\n"}),
         "unknown": case(huge("madvise")),
     },
-    "memory.merging": number("/sys/kernel/mm/ksm/run", 0, 1, "KSM"),
-    "memory.compaction": number("/proc/sys/vm/compaction_proactiveness", 0, 20, "COMPACTION"),
-    "memory.compaction-of-locked": number(
-        "/proc/sys/vm/compact_unevictable_allowed", 0, 1, "COMPACTION"
-    ),
     "memory.lock-limit": {
         "pass": case(process("8388608", 1 << 14), says="CAP_IPC_LOCK"),
         "pass unlimited": case(process("unlimited", 0)),
@@ -90,12 +62,7 @@ CASES: Cases = {
         "pass bytes": case({"/proc/sys/vm/dirty_bytes": "9000000\n"}),
         "fail": case({"/proc/sys/vm/dirty_bytes": "0\n", "/proc/sys/vm/dirty_ratio": "20\n"}),
         "unknown": case(),
-    },
-    "memory.zone-reclaim": number("/proc/sys/vm/zone_reclaim_mode", 0, 1, "NUMA"),
-    "memory.balloon": {
-        "pass": case({ONLINE: "0-1\n"}),
-        "fail": case({ONLINE: "0-1\n", BALLOON: ""}, says=BALLOON),
-        "unknown": case(),
+        "fail 11": case({"/proc/sys/vm/dirty_bytes": "0\n", "/proc/sys/vm/dirty_ratio": "11\n"}),
     },
     "memory.page-reporting": {
         "pass": case({ONLINE: "0-1\n", FEATURES: "0110000000\n"}, says="not negotiated"),
@@ -103,17 +70,13 @@ CASES: Cases = {
         "fail": case({ONLINE: "0-1\n", FEATURES: "0110010000\n"}),
         "unknown": case({ONLINE: "0-1\n"}, refused={FEATURES: DENIED}),
     },
-    "memory.hot-plug": {
-        "pass": case({ONLINE: "0-1\n"}),
-        "fail": case({ONLINE: "0-1\n", "/sys/bus/virtio/drivers/virtio_mem/virtio3": ""}),
-        "unknown": case(),
-    },
     "memory.access-monitor": {
         "pass": case({DAMON: "off\n"}, outputs=window()),
         "fail": case(outputs=window(Thread(tid=60, name="kdamond.0", kernel=True)),
                      says="kdamond.0"),
         "fail by its state": case({DAMON: "on\n"}, outputs=window()),
         "unknown": case(outputs=window(visible=False)),
+        "pass of a name": case(outputs=window(Thread(tid=60, name="kdamond.0"))),
     },
     "memory.locked-tasks": {
         "pass": case(outputs=window(CONTROL), says="control (fifo 80)"),

@@ -57,13 +57,10 @@ def cooling(*states: str) -> dict[str, str]:
 
 
 CASES: Cases = {
-    "power.governor": {
-        "pass": case(each("cpufreq/scaling_governor", "performance", "performance")),
-        "fail": case(
-            each("cpufreq/scaling_governor", "performance", "powersave"), says="powersave: CPUs 1"
+    "power.energy-preference": {
+        "fail bias": case(
+            {f"{CPU}/cpu{c}/power/energy_perf_bias": f"{6 * c}\n" for c in (0, 1)}, says="6: CPUs 1"
         ),
-        "unknown": case(says="no frequency driver"),
-        "unknown refused": case(refused={f"{CPU}/cpu0/cpufreq/scaling_governor": "denied: no"}),
     },
     "power.fixed-frequency": {
         "pass": case(
@@ -85,13 +82,6 @@ CASES: Cases = {
         "fail boost": case({f"{CPU}/cpufreq/boost": "1"}),
         "unknown": case(),
     },
-    "power.energy-preference": {
-        "pass": case(each("cpufreq/energy_performance_preference", "performance")),
-        "pass bias": case(each("power/energy_perf_bias", "0", "0")),
-        "fail": case(each("cpufreq/energy_performance_preference", "balance_power")),
-        "fail bias": case(each("power/energy_perf_bias", "0", "6"), says="6: CPUs 1"),
-        "unknown": case(),
-    },
     "power.idle-states": {
         "pass": case(states(0, 2), outputs=NONE),
         "pass disabled": case(states(0, 120, disabled="1"), outputs=NONE),
@@ -109,6 +99,9 @@ CASES: Cases = {
         "unknown": case(),
         "unknown guest": case({**states(0, 1), **GUEST}, outputs=NONE, says="from a guest"),
         "unknown halt": case({f"{CPU}/cpuidle/current_driver": "none", **GUEST}),
+        "pass 10 us": case(states(0, 10), outputs=NONE),
+        "fail 11 us": case(states(0, 11), outputs=NONE, says="up to 11 us"),
+        "fail as long as the limit": case(states(0, 120), outputs={"dma-latency": "120"}),
     },
     "power.dma-latency": {
         "pass": case(
@@ -119,6 +112,8 @@ CASES: Cases = {
         "fail loose": case(outputs={"dma-latency": "100"}, says="100 us"),
         "unknown": case(),
         "unknown words": case(outputs={"dma-latency": "*"}),
+        "pass 10 us": case(outputs={"dma-latency": "10"}),
+        "fail 11 us": case(outputs={"dma-latency": "11"}, says="11 us"),
     },
     "power.resume-latency": {
         "pass": case(each("power/pm_qos_resume_latency_us", "0", "n/a") | states(0, 120)),
@@ -127,6 +122,10 @@ CASES: Cases = {
         "fail": case(each("power/pm_qos_resume_latency_us", "n/a", "0") | states(0, 120)),
         "unknown": case(),
         "unknown words": case(each("power/pm_qos_resume_latency_us", "0", "?")),
+        "pass 10 us": case(each("power/pm_qos_resume_latency_us", "0", "10") | states(0, 11)),
+        "pass 1 us": case(each("power/pm_qos_resume_latency_us", "0", "1") | states(0, 11)),
+        "fail 11 us": case(each("power/pm_qos_resume_latency_us", "0", "11") | states(0, 11)),
+        "pass short states": case(each("power/pm_qos_resume_latency_us", "0", "0") | states(0, 10)),
     },
     "power.smt": {
         "pass": case({f"{CPU}/smt/active": "0", f"{CPU}/smt/control": "off"}, says="off"),
@@ -167,6 +166,14 @@ CASES: Cases = {
         "fail": case(caches("0-1", "0-3"), says="also near caches"),
         "fail last": case(caches("1", "0-3"), says="L3: CPUs 0,2-3"),
         "unknown": case({f"{CPU}/online": "0-3"}),
+        "fail two levels": case(
+            {
+                f"{CPU}/online": "0-3",
+                f"{CPU}/cpu1/cache/index2/level": "2",
+                f"{CPU}/cpu1/cache/index2/shared_cpu_list": "0-3",
+            },
+            says="also near caches",
+        ),
     },
     "power.numa": {
         "pass": case({"/sys/devices/system/node/node0/cpulist": "0-3"}),
@@ -209,6 +216,13 @@ CASES: Cases = {
         ),
         "fail": case({"/proc/filesystems": "nodev\tproc\nnodev\tresctrl\n"}),
         "unknown": case(),
+        "pass named": case(
+            {
+                "/proc/filesystems": "nodev\tproc\nnodev\tresctrl\n",
+                "/sys/fs/resctrl/rt/schemata": "L3:0=f\n",
+            },
+            says="groups: rt",
+        ),
     },
     "power.throttling": {
         "pass": case(each("thermal_throttle/core_throttle_count", "0", "0")),
@@ -245,6 +259,10 @@ CASES: Cases = {
         "fail": case(zone("87000"), says="thermal_zone0"),
         "unknown": case(),
         "unknown refused": case(refused={f"{ZONE}/temp": "failed: Resource unavailable"}),
+        "pass 5 degrees below": case(zone("84999"), says="85 °C in thermal_zone0"),
+        "fail 5 degrees below": case(zone("85000")),
+        "pass no trip point": case({**zone("45000"), f"{ZONE}/trip_point_0_temp": "0\n"}),
+        "pass another zone": case({**zone("45000"), ZONE.replace("0", "1") + "/temp": "words\n"}),
     },
     "power.capacity": {
         "pass": case(each("cpu_capacity", "1024", "1024")),

@@ -84,19 +84,6 @@ def divided(
                 outputs={"cpuset-partitions": partitions})  # fmt: skip
 
 
-def sysctl(name: str, values: tuple[int, int], option: str = "") -> dict[str, Case]:
-    path = f"/proc/sys/kernel/{name}"
-    cases = {
-        "pass": case({path: f"{values[0]}\n"}),
-        "fail": case({path: f"{values[1]}\n"}, says=f"kernel.{name} = {values[1]}"),
-        "unknown": case(refused={path: "denied: Permission denied"}, says="denied"),
-    }
-    if option:
-        cases["pass not built"] = case(outputs=config("SMP=y"), says="is not set")
-        cases["unknown no config"] = case(says="no such program")
-    return cases
-
-
 CASES: Cases = {
     "scheduler.rt-bandwidth": {
         "pass": case(limits(950_000), says="95 %"),
@@ -112,13 +99,12 @@ CASES: Cases = {
         "fail none": case({**OLD, **limits(0)}, says="no time at all"),
         "unknown no config": case({**NEW, **limits(950_000)}, workload="compute"),
         "unknown": case(refused={RUNTIME: "denied: Permission denied"}),
-    },
-    "scheduler.throttled": {
-        "pass": case(outputs={"dmesg": "[0.0] Linux version 6.1\n"}),
-        "unknown wrapped": case(outputs={"dmesg": "[5.1] fine\n"}, says="beginning is gone"),
-        "fail": case(outputs={"dmesg": "[0.1] a\n[7.1] sched: RT throttling activated\n[8] b\n"},
-                     says="[7.1] sched: RT throttling activated |"),
-        "unknown": case(),
+        "pass 6.12": case(
+            {"/proc/version": "Linux version 6.12.0 (x)\n", **limits(950_000)},
+            workload="compute",
+            outputs=config("SMP=y"),
+        ),
+        "pass share": case(limits(949_999), says="above 94 %"),
     },
     "scheduler.fair-server": {
         "pass": case({**NEW, FAIR: "0\n"}),
@@ -134,6 +120,8 @@ CASES: Cases = {
         "unknown in the log": case(NEW, outputs={"dmesg": "Kernel is locked down from Kconfig"},
                                    says="locked down (on)"),
         "unknown no version": case(),
+        "unknown 6.12": case({"/proc/version": "Linux version 6.12.0 (x)\n"}),
+        "fail half a ms": case({**NEW, FAIR: "500000\n"}, says="up to 0.5 ms"),
     },
     "scheduler.group-rt-runtime": {
         "pass": case(outputs={"group-rt-runtime": "/sys/fs/cgroup/cpu/cpu.rt_runtime_us 950000\n"}),
@@ -171,9 +159,11 @@ CASES: Cases = {
         "fail from 6.9 on": case({**NEW, MIGRATION: "1\n"}, says="= 1 | high-resolution timers"),
         "unknown": case(NEW, refused={MIGRATION: "denied: Permission denied"}, says="denied"),
         "fail release unknown": case({MIGRATION: "1\n"}, says="(from Linux 6.9 on only"),
+        "fail 6.9": case(
+            {"/proc/version": "Linux version 6.9.0 (x)\n", MIGRATION: "1\n"},
+            says="= 1 | high-resolution timers",
+        ),
     },
-    "scheduler.numa-balancing": sysctl("numa_balancing", (0, 1), "NUMA_BALANCING"),
-    "scheduler.autogroup": sysctl("sched_autogroup_enabled", (0, 1), "SCHED_AUTOGROUP"),
     "scheduler.deadline-admission": {
         "pass": case({**OLD, **limits(950_000)}, outputs=window(), says="190 %"),
         "pass some": admitted("2000/10000/10000", OLD, says="20 of 190 %"),
@@ -198,6 +188,10 @@ CASES: Cases = {
         "unknown hidden": case({**OLD, **limits(950_000)}, outputs=window(visible=False),
                                says="hidepid"),
         "unknown kernel": case(limits(950_000), outputs=window(), says="/proc/version"),
+        "pass 6.12": admitted(
+            "", {"/proc/version": "Linux version 6.12.0 (x)\n", **served(0, 0)}, says="190 %"
+        ),
+        "pass 1 us": admitted("", OLD, runtime=1, says="0 % of a CPU can be"),
     },
     "scheduler.deadline-partition": {
         "pass": divided(isolated="2-3", says="CPU 2-3 |"),
@@ -216,6 +210,7 @@ CASES: Cases = {
         "unknown container": divided(**{f"{V2}/cgroup.type": "domain"}, says="out of sight"),
         "unknown v1": divided(**{f"{V2}/cpuset/cpuset.sched_load_balance": "0"}),
         "unknown one CPU": divided(rt_cpus=(0, 1, 2, 3), says="none is left for the rest"),
+        "fail nothing granted": divided(runtime=0),
     },
     "scheduler.rt-affinity": {
         "pass": case(ONLINE, outputs=window(RUNNER), says="control (fifo 80)"),

@@ -33,10 +33,6 @@ def services(state: str = "running", active: int = 9, running: int = 7, timers: 
     return {"services": SERVICES.format(state, active, running, timers)}
 
 
-def many(count: int) -> dict[str, str]:
-    return window(*(Thread(tid=1000 + k, name="getty") for k in range(count)))
-
-
 FIRST = Thread(tid=1, name="systemd", cpus="0")
 CASES: Cases = {
     "tasks.competitors": {
@@ -45,6 +41,8 @@ CASES: Cases = {
         "fail": case(outputs=window(CONTROL, MULTIPATHD), says="multipathd (rr 99) |"),
         "fail deadline": case(outputs=window(EDF), says="edf (deadline)"),
         "unknown": case(outputs=window(CONTROL, visible=False)),
+        "fail at 90": case(outputs=window(Thread(tid=9, name="x", policy=1, priority=90))),
+        "pass at 89": case(outputs=window(Thread(tid=9, name="x", policy=1, priority=89))),
     },
     "tasks.top-priority": {
         "pass": case(outputs=window(CONTROL)),
@@ -64,6 +62,9 @@ CASES: Cases = {
         "fail": case(outputs={**window(), **services("starting")}),
         "fail early": case(outputs={"window": window()["window"].replace("100.50", "30.50")}),
         "unknown": case(),
+        "pass after 60 s": case(
+            outputs={"window": window()["window"].replace("100.50", "60.00")}, says="up for 60 s"
+        ),
     },
     "tasks.realtime-permission": {
         "pass": case({**limits(), **status()}),
@@ -81,11 +82,14 @@ CASES: Cases = {
         "fail": case({**limits(),
                       "/etc/security/limits.conf": "#@realtime - rtprio 95\n* - nofile 9\n"}),
         "unknown": case(limits(), refused={"/etc/security/limits.d/rt.conf": DENIED}),
+        "pass rtprio 0": case({**limits(), "/etc/security/limits.conf": "* - rtprio 0\n"}),
     },
     "tasks.capabilities": {
         "pass": case(status()),
         "fail": case(status(ALL & ~(1 << 24)), says="without CAP_SYS_RESOURCE |"),
         "unknown": case({"/proc/self/status": "Name:\tcat\n"}),
+        "fail lock": case(status(ALL & ~(1 << 14)), says="without CAP_IPC_LOCK |"),
+        "fail nice": case(status(ALL & ~(1 << 23)), says="without CAP_SYS_NICE |"),
     },
     "tasks.first-process": {
         "pass": case(ONLINE, outputs=window(FIRST), says="systemd: CPU 0"),
@@ -102,11 +106,6 @@ CASES: Cases = {
         "fail": case(outputs=window(Thread(tid=8, name="dockerd")), says="dockerd"),
         "fail inside": case({"/.dockerenv": ""}, outputs=window(), says="/.dockerenv"),
         "unknown": case(),
-    },
-    "tasks.system-call-filter": {
-        "pass": case(status()),
-        "fail": case(status(seccomp=2), says="mode 2"),
-        "unknown": case({"/proc/self/status": "Name:\tcat\n"}),
     },
 }  # fmt: skip
 

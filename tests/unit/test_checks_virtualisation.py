@@ -13,12 +13,8 @@ METAL = {"/proc/cpuinfo": "vendor_id : GenuineIntel\nflags : fpu lm\n"}
 BOARD = {"/proc/device-tree/model": "Toradex Apalis iMX6Q\0"}
 POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
 DRIVER = "/sys/devices/system/cpu/cpuidle/current_driver"
-HOST_POLL = "/sys/module/kvm/parameters/halt_poll_ns"
-ONLINE = {"/sys/devices/system/cpu/online": "0-1\n"}
 CLOCK = "/sys/devices/system/clocksource/clocksource0/{}_clocksource"
-TRACERS = "/sys/kernel/tracing/available_tracers"
 LOCKDOWN = "/sys/kernel/security/lockdown"
-DENIED = "denied: Permission denied"
 MAX = "/sys/fs/cgroup/a/cpu.max"
 
 
@@ -39,6 +35,7 @@ CASES: Cases = {
         "fail": case(outputs=window(steal=(7, 9)), says="CPU 1: 2 ticks"),
         "unknown": case(outputs={"window": window()["window"].replace("cpu0", "x").replace(
             "cpu1", "x")}),
+        "fail one": case(outputs=window(steal=(7, 8)), says="CPU 1: 1 ticks; 2."),
     },
     "virtualisation.gaps": {
         "pass": case(outputs={"gaps": "gap 5 4 39000000\nend 30\n"}, says="300 ms"),
@@ -46,6 +43,15 @@ CASES: Cases = {
         "fail regularly": case(outputs={"gaps": "gap 3 4 0\ngap 13 4 0\ngap 23 5 0\nend 30\n"},
                                says="every 100 ms: a quota"),
         "unknown": case(outputs={"gaps": "gap 5 4 0\n"}),
+        "pass 14 ms": case(outputs={"gaps": "gap 5 4 26000000\nend 30\n"}),
+        "fail 15 ms": case(outputs={"gaps": "gap 5 4 25000000\nend 30\n"}),
+        "fail nearly regularly": case(
+            outputs={"gaps": "gap 3 4 0\ngap 13 4 0\ngap 25 5 0\nend 30\n"}, says="a quota"
+        ),
+        "fail irregularly": case(
+            outputs={"gaps": "gap 3 4 0\ngap 13 4 0\ngap 26 5 0\nend 30\n"},
+            says="explains them",
+        ),
     },
     "virtualisation.quota": {
         "pass": case(outputs={"cpu-quota": f"{MAX} max 100000\n"}, says="no limit"),
@@ -86,13 +92,6 @@ CASES: Cases = {
         "fail": case({LOCKDOWN: "none [integrity] confidentiality\n"}, says="integrity |"),
         "fail in the log": case(outputs={"dmesg": "[0.0] Kernel is locked down from Kernel\n"}),
         "unknown": case(outputs=config("SECURITY_LOCKDOWN_LSM=y"), says="no such file"),
-    },
-    "virtualisation.stalls": {
-        "pass": case(outputs={"dmesg": "[    0.000000] Linux version 6.1\n[  1.0] fine\n"}),
-        "fail": case(outputs={"dmesg": "[    0.0] Linux\n[  9.0] sched: DL replenish lagged too"
-                              " much\n"}, says="lagged"),
-        "unknown": case(outputs={"dmesg": "[  901.0] the boot is gone\n"}, says="overwritten"),
-        "unknown no log": case(),
     },
 }  # fmt: skip
 

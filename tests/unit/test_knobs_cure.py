@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 import test_knobs as t
+from helpers.row_cases import cases_of
 
 from deadbeat.model.tuning import Setting
 from deadbeat.settings.check import all_checks
@@ -14,6 +15,7 @@ from deadbeat.settings.doctor import examine
 from deadbeat.settings.doctor_summary import Advice, advised
 from deadbeat.settings.knob import all_knobs
 from deadbeat.settings.profile import turns
+from deadbeat.settings.rows import rows
 from deadbeat.settings.tuning_plan import plan
 from deadbeat.targets.fake import FakeTarget
 
@@ -36,10 +38,6 @@ BAD = {
     f"{t.CLOCK}/available_clocksource": "tsc hpet acpi_pm",
     "/proc/irq/default_smp_affinity": "f",
     "/proc/irq/9/smp_affinity_list": "3",
-    f"{KERNEL}/sched_autogroup_enabled": "1",
-    f"{KERNEL}/printk": "7\t4\t1\t7",
-    f"{KERNEL}/hung_task_timeout_secs": "120",
-    f"{KERNEL}/numa_balancing": "1",
     f"{KERNEL}/sched_rt_runtime_us": "950000",
     f"{KERNEL}/sched_rt_period_us": "1000000",
     f"{KERNEL}/timer_migration": "1",
@@ -47,20 +45,15 @@ BAD = {
     f"{KERNEL}/soft_watchdog": "1",
     f"{KERNEL}/nmi_watchdog": "1",
     f"{KERNEL}/watchdog_cpumask": "0-3",
-    f"{KERNEL}/sched_schedstats": "1",
-    f"{KERNEL}/bpf_stats_enabled": "1",
     f"{VM}/compaction_proactiveness": "20",
     f"{VM}/compact_unevictable_allowed": "1",
     f"{VM}/dirty_ratio": "20",
     f"{VM}/dirty_background_ratio": "10",
     f"{VM}/dirty_bytes": "0",
-    f"{VM}/stat_interval": "1",
     f"{VM}/swappiness": "60",
-    f"{VM}/zone_reclaim_mode": "1",
     f"{THP}/enabled": "[always] madvise never",
     f"{THP}/defrag": "[always] defer defer+madvise madvise never",
     f"{THP}/khugepaged/defrag": "1",
-    "/sys/kernel/mm/ksm/run": "1",
     "/sys/kernel/debug/sched/preempt": "none (voluntary) full",
     "/sys/devices/virtual/workqueue/cpumask": "f",
     "/sys/devices/virtual/workqueue/writeback/cpumask": "f",
@@ -68,9 +61,7 @@ BAD = {
     f"{t.MODULE}/pcie_aspm/parameters/policy": "default performance [powersave]",
     f"{t.NET}/queues/rx-0/rps_cpus": "f",
     f"{t.NET}/queues/tx-0/xps_cpus": "f",
-    f"{t.NET}/threaded": "0",
     "/sys/bus/pci/devices/0000:01:00.0/link/l1_aspm": "1",
-    "/sys/block/sda/queue/rq_affinity": "1",
     f"{CPU}/intel_pstate/no_turbo": "0",
     **{
         f"{t.TRACING}{place}/{name}": text
@@ -111,6 +102,13 @@ UNSEEN = {
     ("irq-affinity", "interrupts.placement"),
     ("slab-partial", "kernel.slub-partial"),
 }
+#: Rows that have a failing case of their own.
+ROWS = {
+    row.set.name: row
+    for row in rows().values()
+    if row.set and row.fails and row.set.path in ("", row.path)
+}
+OWN = {(name, row.id) for name, row in ROWS.items()}
 CURES = {(name, id) for name, knob in all_knobs().items() for id in knob.cures}
 
 
@@ -128,7 +126,7 @@ def hold(machine: dict[str, str], settings: Sequence[Setting]) -> dict[str, str]
         else:
             after[each.path] = each.value
             # kernel/watchdog.c: kernel.watchdog reads as either of the two
-            both = (after[f"{KERNEL}/soft_watchdog"], after[f"{KERNEL}/nmi_watchdog"])
+            both = (after.get(f"{KERNEL}/soft_watchdog"), after.get(f"{KERNEL}/nmi_watchdog"))
             after[f"{KERNEL}/watchdog"] = str(int(both != ("0", "0")))
         if offline := re.fullmatch(rf"{CPU}/cpu(\d+)/online", each.path):
             rest = [c for c in CPUS if c != int(offline[1])]
@@ -150,7 +148,17 @@ def test_every_check_that_a_knob_names_is_there() -> None:
     assert UNSEEN <= CURES
 
 
-@pytest.mark.parametrize(("name", "id"), sorted(CURES - UNSEEN))
+@pytest.mark.parametrize("name", ROWS)
+def test_a_knob_cures_what_its_row_shows_as_failing(name: str) -> None:
+    row = ROWS[name]
+    failing = next(given for word, given in cases_of(row).items() if word.startswith("fail"))
+    machine = {**failing.files, f"{CPU}/online": "0-3"}
+    planned = plan(FakeTarget(files=machine), turns((), [name]), rt_cpus=RT)
+    after = hold(machine, planned.settings)
+    assert (status(machine, row.id), status(after, row.id)) == ("fail", "pass")
+
+
+@pytest.mark.parametrize(("name", "id"), sorted(CURES - UNSEEN - OWN))
 def test_a_knob_cures_the_checks_that_it_names(name: str, id: str) -> None:
     machine = {**BAD, **MORE.get(name, {})}
     if name == "smt":
