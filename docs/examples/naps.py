@@ -1,7 +1,8 @@
 """A kind of experiment as small as one can be: how much longer than asked does a sleep take?
 
 It needs this module and a row in `deadbeat.kinds.KINDS`; everything else is common to all kinds:
-``deadbeat naps --naps 1ms,10ms``, resume, budget, retry, ``runs``, ``show``, ``report``, `open`.
+``deadbeat naps --naps 1ms,10ms``, resume, budget, retry, ``runs``, ``show``, ``report``,
+``compare``, `open`.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from deadbeat.experiment.base import FolderExperiment, Watcher
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.model import rules
+from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform
+from deadbeat.model.observations import Cell as Where
+from deadbeat.model.observations import Metric, Observation, Observations
 from deadbeat.model.rules import duration_text
 from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import keyed, plain_of, read
@@ -155,6 +159,56 @@ def cells(store: NapStore) -> list[Cell]:
     return [Cell(nap_ns=n, runs=len(each), worst_ns=max(each)) for n, each in sorted(late.items())]
 
 
+@frozen(kw_only=True)
+class Napped(Subject):
+    """A result as it is compared."""
+
+    runs: tuple[NapRun, ...]
+
+
+def napped(path: Path) -> Napped:
+    store = NapStore.open(path)
+    return FOLDERS.subject(Napped, store, runs=tuple(store.runs()))
+
+
+def align(lineup: Lineup) -> Aligned:
+    """Each run of a length is an observation; runs of one repeat are pairs."""
+    return Aligned(
+        tables=tuple(
+            Observations(
+                name=each.name,
+                rows=(
+                    Observation(
+                        run=run.key.text,
+                        cell=Where(duration_text(run.key.nap_ns)),
+                        block=f"{run.key.repeat:04d}",
+                        metric="late",
+                        value=run.late_ns,
+                    )
+                    for run in each.runs
+                ),
+            )
+            for each in lineup.every
+        )
+    )
+
+
+COMPARABLE = Comparable(
+    of="naps",
+    noun="nap experiment",
+    words=Vocabulary(
+        results="nap experiments",
+        one="nap experiment",
+        find_lost="see what was lost (deadbeat show)",
+        lost="of the naps never ended",
+        rare="more --repeats would show more",
+    ),
+    metrics=(Metric(name="late", title="Lateness", unit="ns", minimum=0.1),),
+    read=napped,
+    align=align,
+    look=ComparedLook(called="Nap experiments", groups=("By length", "sleep")),
+)
+
 COLUMNS = (
     Column(key="nap_ns", heading="sleep", format=duration_text),
     Column(key="runs", heading="runs"),
@@ -206,4 +260,5 @@ KIND = ExperimentKind(
     open=stored,
     spec=NapSpec,
     begin=begin,
+    comparable=COMPARABLE,
 )

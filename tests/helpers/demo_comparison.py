@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deadbeat.kinds.contention.observe import METRICS
+from deadbeat.kinds.contention.observe import COMPARABLE, METRICS
 from deadbeat.model.comparison import (
     CellComparison,
     Comparison,
@@ -63,6 +63,7 @@ def demo_comparison(
         labels=labels,
         verdict="worse",
         parameters={"minimum_effect": 0.02, "resamples": 9999, "seed": 1},
+        look=COMPARABLE.look,
     )
     return result, summaries
 

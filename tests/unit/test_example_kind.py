@@ -42,6 +42,18 @@ def test_a_row_and_a_module_are_a_whole_kind(capsys: pytest.CaptureFixture[str])
     assert len(list(found.store.runs())) == 6
 
 
+def test_two_of_its_results_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        answer(capsys, *WORDS, "--name", name)
+    found = answer_of(answer(capsys, "compare", "a", "b", "--json"))
+    (comparison,) = found["comparisons"]
+    (metric,) = comparison["metrics"]
+    assert (metric["metric"], len(metric["cells"])) == ("late", 2)
+    assert [cell["group"] for cell in metric["cells"]] == ["100us", "200us"]
+    page = Path(found["report"]).read_text(encoding="utf-8")
+    assert "Nap experiments" in page and "By length" in page
+
+
 def test_it_resumes_as_every_kind_does(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

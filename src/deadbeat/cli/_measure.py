@@ -34,7 +34,7 @@ from deadbeat.experiment.base import (
 )
 from deadbeat.experiment.run import run
 from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
-from deadbeat.kinds.registry import kind_of
+from deadbeat.kinds.registry import all_kinds, kind_of
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.platform import target_option
 from deadbeat.model.specification import Layer, names_in_file
@@ -220,11 +220,8 @@ def _notes(asked: Order, outcome: Outcome[Any], shown: Shown) -> Iterator[str]:
         yield f"measure the invalid ones again: {to_repeat(words, '--retry')}"
 
 
-#: What the commands that take a target begin with.
-_OF_TARGETS = tuple(
-    f"deadbeat {verb} "
-    for verb in ["breakdown", "doctor", "latency", "load", "profile", "stress", "tune"]
-)
+#: Commands that take a target beside those of kinds.
+_OF_TARGETS = ("doctor", "tune")
 
 
 def _there(shown: Shown, target: str | None) -> Shown:
@@ -232,8 +229,10 @@ def _there(shown: Shown, target: str | None) -> Shown:
     option = target_option(target)
     if shown.document is None or not option:
         return shown
+    verbs = (*_OF_TARGETS, *(verb for kind in all_kinds() for verb in kind.verbs or (kind.name,)))
+    there = tuple(f"deadbeat {verb} " for verb in verbs)
     steps = [
-        (f"{step}{option}" if f"{step} ".startswith(_OF_TARGETS) else step, why)
+        (f"{step}{option}" if f"{step} ".startswith(there) else step, why)
         for step, why in shown.document.steps
     ]
     return evolve(shown, document=evolve(shown.document, steps=steps))

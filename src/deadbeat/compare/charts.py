@@ -151,8 +151,7 @@ def _cell_charts(
     """Heat maps of a grid, or points with bars where the cells are groups."""
     charts = []
     count = len(result.comparisons)
-    of = metric.metric.name if metric.metric.apart else result.parameters.get("of", "")
-    axis = _GROUP_AXES.get(of, ("By group", "task sets of"))
+    axis = _APART if metric.metric.apart else result.look.groups
     every = sorted({cell.deadline_factor for cell in metric.cells})
     for factor in every:
         cells = [cell for cell in metric.cells if cell.deadline_factor == factor]
@@ -180,14 +179,8 @@ def _cell_charts(
     return charts
 
 
-#: Kind of what is compared, or metric with cells of its own -> title of a panel of groups and of
-#: its axis.
-_GROUP_AXES = {
-    "latency": ("By load", "cell"),
-    "load": ("By ordinary threads", "cell"),
-    "interfere": ("By pair", "victim beside aggressor"),
-    "price": ("By object", "object and size, beside others, state"),
-}
+#: Of a metric with cells of its own: title of a panel, and of its axis.
+_APART = ("By object", "object and size, beside others, state")
 _GROUP_CAPTION = (
     "Above 0 is worse. Bars: 95 % for each group alone. The verdict allows for the number of groups"
     " (Holm); grey band: smaller than the effect that matters."

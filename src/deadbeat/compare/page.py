@@ -96,13 +96,6 @@ _CELLS = (
     said("other, mean", lambda cell: _value(cell, cell.other), terminal=False),
     said("pairs", lambda cell: cell.pairs),
 )
-#: What is compared -> what it is called, and the terms of its page.
-_KINDS = {
-    "": ("Campaigns", terms("compare")),
-    "latency": ("Latency matrices", terms("compare-latency")),
-    "load": ("Load tests", terms("compare-load")),
-    "interfere": ("Interference matrices", terms("compare-interfere")),
-}
 
 
 def _nothing(_levels: int | None) -> list[Chart]:
@@ -142,7 +135,7 @@ def comparison_document(
         papers: How many figures the folder ``figures`` has.
     """
     charts = [*comparison_charts(result), *overlays(None)]
-    called, words = _KINDS[str(result.parameters.get("of", ""))]
+    words = terms(*filter(None, [result.look.terms]))
     parameters = [(key, value or "none") for key, value in flatten(result.parameters)]
     return Document(
         title=title(result),
@@ -167,7 +160,7 @@ def comparison_document(
             Section("cells", "Cells that differ", _cells(result)),
             Section(
                 "campaigns",
-                called,
+                result.look.called,
                 [
                     _campaigns(result),
                     Subsection("What differs", _differences(result)),

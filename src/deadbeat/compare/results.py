@@ -15,12 +15,9 @@ from attrs import evolve, frozen
 
 from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
 from deadbeat.compare.words import size_text, words_list
-from deadbeat.kinds.contention import observe as contention
-from deadbeat.kinds.contention.place import find_campaign
-from deadbeat.kinds.interfere import observe as interfere
-from deadbeat.kinds.latency import observe as latency
+from deadbeat.kinds.contention.observe import COMPARABLE as CAMPAIGNS
 from deadbeat.kinds.latency.observe import COMPARABLE, Matrix
-from deadbeat.kinds.load import observe as load
+from deadbeat.kinds.registry import find
 from deadbeat.model.comparison import (
     Comparable,
     Comparison,
@@ -36,8 +33,6 @@ from deadbeat.model.platform import UNDISTURBED, differing_platforms
 from deadbeat.model.words import beside_label, shortened
 from deadbeat.settings.hardening import Differences, differences
 from deadbeat.settings.reading import few
-from deadbeat.store.place import FolderKind
-from deadbeat.store.runfolder import EXPERIMENT_FILE
 
 MIXED_LABEL = "simulated and measured"
 UNGATED_LABEL = "ungated: no A/A repeats"
@@ -122,6 +117,7 @@ def compare_results(
             "cell_level": options.cell_level,
         },
         remedies=aligned.remedies,
+        look=kind.look,
     )
 
 
@@ -351,23 +347,15 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_CELLS_NAMED]) + (", ..." if len(names) > _CELLS_NAMED else "")
 
 
-#: The first that finds a folder is its kind; the last says what there is instead.
-KINDS: tuple[Comparable[Any], ...] = (
-    latency.COMPARABLE,
-    load.COMPARABLE,
-    interfere.COMPARABLE,
-    contention.COMPARABLE,
-)
-
-
 def found(runs: Path, name: str) -> tuple[Comparable[Any], Path]:
-    """The kind and the folder of what ``name`` means; UsageError where it means nothing."""
-    for kind in KINDS[:-1]:
-        shared = kind.of if kind.file == EXPERIMENT_FILE else ""
-        path = FolderKind(kind.file, kind.noun, shared).find(runs, name)
-        if path is not None:
-            return kind, path
-    return KINDS[-1], find_campaign(runs, name)
+    """The kind and the folder of what ``name`` means; UsageError where it means nothing that can be
+    compared."""
+    kind, path = find(runs, name)
+    if kind.comparable is None:
+        own = path.resolve().name
+        hint = f"deadbeat show {own} and deadbeat report {own} take it"
+        raise UsageError(f"{own} is a {kind.folder.noun}, not a campaign", hint)
+    return kind.comparable, path
 
 
 def all_found(runs: Path, names: Sequence[str]) -> tuple[Comparable[Any], tuple[Path, ...]]:
@@ -377,7 +365,7 @@ def all_found(runs: Path, names: Sequence[str]) -> tuple[Comparable[Any], tuple[
         UsageError: One means nothing, or is of another kind.
     """
     places = [found(runs, name) for name in names]
-    first = places[0][0] if places else KINDS[-1]
+    first = places[0][0] if places else CAMPAIGNS
     for name, (kind, _) in zip(names, places, strict=True):
         if kind is not first:
             raise UsageError(

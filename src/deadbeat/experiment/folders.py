@@ -22,10 +22,10 @@ from deadbeat.store.place import (
     stage,
 )
 from deadbeat.store.runfolder import RunFolder
+from deadbeat.store.serial import to_plain
 
 S = TypeVar("S", bound=RunFolder[Any, Any])
-
-
+T = TypeVar("T")
 F = TypeVar("F", bound=OwnedFolder)
 
 
@@ -74,6 +74,26 @@ class RunFolders(Generic[S]):
             done=len(done),
             failed=len(failed),
             invalid=len(invalid),
+        )
+
+    def subject(self, made: Callable[..., T], store: S, **own: object) -> T:
+        """What a comparison reads of a folder.
+
+        Args:
+            made: The kind's `Subject`. ``own``: what the kind alone knows of it.
+        """
+        runs, planned = list(store.runs()), self.planned(store)
+        left = len({*planned} - {run.key for run in runs})
+        return made(
+            name=store.path.resolve().name,
+            path=str(store.path),
+            platform=to_plain(store.platform),
+            kind=store.platform.kind,
+            counted=sum(run.valid for run in runs),
+            stored=len(runs),
+            left=f"{left} of {len(planned)} runs are missing" if left else "",
+            created_at=min((run.started for run in runs if run.started), default=None),
+            **own,
         )
 
     def choose(

@@ -16,6 +16,7 @@ from attrs import field, frozen
 
 from deadbeat.experiment.base import Experiment
 from deadbeat.experiment.columns import Columns
+from deadbeat.model.comparison import Comparable
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.words import duration, size
@@ -204,6 +205,8 @@ class ExperimentKind:
         open: Its results for whoever analyses them in Python; ``keys``: the columns of its table
             that say which row it is.
         begin: Makes or continues a folder; whatever can be refused is refused before.
+        comparable: How two of its results are compared; None: they are not.
+        verbs: The commands that measure it on a ``--target``; empty: that of its name.
         follow: How the same is asked of a further machine, where the first has it in a folder.
         spec: Of a kind whose command is made of this alone: the class of its specification, whose
             fields have options.
@@ -222,6 +225,8 @@ class ExperimentKind:
     open: Callable[[Path], Any]
     keys: tuple[str, ...] = ()
     begin: Callable[[Begin], Begun]
+    comparable: Comparable[Any] | None = None
+    verbs: tuple[str, ...] = field(factory=tuple)
     follow: Callable[[Begin, Path], Begin] = lambda asked, first: asked
     spec: type[Any] | None = None
     simulates: bool = False

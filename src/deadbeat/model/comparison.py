@@ -261,14 +261,29 @@ class Lineup:
 
 
 @frozen(kw_only=True)
+class ComparedLook:
+    """How a comparison of one kind of results looks.
+
+    Attributes:
+        called: What is compared, as a heading.
+        terms: Whose terms the page explains; "": none.
+        groups: Heading and axis of effects by group.
+    """
+
+    called: str = "Results"
+    terms: str = ""
+    groups: tuple[str, str] = ("By cell", "cell")
+
+
+@frozen(kw_only=True)
 class Comparable(Generic[S]):
-    """One kind of results that can be compared (``kinds/KIND/observe.py``).
+    """One kind of results that can be compared (``comparable`` of its `ExperimentKind`).
 
     Attributes:
         of: Its name in the answer; "" of campaigns.
-        file: A folder that holds it is one of them.
         noun: What it is called in a sentence.
         words: For what is compared. ``lab_words``: where the lab measured it; None: the same.
+        look: How their comparison looks.
         metrics: Those it observes, in the order in which they are told.
         read: The result in a folder. DataError or UsageError where it cannot be read.
         align: Observations of a lineup. UsageError where they cannot be compared.
@@ -280,7 +295,6 @@ class Comparable(Generic[S]):
     """
 
     of: str
-    file: str
     noun: str
     words: Vocabulary
     metrics: tuple[Metric, ...]
@@ -288,6 +302,7 @@ class Comparable(Generic[S]):
     align: Callable[[Lineup], Aligned]
     overlays: Callable[[Sequence[S], int | None], list[Any]] = lambda subjects, levels: []
     lab_words: Vocabulary | None = None
+    look: ComparedLook = ComparedLook()
     per_cpu: bool = False
     cells_alike: bool = False
     lacking_max: float = 0.1
@@ -309,6 +324,7 @@ class ComparisonResult:
         verdict: The worst of the comparisons'.
         parameters: Minimum effects, margins, resamples, seed.
         remedies: Of load tests: those that the baseline and another tried.
+        look: How it looks.
     """
 
     campaigns: tuple[dict[str, Any], ...]
@@ -319,10 +335,12 @@ class ComparisonResult:
     verdict: str
     parameters: dict[str, Any] = field(factory=dict)
     remedies: tuple[RemedyEffects, ...] = ()
+    look: ComparedLook = ComparedLook()
 
     def plain(self) -> dict[str, object]:
         """As JSON values; a metric is its name."""
         return asdict(
             self,
+            filter=lambda field, _: field.name != "look",
             value_serializer=lambda _, __, it: it.name if isinstance(it, Metric) else it,
         )

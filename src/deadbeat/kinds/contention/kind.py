@@ -16,6 +16,7 @@ from deadbeat.kinds.contention.document import campaign_document, write_figures,
 from deadbeat.kinds.contention.facts import labels, price_table
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.late import WORST, late_of
+from deadbeat.kinds.contention.observe import COMPARABLE
 from deadbeat.kinds.contention.perfetto import perfetto
 from deadbeat.kinds.contention.place import state_of
 from deadbeat.kinds.contention.summarise import summarise
@@ -173,5 +174,7 @@ KIND = ExperimentKind(
         *("deadline_factor", "tasks_per_core"),
     ),
     begin=partial(begin, write=written),
+    comparable=COMPARABLE,
+    verbs=("profile", "stress"),
     follow=follow,
 )

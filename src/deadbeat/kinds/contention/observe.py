@@ -27,14 +27,13 @@ from deadbeat.kinds.contention.plan import group_of
 from deadbeat.kinds.contention.spec import read_spec
 from deadbeat.kinds.contention.summarise import factor_at, spec_of
 from deadbeat.kinds.contention.view import CampaignView, open_campaign
-from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
+from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
 from deadbeat.model.figures import MEASURES, SetFigures
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.results import PointFigures, RunKey
 from deadbeat.prices.compared import price_metric, with_prices
-from deadbeat.store.campaign import CAMPAIGN_FILE
 
 METRICS = (
     Metric(name="slowdown", title="Slowdown", minimum=0.02),
@@ -290,9 +289,9 @@ def _overlays(subjects: Sequence[CampaignSubject], levels: int | None) -> list[A
 
 COMPARABLE = Comparable(
     of="",
-    file=CAMPAIGN_FILE,
     noun="campaign",
     words=WORDS,
+    look=ComparedLook(called="Campaigns", terms="compare", groups=("By group", "task sets of")),
     metrics=(*METRICS, price_metric("--price-seconds")),
     read=read_campaign,
     align=align,

@@ -6,6 +6,7 @@ from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.interfere.document import COLUMNS, answer, document, rows, summary_dict
 from deadbeat.kinds.interfere.engine import ChannelEngine, HardwareChannels, SimulatedChannels
 from deadbeat.kinds.interfere.machine import machine_of
+from deadbeat.kinds.interfere.observe import COMPARABLE
 from deadbeat.kinds.interfere.results import FOLDERS, summarise
 from deadbeat.kinds.interfere.runner import OVERHEAD_S, InterfereExperiment, price_seconds
 from deadbeat.kinds.interfere.spec import QUICK, InterfereSpec, plan, resolved
@@ -53,4 +54,4 @@ KIND = TableKind(
     plain=summary_dict,
     rows=rows,
     columns=COLUMNS,
-).kind(begin, keys=("victim", "aggressor", "place"))
+).kind(begin, keys=("victim", "aggressor", "place"), comparable=COMPARABLE)

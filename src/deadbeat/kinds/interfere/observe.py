@@ -14,6 +14,7 @@ from attrs import field, frozen
 
 from deadbeat.kinds.interfere.document import place_words
 from deadbeat.kinds.interfere.results import (
+    FOLDERS,
     InterfereRun,
     InterfereStore,
     InterfereSummary,
@@ -21,13 +22,11 @@ from deadbeat.kinds.interfere.results import (
     slowdowns,
     summarise,
 )
-from deadbeat.kinds.interfere.spec import OTHERS, plan
-from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
+from deadbeat.kinds.interfere.spec import OTHERS
+from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.prices.compared import price_metric, with_prices
-from deadbeat.store.runfolder import EXPERIMENT_FILE
-from deadbeat.store.serial import to_plain
 
 METRICS = (Metric(name="slowdown", title="Slowdown", minimum=0.05), price_metric("--duration"))
 WORDS = Vocabulary(
@@ -50,23 +49,14 @@ class ChannelMatrix(Subject):
 def read_channels(path: Path) -> ChannelMatrix:
     """The matrix in ``path``."""
     store = InterfereStore.open(path)
-    found, every = summarise(store), tuple(store.runs())
-    runs = tuple(run for run in every if run.valid)
-    planned = plan(found.spec)
-    left = len({*planned} - {run.key for run in every})
-    return ChannelMatrix(
-        name=path.resolve().name,
-        path=str(path),
-        platform=to_plain(store.platform),
-        kind=store.platform.kind,
+    found = summarise(store)
+    return FOLDERS.subject(
+        ChannelMatrix,
+        store,
         settings={"cpus": len(found.spec.cpus or ()), "policy": found.spec.policy},
-        counted=len(runs),
-        stored=len(every),
-        left=f"{left} of {len(planned)} runs are missing" if left else "",
-        created_at=min((run.started for run in every if run.started), default=None),
         labels=found.labels,
         found=found,
-        runs=runs,
+        runs=tuple(run for run in store.runs() if run.valid),
     )
 
 
@@ -116,9 +106,13 @@ def _name(cell: Slowdown) -> str:
 
 COMPARABLE = Comparable(
     of="interfere",
-    file=EXPERIMENT_FILE,
     noun=InterfereStore.NOUN,
     words=WORDS,
+    look=ComparedLook(
+        called="Interference matrices",
+        terms="compare-interfere",
+        groups=("By pair", "victim beside aggressor"),
+    ),
     metrics=METRICS,
     read=read_channels,
     align=align,

@@ -11,6 +11,7 @@ from deadbeat.kinds.base import ExperimentKind, Shown, Stored
 from deadbeat.kinds.latency import words
 from deadbeat.kinds.latency.begin import FOLDERS, begin
 from deadbeat.kinds.latency.document import latency_document, problems_of, write_latency
+from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.split import (
     TracedWakeUp,
@@ -218,4 +219,5 @@ KIND = ExperimentKind(
     open=_open,
     keys=("load", "engine", "cpu"),
     begin=begin,
+    comparable=COMPARABLE,
 )

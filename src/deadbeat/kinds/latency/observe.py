@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 
 from deadbeat.experiment.beside import beside_latency
 from deadbeat.kinds.latency.spec import keys, read_spec
-from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
+from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, finding, not_counted, other_work_beside
 from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of, pool
@@ -24,7 +24,7 @@ from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyRun
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.platform import LOADED_BY
 from deadbeat.model.words import LABELLED
-from deadbeat.store.latency import LATENCY_FILE, LatencyStore
+from deadbeat.store.latency import LatencyStore
 from deadbeat.store.serial import to_plain
 
 #: Of the wake-ups of a run, corrected for missed periods where that is known.
@@ -250,10 +250,12 @@ def _overlays(subjects: Sequence[Matrix], _levels: int | None) -> list[Any]:
 
 COMPARABLE = Comparable(
     of="latency",
-    file=LATENCY_FILE,
     noun="latency matrix",
     words=WORDS,
     lab_words=LAB_WORDS,
+    look=ComparedLook(
+        called="Latency matrices", terms="compare-latency", groups=("By load", "cell")
+    ),
     metrics=METRICS,
     read=read_matrix,
     align=align,

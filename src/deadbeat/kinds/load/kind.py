@@ -16,6 +16,7 @@ from deadbeat.kinds.load.document import (
 )
 from deadbeat.kinds.load.engine import LoadEngine
 from deadbeat.kinds.load.hardware import HardwareLoad
+from deadbeat.kinds.load.observe import COMPARABLE
 from deadbeat.kinds.load.plan import plan, planned_keys, seconds_of
 from deadbeat.kinds.load.runner import LoadExperiment, look
 from deadbeat.kinds.load.simulated import SimulatedLoad
@@ -196,4 +197,4 @@ KIND = TableKind(
     words=paper_words,
     stand=lambda state: [f"{state.state}: {state.done} of {state.planned} runs"],
     judged=_judged,
-).kind(begin, keys=("condition", "normal"), perfetto=_perfetto)
+).kind(begin, keys=("condition", "normal"), perfetto=_perfetto, comparable=COMPARABLE)

@@ -23,6 +23,7 @@ from deadbeat.kinds.load.summarise import LoadFigures, figures_of, summary_of
 from deadbeat.model.comparison import (
     Aligned,
     Comparable,
+    ComparedLook,
     Lineup,
     RemedyEffects,
     Subject,
@@ -32,7 +33,7 @@ from deadbeat.model.finding import Finding, finding, not_counted, other_work_bes
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun, LoadSummary
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.words import LABELLED
-from deadbeat.store.load import LOAD_FILE, LoadStore
+from deadbeat.store.load import LoadStore
 from deadbeat.store.serial import to_plain
 
 #: Of the rounds of a run without a remedy, and of the ordinary threads beside it.
@@ -260,9 +261,11 @@ def _other_cpus(tests: Sequence[LoadTest]) -> Iterator[str]:
 
 COMPARABLE = Comparable(
     of="load",
-    file=LOAD_FILE,
     noun="load test",
     words=WORDS,
+    look=ComparedLook(
+        called="Load tests", terms="compare-load", groups=("By ordinary threads", "cell")
+    ),
     metrics=METRICS,
     read=read_load,
     align=align,
