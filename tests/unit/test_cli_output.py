@@ -11,7 +11,7 @@ import pyte
 import pytest
 from rich.console import Console
 
-from deadbeat.cli._measure import Watch
+from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import interruptible
 from deadbeat.experiment.base import Phase, RunDone, RunFailed, Started
 from deadbeat.model.results import Point, RunKey

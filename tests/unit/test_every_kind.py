@@ -18,7 +18,7 @@ from helpers.kinds import KINDS
 from helpers.terminal import Terminal
 from rich.console import Console
 
-from deadbeat.cli._measure import Watch
+from deadbeat.cli._progress import Watch
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import Event, RunDone
 
@@ -206,7 +206,7 @@ def test_a_terminal_sees_the_picture_fill_in(
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, width=80, highlight=False)
     monkeypatch.setattr("deadbeat.cli._measure.Watch", partial(Watch, console=console))
-    monkeypatch.setattr("deadbeat.cli._measure._PICTURE_S", 0.0)
+    monkeypatch.setattr("deadbeat.cli._progress._PICTURE_S", 0.0)
     assert main(KINDS[kind][0]) == 0
     assert re.search(shown, text.getvalue(), re.DOTALL)
 

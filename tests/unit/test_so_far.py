@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deadbeat.cli import _measure
+from deadbeat.cli import _measure, _progress
 from deadbeat.cli.main import main
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind
 from deadbeat.model.errors import DataError
@@ -60,7 +60,7 @@ def test_a_picture_shows_all_that_is_measured_so_far(
         begun.append(found[0])
         return found
 
-    plain, whole = _measure.map_lines, _measure.carried_out
+    plain, whole = _progress.map_lines, _measure.carried_out
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_measure, "map_lines", lines)
     monkeypatch.setattr(_measure, "carried_out", carried_out)
@@ -92,12 +92,12 @@ def test_no_picture_is_read_where_nobody_looks_and_a_damaged_run_ends_nothing(
         asked.append(1)
         raise DataError("a run is damaged", "restore it")
 
-    event = _measure.RunDone(key=1, done=1, total=2, eta_s=1.0)
-    with _measure.Watch("x", so_far=broken) as watch:
+    event = _progress.RunDone(key=1, done=1, total=2, eta_s=1.0)
+    with _progress.Watch("x", so_far=broken) as watch:
         watch(event)
     assert asked == []
     monkeypatch.setattr(Console, "is_terminal", property(lambda console: True))
-    with _measure.Watch("x", so_far=broken) as watch:
+    with _progress.Watch("x", so_far=broken) as watch:
         watch(event)
         watch(event)
     assert asked == [1]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from deadbeat.cli._measure import Watch
 from deadbeat.cli._output import say, table
+from deadbeat.cli._progress import Watch
 from deadbeat.kinds.base import Shown
 from deadbeat.lab.kernels import Fetched, Fetching, Kernel, disk_needed, fetched, named
 from deadbeat.lab.kernels import fetch as get

@@ -9,8 +9,8 @@ from pathlib import Path
 import attrs
 from attrs import define, field
 
-from deadbeat.cli._measure import Watch
 from deadbeat.cli._output import say
+from deadbeat.cli._progress import Watch
 from deadbeat.experiment.base import Event, Phase, RunDone, Started
 from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.latency.guest import WORKERS, GuestExperiment

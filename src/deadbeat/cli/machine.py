@@ -11,8 +11,9 @@ from typing import Any, Unpack
 import attrs
 
 from deadbeat.catalog import Catalog, lacking, load_catalog
-from deadbeat.cli._measure import Watch, say_simulated
+from deadbeat.cli._measure import say_simulated
 from deadbeat.cli._output import Part, say, table
+from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import interruptible
 from deadbeat.executors import controls
 from deadbeat.executors.base import Costing, SelftestResult

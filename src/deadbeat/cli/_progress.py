@@ -1,0 +1,163 @@
+"""Progress of what is measured, on stderr."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+from attrs import define, field
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Column, Table
+from rich.text import Text
+
+from deadbeat.cli._output import say
+from deadbeat.experiment.base import Event, Phase, PricesKnown, RunDone, RunFailed, Started
+from deadbeat.model.words import duration
+from deadbeat.report.document import CellMap
+from deadbeat.report.prices import dearest_words, price_list
+from deadbeat.report.terminal import clean, map_lines, plain_lines
+
+#: Runs without a result that are named while an experiment runs; all of them are in the report.
+FAILURES_TOLD = 3
+
+
+#: Seconds between two pictures of what was measured so far.
+_PICTURE_S = 0.5
+#: An end later than promised by this factor, and by so many seconds, is explained.
+_LATER, _LATER_S = 1.25, 5.0
+
+
+@define
+class Watch:
+    """Draws an experiment's progress on stderr when told of an event, never by itself.
+
+    A bar with ETA on a terminal, and below it what was measured so far; elsewhere a line at every
+    twentieth of the runs.
+    """
+
+    label: str
+    unit: str = field(default="runs", kw_only=True)
+    so_far: Callable[[Sequence[Any]], CellMap] | None = field(default=None, kw_only=True)
+    _console: Console = field(factory=lambda: Console(stderr=True, highlight=False))
+    _clock: Callable[[], float] = field(default=time.monotonic, kw_only=True)
+    _live: Live | None = None
+    _picture: Text = field(factory=Text)
+    _fresh: list[Any] = field(factory=list)
+    _pictured: float = -math.inf
+    _told: tuple[int, int] = (-1, 0)
+    _failures: int = 0
+    _promise: tuple[float, float] | None = None
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            # No refresh thread: it would run on a core that is being measured.
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Phase(name=name, share=share):
+                self._draw(f"{self.label}: {name}", share, "", tell=share == 0)
+            case PricesKnown(table=table):
+                for line in (dearest_words(table), *plain_lines(price_list(table))):
+                    self.note(line)
+            case (
+                Started(total=total, done=done, eta_s=eta, decided=decided)
+                | RunDone(total=total, done=done, eta_s=eta, decided=decided)
+            ):
+                if isinstance(event, RunDone):
+                    self._look([event.key], last=done == total)
+                    self._explain(eta)
+                else:
+                    self._look([], last=done > 0)
+                    self._promise = (self._clock(), eta)
+                self._count(done, total, eta, decided)
+                if isinstance(event, RunDone) and event.doubt:
+                    self.note(f"run {event.key.text} is invalid: {event.doubt}")
+            case RunFailed(key=key, reason=reason):
+                self._failures += 1
+                if self._failures <= FAILURES_TOLD:
+                    self.note(f"run {key.text} has no result: {reason}")
+                if self._failures == FAILURES_TOLD:
+                    self.note("further runs without a result are counted at the end")
+
+    def _look(self, keys: Sequence[Any], *, last: bool) -> None:
+        """The picture with the runs that were stored; nothing is read where nobody looks."""
+        if self.so_far is None or self._live is None:
+            return
+        self._fresh += keys
+        now = self._clock()
+        if last or (self._fresh and now - self._pictured >= _PICTURE_S):
+            try:
+                found = self.so_far(self._fresh)
+            except Exception:  # the summary says what is wrong; the runs go on
+                self.so_far = None
+                return
+            lines = [clean(found.title), *map_lines(found, self._console.width)]
+            self._picture = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+            self._fresh, self._pictured = [], now
+
+    def _explain(self, eta_s: float) -> None:
+        """Says once why the end is later than was promised."""
+        if self._promise is None:
+            return
+        began, promised = self._promise
+        whole = self._clock() - began + eta_s
+        if promised and whole > max(_LATER * promised, promised + _LATER_S):
+            self.note(
+                f"runs take longer than planned: about {duration(whole)} in all,"
+                f" not {duration(promised)}"
+            )
+            self._promise = None
+
+    def share(self, done: float, left: str = "", *, tell: bool = False) -> None:
+        """Progress of something that is no experiment.
+
+        Args:
+            left: What is said of it. ``tell``: also where nobody watches.
+        """
+        self._draw(self.label, done, left, tell=tell or (done == 0 and not left))
+
+    def _count(self, done: int, total: int, eta_s: float, decided: tuple[int, int] | None) -> None:
+        """``decided``: points that are known, of how many, where each stops when it is."""
+        share = done / total if total else 1.0
+        time = duration(eta_s) if eta_s >= 1 else "less than 1 s"
+        if decided is None:
+            left, step = f"{done} of {total} {self.unit}", (int(share * 20), 0)
+        else:  # the end is an estimate
+            left, step = (
+                f"{decided[0]} of {decided[1]} points known, {done} runs",
+                (decided[0], done // 50),
+            )
+            time = f"about {time}"
+        # Before the first is done nobody knows how long they take.
+        left += f", {self._failures} without a result" if self._failures else ""
+        left += f", {time} left" if 0 < done < total else ""
+        self._draw(self.label, share, left, tell=step != self._told)
+        self._told = step
+
+    def _draw(self, text: str, share: float, left: str, *, tell: bool) -> None:
+        if self._live is None:
+            if tell:
+                say(f"{text}: {left}" if left else text)
+            return
+        line = Table.grid(Column(no_wrap=True), Column(), Column(no_wrap=True), padding=(0, 1))
+        bar = ProgressBar(total=1.0, completed=share, width=40)
+        line.add_row(text, bar, f"{100 * share:3.0f} %  {left}")
+        self._live.update(Group(line, self._picture), refresh=True)
+
+    def note(self, text: str) -> None:
+        """One line beside the progress."""
+        if self._live is not None:
+            self._console.print(f"deadbeat: {text}", markup=False)
+        else:
+            say(text)
