@@ -62,9 +62,9 @@ def test_a_picture_shows_all_that_is_measured_so_far(
 
     plain, whole = _progress.map_lines, _measure.carried_out
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_measure, "map_lines", lines)
+    monkeypatch.setattr(_progress, "map_lines", lines)
     monkeypatch.setattr(_measure, "carried_out", carried_out)
-    monkeypatch.setattr(_measure, "_PICTURE_S", 0.0)
+    monkeypatch.setattr(_progress, "_PICTURE_S", 0.0)
     monkeypatch.setattr(Console, "is_terminal", property(lambda console: True))
     assert main(words) == 0
     err = capsys.readouterr().err
