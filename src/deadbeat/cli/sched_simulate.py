@@ -8,6 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from deadbeat.cli._output import Part, say
 from deadbeat.cli.sched_systems import STANDARD, load, patiently
 from deadbeat.kinds.base import Shown
@@ -15,8 +18,9 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import shown
 from deadbeat.report.html import write_text
-from deadbeat.report.sched_drawing import gantt_svg, trace_text
+from deadbeat.report.sched_drawing import gantt_svg
 from deadbeat.report.sched_page import render_schedule, schedule_facts, tasks_table
+from deadbeat.report.sched_trace import trace_text
 from deadbeat.report.terminal import print_part
 from deadbeat.sched.answer import (
     POLICY_OPTIONS,
@@ -26,7 +30,7 @@ from deadbeat.sched.answer import (
     responses_of,
     ties_answer,
 )
-from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, picture, window
+from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, Picture, picture, window
 from deadbeat.sched.simulator import (
     Costs,
     Model,
@@ -77,29 +81,34 @@ def simulate(
     title = system.name or ("standard input" if str(file) == STANDARD else file.name)
     running: dict[str, Any] = {"run_on": run_on, "budget": budget}
 
-    def work() -> ScheduleAnswer:
+    def work() -> tuple[ScheduleAnswer, dict[str, Picture], list[NDArray[np.int64]] | None]:
         asked = {"model": model, "method": method, "horizon": horizon, **running}
         verdict, ties = _simulate(system, scheduler_of(**options), **asked)
         answer = answer_of(system, verdict, **running)
         if ties:
             answer |= ties_answer(system, ties)
+        shots = {}
         for kind, (start, end) in _windows(
             system, verdict, tuple(outputs), window_from, window_to
         ).items():
-            shot = picture(system, verdict, start=start, end=end, **running)
-            if shot.note:
-                say(f"{kind}: {shot.note}")
-            if kind == "gantt":
-                text = gantt_svg(shot, title=title)
-            elif kind == "perfetto":
-                text = trace_text(shot)
-            else:
-                responses = responses_of(system, verdict, **running)
-                text = render_schedule(shot, answer, responses, title=title)
-            write_text(outputs[kind], text)
-        return answer
+            shots[kind] = picture(system, verdict, start=start, end=end, **running)
+            if shots[kind].note:
+                say(f"{kind}: {shots[kind].note}")
+        responses = responses_of(system, verdict, **running) if "report" in outputs else None
+        return answer, shots, responses
 
-    answer = patiently(work, f"simulating, at most {budget} steps: --max-steps")
+    answer, shots, responses = patiently(work, f"simulating, at most {budget} steps: --max-steps")
+    for kind, shot in shots.items():
+        if kind == "gantt":
+            text = gantt_svg(shot, title=title)
+        elif kind == "perfetto":
+            text = trace_text(shot)
+        else:
+            text = render_schedule(shot, answer, responses, title=title)
+        if text:
+            write_text(outputs[kind], text)
+        else:  # a warning has said why
+            del outputs[kind]
     written = {_KEYS.get(kind, kind): str(path) for kind, path in outputs.items()}
     return Shown(
         plain={**answer, "files": written},

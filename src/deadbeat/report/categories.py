@@ -8,11 +8,17 @@ from deadbeat.report.charts import Heat, Panel
 
 #: Names of more categories are turned upright, each as wide as this; a letter of one, inches.
 _FEW, _CATEGORY, _LETTER = 8, 0.22, 0.075
+#: Likewise of stretches on rows, up to what a viewer scrolls.
+_FEW_STRETCHES, _STRETCH, _WIDEST = 120, 0.03, 80.0
 
 
 def width(panel: Panel) -> float:
-    """Of a panel with many categories; 0 of one with few, which may stand beside others."""
+    """Of a panel with many categories or stretches; 0 of one with few, which may stand beside
+    others."""
     count = len(panel.categories)
+    stretches = sum(len(layer.rows) for layer in panel.spans)
+    if stretches > _FEW_STRETCHES:
+        return min(_STRETCH * stretches, _WIDEST)
     return _CATEGORY * count if count > _FEW else 0.0
 
 

@@ -85,7 +85,8 @@ class Curve:
 
 @frozen(kw_only=True)
 class Spans:
-    """Stretches of x on rows of the panel, all of one look; ``texts``: what the pointer shows."""
+    """Stretches of x on rows of the panel, all of one look, that take a share of a row's height;
+    ``texts``: what the pointer shows."""
 
     label: str
     rows: tuple[int, ...]
@@ -93,6 +94,7 @@ class Spans:
     end: tuple[float, ...]
     texts: tuple[str, ...] = ()
     look: int = 0
+    height: float = 0.62
 
 
 #: Name of the mark at the high end of a point at which nothing was seen.

@@ -131,6 +131,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 1)))
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oo")
 _PANEL_WIDTH, _PANEL_HEIGHT = 4.0, 3.0
+#: Inches of a row of stretches.
+_ROW = 0.24
 _COLUMNS = 4
 _CAPTION_LINES = 6
 #: Inches between the upper bounds of curves that lie at the same x.
@@ -163,6 +165,7 @@ def _figure(chart: Chart, words: Words) -> Figure:
     wide = max(map(categories.width, chart.panels))
     columns = 1 if wide else min(count, _COLUMNS if count != 6 else 3)
     rows = math.ceil(count / columns)
+    tall = max(_PANEL_HEIGHT, *(_ROW * len(panel.rows) for panel in chart.panels))
     heat = next((panel.heat for panel in chart.panels if panel.heat), None)
     width = max(7.0, max(_PANEL_WIDTH, wide) * columns + (1.1 if heat else 0.3))
     names = _names(chart)
@@ -175,7 +178,7 @@ def _figure(chart: Chart, words: Words) -> Figure:
     bottom += turned
     top = 0.92 if any("\n" in panel.title for panel in chart.panels) else 0.72
     gap = top + 0.13 + turned
-    height = bottom + top + rows * _PANEL_HEIGHT + (rows - 1) * gap
+    height = bottom + top + rows * tall + (rows - 1) * gap
     rows_wide = max((len(row) for panel in chart.panels for row in panel.rows), default=0)
     left = max(
         0.78,
@@ -186,7 +189,7 @@ def _figure(chart: Chart, words: Words) -> Figure:
     figure = new_figure(width, height, _cut(title, width, words), whole, lines=_CAPTION_LINES)
     grid = figure.add_gridspec(
         rows, columns, left=left / width, right=1 - (1.05 if heat else 0.2) / width,
-        bottom=bottom / height, top=1 - top / height, wspace=0.3, hspace=gap / _PANEL_HEIGHT,
+        bottom=bottom / height, top=1 - top / height, wspace=0.3, hspace=gap / tall,
     )  # fmt: skip
     axes = []
     for place, panel in enumerate(chart.panels):
@@ -277,7 +280,7 @@ def _scale(axis: Axes, panel: Panel) -> None:
             axis.set(**{f"{which}lim": limits})
         if log:
             log_axis(axis, *span, vertical=which == "y")
-        elif which == "y" and limits is None and panel.curves:
+        elif which == "y" and limits is None and panel.curves and not panel.rows:
             low, high = axis.get_ylim()
             axis.set_ylim(min(low, -0.04 * high), high)
 
@@ -409,11 +412,16 @@ def _layer(axis: Axes, layer: Bars, base: Any, heights: Any) -> None:
         axis.text(place, base[place] + heights[place], text, ha="center", va="bottom", fontsize=7.5)
 
 
+def hatch_of(look: int) -> str:
+    """Other than that of the look before it that has its colour."""
+    return HATCHES[(look + look // len(COLOURS)) % len(HATCHES)]
+
+
 def _spans(axis: Axes, panel: Panel) -> None:
     for layer in panel.spans:
         axis.barh(
-            layer.rows, np.subtract(layer.end, layer.begin), left=layer.begin, height=0.62,
-            color=COLOURS[layer.look % len(COLOURS)], hatch=HATCHES[layer.look % len(HATCHES)],
+            layer.rows, np.subtract(layer.end, layer.begin), left=layer.begin, height=layer.height,
+            color=COLOURS[layer.look % len(COLOURS)], hatch=hatch_of(layer.look),
             edgecolor="white", linewidth=0, label=layer.label,
         )  # fmt: skip
     if panel.rows:

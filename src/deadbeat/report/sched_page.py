@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import escape
+from deadbeat.report.charts import Chart, Mark, Panel, histogram
 from deadbeat.report.document import (
     Column,
     Document,
     FactList,
+    Figures,
     Markup,
     Note,
     Part,
@@ -29,15 +31,14 @@ from deadbeat.report.document import (
     as_text,
     texts_table,
 )
-from deadbeat.report.html import asset, page
-from deadbeat.report.sched_drawing import caption, colour, gantt_svg, tag
+from deadbeat.report.html import page
+from deadbeat.report.sched_drawing import LABEL, caption, schedule_chart, unit_words
 from deadbeat.sched.answer import ScheduleAnswer
 from deadbeat.sched.picture import Picture
 
 _BINS = 28
 #: Histograms on one page; a page with more is not read.
 _HISTOGRAMS = 60
-_PLOT_WIDTH, _PLOT_HEIGHT = 240, 78
 
 
 #: Headings of the tasks' table, and keys of its rows.
@@ -68,11 +69,6 @@ def render_schedule(
         f'<p class="sentence {answer["schedulable"]}" id="verdict-sentence">'
         f"{escape(_sentence(answer))}</p>"
     )
-    drawn = (
-        f'{asset("zoom.html")}<figure><div class="scroll sheet" id="gantt" tabindex="0"'
-        ' role="region" aria-label="Gantt chart">'
-        f"{gantt_svg(picture, title=title, interactive=True)}</div></figure>"
-    )
     tasks = (
         tasks_table(picture.system, answer)
         if answer["jobs"]
@@ -85,7 +81,7 @@ def render_schedule(
             title=title,
             kind="schedule",
             product="deadbeat schedule",
-            labels=("Simulated, not measured",),
+            labels=(LABEL,),
             about=f"All follows from the parameters of the tasks alone. {means}.",
             sections=(
                 Section(
@@ -105,10 +101,10 @@ def render_schedule(
                     "schedule",
                     "Schedule",
                     (
-                        Markup(drawn),
+                        Figures([schedule_chart(picture, title=title)]),
                         Note(
-                            f"Simulated. {note}Wheel: zoom; drag: move; double click: the whole"
-                            " window. Point at a bar or an arrow for its instants."
+                            f"Simulated. {note}Drag: zoom; double click: the whole window. Point"
+                            " at a bar or an arrow for its instants."
                         ),
                     ),
                 ),
@@ -116,7 +112,6 @@ def render_schedule(
                 Section("tasks", "Tasks", (tasks,)),
             ),
             styles=("sched.css",),
-            scripts=("sched.js",),
         )
     )
 
@@ -218,40 +213,35 @@ def _histograms(
     shown = list(enumerate(responses))[:_HISTOGRAMS]
     rest = len(responses) - len(shown)
     note = f" The first {len(shown)} of {len(responses)} tasks." if rest else ""
-    figures = "".join(_histogram(picture, task, values) for task, values in shown)
-    return Markup(
-        '<p class="hint">Simulated; jobs per bin, from 0 to the relative deadline D (dashed) or'
-        f' the longest response.{note}</p><div class="histograms">{figures}</div>'
-    )
+    caption = f"Jobs per bin, from 0 to the relative deadline D or the longest response.{note}"
+    charts = [_histogram(picture, task, values, caption) for task, values in shown]
+    return Figures([chart for chart in charts if chart is not None])
 
 
-def _histogram(picture: Picture, index: int, values: NDArray[np.int64]) -> str:
-    task = picture.system.tasks[index]
-    label = escape(picture.system.label(index))
+def _histogram(
+    picture: Picture, index: int, values: NDArray[np.int64], caption: str
+) -> Chart | None:
+    """None of a task of which no job completed."""
+    task, longest = picture.system.tasks[index], int(max(values, default=0))
     if not len(values):
-        return f"<figure><figcaption>{label}: no job completed</figcaption></figure>"
-    longest, high = int(values[-1]), _PLOT_HEIGHT
-    top = max(task.deadline, longest)
-    counts, _ = np.histogram(values.astype(np.float64), bins=_BINS, range=(0.0, float(top)))
-    step, scale = _PLOT_WIDTH / _BINS, (high - 12) / int(counts.max())
-    bars = [
-        tag("rect", tip=f"{count} jobs", class_="bar", x=i * step, width=step - 0.6,
-            fill=colour(index), y=high - count * scale, height=count * scale)
-        for i, count in enumerate(map(int, counts))
-        if count
-    ]  # fmt: skip
-    x = task.deadline / top * _PLOT_WIDTH
-    words = f"{len(values)} jobs, longest {as_text(longest)}, D {as_text(task.deadline)}"
-    drawing = tag(
-        "svg", *bars,
-        tag("line", class_="base", x1=0, x2=_PLOT_WIDTH, y1=high, y2=high),
-        tag("line", class_="deadline", x1=x, x2=x, y1=0, y2=high),
-        tag("text", "0", x=0, y=high + 13),
-        tag("text", as_text(top), x=_PLOT_WIDTH, y=high + 13, text_anchor="end"),
-        viewBox=f"-2 -2 {_PLOT_WIDTH + 4} {high + 18}", role="img",
-        aria_label=f"Response times of {picture.system.label(index)}, simulated: {words}",
-    )  # fmt: skip
-    return tag("figure", drawing, tag("figcaption", f"{label}: {words}"))
+        return None
+    edges = np.linspace(0.0, float(max(task.deadline, longest)), _BINS + 1)
+    return Chart(
+        name=f"responses-{index}",
+        title="Response times of a task",
+        caption=f"{len(values)} jobs, longest {as_text(longest)}. {caption}",
+        family="responses",
+        option=f"{index} {picture.system.label(index)}",
+        panels=(
+            Panel(
+                title="",
+                x_label=f"response time in {unit_words(picture.system)}",
+                y_label="jobs (%)",
+                curves=(histogram(values.tolist(), edges.tolist()),),
+                marks=(Mark(axis="x", at=task.deadline, label=f"D = {as_text(task.deadline)}"),),
+            ),
+        ),
+    )
 
 
 def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
@@ -275,7 +265,6 @@ def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
             value=methodcaller("get", key),
             format=_cell,
             terminal=printed.get(key, True),
-            markup=_swatch if key == "name" else None,
         )
         for heading, key in _TASK_COLUMNS
     ]
@@ -294,10 +283,6 @@ def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
         " deadline minus completion. Preempted: a running job left its processor before it was"
         " complete. Migrated: a job resumed on another processor. Marked: a deadline was missed.",
     )
-
-
-def _swatch(row: Any) -> str:
-    return f'<span class="swatch" style="background:{colour(row["task"])}"></span>'
 
 
 def _cell(value: Any) -> str:

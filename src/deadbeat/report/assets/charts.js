@@ -134,11 +134,12 @@ const deadbeatCharts = (function () {
   /* Stretches of time on rows. */
   function spanTraces(panel) {
     return panel.spans.map((layer) => ({
-      type: "bar", orientation: "h", y: layer.rows, base: layer.begin, x: layer.end.map((end, k) => end - layer.begin[k]), width: 0.62,
+      type: "bar", orientation: "h", y: layer.rows, base: layer.begin, x: layer.end.map((end, k) => end - layer.begin[k]), width: layer.height,
       name: plain(layer.label), showlegend: true, hoverinfo: "text",
-      hovertext: layer.rows.map((row, k) => `<b>${plain(panel.rows[row])}</b><br>${wrapped(layer.texts[k] || layer.label)}<br>from ${digits(layer.begin[k])} to ${digits(layer.end[k])}`),
-      marker: {color: hue(layer.look), pattern: {shape: of(HATCHES, layer.look), bgcolor: hue(layer.look), fgcolor: "#ffffff", solidity: 0.25, size: 7}, line: {width: 0}},
-    }));
+      hovertext: layer.rows.map((row, k) => `<b>${plain(panel.rows[row])}</b><br>${wrapped(layer.texts[k] || layer.label)}<br>from ${layer.begin[k]} to ${layer.end[k]}`),
+      // Looks of one colour have hatches of their own.
+      marker: {color: hue(layer.look), pattern: {shape: of(HATCHES, layer.look + Math.floor(layer.look / HUES.length)), bgcolor: hue(layer.look), fgcolor: "#ffffff", solidity: 0.25, size: 7}, line: {width: 0}},
+    })).concat(panel.curves.flatMap(curveTraces));
   }
 
   const COLOURED = ["shown", "at-least"], MEASURED = [...COLOURED, "faint", "at-most"];
@@ -317,7 +318,7 @@ const deadbeatCharts = (function () {
     }
     if (panel.rows.length) {
       const short = width < 480 ? 13 : 28, cut = (name) => name.length > short ? `${name.slice(0, short - 1)}…` : name;
-      Object.assign(made.yaxis, {tickmode: "array", tickvals: panel.rows.map((_, k) => k), ticktext: panel.rows.map((name) => plain(cut(name))), showgrid: false, range: [panel.rows.length - 0.5, -0.5]});
+      Object.assign(made.yaxis, {tickmode: "array", tickvals: panel.rows.map((_, k) => k), ticktext: panel.rows.map((name) => plain(cut(name))), showgrid: false, range: [panel.rows.length - 0.5, -0.5], fixedrange: true});
       Object.assign(made, {barmode: "overlay", height: 130 + 34 * panel.rows.length + 21 * rows});
       made.margin.t = 40;
       // Each other name a line higher: finish and deadline may lie close. At the ends it stays inside.
