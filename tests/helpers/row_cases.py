@@ -77,7 +77,10 @@ def _held(row: Row) -> dict[str, Case]:
     beside = named(path.replace("*", row.skip.split("|")[0], 1), 1) if row.skip else named(path, 0)
     found = {
         **{f"pass {t}": case(_files(path, beside, t, fails[0], row)) for t in passes},
-        **{f"fail {t}": case(_files(path, beside, t, passes[0], row)) for t in fails},
+        **{
+            f"fail {t}": case(_files(path, beside, t, passes[0], row), says=_found(row, t))
+            for t in fails
+        },
         "unknown": case(says=row.lacking),
         "unknown denied": case(SYSTEM, refused={named(path): DENIED}, says="denied"),
     }
@@ -89,6 +92,13 @@ def _held(row: Row) -> dict[str, Case]:
     if row.missing:
         found["pass missing"] = case(PROC, says=row.missing)
     return found
+
+
+def _found(row: Row, text: str) -> str:
+    """How a number is told; "": no number."""
+    if row.pattern or not row.good:
+        return ""
+    return f"{row.shown.format(text)} |" if row.shown else f" = {text} |"
 
 
 def _files(path: str, beside: str, text: str, other: str, row: Row) -> dict[str, str]:

@@ -24,7 +24,8 @@ def test_changes_are_noticed_by_the_cases_that_notice_them(tmp_path: Path) -> No
     (tmp_path / "test_tried.py").write_text(TESTS)
     done = subprocess.run(
         [sys.executable, TOOL, "tried", "test_tried.py", "--out", "found.json"],
-        cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+        cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
+        check=False,
     )  # fmt: skip
     assert "5 mutants, 4 caught (digest " in done.stdout, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())
