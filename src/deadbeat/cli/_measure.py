@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -278,7 +279,8 @@ def carried_out(
         if begin.keep and kind.state_of(path).state == "finished":
             return begun, None
         point_latest(path.parent, path.name)
-        with Watch(path.name, unit=experiment.unit, so_far=begun.so_far) as watch:
+        so_far = begun.so_far or partial(kind.picture, path)
+        with Watch(path.name, unit=experiment.unit, so_far=so_far) as watch:
             return begun, run(experiment, on_event=watch, beside=begun.beside, budget_s=budget_s)
     except KeyboardInterrupt:
         _say_kept(experiment, begin.words)

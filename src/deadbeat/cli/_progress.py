@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Self
 
 from attrs import define, field
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Column, Table
+from rich.table import Column
+from rich.table import Table as Grid
 from rich.text import Text
 
 from deadbeat.cli._output import say
 from deadbeat.experiment.base import Event, Phase, PricesKnown, RunDone, RunFailed, Started
 from deadbeat.model.words import duration
-from deadbeat.report.document import CellMap
+from deadbeat.report.document import CellMap, Table
 from deadbeat.report.prices import dearest_words, price_list
-from deadbeat.report.terminal import clean, map_lines, plain_lines
+from deadbeat.report.terminal import picture_lines, plain_lines
 
 #: Runs without a result that are named while an experiment runs; all of them are in the report.
 FAILURES_TOLD = 3
 
 
-#: Seconds between two pictures of what was measured so far.
-_PICTURE_S = 0.5
+#: Seconds between two pictures of what was measured so far, at least, and as a multiple of what one
+#: takes.
+_PICTURE_S, _PICTURE_PAUSE = 0.5, 20
 #: An end later than promised by this factor, and by so many seconds, is explained.
 _LATER, _LATER_S = 1.25, 5.0
 
@@ -41,13 +44,12 @@ class Watch:
 
     label: str
     unit: str = field(default="runs", kw_only=True)
-    so_far: Callable[[Sequence[Any]], CellMap] | None = field(default=None, kw_only=True)
+    so_far: Callable[[], Table | CellMap | None] | None = field(default=None, kw_only=True)
     _console: Console = field(factory=lambda: Console(stderr=True, highlight=False))
     _clock: Callable[[], float] = field(default=time.monotonic, kw_only=True)
     _live: Live | None = None
     _picture: Text = field(factory=Text)
-    _fresh: list[Any] = field(factory=list)
-    _pictured: float = -math.inf
+    _due: float = -math.inf
     _told: tuple[int, int] = (-1, 0)
     _failures: int = 0
     _promise: tuple[float, float] | None = None
@@ -74,11 +76,10 @@ class Watch:
                 Started(total=total, done=done, eta_s=eta, decided=decided)
                 | RunDone(total=total, done=done, eta_s=eta, decided=decided)
             ):
+                self._look(done)
                 if isinstance(event, RunDone):
-                    self._look([event.key], last=done == total)
                     self._explain(eta)
                 else:
-                    self._look([], last=done > 0)
                     self._promise = (self._clock(), eta)
                 self._count(done, total, eta, decided)
                 if isinstance(event, RunDone) and event.doubt:
@@ -90,21 +91,16 @@ class Watch:
                 if self._failures == FAILURES_TOLD:
                     self.note("further runs without a result are counted at the end")
 
-    def _look(self, keys: Sequence[Any], *, last: bool) -> None:
-        """The picture with the runs that were stored; nothing is read where nobody looks."""
-        if self.so_far is None or self._live is None:
+    def _look(self, done: int) -> None:
+        """The picture of what is stored, where somebody looks; it takes little of the time."""
+        began = self._clock()
+        if self.so_far is None or self._live is None or not done or began < self._due:
             return
-        self._fresh += keys
-        now = self._clock()
-        if last or (self._fresh and now - self._pictured >= _PICTURE_S):
-            try:
-                found = self.so_far(self._fresh)
-            except Exception:  # the summary says what is wrong; the runs go on
-                self.so_far = None
-                return
-            lines = [clean(found.title), *map_lines(found, self._console.width)]
+        with suppress(Exception):  # the summary says what is wrong; the runs go on
+            lines = picture_lines(self.so_far(), self._console.width)
             self._picture = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
-            self._fresh, self._pictured = [], now
+        now = self._clock()
+        self._due = now + max(_PICTURE_S, _PICTURE_PAUSE * (now - began))
 
     def _explain(self, eta_s: float) -> None:
         """Says once why the end is later than was promised."""
@@ -150,7 +146,7 @@ class Watch:
             if tell:
                 say(f"{text}: {left}" if left else text)
             return
-        line = Table.grid(Column(no_wrap=True), Column(), Column(no_wrap=True), padding=(0, 1))
+        line = Grid.grid(Column(no_wrap=True), Column(), Column(no_wrap=True), padding=(0, 1))
         bar = ProgressBar(total=1.0, completed=share, width=40)
         line.add_row(text, bar, f"{100 * share:3.0f} %  {left}")
         self._live.update(Group(line, self._picture), refresh=True)

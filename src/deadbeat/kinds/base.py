@@ -179,14 +179,13 @@ class Begun:
 
     Attributes:
         beside: A program that runs beside all runs; empty: none.
-        so_far: The picture of all stored runs; these keys were stored since it was last asked.
-            None: the kind has none.
+        so_far: The picture of all stored runs; None: what `ExperimentKind.picture` finds.
         report: Writes everything derived (with figures or without); None: as of any folder.
     """
 
     experiment: Experiment[Any, Any]
     beside: Sequence[str] = ()
-    so_far: Callable[[Sequence[Any]], CellMap] | None = None
+    so_far: Callable[[], Table | CellMap | None] | None = None
     report: Callable[[bool], Shown] | None = None
 
 
@@ -230,6 +229,11 @@ class ExperimentKind:
     follow: Callable[[Begin, Path], Begin] = lambda asked, first: asked
     spec: type[Any] | None = None
     simulates: bool = False
+
+    def picture(self, path: Path) -> Table | CellMap | None:
+        """What the first screen draws of a folder; also while it is measured."""
+        document = self.show(path).document
+        return document.picture if document else None
 
 
 #: A row of a result's table for Python: column -> number, text or None.

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from attrs import define, evolve, frozen
+from attrs import evolve, frozen
 
 from deadbeat.executors.made import refuse_made_up
 from deadbeat.experiment.folders import Folders, RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.model.platform import Platform
 from deadbeat.report.beside import with_beside
-from deadbeat.report.document import CellMap, Column, Document, csv_of
+from deadbeat.report.document import Column, Document, csv_of
 from deadbeat.report.html import write_result
 from deadbeat.report.paper import Words
 from deadbeat.store.campaign import free_bytes
@@ -92,43 +92,6 @@ def begun_store(
         store = folders.store.open(place.path)
         made(store)
     return store
-
-
-@define(kw_only=True)
-class SoFar:
-    """The picture while a kind is measured: a row of texts for each place that stored runs tell of.
-
-    Attributes:
-        store: The folder; each of its runs is read once.
-        values: What a run says: places, and a value of each.
-        columns: Heading -> text of all values of a place, in the order in which they were read.
-        name: Heading of a place. ``order``: key by which places are sorted; None: as they came.
-    """
-
-    store: RunFolder[Any, Any]
-    title: str
-    corner: str
-    values: Callable[[Any], Iterable[tuple[Any, Any]]]
-    columns: Mapping[str, Callable[[list[Any]], str]]
-    name: Callable[[Any], str]
-    order: Callable[[Any], Any] | None = None
-    _seen: dict[Any, list[Any]] | None = None
-
-    def __call__(self, keys: Sequence[Any]) -> CellMap:
-        if self._seen is None:
-            self._seen, keys = {}, sorted(self.store.committed())
-        for run in map(self.store.load, keys):
-            for place, value in self.values(run):
-                self._seen.setdefault(place, []).append(value)
-        places = list(self._seen) if self.order is None else sorted(self._seen, key=self.order)
-        return CellMap(
-            title=self.title,
-            corner=self.corner,
-            columns=list(self.columns),
-            rows=[self.name(place) for place in places],
-            cells=[[text(self._seen[place]) for text in self.columns.values()] for place in places],
-            strength=[[0] * len(self.columns)] * len(places),
-        )
 
 
 @frozen(kw_only=True)

@@ -359,6 +359,10 @@ class Section:
     link: str | None = None
 
 
+#: Rows of its picture that a result shows on its first screen.
+ROWS = 8
+
+
 @frozen(kw_only=True)
 class Document:
     """A result for people.
@@ -391,7 +395,7 @@ class Document:
     head: Sequence[tuple[str, str]] = ()
     answer: Sequence[str] = ()
     picture: Table | CellMap | None = None
-    rows: int = 8
+    rows: int = ROWS
     below: Sequence[str | Table] = ()
     steps: Sequence[tuple[str, str]] = ()
     details: str = ""

@@ -17,6 +17,7 @@ from attrs import evolve
 
 from deadbeat.model.finding import Finding, counts_text, ordered
 from deadbeat.report.document import (
+    ROWS,
     CellMap,
     Document,
     Lines,
@@ -128,6 +129,15 @@ def map_lines(heat: CellMap, width: int) -> list[str]:
         texts = (f"{row[n]:>{cell - 1}}{_BLOCKS[strength[n]]}" for n in places)
         lines.append(f"{name:>{head}} " + " ".join(texts))
     return [clean(line).rstrip() for line in lines]
+
+
+def picture_lines(found: Table | CellMap | None, width: int) -> list[str]:
+    """The picture of what is stored so far."""
+    if isinstance(found, CellMap):
+        return [clean(found.title), *map_lines(found, width)]
+    if found is None or not found.rows:
+        return []
+    return ["so far:", *plain_lines(evolve(found, rows=found.rows[:ROWS]))]
 
 
 def print_parts(parts: Iterable[Part], heading: str = "") -> None:

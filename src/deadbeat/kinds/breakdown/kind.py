@@ -24,7 +24,6 @@ from deadbeat.kinds.breakdown.search import (
     lacking,
     planned,
 )
-from deadbeat.kinds.breakdown.so_far import BreakdownSoFar
 from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.errors import DeadbeatError
@@ -98,7 +97,7 @@ def begin(asked: Begin) -> Begun:
         BreakdownStore.create(place.path, to_plain(spec), spec.seed)
         store = BreakdownStore.open(place.path)
     experiment = BreakdownExperiment(spec, executor, store, catalog, calibration=calibration)
-    return Begun(experiment=experiment, so_far=BreakdownSoFar(experiment.results))
+    return Begun(experiment=experiment)
 
 
 def _plain(found: Breakdown, store: BreakdownStore) -> dict[str, object]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import mean
 
-from attrs import define
+from attrs import define, field
 
 from deadbeat.executors.metrics import job_columns
 from deadbeat.kinds.contention.figures import run_figures
@@ -23,12 +22,13 @@ class CampaignSoFar:
 
     store: CampaignStore
     spec: CampaignSpec
-    _seen: dict[tuple[str, ...], list[tuple[float, int]]] | None = None
+    _seen: dict[tuple[str, ...], list[tuple[float, int]]] = field(factory=dict)
+    _read: set[RunKey] = field(factory=set)
 
-    def __call__(self, keys: Sequence[RunKey]) -> CellMap:
-        if self._seen is None:
-            self._seen, keys = {}, sorted(self.store.committed())
-        for key in keys:
+    def __call__(self) -> CellMap:
+        new = self.store.committed() - self._read
+        self._read |= new
+        for key in sorted(new):
             table = self.store.table(key)
             found = run_figures(table, job_columns(table)).of_set
             if found.slowdown_mean is not None:
@@ -44,7 +44,7 @@ class CampaignSoFar:
         return f"{point.cores}", f"{rho:g}", f"{alpha:g}"
 
     def _groups(self) -> CellMap:
-        found = self._seen or {}
+        found = self._seen
         return CellMap(
             title="slowdown so far",
             corner="group",
@@ -64,7 +64,7 @@ class CampaignSoFar:
 
     def _grid(self) -> CellMap:
         """The points of the M with the largest slowdown so far."""
-        found = {place: mean(s for s, _ in known) for place, known in (self._seen or {}).items()}
+        found = {place: mean(s for s, _ in known) for place, known in self._seen.items()}
         cores = max(found, key=found.__getitem__)[0] if found else ""
         rows = sorted({rho for _, rho, _ in found}, key=float)
         columns = sorted({alpha for _, _, alpha in found}, key=float)

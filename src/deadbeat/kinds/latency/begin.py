@@ -27,11 +27,9 @@ from deadbeat.kinds.latency.spec import (
     specify,
 )
 from deadbeat.kinds.latency.stress import StressLoads, makers_of
-from deadbeat.kinds.latency.words import load_order, load_words
-from deadbeat.kinds.table import SoFar, begun_store, opened
+from deadbeat.kinds.table import begun_store, opened
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.examples import example_platform
-from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.model.platform import LOADED_BY, Platform
 from deadbeat.model.words import count_of
 from deadbeat.settings.doctor import examine
@@ -82,29 +80,7 @@ def begin(asked: Begin) -> Begun:
     )
     retry = asked.retry_invalid
     experiment = MatrixExperiment(spec, machine, store=store, retry_invalid=retry)
-    return Begun(experiment=experiment, beside=spec.beside, so_far=so_far(store))
-
-
-def so_far(store: LatencyStore) -> SoFar:
-    """The latest maximum beside every load."""
-
-    def values(run: LatencyRun) -> Iterator[tuple[LoadPoint, int]]:
-        if run.valid:
-            yield run.key.load, max(cpu.honest.max_ns or 0 for cpu in run.cpus)
-
-    return SoFar(
-        store=store,
-        title="latest wake-up so far, µs",
-        corner="load",
-        values=values,
-        columns={
-            "runs": lambda tops: str(len(tops)),
-            "max": lambda tops: f"{max(tops) / 1000:,.1f}",
-            "last": lambda tops: f"{tops[-1] / 1000:,.1f}",
-        },
-        name=load_words,
-        order=load_order,
-    )
+    return Begun(experiment=experiment, beside=spec.beside)
 
 
 def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Platform]:

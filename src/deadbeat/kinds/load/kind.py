@@ -21,17 +21,16 @@ from deadbeat.kinds.load.plan import plan, planned_keys, seconds_of
 from deadbeat.kinds.load.runner import LoadExperiment, look
 from deadbeat.kinds.load.simulated import SimulatedLoad
 from deadbeat.kinds.load.spec import (
-    LoadSpec,
     preset,
     read_spec,
     resolve,
     specify,
 )
-from deadbeat.kinds.load.summarise import figures_of, summary_of
+from deadbeat.kinds.load.summarise import summary_of
 from deadbeat.kinds.load.words import condition_words, headline
-from deadbeat.kinds.table import SoFar, TableKind, begun_store, opened
+from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadCell, LoadRun, LoadSummary
+from deadbeat.model.load import PLAIN, LoadCell, LoadSummary
 from deadbeat.report.document import records
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.perfetto import moments_text
@@ -89,32 +88,6 @@ def begin(asked: Begin) -> Begun:
     return Begun(
         experiment=LoadExperiment(spec, engine, possible.changes, store=store, retry_invalid=retry),
         beside=spec.beside,
-        so_far=_so_far(store, spec),
-    )
-
-
-def _so_far(store: LoadStore, spec: LoadSpec) -> SoFar:
-    """Missed rounds of every condition, by number of ordinary threads."""
-
-    def values(run: LoadRun) -> Iterator[tuple[tuple[int, str], tuple[int, int, int]]]:
-        if run.valid and run.key.condition not in (REFERENCE, TRACED):
-            found = figures_of(run, deadline_ns=spec.deadline or 0, period_ns=spec.period)
-            longest = int(found.response_ns.max(initial=0))
-            place = (run.key.normal, run.key.condition)
-            yield place, (found.count.failures, found.count.released, longest)
-
-    return SoFar(
-        store=store,
-        title="missed rounds so far, by ordinary threads and condition",
-        corner="threads, condition",
-        values=values,
-        columns={
-            "runs": lambda known: str(len(known)),
-            "missed": lambda known: str(sum(missed for missed, _, _ in known)),
-            "rounds": lambda known: f"{sum(rounds for _, rounds, _ in known):,}",
-            "max ms": lambda known: f"{max(longest for _, _, longest in known) / 1e6:.1f}",
-        },
-        name=lambda place: f"{place[0]} {condition_words(place[1])}",
     )
 
 

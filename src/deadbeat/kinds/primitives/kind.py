@@ -8,14 +8,13 @@ from attrs import evolve
 
 from deadbeat.build.allocators import others
 from deadbeat.kinds.base import Begin, Begun, Shown
-from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, plan, resolved
+from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
 from deadbeat.kinds.primitives.document import (
     COLUMNS,
     answer,
     document,
     files,
     rows,
-    short_time,
     summary_dict,
 )
 from deadbeat.kinds.primitives.engine import PrimitiveEngine, SimulatedPrimitives
@@ -23,16 +22,14 @@ from deadbeat.kinds.primitives.foreign import ForeignPrimitives
 from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.results import (
     FOLDERS,
-    PrimitiveCell,
-    cell_of,
     summarise,
 )
 from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
-from deadbeat.kinds.primitives.runs import PrimitiveRun, PrimitivesStore
+from deadbeat.kinds.primitives.runs import PrimitivesStore
 from deadbeat.kinds.primitives.runtimes import jvm_words
 from deadbeat.kinds.primitives.samples import export
 from deadbeat.kinds.primitives.spec import PRESET_KEYS, PrimitivesSpec
-from deadbeat.kinds.table import SoFar, TableKind, begun_store, opened
+from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import read, renamed, usage
@@ -96,26 +93,6 @@ def _refused(reasons: Mapping[str, str]) -> Iterator[str]:
         yield f"{who} not run: {why}"
 
 
-def _so_far(store: PrimitivesStore) -> SoFar:
-    """The median and the longest sample of every case."""
-
-    def values(run: PrimitiveRun) -> Iterator[tuple[PrimitiveCase, PrimitiveCell]]:
-        yield run.key.case, cell_of(run.key.case, [run])
-
-    return SoFar(
-        store=store,
-        title="times so far",
-        corner="primitive",
-        values=values,
-        columns={
-            "median": lambda cells: short_time(cells[-1].quantile_ns(500_000)),
-            "max": lambda cells: short_time(max(cell.times.max_ns or 0 for cell in cells)),
-        },
-        name=lambda case: case.text,
-        order=lambda case: case,
-    )
-
-
 def begin(asked: Begin) -> Begun:
     """Makes the folder of timed primitives, or finds the one to continue."""
     wanted = _wanted(asked)
@@ -153,7 +130,7 @@ def begin(asked: Begin) -> Begun:
             asked.say(f"{folder}: samples of {count_of(len(made), 'run')}, {made[0].name} for one")
         return KIND.report(store.path, figures)
 
-    return Begun(experiment=experiment, so_far=_so_far(store), report=report)
+    return Begun(experiment=experiment, report=report)
 
 
 KIND = TableKind(

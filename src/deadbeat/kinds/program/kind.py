@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,14 +22,12 @@ from deadbeat.kinds.program.document import (
 )
 from deadbeat.kinds.program.results import (
     FOLDERS,
-    ProgramRun,
-    ProgramStore,
     plan,
     summarise,
 )
 from deadbeat.kinds.program.runner import ProgramExperiment
 from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.table import SoFar, TableKind, begun_store
+from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.platform import Platform
@@ -68,30 +66,7 @@ def begin(asked: Begin) -> Begun:
     experiment = ProgramExperiment(
         spec, asked.simulated, store=store, planned=runs, retry_invalid=retry
     )
-    return Begun(experiment=experiment, so_far=_so_far(store))
-
-
-def _so_far(store: ProgramStore) -> SoFar:
-    """Response times and misses of every task and CPU."""
-
-    def values(run: ProgramRun) -> Iterator[tuple[tuple[int, str, int], tuple[int, int]]]:
-        for task in run.tasks if run.valid else ():
-            place = (task.task, task.name, task.cpu)
-            yield place, (task.response.max_ns or 0, task.misses)
-
-    return SoFar(
-        store=store,
-        title="response times so far, ms",
-        corner="task",
-        values=values,
-        columns={
-            "runs": lambda known: str(len(known)),
-            "max": lambda known: f"{max(top for top, _ in known) / 1e6:,.3f}",
-            "last": lambda known: f"{known[-1][0] / 1e6:,.3f}",
-            "missed": lambda known: str(sum(missed for _, missed in known)),
-        },
-        name=lambda place: f"{place[1][:30] or place[0]} CPU {place[2]}",
-    )
+    return Begun(experiment=experiment)
 
 
 def _named(command: Sequence[str]) -> str:

@@ -288,6 +288,11 @@ def study_report(store: StudyStore) -> StudyReport:
     )
 
 
+def so_far(store: StudyStore, spec: StudySpec) -> Table:
+    """The answers about the task sets of the chunks that are stored."""
+    return _answers(StudyResults(spec, load(spec, store, sorted(store.finished()))))
+
+
 def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
     """``cells.csv``, ``summary.json``, the figures, and the page, last.
 

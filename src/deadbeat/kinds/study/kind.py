@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.cluster import Cluster
-from deadbeat.kinds.study.document import LABEL, StudyReport, study_report, write_study
+from deadbeat.kinds.study.document import LABEL, StudyReport, so_far, study_report, write_study
 from deadbeat.kinds.study.preset import specify
 from deadbeat.kinds.study.results import StudyResults, answered, columns_of
 from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads, choose, load, open_store
-from deadbeat.kinds.study.so_far import StudySoFar
 from deadbeat.kinds.study.spec import read_spec
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.words import count_of
@@ -98,7 +98,7 @@ def begin(asked: Begin) -> Begun:
         return Shown(kind="study", state=state_of(path).state, plain=plain)
 
     experiment = StudyExperiment(spec, store, computer)
-    return Begun(experiment=experiment, so_far=StudySoFar(store, spec), report=report)
+    return Begun(experiment=experiment, so_far=partial(so_far, store, spec), report=report)
 
 
 def _open(path: Path) -> Stored[StudyStore, StudyResults]:

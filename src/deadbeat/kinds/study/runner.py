@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from pathlib import Path
@@ -103,14 +103,14 @@ class StudyExperiment(Experiment[int, tuple[int, Rows]]):
         return Kept(number, size=self._sizes[number])
 
 
-def load(spec: StudySpec, store: StudyStore) -> Rows:
-    """Every row of a complete study, in the order of cells.
+def load(spec: StudySpec, store: StudyStore, chunks: Iterable[int] | None = None) -> Rows:
+    """Every row of a complete study, in the order of cells; or of some ``chunks``.
 
     Raises:
         DataError: A chunk is missing or damaged.
     """
-    kind = row_type(spec)
-    return np.concatenate([store.rows(i, kind) for i in range(chunk_count(spec))])
+    kind, every = row_type(spec), range(chunk_count(spec))
+    return np.concatenate([store.rows(i, kind) for i in (every if chunks is None else chunks)])
 
 
 def choose(runs: Path, spec: StudySpec, *, fresh: bool = False) -> Place:
