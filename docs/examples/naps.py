@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Generator
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import attrs
 from attrs import frozen
 
-from deadbeat.experiment.base import FolderExperiment, Watcher
+from deadbeat.experiment import fields
+from deadbeat.experiment.base import FolderExperiment
 from deadbeat.experiment.folders import RunFolders
-from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
+from deadbeat.kinds.base import Begin, Begun
+from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model import rules
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
@@ -29,11 +32,9 @@ from deadbeat.model.observations import Cell as Where
 from deadbeat.model.observations import Metric, Observation, Observations
 from deadbeat.model.rules import duration_text
 from deadbeat.model.run import StoredRun
-from deadbeat.model.specification import keyed, plain_of, read
+from deadbeat.model.specification import keyed, read
 from deadbeat.report.document import Column, Document, Section, Sentence, Table
-from deadbeat.report.html import page
-from deadbeat.store.files import atomic_write
-from deadbeat.store.place import REPORT_FILE, FolderKind
+from deadbeat.store.place import FolderKind
 from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
 
 
@@ -54,12 +55,12 @@ class Naps:
 class NapSpec:
     """How long to sleep, and how often."""
 
-    name: str = keyed(rules.Name(), "--name NAME", "Name of the folder.", default="naps")
-    seed: int = keyed(rules.Whole(0, 2**63 - 1), "--seed N", "The order of the runs.", default=1)
+    name: str = fields.name("Name of the folder.", "naps")
+    seed: int = fields.SEED
     naps: tuple[int, ...] = keyed(
         Naps(), "--naps LIST", "Lengths of sleeps: 1ms,10ms.", default=(1_000_000,)
     )
-    repeats: int = keyed(rules.Whole(1, 9999), "--repeats N", "Runs of each length.", default=5)
+    repeats: int = fields.repeats("Runs of each length.", 5)
 
 
 @frozen(order=True)
@@ -97,19 +98,21 @@ class NapStore(RunFolder[NapKey, NapRun]):
     CONVERTER = run_converter(NapKey)
 
 
+def mean_seconds(planned: Sequence[NapKey]) -> float:
+    return mean(key.nap_ns for key in planned) / 1e9
+
+
 class NapExperiment(FolderExperiment[NapKey, NapRun]):
     """What a folder lacks."""
 
     def seconds(self, runs: int) -> float:
-        naps = [key.nap_ns for key in self.planned]
-        return runs * sum(naps) / len(naps) / 1e9
+        return runs * mean_seconds(self.planned)
 
-    def measure(self, tell: Watcher) -> Generator[NapRun]:
-        for key in self.lacking:
-            started, began = datetime.now(UTC).isoformat(), time.monotonic_ns()
-            time.sleep(key.nap_ns / 1e9)
-            late_ns = time.monotonic_ns() - began - key.nap_ns
-            yield NapRun(key=key, started=started, late_ns=late_ns)
+    def one(self, key: NapKey) -> NapRun:
+        started, began = datetime.now(UTC).isoformat(), time.monotonic_ns()
+        time.sleep(key.nap_ns / 1e9)
+        late_ns = time.monotonic_ns() - began - key.nap_ns
+        return NapRun(key=key, started=started, late_ns=late_ns)
 
 
 def plan(spec: NapSpec) -> list[NapKey]:
@@ -133,14 +136,12 @@ FOLDERS = RunFolders(
 def begin(asked: Begin) -> Begun:
     """Makes the folder, or finds the one to continue."""
     spec = read(NapSpec, asked.written, asked.typed, names=asked.names)
-    platform = example_platform()
-    place = FOLDERS.choose(asked.runs, spec, platform, fresh=asked.fresh)
-    if not place.resumed:
-        NapStore.create(place.path, plain_of(spec), platform)
-    experiment = NapExperiment(store=NapStore.open(place.path), planned=plan(spec))
-    todo = experiment.todo()
-    asked.announce(place, total=todo.total, left=todo.left, seconds=experiment.seconds(todo.left))
-    return Begun(experiment=experiment)
+    planned = plan(spec)
+    each_s = mean_seconds(planned)
+    store = begun_store(
+        FOLDERS, asked, spec, example_platform(), planned, seconds=lambda left: left * each_s
+    )
+    return Begun(experiment=NapExperiment(store=store, planned=planned))
 
 
 @frozen(kw_only=True)
@@ -152,11 +153,25 @@ class Cell:
     worst_ns: int
 
 
-def cells(store: NapStore) -> list[Cell]:
+@frozen
+class Summary:
+    """All of a folder."""
+
+    cells: list[Cell]
+    labels: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> str:
+        worst = max((cell.worst_ns for cell in self.cells), default=0)
+        return f"The latest of all sleeps ended {duration_text(worst)} after its time."
+
+
+def summarise(store: NapStore) -> Summary:
     late: dict[int, list[int]] = {}
     for run in store.runs():
         late.setdefault(run.key.nap_ns, []).append(run.late_ns)
-    return [Cell(nap_ns=n, runs=len(each), worst_ns=max(each)) for n, each in sorted(late.items())]
+    cells = [Cell(nap_ns=n, runs=len(each), worst_ns=max(each)) for n, each in sorted(late.items())]
+    return Summary(cells)
 
 
 @frozen(kw_only=True)
@@ -216,49 +231,30 @@ COLUMNS = (
 )
 
 
-def document(name: str, found: list[Cell]) -> Document:
-    worst = max((cell.worst_ns for cell in found), default=0)
-    said = f"The latest of all sleeps ended {duration_text(worst)} after its time."
-    table = Table(name="naps", columns=COLUMNS, rows=found, terminal=True)
-    parts = (Sentence(said, answer=True, terminal=True), table)
+def rows(found: Summary) -> list[dict[str, object]]:
+    return [attrs.asdict(cell) for cell in found.cells]
+
+
+def document(found: Summary, store: NapStore) -> Document:
+    table = Table(name="naps", columns=COLUMNS, rows=found.cells, terminal=True)
+    parts = (Sentence(found.answer, answer=True, terminal=True), table)
     return Document(
-        title=name,
+        title=store.path.name,
         kind="naps",
         source="the stored runs",
-        labels=(),
+        answer=(found.answer,),
+        picture=table,
         sections=(Section("answer", "How late a sleep ends", parts, "Answer"),),
     )
 
 
-def show(path: Path) -> Shown:
-    found = cells(NapStore.open(path))
-    rows = [attrs.asdict(cell) for cell in found]
-    return Shown(plain={"name": path.name, "rows": rows}, document=document(path.name, found))
-
-
-def report(path: Path, figures: bool) -> Shown:
-    shown = show(path)
-    assert shown.document is not None
-    file = path / REPORT_FILE
-    atomic_write(file, page(shown.document))
-    return attrs.evolve(shown, lines=(f"report: {file}",))
-
-
-def stored(path: Path) -> Stored[NapStore, list[Cell]]:
-    store = NapStore.open(path)
-    found = cells(store)
-    rows = [attrs.asdict(cell) for cell in found]
-    return Stored(show=show, store=store, summary=found, rows=rows)
-
-
-KIND = ExperimentKind(
+KIND = TableKind(
     name="naps",
-    folder=FOLDERS.kind,
-    state_of=FOLDERS.state_of,
-    show=show,
-    report=report,
-    open=stored,
-    spec=NapSpec,
-    begin=begin,
-    comparable=COMPARABLE,
-)
+    folders=FOLDERS,
+    summarise=summarise,
+    answer=lambda found: [found.answer],
+    document=document,
+    plain=lambda found, store: {"name": store.path.name, "rows": rows(found)},
+    rows=rows,
+    columns=COLUMNS,
+).kind(begin, spec=NapSpec, comparable=COMPARABLE)

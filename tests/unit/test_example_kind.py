@@ -36,7 +36,7 @@ def test_a_row_and_a_module_are_a_whole_kind(capsys: pytest.CaptureFixture[str])
     (row,) = answer_of(answer(capsys, "runs", "--json"))
     assert (row["kind"], row["state"], row["done"], row["planned"]) == ("naps", "finished", 6, 6)
     assert [row["runs"] for row in answer_of(answer(capsys, "show", "--json"))["rows"]] == [3, 3]
-    assert "report: " in answer(capsys, "report", "naps")
+    assert "page: " in answer(capsys, "report", "naps")
     found = deadbeat.open("runs/naps")
     assert found.columns["nap_ns"].tolist() == [100_000, 200_000]
     assert len(list(found.store.runs())) == 6

@@ -28,7 +28,7 @@ from deadbeat.kinds.study.chunks import (
     row_type,
 )
 from deadbeat.kinds.study.cluster import Cluster
-from deadbeat.kinds.study.document import write_study
+from deadbeat.kinds.study.kind import KIND
 from deadbeat.kinds.study.preset import presets, specify
 from deadbeat.kinds.study.runner import StudyExperiment, Threads, choose, open_store
 from deadbeat.kinds.study.spec import cell_seed
@@ -216,7 +216,7 @@ def test_what_is_no_study_is_told(tmp_path: Path) -> None:
 def test_the_report_is_whole_and_the_same_again(tmp_path: Path) -> None:
     store = begun(tmp_path / "s", SPEC)
     _run(store)
-    write_study(store)
+    KIND.report(store.path, True)
     page = (store.path / REPORT_FILE).read_text()
     for part in ("SIMULATED", "g-edf", "Content-Security-Policy", "Wilson", "48 of 48"):
         assert part in page
@@ -226,7 +226,7 @@ def test_the_report_is_whole_and_the_same_again(tmp_path: Path) -> None:
         f"{name}.{kind}" for name in ("curves", "weighted") for kind in ("png", "svg", "pdf")
     }
     before = {path: path.read_bytes() for path in store.path.rglob("*") if path.is_file()}
-    write_study(store, figures=False)
+    KIND.report(store.path, False)
     assert {path: path.read_bytes() for path in before} == before
     lines = (store.path / "cells.csv").read_text().splitlines()
     assert len(lines) == 1 + 4 * 3

@@ -99,16 +99,20 @@ class TableKind(Generic[W, F]):
     """A kind with a row for each cell.
 
     Attributes:
-        summarise: What a folder comes to; it has ``cells`` and ``labels``.
+        summarise: What a folder comes to. Unless these are said, too, it has ``cells``, which the
+            file of ``columns`` and `Shown.empty` are about, and ``labels``.
         answer: That in sentences. ``document``: as a page. ``plain``: as JSON values. ``rows``: for
-            Python.
+            Python, beside what is ``typed``.
+        sort: Kind of the answer, where it is not the name.
         columns: Of the file of its cells; none: it is among ``files``.
         files: More files beside the report, by name.
         fails: What ``--fail-on`` may name that is so.
         lines: What ``deadbeat why`` says below.
         words: Labels and caption of every figure on paper.
-        stand: How far a folder is, where it is shown.
-        judged: What else is said of a report (`Shown`); whatever can be refused is refused here.
+        shown: What else is said where a folder is shown (`Shown`). ``judged``: of a report;
+            whatever can be refused is refused here.
+        write: Writes everything derived (with figures or without), and returns what it comes to;
+            None: the page, the figures on it and the files above.
     """
 
     name: str
@@ -118,71 +122,77 @@ class TableKind(Generic[W, F]):
     document: Callable[[F, W], Document]
     plain: Callable[[F, W], dict[str, object]]
     rows: Callable[[F], Sequence[Mapping[str, object]]]
+    typed: Callable[[F], Any] = lambda found: found
+    sort: Callable[[F], str] | None = None
     columns: Sequence[Column] = ()
     files: Callable[[F], Mapping[str, str | dict[str, object]]] = lambda found: {}
     fails: Callable[[F], frozenset[str]] = lambda found: frozenset()
     lines: Sequence[str] = ()
     words: Callable[[Any], Words] = lambda found: Words(labels=" · ".join(found.labels), caption="")
-    stand: Callable[[FolderState], Sequence[str]] = lambda state: ()
+    empty: Callable[[Any], bool] = lambda found: not found.cells
+    shown: Callable[[F, W, FolderState], Mapping[str, Any]] = lambda found, store, state: {}
     judged: Callable[[F, W], Mapping[str, Any]] = lambda found, store: {}
+    write: Callable[[W, bool], F] | None = None
 
     def kind(
         self, begin: Callable[[Begin], Begun], keys: tuple[str, ...] = (), **more: Any
     ) -> ExperimentKind:
         """The row of the table of kinds; ``more``: what few kinds have."""
+        usual = {"why": self._why if self.lines else None, "open": self._open}
         return ExperimentKind(
             name=self.name,
             folder=self.folders.kind,
             state_of=self.folders.state_of,
-            show=self._show,
+            show=self.show,
             report=self._report,
-            why=self._why if self.lines else None,
-            open=self._open,
             keys=keys,
             begin=begin,
-            **more,
+            **{**usual, **more},
         )
 
-    def _answer(self, store: W, found: Any) -> Shown:
+    def answered(self, store: W, found: F) -> Shown:
+        """What ``found`` says."""
         return Shown(
-            kind=self.name,
+            kind=self.name if self.sort is None else self.sort(found),
             state=self.folders.state_of(store.path).state,
             headline=" ".join(self.answer(found)),
             plain=self.plain(found, store),
             document=with_beside(self.document(found, store), store.path),
             page=store.path / REPORT_FILE,
-            empty=not found.cells,
+            empty=self.empty(found),
             fails=self.fails(found),
         )
 
-    def _show(self, path: Path) -> Shown:
+    def show(self, path: Path) -> Shown:
+        """As `ExperimentKind.show`."""
         store = self.folders.store.open(path)
-        lines = self.stand(self.folders.state_of(path))
-        return evolve(self._answer(store, self.summarise(store)), whole=True, lines=lines)
+        found = self.summarise(store)
+        more = self.shown(found, store, self.folders.state_of(path))
+        return evolve(self.answered(store, found), whole=True, **more)
 
     def _why(self, path: Path, worst: int) -> Shown:
-        return evolve(self._show(path), lines=self.lines)
+        return evolve(self.show(path), lines=self.lines)
 
     def _report(self, path: Path, figures: bool) -> Shown:
         store = self.folders.store.open(path)
-        found: Any = self.summarise(store)
+        found = self.summarise(store) if self.write is None else self.write(store, figures)
         more = self.judged(found, store)
+        if self.write is None:
+            self._write(store, found, figures)
+        return evolve(self.answered(store, found), **more)
+
+    def _write(self, store: W, found: Any, figures: bool) -> None:
         made = with_beside(self.document(found, store), store.path)
-        plain = self.plain(found, store)
+        cells = {"summary.csv": csv_of(self.columns, found.cells)} if self.columns else {}
         write_result(
             store,
             made,
-            {
-                **({"summary.csv": csv_of(self.columns, found.cells)} if self.columns else {}),
-                "summary.json": plain,
-                **self.files(found),
-            },
+            {**cells, "summary.json": self.plain(found, store), **self.files(found)},
             words=self.words(found),
             charts=made.charts if figures else (),
         )
-        return evolve(self._answer(store, found), **more)
 
-    def _open(self, path: Path) -> Stored[W, F]:
+    def _open(self, path: Path) -> Stored[W, Any]:
         store = self.folders.store.open(path)
         found = self.summarise(store)
-        return Stored(show=self._show, store=store, summary=found, rows=self.rows(found))
+        return Stored(show=self.show, store=store, summary=self.typed(found), rows=self.rows(found))

@@ -9,7 +9,8 @@ from pathlib import Path
 import attrs
 from attrs import evolve
 
-from deadbeat.kinds.base import ExperimentKind, Shown
+from deadbeat.experiment.folders import Folders
+from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.begin import begin, follow
 from deadbeat.kinds.contention.cause_charts import job_time
 from deadbeat.kinds.contention.document import campaign_document, write_figures, write_report
@@ -20,32 +21,34 @@ from deadbeat.kinds.contention.observe import COMPARABLE
 from deadbeat.kinds.contention.perfetto import perfetto
 from deadbeat.kinds.contention.place import state_of
 from deadbeat.kinds.contention.summarise import summarise
-from deadbeat.kinds.contention.view import CampaignView, open_campaign
+from deadbeat.kinds.contention.view import CampaignView
+from deadbeat.kinds.table import TableKind
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import counts_text
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import Access
 from deadbeat.model.traces import PARTS, LateJob
 from deadbeat.prices.stage import prices_in
-from deadbeat.report.beside import with_beside
 from deadbeat.report.document import Table, said
 from deadbeat.report.prices import ns_text, price_rows, shown_prices
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.place import CAMPAIGN, REPORT_FILE
+from deadbeat.store.place import CAMPAIGN, REPORT_FILE, FolderState
 from deadbeat.store.summary import write_summary
 
 
-def write(store: CampaignStore, *, figures: bool, worst: int = WORST) -> tuple[Summary, Path]:
+def write(store: CampaignStore, figures: bool, worst: int = WORST) -> Summary:
     """Everything that derives from the runs; the page last, because it marks the campaign done."""
     summary = summarise(store, worst=worst)
     write_summary(store, summary)
     if figures:
         write_figures(summary, store.path)
-    return summary, write_report(summary, store.path)
+    write_report(summary, store.path)
+    return summary
 
 
-def plain(summary: Summary, path: Path) -> dict[str, object]:
+def plain(summary: Summary, store: CampaignStore) -> dict[str, object]:
     """What ``--json`` prints of a campaign."""
+    path = store.path
     state = state_of(path)
     failed = summary.meta.get("failed") or {}
     report = path / REPORT_FILE
@@ -66,40 +69,33 @@ def plain(summary: Summary, path: Path) -> dict[str, object]:
     }
 
 
-def _answer(summary: Summary, path: Path) -> Shown:
-    """What show and report have in common."""
-    return Shown(
-        kind=summary.mode,
-        state=state_of(path).state,
-        headline=" ".join(headline(summary)),
-        plain=plain(summary, path),
-        document=with_beside(campaign_document(summary), path),
-        page=path / REPORT_FILE,
-    )
-
-
-def _show(path: Path) -> Shown:
-    summary, state = open_campaign(path).summary, state_of(path)
+def _shown(summary: Summary, _store: CampaignStore, state: FolderState) -> dict[str, object]:
     stand = (
         f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed;"
         f" findings: {counts_text(summary.findings)}"
     )
-    return evolve(
-        _answer(summary, path),
-        whole=True,
-        findings=summary.findings,
-        lines=(stand,),
-    )
+    return {"findings": summary.findings, "lines": (stand,)}
 
 
-def _report(path: Path, figures: bool) -> Shown:
-    return written(CampaignStore.open(path), figures=figures)
+_TABLE = TableKind(
+    name="campaign",
+    folders=Folders(kind=CAMPAIGN, store=CampaignStore, state_of=state_of),
+    summarise=lambda store: CampaignView(store).summary,
+    answer=headline,
+    document=lambda found, _store: campaign_document(found),
+    plain=plain,
+    rows=lambda found: [cell.row(found.mode) for cell in found.cells],
+    sort=lambda found: found.mode,
+    shown=_shown,
+    judged=lambda _found, store: {"empty": not store.committed()},
+    write=write,
+)
 
 
 def written(store: CampaignStore, *, figures: bool, worst: int | None = None) -> Shown:
     """Everything derived, and where it is."""
-    summary, _ = write(store, figures=figures, worst=worst or WORST)
-    return evolve(_answer(summary, store.path), empty=not store.committed())
+    shown = _TABLE.answered(store, write(store, figures, worst or WORST))
+    return evolve(shown, empty=not store.committed())
 
 
 def _perfetto(path: Path, count: int) -> str:
@@ -160,20 +156,15 @@ _LATE = (
     said("cause", lambda job: job.cause + (f": {job.holder}" if job.holder else ""), long=True),
 )
 
-KIND = ExperimentKind(
-    name="campaign",
-    folder=CAMPAIGN,
-    state_of=state_of,
-    show=_show,
-    report=_report,
-    why=_why,
-    perfetto=_perfetto,
-    open=lambda path: CampaignView(CampaignStore.open(path), _show),
+KIND = _TABLE.kind(
+    partial(begin, write=written),
     keys=(
         *("group", "cores", "critical_cores", "sync_share", "contended_ratio"),
         *("deadline_factor", "tasks_per_core"),
     ),
-    begin=partial(begin, write=written),
+    why=_why,
+    perfetto=_perfetto,
+    open=lambda path: CampaignView(CampaignStore.open(path), _TABLE.show),
     comparable=COMPARABLE,
     verbs=("profile", "stress"),
     follow=follow,

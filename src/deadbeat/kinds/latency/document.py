@@ -14,6 +14,7 @@ from attrs import asdict, evolve, frozen
 from deadbeat.kinds.latency import split, words
 from deadbeat.kinds.latency.charts import load_charts, machine_charts, pooled, timeline_charts
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
+from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.split import split_charts
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, lines_of, summarise_latency
 from deadbeat.kinds.latency.tail import few_digits
@@ -554,20 +555,26 @@ def _answer(summary: LatencySummary) -> tuple[Part, ...]:
 # ---------- files ----------
 
 
-def write_latency(
-    store: LatencyStore, *, deadlines_ns: Sequence[int] = (), figures: bool = True
-) -> LatencySummary:
+def summary_of(store: LatencyStore, runs: Iterable[LatencyRun] | None = None) -> LatencySummary:
+    """What the runs of a matrix come to."""
+    return summarise_latency(
+        store.runs() if runs is None else runs,
+        name=store.path.name,
+        deadlines_ns=read_spec(store.spec).deadlines,
+        beside=store.spec.get("beside"),
+    )
+
+
+def write_latency(store: LatencyStore, figures: bool = True) -> LatencySummary:
     """``latency.csv``, the figures, and the page, last: everything that derives from the runs."""
     runs = tuple(store.runs())
-    summary = summarise_latency(
-        runs, name=store.path.name, deadlines_ns=deadlines_ns, beside=store.spec.get("beside")
+    summary = summary_of(store, runs)
+    document = latency_document(
+        summary, runs, platform=asdict(store.platform), parameters=store.spec
     )
     write_result(
         store,
-        with_beside(
-            latency_document(summary, runs, platform=asdict(store.platform), parameters=store.spec),
-            store.path,
-        ),
+        with_beside(document, store.path),
         {CSV_FILE: csv_of(LATENCY_COLUMNS, lines_of(summary))},
         words=paper_words(summary, kernel=store.platform.kernel),
         charts=latency_charts(summary, runs) if figures else (),

@@ -7,10 +7,15 @@ from pathlib import Path
 
 from attrs import asdict, evolve
 
-from deadbeat.kinds.base import ExperimentKind, Shown, Stored
+from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency import words
 from deadbeat.kinds.latency.begin import FOLDERS, begin
-from deadbeat.kinds.latency.document import latency_document, problems_of, write_latency
+from deadbeat.kinds.latency.document import (
+    latency_document,
+    problems_of,
+    summary_of,
+    write_latency,
+)
 from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.split import (
@@ -22,17 +27,17 @@ from deadbeat.kinds.latency.split import (
     unavailable,
     worst_moments,
 )
-from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
+from deadbeat.kinds.latency.summarise import latency_rows, tail_rows
 from deadbeat.kinds.latency.words import labels_of, latest, load_words, sentence
+from deadbeat.kinds.table import TableKind
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import counts_text
 from deadbeat.model.latency import PATH_PARTS
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
-from deadbeat.report.beside import with_beside
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.perfetto import moments_text
 from deadbeat.store.latency import LatencyStore
-from deadbeat.store.place import MATRIX, REPORT_FILE
+from deadbeat.store.place import REPORT_FILE, FolderState
 
 #: Runs without a result that are named; the folder has all of them.
 _TOLD = 5
@@ -40,14 +45,10 @@ _TOLD = 5
 
 def read(path: Path) -> LatencySummary:
     """The summary of the matrix in ``path``."""
-    store = LatencyStore.open(path)
-    deadlines = read_spec(store.spec).deadlines
-    return summarise_latency(
-        store.runs(), name=path.name, deadlines_ns=deadlines, beside=store.spec.get("beside")
-    )
+    return summary_of(LatencyStore.open(path))
 
 
-def plain(store: LatencyStore, summary: LatencySummary) -> dict[str, object]:
+def plain(summary: LatencySummary, store: LatencyStore) -> dict[str, object]:
     """What ``--json`` prints of a matrix."""
     state = FOLDERS.state_of(store.path)
     report = store.path / REPORT_FILE
@@ -71,46 +72,17 @@ def plain(store: LatencyStore, summary: LatencySummary) -> dict[str, object]:
     }
 
 
-def _answer(store: LatencyStore, summary: LatencySummary) -> Shown:
-    """What show and report have in common."""
-    return Shown(
-        kind="latency",
-        state=FOLDERS.state_of(store.path).state,
-        headline=words.sentence(summary),
-        plain=plain(store, summary),
-        document=with_beside(
-            latency_document(summary, platform=asdict(store.platform)), store.path
-        ),
-        page=store.path / REPORT_FILE,
-    )
-
-
-def _show(path: Path) -> Shown:
-    store, summary, state = LatencyStore.open(path), read(path), FOLDERS.state_of(path)
+def _shown(summary: LatencySummary, store: LatencyStore, state: FolderState) -> dict[str, object]:
     failed = [f"no result: {key.text}: {why}" for key, why in store.failed().items()]
     stand = (
         f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed,"
         f" {summary.invalid_runs} invalid   findings: {counts_text(summary.findings)}"
     )
-    return evolve(
-        _answer(store, summary),
-        whole=True,
-        findings=summary.findings,
-        lines=(*failed[:_TOLD], stand),
-    )
+    return {"findings": summary.findings, "lines": (*failed[:_TOLD], stand)}
 
 
-def _report(path: Path, figures: bool) -> Shown:
-    store = LatencyStore.open(path)
-    deadlines = read_spec(store.spec).deadlines
-    summary = write_latency(store, deadlines_ns=deadlines, figures=figures)
-    return evolve(
-        _answer(store, summary),
-        empty=summary.runs == summary.invalid_runs,
-        invalid=summary.invalid_runs,
-        fails=fails(summary),
-        cases=tuple(_cases(summary)),
-    )
+def _judged(summary: LatencySummary, store: LatencyStore) -> dict[str, object]:
+    return {"invalid": summary.invalid_runs, "cases": tuple(_cases(summary))}
 
 
 def fails(summary: LatencySummary) -> frozenset[str]:
@@ -201,23 +173,17 @@ def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, object]]:
     ]
 
 
-def _open(path: Path) -> Stored[LatencyStore, LatencySummary]:
-    summary = read(path)
-    return Stored(
-        show=_show, store=LatencyStore.open(path), summary=summary, rows=latency_rows(summary)
-    )
-
-
-KIND = ExperimentKind(
+KIND = TableKind(
     name="latency",
-    folder=MATRIX,
-    state_of=FOLDERS.state_of,
-    show=_show,
-    report=_report,
-    why=_why,
-    perfetto=_perfetto,
-    open=_open,
-    keys=("load", "engine", "cpu"),
-    begin=begin,
-    comparable=COMPARABLE,
-)
+    folders=FOLDERS,
+    summarise=summary_of,
+    answer=lambda found: [sentence(found)],
+    document=lambda found, store: latency_document(found, platform=asdict(store.platform)),
+    plain=plain,
+    rows=latency_rows,
+    fails=fails,
+    empty=lambda found: found.runs == found.invalid_runs,
+    shown=_shown,
+    judged=_judged,
+    write=write_latency,
+).kind(begin, keys=("load", "engine", "cpu"), why=_why, perfetto=_perfetto, comparable=COMPARABLE)

@@ -168,6 +168,8 @@ KIND = TableKind(
     columns=COLUMNS,
     files=lambda found: {"summary.json": summary_dict(found)},
     words=paper_words,
-    stand=lambda state: [f"{state.state}: {state.done} of {state.planned} runs"],
+    shown=lambda _found, _store, state: {
+        "lines": (f"{state.state}: {state.done} of {state.planned} runs",)
+    },
     judged=_judged,
 ).kind(begin, keys=("condition", "normal"), perfetto=_perfetto, comparable=COMPARABLE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from operator import attrgetter
 
 import attrs
@@ -33,7 +33,6 @@ from deadbeat.report.document import (
     csv_of,
     said,
 )
-from deadbeat.report.html import write_result
 from deadbeat.report.paper import Words
 from deadbeat.sched import Scheduler, policies
 from deadbeat.sched import tests as test_facts
@@ -46,22 +45,51 @@ _MEANS = (
 )
 
 
-def study_document(
-    results: StudyResults, judgements: Sequence[Judgement], *, name: str
-) -> Document:
+@frozen(kw_only=True)
+class StudyAnswers:
+    """What the stored chunks of a study say, and which published statements hold there.
+
+    Attributes:
+        name: Of its folder. ``digest``: of what was asked.
+    """
+
+    name: str
+    digest: str
+    results: StudyResults
+    judgements: tuple[Judgement, ...]
+
+
+def summarise(store: StudyStore) -> StudyAnswers:
+    """What the stored chunks say.
+
+    Raises:
+        DataError: A chunk is missing or damaged.
+    """
+    spec = read_spec(store.spec, store.path / STUDY_FILE)
+    results = StudyResults(spec, load(spec, store))
+    preset = presets().get(spec.preset)
+    asked = preset.conclusions if preset else ()
+    judgements = tuple(found for each in asked if (found := judge(each, results)))
+    return StudyAnswers(
+        name=store.path.name, digest=store.digest, results=results, judgements=judgements
+    )
+
+
+def study_document(found: StudyAnswers) -> Document:
     """What a study says: which statements it confirms, and every answer."""
+    results, judgements = found.results, found.judgements
     spec = results.spec
     preset = presets().get(spec.preset)
     opened = open_cases(results)
     return Document(
-        title=name,
+        title=found.name,
         kind="study",
         product="deadbeat study",
         source="the stored results of this study",
         labels=(LABEL,),
         about=preset.about if preset and spec.sets == preset.build().sets else _sweep(spec),
         head=_facts(results),
-        answer=short_answer(results, judgements),
+        answer=short_answer(found),
         picture=_answers(results),
         data_files="cells.csv",
         sections=(
@@ -109,11 +137,11 @@ def study_document(
     )
 
 
-def short_answer(results: StudyResults, judgements: Sequence[Judgement]) -> list[str]:
+def short_answer(found: StudyAnswers) -> list[str]:
     """How many statements hold; without any, who schedules the most task sets."""
-    if judgements:
-        return [counted_verdicts(judgements)]
-    known = [row for row in _whole(results) if row.count.total]
+    if found.judgements:
+        return [counted_verdicts(found.judgements)]
+    known = [row for row in _whole(found.results) if row.count.total]
     if not known:
         return ["No task set has an answer yet."]
     best = max(known, key=lambda row: row.count.share)
@@ -238,8 +266,9 @@ def _parameters(spec: StudySpec) -> tuple[tuple[str, str], ...]:
     )
 
 
-def summary_dict(results: StudyResults, judgements: Sequence[Judgement]) -> dict[str, object]:
+def summary_dict(found: StudyAnswers) -> dict[str, object]:
     """Counts and conclusions as plain values."""
+    results = found.results
     return {
         "sets": results.spec.total,
         "generated": int(results.generated.sum()),
@@ -256,36 +285,9 @@ def summary_dict(results: StudyResults, judgements: Sequence[Judgement]) -> dict
             }
             for row in _whole(results)
         ],
-        "conclusions": plain_conclusions(judgements),
+        "conclusions": plain_conclusions(found.judgements),
         "open": list(open_cases(results)),
     }
-
-
-@frozen(kw_only=True)
-class StudyReport:
-    """What a study says."""
-
-    document: Document
-    summary: dict[str, object]
-    results: StudyResults
-
-
-def study_report(store: StudyStore) -> StudyReport:
-    """What the stored chunks say.
-
-    Raises:
-        DataError: A chunk is missing or damaged.
-    """
-    spec = read_spec(store.spec, store.path / STUDY_FILE)
-    results = StudyResults(spec, load(spec, store))
-    preset = presets().get(spec.preset)
-    asked = preset.conclusions if preset else ()
-    judgements = tuple(found for each in asked if (found := judge(each, results)))
-    return StudyReport(
-        document=study_document(results, judgements, name=store.path.name),
-        summary=summary_dict(results, judgements),
-        results=results,
-    )
 
 
 def so_far(store: StudyStore, spec: StudySpec) -> Table:
@@ -293,22 +295,13 @@ def so_far(store: StudyStore, spec: StudySpec) -> Table:
     return _answers(StudyResults(spec, load(spec, store, sorted(store.finished()))))
 
 
-def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
-    """``cells.csv``, ``summary.json``, the figures, and the page, last.
+def files(found: StudyAnswers) -> dict[str, str | dict[str, object]]:
+    """What is written beside the page."""
+    cells = csv_of(columns_of(found.results.spec), answered(found.results))
+    return {"cells.csv": cells, "summary.json": summary_dict(found)}
 
-    Raises:
-        DataError: A chunk is missing or damaged.
-        DeadbeatError: Something cannot be written.
-    """
-    report = study_report(store)
-    spec = report.results.spec
-    cells = csv_of(columns_of(spec), answered(report.results))
-    origin = f"{store.path.name} · seed {spec.seed} · study {store.digest[:12]}"
-    write_result(
-        store,
-        report.document,
-        {"cells.csv": cells, "summary.json": report.summary},
-        words=Words(labels=LABEL, caption=origin),
-        charts=report.document.charts if figures else (),
-    )
-    return report
+
+def paper_words(found: StudyAnswers) -> Words:
+    """Labels and caption of every figure on paper."""
+    seed = found.results.spec.seed
+    return Words(labels=LABEL, caption=f"{found.name} · seed {seed} · study {found.digest[:12]}")

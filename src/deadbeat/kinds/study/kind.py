@@ -5,14 +5,26 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
+from deadbeat.experiment.folders import Folders
+from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.cluster import Cluster
-from deadbeat.kinds.study.document import LABEL, StudyReport, so_far, study_report, write_study
+from deadbeat.kinds.study.document import (
+    LABEL,
+    StudyAnswers,
+    files,
+    paper_words,
+    short_answer,
+    so_far,
+    study_document,
+    summarise,
+    summary_dict,
+)
 from deadbeat.kinds.study.preset import specify
-from deadbeat.kinds.study.results import StudyResults, answered, columns_of
-from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads, choose, load, open_store
+from deadbeat.kinds.study.results import answered, columns_of
+from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads, choose, open_store
 from deadbeat.kinds.study.spec import read_spec
+from deadbeat.kinds.table import TableKind
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.words import count_of
 from deadbeat.report.document import records
@@ -36,37 +48,6 @@ def state_of(path: Path) -> FolderState:
         planned=chunks,
         done=done,
     )
-
-
-def shown(store: StudyStore, report: StudyReport, *, whole: bool = False) -> Shown:
-    """What a report says."""
-    plain = {
-        "name": store.path.name,
-        "path": str(store.path),
-        "digest": store.digest,
-        "label": LABEL,
-        **report.summary,
-        "report": str(store.path / REPORT_FILE),
-    }
-    return Shown(
-        kind="study",
-        state=state_of(store.path).state,
-        headline=" ".join(report.document.answer),
-        plain=plain,
-        document=report.document,
-        page=store.path / REPORT_FILE,
-        whole=whole,
-    )
-
-
-def _show(path: Path) -> Shown:
-    store = StudyStore.open(path)
-    return shown(store, study_report(store), whole=True)
-
-
-def _report(path: Path, figures: bool) -> Shown:
-    store = StudyStore.open(path)
-    return shown(store, write_study(store, figures=figures))
 
 
 def begin(asked: Begin) -> Begun:
@@ -93,7 +74,7 @@ def begin(asked: Begin) -> Begun:
     def report(figures: bool) -> Shown:
         path, done = store.path, len(store.finished())
         if done >= chunks:
-            return _report(path, figures)
+            return KIND.report(path, figures)
         plain = {"name": path.name, "path": str(path), "planned": chunks, "done": done}
         return Shown(kind="study", state=state_of(path).state, plain=plain)
 
@@ -101,21 +82,27 @@ def begin(asked: Begin) -> Begun:
     return Begun(experiment=experiment, so_far=partial(so_far, store, spec), report=report)
 
 
-def _open(path: Path) -> Stored[StudyStore, StudyResults]:
-    store = StudyStore.open(path)
-    spec = read_spec(store.spec, store.path / STUDY_FILE)
-    results = StudyResults(spec, load(spec, store))
-    rows = list(records(columns_of(spec), answered(results)))
-    return Stored(show=_show, store=store, summary=results, rows=rows)
+def _plain(found: StudyAnswers, store: StudyStore) -> dict[str, object]:
+    return {
+        "name": found.name,
+        "path": str(store.path),
+        "digest": found.digest,
+        "label": LABEL,
+        **summary_dict(found),
+        "report": str(store.path / REPORT_FILE),
+    }
 
 
-KIND = ExperimentKind(
+KIND = TableKind(
     name="study",
-    folder=STUDY,
-    state_of=state_of,
-    show=_show,
-    report=_report,
-    open=_open,
-    keys=("processors", "tasks", "utilisation_per_processor", "source", "kind", "label"),
-    begin=begin,
-)
+    folders=Folders(kind=STUDY, store=StudyStore, state_of=state_of),
+    summarise=summarise,
+    answer=short_answer,
+    document=lambda found, _store: study_document(found),
+    plain=_plain,
+    rows=lambda found: list(records(columns_of(found.results.spec), answered(found.results))),
+    files=files,
+    words=paper_words,
+    empty=lambda found: False,
+    typed=lambda found: found.results,
+).kind(begin, keys=("processors", "tasks", "utilisation_per_processor", "source", "kind", "label"))
