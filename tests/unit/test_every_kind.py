@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
-import re
 import signal
 import sys
-from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,6 @@ import pytest
 from helpers.answers import answer_of
 from helpers.kinds import KINDS
 from helpers.terminal import Terminal
-from rich.console import Console
 
 from deadbeat.cli._progress import Watch
 from deadbeat.cli.main import main
@@ -189,26 +185,6 @@ def test_the_answer_and_its_picture_fit_a_screen(
 
 
 _FRAMES = str.maketrans(dict.fromkeys("━─│┃┏┓┗┛┡┩╇╈└┘┴┬┳╋┼┤├╰╯╭╮", " "))
-
-
-@pytest.mark.parametrize(
-    ("kind", "shown"),
-    [
-        ("profile", r"mean slowdown so far, M = 2.*ρ \\ α .* 1\.\d\d"),
-        ("stress", r"slowdown so far.*group +sets +mean +worst.*random +3 +1\.\d\d"),
-        ("latency", r"latest wake-up so far, µs.*idle +2 .*cpu 50 % +2 +[\d,.]+ +[\d,.]+"),
-        ("load", r"missed rounds so far.*4 as it is +1 +\d+ +\d+ +\d+\.\d"),
-    ],
-)
-def test_a_terminal_sees_the_picture_fill_in(
-    kind: str, shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = io.StringIO()
-    console = Console(file=text, force_terminal=True, width=80, highlight=False)
-    monkeypatch.setattr("deadbeat.cli._measure.Watch", partial(Watch, console=console))
-    monkeypatch.setattr("deadbeat.cli._progress._PICTURE_S", 0.0)
-    assert main(KINDS[kind][0]) == 0
-    assert re.search(shown, text.getvalue(), re.DOTALL)
 
 
 MADE_UP = ("--simulated", "--no-figures", "--name", "tiny")
