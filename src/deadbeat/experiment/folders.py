@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from attrs import frozen
+from attrs import Factory, field, frozen
 
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.platform import Platform
@@ -19,7 +19,6 @@ from deadbeat.store.place import (
     Place,
     choose_place,
     other_parameters,
-    stage,
 )
 from deadbeat.store.runfolder import RunFolder
 from deadbeat.store.serial import to_plain
@@ -31,49 +30,82 @@ F = TypeVar("F", bound=OwnedFolder)
 
 @frozen(kw_only=True)
 class Folders(Generic[F]):
-    """The folders of a kind: what tells them from others, their class, and how far one is."""
-
-    kind: FolderKind
-    store: type[F]
-    state_of: Callable[[Path], FolderState]
-
-
-@frozen(kw_only=True)
-class RunFolders(Generic[S]):
-    """The folders of a kind that keeps a file for every run.
+    """The folders of a kind.
 
     Attributes:
         kind: What tells them from others. ``store``: their class.
+        stand: How far one is.
+        state: The class of what `stand` says.
+    """
+
+    kind: FolderKind
+    store: type[F]
+    stand: Callable[[F], FolderState]
+    state: type[FolderState] = FolderState
+
+    def state_of(self, path: Path) -> FolderState:
+        """State of the experiment in ``path``; damage is a state, not an error."""
+        try:
+            return self.stand(self.store.open(path))
+        except DeadbeatError as error:
+            return self.state(name=path.name, path=path, state="damaged", problem=str(error))
+
+    def place(
+        self,
+        runs: Path,
+        name: str,
+        differs: Callable[[F], Iterator[str]],
+        *,
+        fresh: bool = False,
+        retry: bool = False,
+        keep: bool = False,
+    ) -> Place:
+        """Where what is called ``name`` is to be measured; as `choose_place`.
+
+        Args:
+            differs: What is not as it was, each as a predicate.
+        """
+        return choose_place(
+            runs,
+            name,
+            self.kind,
+            state_of=self.state_of,
+            differs=lambda path: differs(self.store.open(path)),
+            fresh=fresh,
+            retry=retry,
+            keep=keep,
+        )
+
+
+@frozen(kw_only=True)
+class RunFolders(Folders[S]):
+    """The folders of a kind that keeps a file for every run.
+
+    Attributes:
         read: The specification of a folder.
         planned: The runs a folder should have.
         asked_for: What a specification asks for, in a word or two.
         plain: The canonical form of a specification.
     """
 
-    kind: FolderKind
-    store: type[S]
     read: Callable[[Any], Any]
     planned: Callable[[S], Sequence[Any]]
     asked_for: Callable[[Any], str] = lambda spec: ""
     plain: Callable[[Any], Mapping[str, object]] = plain_of
+    stand: Callable[[S], FolderState] = field(
+        init=False, default=Factory(lambda self: self._stand, takes_self=True)
+    )
 
-    def state_of(self, path: Path) -> FolderState:
-        """State of the experiment in ``path``; damage is a state, not an error."""
-        try:
-            store = self.store.open(path)
-            planned, preset = self.planned(store), self.asked_for(self.read(store.spec))
-            done, failed, invalid = store.committed(), store.failed(), store.invalid()
-        except DeadbeatError as error:
-            return FolderState(name=path.name, path=path, state="damaged", problem=str(error))
-        return FolderState(
-            name=path.name,
-            path=path,
-            state=stage(path, complete=all(key in done or key in failed for key in planned)),
-            preset=preset,
+    def _stand(self, store: S) -> FolderState:
+        planned, done, failed = self.planned(store), store.committed(), store.failed()
+        return FolderState.of(
+            store.path,
+            complete=all(key in done or key in failed for key in planned),
+            preset=self.asked_for(self.read(store.spec)),
             planned=len(planned),
             done=len(done),
             failed=len(failed),
-            invalid=len(invalid),
+            invalid=len(store.invalid()),
         )
 
     def subject(self, made: Callable[..., T], store: S, **own: object) -> T:
@@ -113,19 +145,9 @@ class RunFolders(Generic[S]):
             differs: What else is not as it was, each as a predicate.
         """
 
-        def reasons(path: Path) -> Iterator[str]:
-            store = self.store.open(path)
+        def reasons(store: S) -> Iterator[str]:
             yield from other_parameters(self.plain(self.read(store.spec)), self.plain(spec))
             yield from elsewhere(store.platform, platform)
             yield from differs(store)
 
-        return choose_place(
-            runs,
-            spec.name,
-            self.kind,
-            state_of=self.state_of,
-            differs=reasons,
-            fresh=fresh,
-            retry=retry,
-            keep=keep,
-        )
+        return self.place(runs, spec.name, reasons, fresh=fresh, retry=retry, keep=keep)

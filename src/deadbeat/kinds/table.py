@@ -88,8 +88,7 @@ def begun_store(
         need=need(left),
     )
     if store is None:
-        folders.store.create(place.path, folders.plain(spec), platform, **facts)
-        store = folders.store.open(place.path)
+        store = folders.store.create(place.path, folders.plain(spec), platform, **facts)
         made(store)
     return store
 

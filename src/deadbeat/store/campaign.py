@@ -29,7 +29,7 @@ from deadbeat.store.files import (
     storing,
     write_json,
 )
-from deadbeat.store.folder import OwnedFolder
+from deadbeat.store.folder import Head, OwnedFolder
 from deadbeat.store.jobfile import (
     find_cut,
     find_inconsistency,
@@ -80,36 +80,22 @@ class CampaignStore(OwnedFolder):
     def create(
         cls, path: Path | str, spec: dict[str, object], seed: int, *, origin: Origin | None = None
     ) -> Self:
-        """Start a campaign in ``path``, which must be missing, empty or begun and killed.
+        """Starts a campaign of ``spec``, as JSON values; as `begun`.
 
         Args:
-            path: Its directory; parents are made.
-            spec: What is asked, as JSON values.
-            seed: The campaign's seed.
             origin: Whose programs it runs; None: its own.
-
-        Raises:
-            UsageError: ``path`` holds a campaign already, or something that is none.
-            DeadbeatError: It cannot be written, or another process is writing there.
         """
         path = Path(path)
-        store = cls(path, spec=spec, seed=seed)
-        with store.begun():
+
+        def beside() -> None:
             (path / ORIGIN_FILE).unlink(missing_ok=True)
             if origin is not None:
                 write_origin(path / ORIGIN_FILE, origin)
-            write_json(path / cls.HEAD, {"spec": spec, "seed": seed})
-        return store
+
+        return cls.begun(path, {"spec": spec, "seed": seed}, beside=beside)
 
     @classmethod
-    def open(cls, path: Path | str) -> Self:
-        """The campaign in ``path``.
-
-        Raises:
-            DataError: No campaign there, or its head is damaged or of another format.
-        """
-        path = Path(path)
-        head = cls.head(path)
+    def opened(cls, path: Path, head: Head) -> Self:
         seed = head.facts.get("seed")
         if type(seed) is not int:
             raise cls.damaged(path, "seed")

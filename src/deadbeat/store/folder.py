@@ -9,10 +9,10 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from attrs import frozen
 
@@ -25,6 +25,7 @@ from deadbeat.store.files import (
     open_regular,
     read_json,
     storing,
+    write_json,
 )
 
 HEAD_HINT = "restore it from a backup, or begin anew with --fresh"
@@ -109,36 +110,62 @@ class OwnedFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    @contextmanager
-    def begun(self) -> Iterator[None]:
-        """For a block that writes the head into a directory that is missing, empty, or was begun
-        and killed at once.
+    @classmethod
+    def begun(
+        cls,
+        path: Path,
+        head: Mapping[str, object],
+        *,
+        beside: Callable[[], object] = lambda: None,
+    ) -> Self:
+        """Writes the head into ``path``, which must be missing, empty, or begun and killed at once,
+        and opens it.
+
+        Args:
+            beside: Writes what is there before the head.
 
         Raises:
             UsageError: Something lies there already.
             DeadbeatError: It cannot be written, or another process is writing there.
         """
-        make_folder(self.path)
-        foreign = [entry.name for entry in self.path.iterdir() if not self._may_lie(entry)]
-        if self.HEAD in foreign:
+        make_folder(path)
+        foreign = [entry.name for entry in path.iterdir() if not cls._may_lie(entry)]
+        if cls.HEAD in foreign:
             raise UsageError(
-                f"{self.path} already holds a {self.NOUN}", "open it, or choose another name"
+                f"{path} already holds a {cls.NOUN}", "open it, or choose another name"
             )
         if foreign:
             raise UsageError(
-                f"{self.path} is not empty: it holds {min(foreign)}",
+                f"{path} is not empty: it holds {min(foreign)}",
                 "choose an empty or a new folder",
             )
-        with self.lock(), storing(self.path):
-            self.clean()
-            for folder in self.FOLDERS:
-                make_folder(self.path / folder)
-            yield
+        with writing(path), storing(path):
+            cls._clean(path)
+            for folder in cls.FOLDERS:
+                make_folder(path / folder)
+            beside()
+            write_json(path / cls.HEAD, head)
+        return cls.open(path)
 
-    def _may_lie(self, entry: Path) -> bool:
-        if entry.name in (LOCK_NAME, *self.BESIDE) or entry.suffix == PART_SUFFIX:
+    @classmethod
+    def _may_lie(cls, entry: Path) -> bool:
+        if entry.name in (LOCK_NAME, *cls.BESIDE) or entry.suffix == PART_SUFFIX:
             return True
-        return entry.name in self.FOLDERS and entry.is_dir() and not any(entry.iterdir())
+        return entry.name in cls.FOLDERS and entry.is_dir() and not any(entry.iterdir())
+
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
+        """The folder at ``path``.
+
+        Raises:
+            DataError: None of this kind there, or its head is damaged or of another format.
+        """
+        return cls.opened(Path(path), cls.head(Path(path)))
+
+    @classmethod
+    def opened(cls, path: Path, head: Head) -> Self:
+        """The folder at ``path`` that has this head; DataError where a fact is missing or wrong."""
+        return cls(path)
 
     @classmethod
     def head(cls, path: Path) -> Head:
@@ -180,7 +207,11 @@ class OwnedFolder:
 
     def clean(self) -> None:
         """Remove what a killed writer left; the lock must be held."""
-        for folder in (self.path, *(self.path / name for name in self.FOLDERS)):
+        self._clean(self.path)
+
+    @classmethod
+    def _clean(cls, path: Path) -> None:
+        for folder in (path, *(path / name for name in cls.FOLDERS)):
             for part in listing(folder):
                 if part.suffix == PART_SUFFIX and (part.is_file() or part.is_symlink()):
                     with storing(part):

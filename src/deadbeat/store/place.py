@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Self
 
 from attrs import frozen
 
-from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.refused import refusal
 from deadbeat.model.specification import differences
 from deadbeat.store.campaign import CAMPAIGN_FILE, BreakdownStore
@@ -157,6 +157,21 @@ class FolderState:
     problem: str = ""
     cure: str = ""
 
+    @classmethod
+    def of(
+        cls, path: Path, *, complete: bool, harm: DeadbeatError | None = None, **more: Any
+    ) -> Self:
+        """State of a folder that can be read.
+
+        Args:
+            complete: No run is lacking. ``harm``: what is damaged all the same; None: nothing.
+            more: Its other attributes.
+        """
+        if harm is not None:
+            more |= {"problem": harm.message, "cure": harm.hint}
+        state = "damaged" if harm else stage(path, complete=complete)
+        return cls(name=path.name, path=path, state=state, **more)
+
     def facts(self) -> dict[str, object]:
         """What ``deadbeat runs --json`` tells of this kind alone."""
         return {"invalid": self.invalid}
@@ -180,9 +195,6 @@ def beheaded(runs: Path) -> list[FolderState]:
         for path in sorted(entries(runs))
         if not _has_head(path) and not (path / "runs").is_symlink() and listing(path / "runs")
     ]
-
-
-S = TypeVar("S", bound=FolderState)
 
 
 @frozen(kw_only=True)

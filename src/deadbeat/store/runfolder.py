@@ -36,7 +36,7 @@ from deadbeat.store.files import (
     tool_version,
     write_json,
 )
-from deadbeat.store.folder import HEAD_HINT, OwnedFolder
+from deadbeat.store.folder import HEAD_HINT, Head, OwnedFolder
 from deadbeat.store.serial import exact_converter, structure
 from deadbeat.store.serial import to_plain as platform_to_plain
 
@@ -95,28 +95,14 @@ class RunFolder(OwnedFolder, Generic[K, R]):
     def create(
         cls, path: Path, spec: Mapping[str, object], platform: Platform, **facts: Any
     ) -> Self:
-        """Begins an experiment in ``path``, which must be missing, empty, or begun and killed.
-
-        Raises:
-            UsageError: Something lies there already.
-            DeadbeatError: It cannot be written, or another process is writing there.
-        """
-        store = cls(path, spec=spec, platform=platform, **facts)
+        """Begins an experiment; as `begun`."""
         head = {"spec": spec, "platform": platform_to_plain(platform), **facts}
         if cls.HEAD == EXPERIMENT_FILE:
             head["kind"] = cls.KIND
-        with store.begun():
-            write_json(path / cls.HEAD, head)
-        return store
+        return cls.begun(path, head)
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """The experiment in ``path``.
-
-        Raises:
-            DataError: None of this kind there, or its head is damaged or of another format.
-        """
-        head = cls.head(path)
+    def opened(cls, path: Path, head: Head) -> Self:
         plain, kind = head.facts, head.facts.pop("kind", cls.KIND)
         if kind != cls.KIND:
             raise DataError(f"{path} is not a {cls.NOUN}: it holds {kind}", "deadbeat runs")

@@ -27,9 +27,8 @@ from deadbeat.store.files import (
     storing,
     tool_version,
     write_buffers,
-    write_json,
 )
-from deadbeat.store.folder import OwnedFolder
+from deadbeat.store.folder import Head, OwnedFolder
 
 STUDY_FILE = "study.json"
 CHUNKS = "chunks"
@@ -53,28 +52,11 @@ class StudyStore(OwnedFolder):
 
     @classmethod
     def create(cls, path: Path, spec: Mapping[str, object], digest: str) -> StudyStore:
-        """Begins a study in ``path``, which must be missing, empty, or begun and killed.
-
-        Args:
-            spec: What is asked, as JSON values; ``digest`` identifies it.
-
-        Raises:
-            UsageError: Something lies there already.
-            DeadbeatError: It cannot be written, or another process is writing there.
-        """
-        store = cls(path, spec=spec, digest=digest, tool=tool_version())
-        with store.begun():
-            write_json(path / STUDY_FILE, {"spec": spec, "digest": digest})
-        return store
+        """Begins a study of ``spec``, as JSON values, which ``digest`` identifies; as `begun`."""
+        return cls.begun(path, {"spec": spec, "digest": digest})
 
     @classmethod
-    def open(cls, path: Path) -> StudyStore:
-        """The study in ``path``.
-
-        Raises:
-            DataError: No study there, or ``study.json`` is damaged or of another format.
-        """
-        head = cls.head(path)
+    def opened(cls, path: Path, head: Head) -> StudyStore:
         digest = head.facts.get("digest")
         if not isinstance(digest, str):
             raise cls.damaged(path, "digest")

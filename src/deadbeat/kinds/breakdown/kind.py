@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.experiment.folders import Folders
@@ -26,38 +25,31 @@ from deadbeat.kinds.breakdown.search import (
 )
 from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
 from deadbeat.kinds.table import TableKind
-from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.specification import layered
 from deadbeat.store.campaign import BreakdownStore
 from deadbeat.store.place import (
     BREAKDOWN,
     REPORT_FILE,
     FolderState,
-    choose_place,
     other_parameters,
-    stage,
 )
 
 
-def state_of(path: Path) -> FolderState:
-    """State of the search in ``path``; damage is a state, not an error."""
-    try:
-        store = BreakdownStore.open(path)
-        spec = from_plain(store.spec)
-        left, failed, harm = lacking(spec, store), store.failed(), store.damaged_run()
-    except DeadbeatError as error:
-        return FolderState(name=path.name, path=path, state="damaged", problem=str(error))
-    return FolderState(
-        name=path.name,
-        path=path,
-        state="damaged" if harm else stage(path, complete=not left),
+def _stand(store: BreakdownStore) -> FolderState:
+    spec = from_plain(store.spec)
+    whole, left = planned(spec), lacking(spec, store)
+    return FolderState.of(
+        store.path,
+        complete=not left,
+        harm=store.damaged_run(),
         preset=spec.preset,
-        planned=planned(spec),
-        done=planned(spec) - left,
-        failed=len(failed),
-        problem=harm.message if harm else "",
-        cure=harm.hint if harm else "",
+        planned=whole,
+        done=whole - left,
+        failed=len(store.failed()),
     )
+
+
+FOLDERS = Folders(kind=BREAKDOWN, store=BreakdownStore, stand=_stand)
 
 
 def begin(asked: Begin) -> Begun:
@@ -70,21 +62,12 @@ def begin(asked: Begin) -> Begun:
     catalog = make_catalog(executor)
     calibration = usable_calibration(asked.given.get("calibration"), spec, executor, catalog)
 
-    def differs(path: Path) -> Iterator[str]:
-        store = BreakdownStore.open(path)
+    def differs(store: BreakdownStore) -> Iterator[str]:
         kept = to_plain(from_plain(store.spec))
         yield from begun_elsewhere(store, platform)
         yield from other_parameters(kept, to_plain(spec))
 
-    place = choose_place(
-        asked.runs,
-        spec.name,
-        BREAKDOWN,
-        state_of=state_of,
-        differs=differs,
-        fresh=asked.fresh,
-        keep=asked.keep,
-    )
+    place = FOLDERS.place(asked.runs, spec.name, differs, fresh=asked.fresh, keep=asked.keep)
     store = BreakdownStore.open(place.path) if place.resumed else None
     runs = planned(spec)
     left = runs if store is None else lacking(spec, store)
@@ -94,8 +77,7 @@ def begin(asked: Begin) -> Begun:
     made_up = platform.kind == "simulated"
     asked.announce(place, total=runs, left=left, made_up=made_up, seconds=seconds)
     if store is None:
-        BreakdownStore.create(place.path, to_plain(spec), spec.seed)
-        store = BreakdownStore.open(place.path)
+        store = BreakdownStore.create(place.path, to_plain(spec), spec.seed)
     experiment = BreakdownExperiment(spec, executor, store, catalog, calibration=calibration)
     return Begun(experiment=experiment)
 
@@ -107,7 +89,7 @@ def _plain(found: Breakdown, store: BreakdownStore) -> dict[str, object]:
 
 KIND = TableKind(
     name="breakdown",
-    folders=Folders(kind=BREAKDOWN, store=BreakdownStore, state_of=state_of),
+    folders=FOLDERS,
     summarise=summarise,
     answer=lambda found: [sentence(found)],
     document=lambda found, _store: breakdown_document(found),

@@ -76,7 +76,8 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
     simulated = executor.describe().kind == "simulated"
     known = calibration or found.source or (place.path / CALIBRATION_FILE).is_file()
     whole = estimate(spec, calibrated=bool(known), simulated=simulated)
-    done = standing(spec, CampaignStore.open(place.path)).done if place.resumed else 0
+    store = CampaignStore.open(place.path) if place.resumed else None
+    done = standing(spec, store).done if store else 0
     asked.announce(
         place,
         total=whole.runs,
@@ -87,10 +88,9 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         bound="at most",
         need=round((1 - done / whole.runs) * whole.bytes),
     )
-    if not place.resumed:
-        CampaignStore.create(place.path, spec_dict(spec), spec.seed, origin=found.origin)
-    # Opened also when new: what is shown of it must not depend on which command reads it.
-    store = CampaignStore.open(place.path)
+    store = store or CampaignStore.create(
+        place.path, spec_dict(spec), spec.seed, origin=found.origin
+    )
     experiment = CampaignExperiment(
         spec,
         executor,

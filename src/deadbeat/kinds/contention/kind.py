@@ -9,7 +9,6 @@ from pathlib import Path
 import attrs
 from attrs import evolve
 
-from deadbeat.experiment.folders import Folders
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.begin import begin, follow
 from deadbeat.kinds.contention.cause_charts import job_time
@@ -19,7 +18,7 @@ from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.late import WORST, late_of
 from deadbeat.kinds.contention.observe import COMPARABLE
 from deadbeat.kinds.contention.perfetto import perfetto
-from deadbeat.kinds.contention.place import state_of
+from deadbeat.kinds.contention.place import FOLDERS, state_of
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.kinds.table import TableKind
@@ -32,7 +31,7 @@ from deadbeat.prices.stage import prices_in
 from deadbeat.report.document import Table, said
 from deadbeat.report.prices import ns_text, price_rows, shown_prices
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.place import CAMPAIGN, REPORT_FILE, FolderState
+from deadbeat.store.place import REPORT_FILE, FolderState
 from deadbeat.store.summary import write_summary
 
 
@@ -79,7 +78,7 @@ def _shown(summary: Summary, _store: CampaignStore, state: FolderState) -> dict[
 
 _TABLE = TableKind(
     name="campaign",
-    folders=Folders(kind=CAMPAIGN, store=CampaignStore, state_of=state_of),
+    folders=FOLDERS,
     summarise=lambda store: CampaignView(store).summary,
     answer=headline,
     document=lambda found, _store: campaign_document(found),

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from attrs import frozen
 
+from deadbeat.experiment.folders import Folders
 from deadbeat.experiment.programs import begun_elsewhere
 from deadbeat.kinds.contention.plan import is_complete, planned_runs
 from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spec, spec_dict
-from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.words import near
 from deadbeat.store.campaign import CampaignStore
@@ -24,10 +25,8 @@ from deadbeat.store.place import (
     PROGRAM,
     FolderState,
     Place,
-    choose_place,
     entries,
     other_parameters,
-    stage,
 )
 
 LATEST = "latest"
@@ -51,28 +50,22 @@ class CampaignState(FolderState):
         return self.preset + (f", programs of {self.programs_from}" * bool(self.programs_from))
 
 
-def state_of(path: Path) -> CampaignState:
-    """State of the campaign in ``path``; damage is a state, not an error."""
-    try:
-        store = CampaignStore.open(path)
-        spec = read_spec(store.spec)
-        planned, complete = planned_runs(spec, store), is_complete(spec, store)
-        done, failed = store.committed(), store.failed()
-        origin, harm = store.load_origin(), store.damaged_run()
-    except DeadbeatError as error:
-        return CampaignState(name=path.name, path=path, state="damaged", problem=str(error))
-    return CampaignState(
-        name=path.name,
-        path=path,
-        state="damaged" if harm else stage(path, complete=complete),
+def _stand(store: CampaignStore) -> CampaignState:
+    spec, origin = read_spec(store.spec), store.load_origin()
+    return CampaignState.of(
+        store.path,
+        complete=is_complete(spec, store),
+        harm=store.damaged_run(),
         preset=spec.preset,
         programs_from=origin.name if origin else "",
-        planned=planned,
-        done=len(done),
-        failed=len(failed),
-        problem=harm.message if harm else "",
-        cure=harm.hint if harm else "",
+        planned=planned_runs(spec, store),
+        done=len(store.committed()),
+        failed=len(store.failed()),
     )
+
+
+FOLDERS = Folders(kind=CAMPAIGN, store=CampaignStore, stand=_stand, state=CampaignState)
+state_of = FOLDERS.state_of
 
 
 def choose(
@@ -102,11 +95,10 @@ def choose(
         DataError: It is damaged.
     """
 
-    def differs(path: Path) -> Iterator[str]:
-        if source is not None and path.resolve() == source.resolve():
+    def differs(store: CampaignStore) -> Iterator[str]:
+        if source is not None and store.path.resolve() == source.resolve():
             yield "would be continued with programs of itself"
             return
-        store = CampaignStore.open(path)
         if is_of_windows(store.spec):
             yield "was measured by an earlier version, in windows instead of slots"
             return
@@ -117,16 +109,7 @@ def choose(
         yield from _other_programs(store.load_origin(), origin)
         yield from other_parameters(spec_dict(read_spec(store.spec)), spec_dict(spec))
 
-    return choose_place(
-        runs,
-        spec.name,
-        CAMPAIGN,
-        state_of=state_of,
-        differs=differs,
-        fresh=fresh,
-        retry=retry_failed,
-        keep=keep,
-    )
+    return FOLDERS.place(runs, spec.name, differs, fresh=fresh, retry=retry_failed, keep=keep)
 
 
 def _calibrated_elsewhere(store: CampaignStore, platform: Platform) -> Iterator[str]:

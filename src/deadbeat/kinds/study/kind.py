@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 from deadbeat.experiment.folders import Folders
 from deadbeat.kinds.base import Begin, Begun, Shown
@@ -25,29 +24,22 @@ from deadbeat.kinds.study.results import answered, columns_of
 from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads, choose, open_store
 from deadbeat.kinds.study.spec import read_spec
 from deadbeat.kinds.table import TableKind
-from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.errors import UsageError
 from deadbeat.model.words import count_of
 from deadbeat.report.document import records
-from deadbeat.store.place import REPORT_FILE, STUDY, FolderState, stage
+from deadbeat.store.place import REPORT_FILE, STUDY, FolderState
 from deadbeat.store.study import STUDY_FILE, StudyStore
 
 
-def state_of(path: Path) -> FolderState:
-    """State of the study in ``path``; damage is a state, not an error."""
-    try:
-        store = StudyStore.open(path)
-        spec = read_spec(store.spec, store.path / STUDY_FILE)
-        done, chunks = len(store.finished()), chunk_count(spec)
-    except DeadbeatError as error:
-        return FolderState(name=path.name, path=path, state="damaged", problem=str(error))
-    return FolderState(
-        name=path.name,
-        path=path,
-        state=stage(path, complete=done >= chunks),
-        preset=spec.preset,
-        planned=chunks,
-        done=done,
+def _stand(store: StudyStore) -> FolderState:
+    spec, done = read_spec(store.spec, store.path / STUDY_FILE), len(store.finished())
+    chunks = chunk_count(spec)
+    return FolderState.of(
+        store.path, complete=done >= chunks, preset=spec.preset, planned=chunks, done=done
     )
+
+
+FOLDERS = Folders(kind=STUDY, store=StudyStore, stand=_stand)
 
 
 def begin(asked: Begin) -> Begun:
@@ -76,7 +68,7 @@ def begin(asked: Begin) -> Begun:
         if done >= chunks:
             return KIND.report(path, figures)
         plain = {"name": path.name, "path": str(path), "planned": chunks, "done": done}
-        return Shown(kind="study", state=state_of(path).state, plain=plain)
+        return Shown(kind="study", state=FOLDERS.state_of(path).state, plain=plain)
 
     experiment = StudyExperiment(spec, store, computer)
     return Begun(experiment=experiment, so_far=partial(so_far, store, spec), report=report)
@@ -95,7 +87,7 @@ def _plain(found: StudyAnswers, store: StudyStore) -> dict[str, object]:
 
 KIND = TableKind(
     name="study",
-    folders=Folders(kind=STUDY, store=StudyStore, state_of=state_of),
+    folders=FOLDERS,
     summarise=summarise,
     answer=short_answer,
     document=lambda found, _store: study_document(found),
