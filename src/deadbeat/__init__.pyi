@@ -68,7 +68,8 @@ from deadbeat.model.specification import usage as usage_error
 from deadbeat.model.words import nearest as nearest_word
 from deadbeat.model.words import seconds_text, time_text
 from deadbeat.model.words import shown as quoted
-from deadbeat.report.charts import Chart, Curve, CurvePoint, Heat, HeatCell, Panel, curve
+from deadbeat.report.building import CurvePoint, curve
+from deadbeat.report.charts import Chart, Curve, Heat, HeatCell, Panel
 from deadbeat.sched import Scheduler
 from deadbeat.stats.intervals import Interval, ratio_interval
 from deadbeat.stats.proportions import Count, Mean

@@ -181,24 +181,33 @@ def _read_fragment(path: Path, where: str, errors: list[str]) -> Fragment | None
 def _problems(table: dict[Any, Any], stem: str, folder: str) -> Iterator[tuple[str, str]]:
     """Key and reason of whatever is wrong in the front matter of ``FOLDER/STEM.c``."""
     for key, value in table.items():
-        if key not in _KEYS:
-            yield key, f"unknown key; {nearest(key, _KEYS)}"
-        elif not _KEYS[key][0](value):
-            yield key, f"expected {_KEYS[key][1]}, found {value!r}"
-        elif key == "name" and value != stem:
-            yield key, f"expected the name of the file, {stem!r}"
-        elif key == "kind" and value != folder:
-            yield key, f"expected {folder!r}, as the folder says"
-        elif key == "resource_class" and folder == "NS" and value not in NS_CLASSES:
-            yield key, f"expected {', '.join(NS_CLASSES)}, found {value!r}"
-        elif key in _SY_ONLY and folder == "NS":
-            yield key, "only SY fragments have it"
+        if reason := _wrong(key, value, stem, folder):
+            yield key, reason
     for key in (*_REQUIRED, *(_SY_REQUIRED if folder == "SY" else ())):
         if key not in table:
             yield key, f"missing; expected {_KEYS[key][1]}"
     sizes, quick = table.get("sizes", []), table.get("quick", [])
     if _is_ascending(sizes) and _is_ascending(quick) and (strange := set(quick) - set(sizes)):
         yield "quick", f"expected some of sizes, found {sorted(strange)}"
+
+
+def _wrong(key: Any, value: Any, stem: str, folder: str) -> str:
+    """What is wrong with the value of a key; "": nothing."""
+    if key not in _KEYS:
+        return f"unknown key; {nearest(key, _KEYS)}"
+    if not _KEYS[key][0](value):
+        return f"expected {_KEYS[key][1]}, found {value!r}"
+    wanted = {
+        "name": (stem, "the name of the file, {!r}"),
+        "kind": (folder, "{!r}, as the folder says"),
+    }
+    if key in wanted and value != wanted[key][0]:
+        return "expected " + wanted[key][1].format(wanted[key][0])
+    if folder == "NS" and key in _SY_ONLY:
+        return "only SY fragments have it"
+    if folder == "NS" and key == "resource_class" and value not in NS_CLASSES:
+        return f"expected {', '.join(NS_CLASSES)}, found {value!r}"
+    return ""
 
 
 def _is_line(value: object) -> bool:

@@ -15,7 +15,8 @@ from helpers.campaigns import deadbeat
 
 from deadbeat.catalog import Catalog
 from deadbeat.cli.main import main
-from deadbeat.executors.simulated import FakeExecutor, Faults, SimExecutor
+from deadbeat.executors.scheduled import SimExecutor
+from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.experiment.base import Event, RunDone, RunFailed
 from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.breakdown import predict

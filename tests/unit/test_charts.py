@@ -14,23 +14,25 @@ import pytest
 
 from deadbeat.kinds.contention.samples import thinned
 from deadbeat.model.words import UNDECIDED
-from deadbeat.report.charts import (
-    FAINT,
-    SHOWN,
-    Chart,
-    Curve,
+from deadbeat.report.building import (
     CurvePoint,
-    Heat,
-    HeatCell,
-    Mark,
-    Panel,
-    chart_data,
     cumulative,
     curve,
     histogram,
     log_edges,
     percentiles,
     stacked,
+)
+from deadbeat.report.charts import (
+    FAINT,
+    SHOWN,
+    Chart,
+    Curve,
+    Heat,
+    HeatCell,
+    Mark,
+    Panel,
+    chart_data,
 )
 from deadbeat.report.paper import FORMATS, Words, draw_charts
 

@@ -10,7 +10,8 @@ import pytest
 from helpers.campaigns import example_catalog
 
 from deadbeat.executors.base import Costing, RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.simulated import FakeExecutor, Faults, parse_simulated
+from deadbeat.executors.scheduled import parse_simulated
+from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import RunError, UsageError
 from deadbeat.model.jobs import JobTable

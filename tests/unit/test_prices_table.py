@@ -11,7 +11,8 @@ from attrs import evolve
 from scipy.stats import t as student
 
 from deadbeat.executors.controls import call_costs, hold_slopes
-from deadbeat.executors.simulated import FakeExecutor, SimExecutor
+from deadbeat.executors.scheduled import SimExecutor
+from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.model.examples import example_entries, example_fragments, example_platform
 from deadbeat.model.tasks import Kind
 from deadbeat.prices.queueing import repairman

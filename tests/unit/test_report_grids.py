@@ -11,7 +11,7 @@ from deadbeat.kinds.contention.facts import noise_floor
 from deadbeat.kinds.contention.grids import METRICS, Scale, cell_text, grid, scale, short, state_of
 from deadbeat.kinds.contention.tables import point_tables
 from deadbeat.model.figures import CellFigures
-from deadbeat.report.charts import edges, nice_step
+from deadbeat.report.building import nice_step
 
 SLOWDOWN, NEEDED, MISS, DELAY = METRICS
 SCALE = Scale(low=1.0, high=2.0, levels=())

@@ -22,13 +22,9 @@ from deadbeat.kinds.latency.charts import (
     timeline_charts,
 )
 from deadbeat.kinds.latency.document import (
-    interrupt_pairs,
     latency_charts,
     latency_document,
-    loads_table,
-    machine_pairs,
     matrix_table,
-    missing_pairs,
     paper_words,
     write_latency,
 )
@@ -42,6 +38,12 @@ from deadbeat.kinds.latency.histograms import (
     overlay_charts,
     shown_cpus,
     tail_curve,
+)
+from deadbeat.kinds.latency.machine_words import (
+    interrupt_pairs,
+    loads_table,
+    machine_pairs,
+    missing_pairs,
 )
 from deadbeat.kinds.latency.split import causes_table, costs_table, split_charts, unavailable
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, summarise_latency

@@ -11,7 +11,7 @@ from helpers.campaigns import example_catalog
 
 from deadbeat.executors.base import Costing, RunRequest, RunSettings
 from deadbeat.executors.metrics import job_columns
-from deadbeat.executors.simulated import SimExecutor, parse_simulated
+from deadbeat.executors.scheduled import SimExecutor, parse_simulated
 from deadbeat.kinds.contention.predict import (
     Priced,
     predict_tasks,

@@ -12,7 +12,8 @@ from helpers.campaigns import example_catalog
 from helpers.runs import PlannedTask, task_set
 
 from deadbeat.executors.base import Costing, RunSettings
-from deadbeat.executors.simulated import FakeExecutor, SimExecutor
+from deadbeat.executors.scheduled import SimExecutor
+from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.executors.tables import SOLO_SAMPLE, plan_slots
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable

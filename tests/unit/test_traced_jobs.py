@@ -12,8 +12,9 @@ from helpers.campaigns import begin, run, tiny_spec
 from helpers.runs import RunTask, Slot, job_table, ran
 
 from deadbeat.executors.base import RunOutcome
+from deadbeat.executors.scheduled import SimExecutor
 from deadbeat.executors.session import HardwareSession
-from deadbeat.executors.simulated import FakeSession, SimExecutor
+from deadbeat.executors.simulated import FakeSession
 from deadbeat.kinds.contention.late import late_of
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable

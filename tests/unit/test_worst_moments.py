@@ -16,7 +16,8 @@ from deadbeat.kinds.contention.facts import head_facts
 from deadbeat.kinds.contention.worst_job import moment_of, worst_job_charts
 from deadbeat.model import jobs as j
 from deadbeat.model.moment import Activity, WorstMoment
-from deadbeat.report.charts import chart_data, moment_chart
+from deadbeat.report.building import moment_chart
+from deadbeat.report.charts import chart_data
 from deadbeat.report.paper import Words, draw_charts
 from deadbeat.store.serial import to_plain
 from deadbeat.store.traces import trace_from_plain

@@ -17,18 +17,8 @@ from deadbeat.model.comparison import (
 )
 from deadbeat.model.observations import Metric
 from deadbeat.model.words import UNDECIDED
-from deadbeat.report.charts import (
-    ABSENT,
-    FAINT,
-    SHOWN,
-    Chart,
-    CurvePoint,
-    Heat,
-    HeatCell,
-    Mark,
-    Panel,
-    curve,
-)
+from deadbeat.report.building import CurvePoint, curve
+from deadbeat.report.charts import ABSENT, FAINT, SHOWN, Chart, Heat, HeatCell, Mark, Panel
 
 #: Looks of the verdicts: colour and marker that stay theirs.
 _LOOKS: Mapping[str, int] = {"worse": 1, "better": 0, "equal": 2, "undecided": 6}

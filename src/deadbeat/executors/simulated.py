@@ -35,7 +35,6 @@ from deadbeat.executors.base import (
     SelftestResult,
     untold,
 )
-from deadbeat.executors.replayed import replayed_jobs
 from deadbeat.executors.tables import (
     RunTiming,
     counted_until_ns,
@@ -46,7 +45,7 @@ from deadbeat.executors.tables import (
 )
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration, Cost
-from deadbeat.model.errors import RunError, TargetError, UsageError
+from deadbeat.model.errors import RunError, TargetError
 from deadbeat.model.examples import (
     example_calibration,
     example_entries,
@@ -56,13 +55,10 @@ from deadbeat.model.examples import (
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
-from deadbeat.model.systems import TimedTask
 from deadbeat.model.tasks import Entry, Kind, TaskSet
 from deadbeat.model.traces import RunTrace
-from deadbeat.prices.rates import NOTHING, RatesByRivals, priced_matrices
-from deadbeat.prices.table import PriceBatch, Slot, StoredPrices, price_table
+from deadbeat.prices.table import PriceBatch, Slot
 from deadbeat.prices.works import PriceWork, Pricing
-from deadbeat.sched.simulator import policies, simulate_jobs
 from deadbeat.store.jobfile import new_header, write_job_table
 
 _WAKE_UP_NS = 2_000
@@ -420,168 +416,3 @@ def _core_jobs(
             split = (span, begin - release - _WAKE_UP_NS, 0, 1, 0)
         rows.append((release, begin, begin + span, *split, index, number, flags | done))
     return rows
-
-
-@frozen(kw_only=True)
-class SimExecutor(FakeExecutor):
-    """A machine with ``cores`` identical processors under ``policy`` (a name of sched.policies).
-
-    Raises:
-        UsageError: There is no such policy.
-    """
-
-    SETUP_NS: ClassVar[int] = 0
-
-    policy: str = "p-fifo"
-    contention: float = 0.0
-    noise: float = 0.0
-
-    def __attrs_post_init__(self) -> None:
-        if self.policy not in policies():
-            raise UsageError(
-                f'--executor: there is no policy "{self.policy}"', "one of " + ", ".join(policies())
-            )
-        if self.contention and self.policy != "p-fifo":
-            raise UsageError(
-                "--executor: contention is simulated under p-fifo alone", "drop one of the two"
-            )
-
-    def rates(self, task_set: TaskSet) -> RatesByRivals:
-        """How its cores slow one another, by its own prices: what a prediction takes, too."""
-        pairs = [(0, other) for other in (1,) if task_set.cores > 1]
-        groups = [*pairs, tuple(range(task_set.cores))][: max(1, task_set.cores - 1)]
-        used = {
-            use.entry
-            for task in task_set.tasks
-            for segment in task.segments
-            for use in segment.uses
-            if segment.kind is Kind.SY
-        }
-        works = tuple(
-            PriceWork(object=entry.fragment, size=entry.size, cores=cores)
-            for entry in sorted(used)
-            for cores in groups
-        )
-        batch = self.price(Pricing(works=works, seconds=4.0))
-        stored = StoredPrices(platform=self.describe(), policy="fifo", batches=(batch,))
-        table = price_table(stored)
-        return RatesByRivals(priced_matrices(table.of(state=table.usual())) or (NOTHING,))
-
-    def describe(self) -> Platform:
-        return attrs.evolve(
-            super().describe(),
-            name=f"simulated-{self.policy}",
-            soc=f"scheduling simulator, {self.policy}",
-            fingerprint=f"simulated:{self.policy}:{self.cores}",
-        )
-
-    def environment(self) -> dict[str, object]:
-        return {**super().environment(), "hostname": f"simulated-{self.policy}"}
-
-    def simulated(
-        self, task_set: TaskSet, settings: RunSettings, slots: Rows, timings: Timings
-    ) -> Rows:
-        """The jobs of one run, each slot simulated by itself; with contention each is replayed with
-        the prices, as predictions are."""
-        parts = []
-        rates = self.rates(task_set) if self.contention else None
-        for slot in slots:
-            if rates is not None and int(slot["kind"]) == j.SLOT_TOGETHER:
-                part = replayed_jobs(task_set, timings, slot, rates)
-            else:
-                part = _slot_jobs(task_set, timings, slot, settings, self.policy)
-            due_ns = part["release_ns"] + [timings[task].deadline_ns for task in part["task"]]
-            counted = part["release_ns"] >= slot["start_ns"]
-            counted &= due_ns <= counted_until_ns(slots, slot, settings)
-            part["flags"][counted] |= np.uint32(j.JOB_COUNTED)
-            parts.append(part)
-        return np.concatenate(parts)
-
-
-def _slot_jobs(
-    task_set: TaskSet,
-    timings: Sequence[RunTiming],
-    slot: Any,
-    settings: RunSettings,
-    policy: str,
-) -> NDArray[Any]:
-    """Jobs released in one slot, in no order."""
-    solo = int(slot["kind"]) == j.SLOT_SOLO
-    chosen = [int(slot["task"])] if solo else list(range(len(timings)))
-    begin_ns = int(slot["begin_ns"])
-    length_ns = int(slot["end_ns"]) - begin_ns
-    tasks = [
-        TimedTask(
-            home=task_set.tasks[index].core,
-            priority=task_set.tasks[index].priority,
-            wcet=max(1, round(task_set.tasks[index].cost_ps / 1000)),
-            period=timings[index].period_ns,
-            deadline=timings[index].deadline_ns,
-            offset=releases_in(timings[index], slot).start - begin_ns,
-        )
-        for index in chosen
-    ]
-    behind = 2 * max(max(task.period, task.deadline) for task in tasks)
-    found = simulate_jobs(
-        tasks,
-        cores=task_set.cores,
-        horizon_ns=length_ns + behind,
-        skip_overruns=settings.overrun == "skip",
-        policy=policy,
-    )
-    task, _, release, start, finish, _ = found[found[:, 2] < length_ns].T
-    rows = np.zeros(len(task), dtype=j.JOB_DTYPE)
-    rows["task"] = np.array(chosen)[task]
-    rows["slot"] = slot["slot"]
-    rows["release_ns"] = release + begin_ns
-    ran = finish >= 0
-    rows["start_ns"] = np.where(ran, start + begin_ns, j.NEVER)
-    rows["finish_ns"] = np.where(ran, finish + begin_ns, j.NEVER)
-    rows["flags"] = np.where(ran, j.JOB_STARTED | j.JOB_FINISHED, j.JOB_SKIPPED)
-    rows["flags"] |= j.JOB_SOLO if solo else 0
-    if settings.split:
-        cost = np.array([bound.wcet for bound in tasks])[task]
-        rows["cpu_ns"] = np.where(ran, cost, 0)
-        rows["run_delay_before_ns"] = np.where(ran, start - release, 0)
-        rows["run_delay_within_ns"] = np.where(ran, finish - start - cost, 0)
-        rows["voluntary_switches"] = np.where(ran, 1, 0)
-        rows["flags"] |= np.where(ran, j.JOB_SPLIT, 0).astype(np.uint32)
-    return rows
-
-
-_COUNTED_FAULTS = ("interrupt-after", "terminate-after", "kill-after", "lose-after")
-
-
-def parse_simulated(text: str) -> FakeExecutor:
-    """``fake:cores=4,kill-after=7,fail=RUN`` (hidden) or ``sim:cores=4,policy=g-edf``.
-
-    Of ``fake``, ``contention`` and ``salt`` make campaigns of the same programs that differ by a
-    known amount; ``fail`` may be repeated, and ``RUN*3`` means the first three attempts.
-
-    Raises:
-        UsageError: Anything else.
-    """
-    kind, _, options = text.partition(":")
-    fake = kind == "fake"
-    values: dict[str, Any] = {}
-    faults: dict[str, Any] = {"fail": {}}
-    for part in filter(None, options.split(",")):
-        key, _, value = part.partition("=")
-        run, _, attempts = value.partition("*")
-        if key == "cores" and value.isdecimal() and 1 <= int(value) <= 1024:
-            values["cores"] = int(value)
-        elif not fake and key == "policy" and value:
-            values["policy"] = value
-        elif fake and key == "fail" and (attempts or "1").isdecimal():
-            faults["fail"][run] = int(attempts or 1)
-        elif fake and key in _COUNTED_FAULTS and value.isdecimal():
-            faults[key.replace("-", "_")] = int(value)
-        elif fake and key == "salt" and value.isdecimal():
-            values["salt"] = int(value)
-        elif key == "contention" and value.replace(".", "", 1).isdecimal():
-            values["contention"] = float(value)
-        elif fake and key == "name" and value:
-            values["name"] = value
-        else:
-            raise UsageError(f"--executor: {part!r} is unknown", f"for example {kind}:cores=4")
-    return FakeExecutor(faults=Faults(**faults), **values) if fake else SimExecutor(**values)

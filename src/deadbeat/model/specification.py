@@ -9,7 +9,7 @@ wrong between fields that are each right.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -234,17 +234,24 @@ def _built(of: Any, values: Any, tables: Mapping[str, type]) -> Any:
                 made[name] = _built(table, value, tables)
         except RefusedError as error:
             problems += [Problem(_join(name, p.path), p.found, p.hint) for p in error.problems]
-    for name in sorted(map(str, values.keys() - fields.keys())):
-        homes = (each for each, table in tables.items() if name in attrs.fields_dict(table))
-        home = next(homes, "")
-        hint = f"it belongs in [{home}]" if home else nearest(name[:60], fields)
-        problems.append(Problem(shown(name)[1:-1], "unknown key", hint))
+    problems += _unknown(values.keys() - fields.keys(), fields, tables)
     if not problems:
         whole = of(**made)
         problems = [*whole.problems()] if hasattr(whole, "problems") else []
         if not problems:
             return whole
     raise RefusedError(*problems)
+
+
+def _unknown(
+    names: Iterable[object], known: Iterable[str], tables: Mapping[str, type]
+) -> Iterator[Problem]:
+    """Keys that are none of the ``known`` ones, with where they belong or what was meant."""
+    for name in sorted(map(str, names)):
+        homes = (each for each, table in tables.items() if name in attrs.fields_dict(table))
+        home = next(homes, "")
+        hint = f"it belongs in [{home}]" if home else nearest(name[:60], known)
+        yield Problem(shown(name)[1:-1], "unknown key", hint)
 
 
 def _join(path: str, below: str) -> str:

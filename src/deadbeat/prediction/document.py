@@ -15,7 +15,8 @@ from deadbeat.prediction.results import (
     Predictor,
     SetPrediction,
 )
-from deadbeat.report.charts import Chart, Curve, CurvePoint, Panel, curve
+from deadbeat.report.building import CurvePoint, curve
+from deadbeat.report.charts import Chart, Curve, Panel
 from deadbeat.report.document import (
     Column,
     Document,

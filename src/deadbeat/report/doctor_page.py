@@ -19,7 +19,8 @@ from deadbeat.report.document import (
     said,
     texts_table,
 )
-from deadbeat.report.html import asset, terms, text, write_page
+from deadbeat.report.html import asset, terms, write_page
+from deadbeat.report.parts import text
 from deadbeat.settings import doctor_summary as summary
 from deadbeat.settings.doctor import DoctorReport
 from deadbeat.store.files import storing

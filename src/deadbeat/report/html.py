@@ -8,7 +8,6 @@ import gzip
 import hashlib
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import metadata, resources
@@ -18,30 +17,19 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.model.finding import Finding, explained, ordered
 from deadbeat.model.words import escape
-from deadbeat.report.charts import OPTION, Chart, chart_data
+from deadbeat.report.charts import Chart, chart_data
 from deadbeat.report.document import (
     UNKNOWN,
     CellMap,
-    Column,
     Document,
-    FactList,
     Figures,
-    Findings,
-    Lines,
     Markup,
-    Note,
-    Part,
-    Remark,
-    Remarks,
     Section,
-    Sentence,
-    Subsection,
-    Table,
     inside,
 )
 from deadbeat.report.paper import Words, write_charts
+from deadbeat.report.parts import definitions, parts_of, table, text
 from deadbeat.store.files import atomic_write, storing, write_json
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.place import REPORT_FILE
@@ -124,11 +112,7 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-#: ``--retry``: hyphens are places where a line may end.
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 _DRAWING = "charts.js"
-#: FactList up to this many are shown unfolded.
-_SHORT = 8
 
 
 def page(document: Document, *, connects: bool = False) -> str:
@@ -177,14 +161,6 @@ def page(document: Document, *, connects: bool = False) -> str:
     )
 
 
-def text(words: str, *, spaces: bool = True) -> str:
-    """Escaped; options, "ρ = 1" and "1 %" are never cut at the end of a line."""
-    made = _OPTION.sub(r'<span class="option">\g<0></span>', escape(words))
-    return (
-        made.replace(" = ", "&nbsp;=&nbsp;").replace(" %", "&nbsp;%") if spaces else escape(words)
-    )
-
-
 def _intro(document: Document) -> str:
     made = []
     if document.labels:
@@ -206,7 +182,7 @@ def _intro(document: Document) -> str:
         )
         made.append(
             f'<details class="machine"><summary>{text(told) or "Machine and run"}</summary>'
-            f'<dl class="facts">{_definitions(document.head)}</dl></details>'
+            f'<dl class="facts">{definitions(document.head)}</dl></details>'
         )
     return "\n".join(filter(None, made))
 
@@ -269,258 +245,8 @@ def _section(section: Section, document: Document) -> str:
     return (
         f'<section id="{section.id}" aria-labelledby="{section.id}-title">\n'
         f'<h2 id="{section.id}-title">{escape(section.title)}</h2>\n'
-        f"{_parts(section.parts, document)}\n</section>\n"
+        f"{parts_of(section.parts, document)}\n</section>\n"
     )
-
-
-def _parts(parts: Sequence[Part], document: Document) -> str:
-    return "\n".join(filter(None, (_part(part, document) for part in parts)))
-
-
-def _part(part: Part, document: Document) -> str:  # noqa: PLR0911  one line per kind of part
-    match part:
-        case Sentence(page=False) | Lines(page=False) | Table(page=False):
-            return ""
-        case Sentence() if part.text in document.answer:
-            return ""  # Told at the top.
-        case Sentence():
-            return f"<p{' class=sentence' if part.answer else ''}>{text(part.text)}</p>"
-        case Note():
-            return f'<p class="hint">{text(part.text)}</p>' if part.text else ""
-        case Lines():
-            return _lines(part)
-        case Table():
-            return table(part)
-        case FactList():
-            return _facts(part)
-        case Remarks():
-            return _remarks(part.remarks) if part.remarks else _said(part.empty)
-        case Findings():
-            return findings_list(part.findings, part.labels)
-        case Figures():
-            return figures(part.charts, document) or _said(part.empty)
-        case Markup():
-            return part.html
-        case Subsection():
-            return _group(part, document)
-
-
-def _said(words: str) -> str:
-    return f"<p>{text(words)}</p>" if words else ""
-
-
-def _group(group: Subsection, document: Document) -> str:
-    inner = _parts(group.parts, document)
-    if group.folded:
-        return f"<details><summary>{escape(group.title)}</summary>{inner}</details>"
-    return f"<h3>{escape(group.title)}</h3>\n{inner}"
-
-
-def _lines(part: Lines) -> str:
-    texts = [[each] if isinstance(each, str) else each for each in part.lines]
-    if not texts:
-        return ""
-    if not part.heads:
-        return f"<ul>{''.join(f'<li>{text(line)}</li>' for lines in texts for line in lines)}</ul>"
-    items = "".join(
-        f"<li><b>{escape(head)}</b><span>"
-        + "".join(f'<span class="words">{text(line)}</span>' for line in lines)
-        + "</span></li>"
-        for head, lines in zip(part.heads, texts, strict=True)
-    )
-    return f'<ul class="answers groups">{items}</ul>'
-
-
-# ---------- tables and facts ----------
-
-
-def table(part: Table) -> str:
-    """A table that scrolls by itself where the page is narrow."""
-    columns = part.shown(terminal=False)
-    head = "".join(
-        f'<th scope="col"{_class(each, first=not place)}{_help(each)}>{escape(each.title)}</th>'
-        for place, each in enumerate(columns)
-    )
-    lines = "".join(
-        f'<tr{_differs(part, row)}><th scope="row" class="text">'
-        f"{escape(texts[0])}{_more(columns[0], row)}</th>"
-        + "".join(
-            f"<td{_class(each)}>{escape(words)}{_more(each, row)}</td>"
-            for each, words in zip(columns[1:], texts[1:], strict=True)
-        )
-        + "</tr>"
-        for row, texts in zip(part.rows, part.texts(), strict=True)
-    )
-    kind = ' class="dense"' if part.dense else ""
-    name = escape(part.title or part.name.removesuffix("-table").capitalize())
-    made = (
-        f'<div class="scroll" role="region" aria-label="{name}" tabindex="0">'
-        f'<table id="{part.name}"{kind}><thead><tr>{head}</tr></thead>'
-        f"<tbody>{lines}</tbody></table></div>"
-    )
-    below = filter(None, (part.note, part.hint))
-    return made + "".join(f'<p class="hint">{text(words)}</p>' for words in below)
-
-
-def _class(column: Column, *, first: bool = False) -> str:
-    kind = "text" if first else "words long" if column.long else "words" if column.words else ""
-    return f' class="{kind}"' if kind else ""
-
-
-def _more(column: Column, row: object) -> str:
-    return column.markup(row) if column.markup is not None else ""
-
-
-def _help(column: Column) -> str:
-    return f' title="{escape(column.help)}"' if column.help else ""
-
-
-def _differs(part: Table, row: object) -> str:
-    return ' class="differs"' if part.differs is not None and part.differs(row) else ""
-
-
-def _facts(part: FactList) -> str:
-    if not part.pairs:
-        return _said(part.empty)
-    if part.terms or part.grid:
-        kind = "terms" if part.terms else "facts"
-        return f'<dl class="{kind}">{_definitions(part.pairs)}</dl>'
-    lines = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in part.pairs
-    )
-    made = f'<table class="plain"><tbody>{lines}</tbody></table>'
-    if len(part.pairs) <= _SHORT:
-        return made
-    return f"<details><summary>{len(part.pairs)} values</summary>{made}</details>"
-
-
-def _definitions(pairs: Iterable[tuple[str, str]]) -> str:
-    return "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs
-    )
-
-
-# ---------- figures ----------
-
-
-def figures(charts: Sequence[Chart], document: Document) -> str:
-    """All charts in order; those of a family behind one choice, the first of them shown."""
-    made, families = [], set()
-    for chart in charts:
-        if chart.family and chart.family not in families:
-            families.add(chart.family)
-            made.append(_choice([c for c in charts if c.family == chart.family]))
-            made.append(_figure(chart, document))
-        else:
-            made.append(_figure(chart, document, hidden=bool(chart.family)))
-    return "".join(made)
-
-
-def _choice(family: Sequence[Chart]) -> str:
-    """A box for each part of the options; the first of a family has the first of each."""
-    parts = zip(*(chart.option.split(OPTION) for chart in family), strict=True)
-    boxes = "".join(
-        f' <select data-family="{escape(family[0].family)}" autocomplete="off"'
-        f' aria-label="{escape(family[0].title)}">'
-        + "".join(
-            f'<option value="{escape(text)}">{escape(text)}</option>'
-            for text in dict.fromkeys(part)
-        )
-        + "</select>"
-        for part in parts
-    )
-    return f'<div class="controls"><label>{escape(family[0].title)}: show</label>{boxes}</div>'
-
-
-def _figure(chart: Chart, document: Document, *, hidden: bool = False) -> str:
-    title = chart.whole_title
-    marked = f"{title} — {', '.join(document.labels)}" if document.labels else title
-    plots = "".join(_panel(chart, k) for k in range(len(chart.panels)))
-    family = (
-        f' data-family="{escape(chart.family)}" data-option="{escape(chart.option)}"'
-        if chart.family
-        else ""
-    )
-    noise = f"{document.noise[:1].upper()}{document.noise[1:]}. " if document.noise else ""
-    return (
-        f'<figure class="chart" id="chart-{chart.name}"{family}{" hidden" if hidden else ""}>'
-        f'<h3 class="figure-title" id="chart-{chart.name}-title">{escape(marked)}</h3>'
-        f'<div class="panels of-{len(chart.panels)}">{plots}</div>'
-        f"<figcaption>{escape(noise)}{escape(chart.caption)}</figcaption></figure>"
-    )
-
-
-def _panel(chart: Chart, place: int) -> str:
-    """A surface says no more than its map: it is folded, and drawn once somebody looks."""
-    panel, name = chart.panels[place], f"{chart.name}-{place}"
-    title = f'id="{name}-title">{escape(panel.title)}'
-    plot = (
-        f'<div class="plot" id="{name}" role="img"'
-        f' aria-labelledby="chart-{chart.name}-title {name}-title"></div>'
-    )
-    if panel.surface:
-        return f'<details class="raised"><summary {title}</summary>{plot}</details>'
-    return f"<div><h4 {title}</h4>{plot}</div>"
-
-
-# ---------- what was found ----------
-
-
-def findings_list(findings: Sequence[Finding], labels: Iterable[str] = ()) -> str:
-    """The grave findings, the others folded; ``labels`` of what they are about."""
-    found = ordered(findings)
-    if not found and any(label.lower().startswith("simulated") for label in labels):
-        return (
-            "<p>No findings. But these results are simulated: they say nothing about a machine.</p>"
-        )
-    if not found:
-        return "<p>Nothing was found that makes these results doubtful.</p>"
-    grave = [item for item in found if item.severity not in ("warning", "info")]
-    others = found[len(grave) :]
-    told: set[str] = set()
-    shown = _remarks(map(_remark, grave), told) if grave else ""
-    if not others:
-        return shown
-    noun = "finding" if len(others) == 1 else "findings"
-    head = f"{len(others)} {noun}{' more' if grave else ''}, none serious"
-    rest = _remarks(map(_remark, others), told)
-    return f"{shown}<details><summary>{head}</summary>{rest}</details>"
-
-
-def _remark(finding: Finding) -> Remark:
-    return Remark(
-        kind=finding.severity,
-        label=finding.severity.capitalize(),
-        text=finding.message,
-        detail=f"Where: {finding.where}" if finding.where else "",
-        cure=finding.cure,
-        id=finding.id,
-    )
-
-
-def _remarks(remarks: Iterable[Remark], told: set[str] | None = None) -> str:
-    """A list; the first of each identifier has its explanation, ``told`` are those that had."""
-    told = set() if told is None else told
-    items = []
-    for remark in remarks:
-        items.append(_item(remark, explain=remark.id not in told))
-        told.add(remark.id)
-    return f'<ul class="findings">{"".join(items)}</ul>'
-
-
-def _item(remark: Remark, *, explain: bool) -> str:
-    more = f' <span class="where">{text(remark.detail)}</span>' if remark.detail else ""
-    if remark.cure:
-        more += f' <span class="cure">What to do: {text(remark.cure)}</span>'
-    why = explained(remark.id) if remark.id and explain else None
-    if why is not None:
-        more += (
-            f'<details class="why" id="why-{escape(why.id)}"><summary>{escape(why.title)}</summary>'
-            f"<p>{text(why.wrong)} <em>What to do:</em> {text(why.check)}</p></details>"
-        )
-    label = f'<span class="severity">{escape(remark.label)}:</span> ' if remark.label else ""
-    return f'<li class="{escape(remark.kind)}">{label}{text(remark.text)}{more}</li>'
 
 
 Terms = tuple[tuple[str, str], ...]
@@ -534,10 +260,10 @@ def _glossary() -> dict[str, Terms]:
     for section in asset("terms.md").split("\n## ")[1:]:
         name, *entries = section.strip().split("\n\n")
         split = [" ".join(entry.split()).removeprefix("**").partition("**") for entry in entries]
-        pairs = [(term, text.removeprefix(": ")) for term, _, text in split]
-        for term, text in pairs:
-            known.setdefault(term, text)
-        found[name] = tuple((term, text or known[term]) for term, text in pairs)
+        pairs = [(term, words.removeprefix(": ")) for term, _, words in split]
+        for term, words in pairs:
+            known.setdefault(term, words)
+        found[name] = tuple((term, words or known[term]) for term, words in pairs)
     return found
 
 

@@ -6,7 +6,8 @@ import attrs
 
 from deadbeat.model.words import duration
 from deadbeat.prices.table import LEAST_SLOTS, Price, PriceTable
-from deadbeat.report.charts import Chart, CurvePoint, Panel, aside, curve
+from deadbeat.report.building import CurvePoint, aside, curve
+from deadbeat.report.charts import Chart, Panel
 from deadbeat.report.document import Column, Figures, Part, Sentence, Table, percent
 
 _HOW = (

@@ -287,18 +287,22 @@ class Connection:
             raise self._refusal(f"it answers {plain(answer or '')}")
         if answer is None:
             raise self._refusal("")
-        if not rest:
+        self._check_folder(rest, random)
+        for folder in filter(str.isprintable, others):
+            self.ask(f"end {folder}")
+        return rest
+
+    def _check_folder(self, folder: str, random: str) -> None:
+        """TargetError where it is none that the keeper can have made."""
+        if not folder:
             raise TargetError(
                 f"{self.address.host} has no folder to work in",
                 "one of TMPDIR, /tmp, /dev/shm, /var/tmp and the home must be writable, have"
                 " space, and not be mounted noexec",
             )
-        if not rest.isprintable() or not rest.startswith("/") or not rest.endswith(f"-{random}"):
-            raise TargetError(f"{self.address.host} answers with no folder: {shown(rest)}")
-        for folder in others:
-            if folder.isprintable():
-                self.ask(f"end {folder}")
-        return rest
+        ours = folder.startswith("/") and folder.endswith(f"-{random}")
+        if not (ours and folder.isprintable()):
+            raise TargetError(f"{self.address.host} answers with no folder: {shown(folder)}")
 
     def _refusal(self, otherwise: str) -> TargetError:
         """Why it was not connected."""

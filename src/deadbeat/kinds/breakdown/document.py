@@ -17,7 +17,8 @@ from deadbeat.kinds.breakdown.results import (
 )
 from deadbeat.kinds.breakdown.spec import SearchCell
 from deadbeat.model.words import time_text
-from deadbeat.report.charts import Chart, Curve, CurvePoint, Panel, curve
+from deadbeat.report.building import CurvePoint, curve
+from deadbeat.report.charts import Chart, Curve, Panel
 from deadbeat.report.document import (
     Document,
     FactList,

@@ -12,7 +12,8 @@ from deadbeat.model.figures import CellFigures
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import PARTS, LateJob
 from deadbeat.model.words import time_text
-from deadbeat.report.charts import COLOURS, Chart, Panel, spread, stacked
+from deadbeat.report.building import spread, stacked
+from deadbeat.report.charts import COLOURS, Chart, Panel
 from deadbeat.report.document import Lines, Part, Sentence, Subsection, Table, said
 
 #: Part, its name, what it means.

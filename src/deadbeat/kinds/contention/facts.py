@@ -20,7 +20,8 @@ from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.results import PrecisionRecord, Summary
 from deadbeat.model.words import beside_label, loud
 from deadbeat.prices.table import PriceTable
-from deadbeat.report.charts import Mark, spread
+from deadbeat.report.building import spread
+from deadbeat.report.charts import Mark
 from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
 from deadbeat.store.serial import converter, exact_converter, structure
 

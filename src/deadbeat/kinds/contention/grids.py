@@ -19,17 +19,8 @@ from deadbeat.kinds.contention.facts import (
 from deadbeat.model.figures import CellFigures, Figure
 from deadbeat.model.results import PointFigures, Summary
 from deadbeat.model.words import UNDECIDED
-from deadbeat.report.charts import (
-    ABSENT,
-    AT_LEAST,
-    AT_MOST,
-    FAINT,
-    SHOWN,
-    CurvePoint,
-    Heat,
-    HeatCell,
-    nice_step,
-)
+from deadbeat.report.building import CurvePoint, nice_step
+from deadbeat.report.charts import ABSENT, AT_LEAST, AT_MOST, FAINT, SHOWN, Heat, HeatCell
 from deadbeat.report.document import percent
 
 #: At most about so many contour lines over the range of a metric.

@@ -9,7 +9,8 @@ from deadbeat.kinds.contention.overlap import Plan
 from deadbeat.kinds.contention.samples import SetSample
 from deadbeat.model.figures import SetFigures
 from deadbeat.model.tasks import TaskSet
-from deadbeat.report.charts import Chart, CurvePoint, Mark, Panel, aside, curve
+from deadbeat.report.building import CurvePoint, aside, curve
+from deadbeat.report.charts import Chart, Mark, Panel
 
 #: Part of a set's contended time from which on an object stands for the set.
 _PART = 0.25

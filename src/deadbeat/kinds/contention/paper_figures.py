@@ -13,7 +13,8 @@ from deadbeat.kinds.contention.counter_charts import counter_charts
 from deadbeat.kinds.contention.predicted import is_priced, predicted_charts
 from deadbeat.kinds.contention.stress_charts import stress_charts
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import Chart, spread
+from deadbeat.report.building import spread
+from deadbeat.report.charts import Chart
 from deadbeat.report.paper import FORMATS, Words, draw_charts
 from deadbeat.report.prices import price_chart
 

@@ -12,7 +12,8 @@ from deadbeat.kinds.contention.classes import is_saturated
 from deadbeat.kinds.contention.facts import labels, platform, price_table
 from deadbeat.model.figures import SetFigures
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import Chart, CurvePoint, Mark, Panel, curve
+from deadbeat.report.building import CurvePoint, curve
+from deadbeat.report.charts import Chart, Mark, Panel
 from deadbeat.report.document import Part, Sentence, Table, counted, percent, said
 from deadbeat.stats.intervals import t_quantile
 

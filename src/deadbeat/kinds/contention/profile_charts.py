@@ -24,14 +24,8 @@ from deadbeat.kinds.contention.samples import of_option, samples
 from deadbeat.kinds.contention.stress_charts import factor_charts
 from deadbeat.model.figures import CellFigures
 from deadbeat.model.results import JobHistogram, Summary
-from deadbeat.report.charts import (
-    OPTION,
-    Chart,
-    Curve,
-    Panel,
-    curve,
-    spread,
-)
+from deadbeat.report.building import curve, spread
+from deadbeat.report.charts import OPTION, Chart, Curve, Panel
 
 #: Curves in one panel.
 _CURVES = 6

@@ -10,17 +10,8 @@ from attrs import evolve, frozen
 
 from deadbeat.kinds.contention.facts import NoiseFloor
 from deadbeat.model.figures import SetFigures
-from deadbeat.report.charts import (
-    Bars,
-    Chart,
-    Curve,
-    Mark,
-    Panel,
-    cumulative,
-    histogram,
-    log_edges,
-    percentiles,
-)
+from deadbeat.report.building import cumulative, histogram, log_edges, percentiles
+from deadbeat.report.charts import Bars, Chart, Curve, Mark, Panel
 
 T = TypeVar("T")
 

@@ -11,7 +11,8 @@ from deadbeat.kinds.contention.object_charts import object_charts
 from deadbeat.kinds.contention.samples import SetSample, distribution_charts, of_option, thinned
 from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve
+from deadbeat.report.building import CurvePoint, curve
+from deadbeat.report.charts import Chart, Curve, Mark, Panel
 from deadbeat.stats.correlate import spearman
 
 #: Points of one panel of a scatter plot.

@@ -15,7 +15,8 @@ from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import JobTrace, RunTrace
 from deadbeat.model.words import time_text
-from deadbeat.report.charts import Chart, moment_chart
+from deadbeat.report.building import moment_chart
+from deadbeat.report.charts import Chart
 from deadbeat.trace.jobs import Lateness
 from deadbeat.trace.timeline import IDLE, timeline
 

@@ -26,7 +26,8 @@ from deadbeat.kinds.latency.words import (
 from deadbeat.model.latency import LatencyRun, LateWakeUp, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.model.words import time_text
-from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, aside, curve
+from deadbeat.report.building import CurvePoint, aside, curve
+from deadbeat.report.charts import Chart, Curve, Mark, Panel
 
 _PERCENTILES = ("mean", "p50", "p99", "p99.9", "p99.99")
 _MAXIMA = ("max", "max_of_a_run")

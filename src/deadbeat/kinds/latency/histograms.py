@@ -21,7 +21,8 @@ from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.model.words import time_text
-from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve
+from deadbeat.report.building import CurvePoint, curve
+from deadbeat.report.charts import Chart, Curve, Mark, Panel
 
 Integers = NDArray[np.int64]
 

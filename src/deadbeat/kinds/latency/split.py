@@ -14,7 +14,8 @@ from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
 from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.model.words import time_text
-from deadbeat.report.charts import Chart, Panel, moment_chart, stacked
+from deadbeat.report.building import moment_chart, stacked
+from deadbeat.report.charts import Chart, Panel
 from deadbeat.report.document import Column, Lines, Part, Sentence, Subsection, Table, said
 
 PART_WORDS: Mapping[str, str] = {

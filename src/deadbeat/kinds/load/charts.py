@@ -10,18 +10,8 @@ import numpy as np
 from deadbeat.kinds.load.words import condition_words, ranged
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadCell, LoadSummary
-from deadbeat.report.charts import (
-    Chart,
-    Curve,
-    CurvePoint,
-    Mark,
-    Panel,
-    aside,
-    curve,
-    moment_chart,
-    spread,
-    stacked,
-)
+from deadbeat.report.building import CurvePoint, aside, curve, moment_chart, spread, stacked
+from deadbeat.report.charts import Chart, Curve, Mark, Panel
 
 #: Points of an exceedance curve; steps closer than that cannot be told apart.
 _POINTS = 240

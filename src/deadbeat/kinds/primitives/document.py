@@ -17,7 +17,8 @@ from deadbeat.model.sizes import size_word
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import count_of, time_text
 from deadbeat.pool import NATIVE
-from deadbeat.report.charts import Chart, Curve, Panel, log_edges
+from deadbeat.report.building import log_edges
+from deadbeat.report.charts import Chart, Curve, Panel
 from deadbeat.report.conclusions import (
     conclusion_parts,
     counted_verdicts,

@@ -12,7 +12,8 @@ from deadbeat.kinds.program.results import ProgramCell, ProgramStore, ProgramSum
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import count_of, time_text
-from deadbeat.report.charts import Chart, Curve, Mark, Panel, log_edges
+from deadbeat.report.building import log_edges
+from deadbeat.report.charts import Chart, Curve, Mark, Panel
 from deadbeat.report.document import (
     Column,
     Document,

@@ -12,12 +12,8 @@ from numpy.typing import NDArray
 
 from deadbeat.kinds.study.preset import ChartBuilder, presets
 from deadbeat.kinds.study.results import Mask, StudyResults
-from deadbeat.report.charts import (
-    Chart,
-    CurvePoint,
-    Panel,
-    curve,
-)
+from deadbeat.report.building import CurvePoint, curve
+from deadbeat.report.charts import Chart, Panel
 from deadbeat.stats.proportions import Mean, weighted_schedulability
 
 #: Panels of one chart; more become a further chart.
