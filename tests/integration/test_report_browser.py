@@ -210,10 +210,10 @@ def test_a_click_on_a_cell_shows_its_task_sets(page):
     ]
     head = page.find_elements(By.CSS_SELECTOR, "#sets-table th")
     assert [cell.text for cell in head] == [
-        "replica", "seed", "tasks N", "jobs", "slowdown", "delay ratio", "misses", "miss ratio",
-        "ρ real", "α real", "overlap", "file",
+        "replica", "object", "seed", "tasks N", "jobs", "slowdown", "delay ratio", "misses",
+        "miss ratio", "episodes", "ρ real", "α real", "overlap", "shared objects", "file",
     ]  # fmt: skip
-    assert lines[1][1] == "7004001"
+    assert lines[1][2] == "7004001"
 
 
 @pytest.mark.slow

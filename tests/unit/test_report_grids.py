@@ -12,6 +12,7 @@ from deadbeat.kinds.contention.grids import METRICS, Scale, cell_text, grid, sca
 from deadbeat.kinds.contention.tables import point_tables
 from deadbeat.model.figures import CellFigures
 from deadbeat.report.building import nice_step
+from deadbeat.report.charts import edges
 
 SLOWDOWN, NEEDED, MISS, DELAY = METRICS
 SCALE = Scale(low=1.0, high=2.0, levels=())

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import escape
-from deadbeat.report.charts import Chart, Mark, Panel, histogram
+from deadbeat.report.building import histogram
+from deadbeat.report.charts import Chart, Mark, Panel
 from deadbeat.report.document import (
     Column,
     Document,

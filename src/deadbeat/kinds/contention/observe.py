@@ -24,8 +24,8 @@ from deadbeat.kinds.contention.identity import (
 )
 from deadbeat.kinds.contention.overheads import overhead_lines
 from deadbeat.kinds.contention.plan import group_of
+from deadbeat.kinds.contention.run_reader import factor_at, spec_of
 from deadbeat.kinds.contention.spec import read_spec
-from deadbeat.kinds.contention.summarise import factor_at, spec_of
 from deadbeat.kinds.contention.view import CampaignView, open_campaign
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError

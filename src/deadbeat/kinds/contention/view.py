@@ -25,12 +25,8 @@ from deadbeat.kinds.contention.predict import (
     why_not,
 )
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
-from deadbeat.kinds.contention.summarise import (
-    Attempts,
-    factor_at,
-    spec_of,
-    summarise,
-)
+from deadbeat.kinds.contention.run_reader import factor_at, spec_of
+from deadbeat.kinds.contention.summarise import Attempts, summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
