@@ -13,6 +13,7 @@ import click
 from attrs import asdict
 
 from deadbeat.kinds.base import Shown
+from deadbeat.model.finding import Finding
 from deadbeat.report import machines, terminal
 from deadbeat.store.files import atomic_write, storing
 
@@ -51,15 +52,19 @@ def envelope(shown: Shown, command: str = "") -> dict[str, object]:
     Args:
         command: Stands for the kind of an answer that says none.
     """
-    findings = shown.document.findings if shown.document else shown.doubts
     return {
         "deadbeat": {"version": version_of("deadbeat"), "schema": SCHEMA},
         "kind": shown.kind or command,
         "state": shown.state or "answered",
         "headline": shown.headline,
-        "findings": [asdict(finding) for finding in findings],
+        "findings": [asdict(finding) for finding in findings_of(shown)],
         "results": shown.plain,
     }
+
+
+def findings_of(shown: Shown) -> Sequence[Finding]:
+    """What makes an answer doubtful."""
+    return shown.document.findings if shown.document else shown.doubts
 
 
 def print_shown(

@@ -13,6 +13,7 @@ from typing import Any
 from attrs import evolve
 
 from deadbeat.cli._output import Part, say
+from deadbeat.cli.derived import kept
 from deadbeat.compare.page import write_comparison
 from deadbeat.compare.results import all_found, compare_results
 from deadbeat.compare.words import verdict_line, words_list
@@ -89,7 +90,7 @@ def compare(
     reasons = list(_failures(result, failing))
     for reason in reasons:
         say(f"--fail-on: {reason}")
-    return Shown(
+    shown = Shown(
         kind="compare",
         headline=" ".join(map(verdict_line, result.comparisons)),
         doubts=result.findings,
@@ -100,6 +101,7 @@ def compare(
         parts=[*_parts(result, document), f"page: {page}"] if show_all else [],
         status=1 if reasons else 0,
     )
+    return kept(shown, folder, "compare", paths)
 
 
 def asked_metrics(

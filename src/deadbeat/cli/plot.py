@@ -8,6 +8,7 @@ from pathlib import Path
 import attrs
 
 from deadbeat.cli._output import table
+from deadbeat.cli.derived import kept
 from deadbeat.compare.plot import Plot, preset_of, presets, read_side, write_plot
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.spec import LOADS_RULE
@@ -52,7 +53,8 @@ def plot(
         read_side(path, name=name, inventory=file)
         for path, name, file in zip(paths, named, inventory or [None] * len(paths), strict=True)
     ]
-    return _shown(write_plot(chosen, sides, folder, engine=engine or "", load=asked, formats=drawn))
+    made = write_plot(chosen, sides, folder, engine=engine or "", load=asked, formats=drawn)
+    return kept(_shown(made), folder, "plot", paths)
 
 
 def drawn_plot(
@@ -72,7 +74,8 @@ def drawn_plot(
     """
     sides = [read_side(path, name=path.name.removeprefix(strip)) for path in paths]
     formats = FORMATS if figures else ("png",)
-    return _shown(write_plot(preset_of(preset), sides, folder, load=load, formats=formats))
+    made = write_plot(preset_of(preset), sides, folder, load=load, formats=formats)
+    return kept(_shown(made), folder, "plot", paths)
 
 
 def _shown(made: Plot) -> Shown:

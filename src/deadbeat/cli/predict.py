@@ -8,7 +8,9 @@ from attrs import evolve
 
 from deadbeat.cli._output import say
 from deadbeat.cli.compare import new_folder
+from deadbeat.cli.derived import kept
 from deadbeat.kinds.base import Shown
+from deadbeat.kinds.registry import find
 from deadbeat.prediction.document import SETS, document, plain
 from deadbeat.prediction.engine import predict as predicted
 from deadbeat.prediction.read import read_cases, read_matrix
@@ -44,10 +46,12 @@ def predict(
     answer = plain(found)
     atomic_write(folder / TABLE, csv_of(SETS, found.sets))
     write_json(folder / ANSWER, answer)
-    return Shown(
+    shown = Shown(
         kind="predict",
         headline=" ".join(made.answer),
         plain={**answer, "report": str(page)},
         document=evolve(made, details=str(folder / TABLE)),
         page=page,
     )
+    paths = dict.fromkeys(find(runs, name)[1] for name in (matrix, result or matrix))
+    return kept(shown, folder, "predict", [*paths])

@@ -13,6 +13,7 @@ from attrs import evolve
 
 from deadbeat.cli._output import say, table
 from deadbeat.cli._runs import check_own
+from deadbeat.cli.derived import found
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.jobs_file import SUFFIX, TaskOfRun, read_run
 from deadbeat.kinds.contention.place import LATEST, find_campaign
@@ -22,6 +23,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import explanations
 from deadbeat.model.words import nearest, shown
 from deadbeat.report.machines import openmetrics
+from deadbeat.store.derived import DERIVED, state_of
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.place import FolderState, beheaded
 
@@ -29,6 +31,8 @@ from deadbeat.store.place import FolderState, beheaded
 def show(run: str, runs: Path) -> Shown:
     if run.endswith(SUFFIX):
         return _show_jobs(Path(run))
+    if (derived := found(runs, run)) is not None:
+        return derived
     kind, path = find(runs, run)
     return evolve(kind.show(path), metrics=lambda: _metrics(kind, path))
 
@@ -90,13 +94,14 @@ def why(run: str, runs: Path, worst: int, perfetto: Path | None) -> Shown:
 
 def runs(runs: Path) -> Shown:
     latest = (runs / LATEST).resolve().name
-    found = [
+    known = [
         (kind.name, state)
         for kind in all_kinds()
         for state in map(kind.state_of, kind.folder.folders(runs))
     ]
-    plain = [{**_plain(kind, state, latest), **state.facts()} for kind, state in found]
-    rows = [_row(kind, state, latest) for kind, state in found]
+    known += map(state_of, DERIVED.folders(runs))
+    plain = [{**_plain(kind, state, latest), **state.facts()} for kind, state in known]
+    rows = [_row(kind, state, latest) for kind, state in known]
     for state in beheaded(runs):
         plain.append(_plain("unknown", state, latest))
         rows.append(_row("", state, latest))
@@ -127,8 +132,8 @@ def _row(kind: str, state: FolderState, latest: str) -> list[str]:
         state.name + " (latest)" * (state.name == latest),
         state.state + (f": {state.problem}" if state.problem else ""),
         state.words(kind) if kind else "",
-        "" if damaged else f"{state.done} of {state.planned}",
-        "" if damaged else str(state.failed),
+        "" if damaged or not state.planned else f"{state.done} of {state.planned}",
+        "" if damaged or not state.planned else str(state.failed),
         f"{state.invalid} invalid" if invalid else "",
     ]
 

@@ -116,14 +116,15 @@ LOAD_TEST = FolderKind(LOAD_FILE, "load test")
 STUDY = FolderKind(STUDY_FILE, "study")
 BREAKDOWN = FolderKind(BreakdownStore.HEAD, "breakdown search")
 PROGRAM = FolderKind("program.json", "measured program")
-_HEADS = (
+#: A folder of results holds one of them.
+HEADS = (
     *(kind.file for kind in (CAMPAIGN, MATRIX, LOAD_TEST, STUDY, BREAKDOWN, PROGRAM)),
     EXPERIMENT_FILE,
 )
 
 
 def _has_head(path: Path) -> bool:
-    return any((path / file).is_file() for file in _HEADS)
+    return any((path / file).is_file() for file in HEADS)
 
 
 def _kind_in(file: Path) -> object:

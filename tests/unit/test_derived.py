@@ -1,0 +1,91 @@
+"""Truth: what was compared, drawn or predicted is a result, too: it is listed, and shown again as
+its verb answered, with what became of the results it is of."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.answers import answer_of
+
+from deadbeat.cli.main import main
+from deadbeat.store.derived import digest_of
+
+INTERFERE = ("interfere", "--name", "m", "--works", "matmul:20,atomic_line:16", "--repeats", "3")
+
+
+@pytest.fixture(autouse=True)
+def _results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    assert main(words) == 0
+    return capsys.readouterr().out
+
+
+def measured(capsys: pytest.CaptureFixture[str], *names: str) -> None:
+    for name in names:
+        said(capsys, "latency", "--quick", "--simulated", "--no-figures", "--name", name)
+
+
+def rows(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    return {each["name"]: each for each in answer_of(said(capsys, "runs", "--json"))}
+
+
+def test_what_was_compared_is_listed_and_shown_again(capsys: pytest.CaptureFixture[str]) -> None:
+    measured(capsys, "a", "b")
+    compared = said(capsys, "compare", "a", "b")
+    assert said(capsys, "show", "compare-a-b") == compared
+    again = json.loads(said(capsys, "show", "compare-a-b", "--json"))
+    then = json.loads(said(capsys, "compare", "a", "b", "--json"))
+    then["results"]["report"] = again["results"]["report"]
+    assert again == then
+    row = rows(capsys)["compare-a-b"]
+    assert (row["kind"], row["state"], row["preset"]) == ("compare", "finished", "a, b")
+    assert [each["digest"] for each in row["inputs"]] == [
+        digest_of(Path("runs", name)) for name in "ab"
+    ]
+    assert "compare a, b" in said(capsys, "runs")
+
+
+def test_pictures_and_predictions_are_shown_again(capsys: pytest.CaptureFixture[str]) -> None:
+    measured(capsys, "a", "b")
+    drawn = said(capsys, "plot", "two-kernels", "a", "b", "--format", "none")
+    assert said(capsys, "show", "plot-two-kernels") == drawn
+    said(capsys, *INTERFERE, "--simulated")
+    sets = ("--fragments", "matmul,atomic_line", "--cores", "2", "--sets", "6")
+    said(capsys, "stress", "--name", "s", "--quick", "--simulated", "--no-figures", *sets)
+    predicted = said(capsys, "predict", "m", "s")
+    assert said(capsys, "show", "predict-s-from-m") == predicted
+    kinds = {name: row["kind"] for name, row in rows(capsys).items()}
+    assert (kinds["plot-two-kernels"], kinds["predict-s-from-m"]) == ("plot", "predict")
+
+
+def test_what_became_of_its_results_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    measured(capsys, "a", "b")
+    compared = said(capsys, "compare", "a", "b")
+    said(capsys, "report", "a", "--no-figures")
+    assert said(capsys, "show", "compare-a-b") == compared, "a report changes no run"
+    Path("runs/b/runs/idle.simulated.0000.json").unlink()
+    told = said(capsys, "show", "compare-a-b").splitlines()[-1]
+    assert told == "runs/b changed since: repeat deadbeat compare"
+    shutil.rmtree("runs/a")
+    told = said(capsys, "show", "compare-a-b").splitlines()[-1]
+    assert told == "runs/a is gone, runs/b changed since: repeat deadbeat compare"
+
+
+def test_a_damaged_one_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path("runs/c")
+    folder.mkdir(parents=True)
+    (folder / "derived.json").write_text('{"format": 1, "verb": 3}')
+    assert main(["show", "c"]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "derived result runs/c/derived.json is damaged" in line
+    row = rows(capsys)["c"]
+    assert (row["kind"], row["state"]) == ("derived", "damaged")
