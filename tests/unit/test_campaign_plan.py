@@ -13,16 +13,8 @@ from helpers.campaigns import TINY, begin, example_catalog, run, tiny_spec
 from deadbeat.executors.base import Costing
 from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.executors.tables import plan_slots
-from deadbeat.kinds.contention.plan import (
-    batches,
-    estimate,
-    parameters,
-    plan,
-    resolve,
-    run_length_s,
-    run_seconds,
-    set_seed,
-)
+from deadbeat.kinds.contention.cost import estimate, run_length_s, run_seconds
+from deadbeat.kinds.contention.plan import batches, parameters, plan, resolve, set_seed
 from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Point, RunKey

@@ -13,15 +13,8 @@ from helpers.campaigns import example_catalog
 
 from deadbeat.executors.base import Costing
 from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.kinds.contention.plan import (
-    batches,
-    estimate,
-    group_of,
-    parameters,
-    plan,
-    resolve,
-    set_seed,
-)
+from deadbeat.kinds.contention.cost import estimate
+from deadbeat.kinds.contention.plan import batches, group_of, parameters, plan, resolve, set_seed
 from deadbeat.kinds.contention.spec import CampaignSpec, spec_dict, specify
 from deadbeat.kinds.contention.stress import groups, mean_milli
 from deadbeat.model.errors import UsageError

@@ -15,8 +15,9 @@ from deadbeat.executors.base import Executor
 from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.experiment.programs import usable_calibration
 from deadbeat.kinds.base import Begin, Begun, Shown
+from deadbeat.kinds.contention.cost import estimate
 from deadbeat.kinds.contention.place import LATEST, choose, find_campaign, state_of
-from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
+from deadbeat.kinds.contention.plan import Resolved, resolve
 from deadbeat.kinds.contention.programs import origin_of, require_fragments
 from deadbeat.kinds.contention.runner import CampaignExperiment, standing
 from deadbeat.kinds.contention.so_far import CampaignSoFar

@@ -10,6 +10,7 @@ from deadbeat.executors.base import Costing, Executor, RunOutcome, Session
 from deadbeat.experiment.base import Kept, Lost, Outcome, Phase, Todo, Watcher
 from deadbeat.experiment.programs import TaskSetExperiment, table_of
 from deadbeat.kinds.contention import plan as design
+from deadbeat.kinds.contention.cost import run_seconds
 from deadbeat.kinds.contention.overheads import OWN_SECONDS
 from deadbeat.kinds.contention.precision import Allocation, Precision, precision_of, sample_of
 from deadbeat.kinds.contention.programs import (
@@ -138,7 +139,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
 
     def seconds(self, runs: int) -> float:
         simulated = self._executor.describe().kind == "simulated"
-        return runs * design.run_seconds(self._spec, simulated=simulated)
+        return runs * run_seconds(self._spec, simulated=simulated)
 
     def measure(self, tell: Watcher) -> Generator[Measured]:
         for name, batch in self._supply.batches(self._keys):
