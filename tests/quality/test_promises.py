@@ -1,0 +1,99 @@
+"""What a how-to promises about deadbeat's own code: its blocks, applied word for word to a copy."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+_COPIED = ("src", "docs", "tools", "tests", "fragments", "pyproject.toml", "CHANGELOG.md")
+#: An editable installation finds its own sources before any path.
+_OWN_SOURCES = """import sys
+sys.meta_path[:] = [each for each in sys.meta_path if "Redirecting" not in type(each).__name__]
+"""
+_BLOCK = re.compile(r"^( *)```diff\n(.*?)^ *```$", re.M | re.S)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in _COPIED:
+        place = ROOT / name
+        if place.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "*.so")
+            shutil.copytree(place, tmp_path / name, ignore=ignored)
+        else:
+            shutil.copy(place, tmp_path / name)
+    (tmp_path / "sitecustomize.py").write_text(_OWN_SOURCES)
+    core = Path(str(import_module("deadbeat.sched._core").__file__))
+    shutil.copy(core, tmp_path / "src/deadbeat/sched" / core.name)
+    return tmp_path
+
+
+def blocks(page: str) -> list[tuple[str, str, str]]:
+    """File, text before and text after of every block of a page."""
+    found = []
+    for indent, block in _BLOCK.findall((ROOT / "docs/howto" / page).read_text()):
+        head, *lines = [line.removeprefix(indent) for line in block.splitlines()]
+        before = "\n".join(line[1:] for line in lines if line[:1] in " -")
+        after = "\n".join(line[1:] for line in lines if line[:1] in " +")
+        found.append((head.removeprefix("--- "), before, after))
+    return found
+
+
+def apply(tree: Path, page: str) -> list[str]:
+    """The files that the page changes."""
+    for name, before, after in blocks(page):
+        text = (tree / name).read_text()
+        assert text.count(before) == 1, (name, before)
+        (tree / name).write_text(text.replace(before, after))
+    return [name for name, *_ in blocks(page)]
+
+
+def run(tree: Path, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *words], cwd=tree, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": f"{tree}:{tree / 'src'}"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+_CAMPAIGN = (
+    *("-m", "deadbeat", "profile", "--quick", "--simulated", "--sets", "2", "--duration", "0.1"),
+    *("--sync-share", "0,1", "--contended-ratio", "0,1", "--no-figures"),
+)
+
+
+@pytest.mark.slow
+def test_a_metric_is_two_files(tree: Path) -> None:
+    changed = apply(tree, "add-a-metric.md")
+    assert len(changed) == len(set(changed)) == 2
+    run(tree, "tools/docs")
+    assert "skipped_ratio_ci_low" in (tree / "docs/reference/metrics.md").read_text()
+    for name in ("a", "b"):
+        run(tree, *_CAMPAIGN, "--name", name)
+    folder = tree / "runs" / "a"
+    assert ",skipped_ratio," in (folder / "sets.csv").read_text()
+    columns = "skipped_ratio,skipped_ratio_ci_low,skipped_ratio_ci_high"
+    assert columns in (folder / "summary.csv").read_text()
+    assert '"skipped_ratio": 0' in run(tree, "-m", "deadbeat", "show", "a", "--json")
+    run(tree, "-m", "deadbeat", "report", "a", "--no-figures")
+    assert "skipped %" in (folder / "report.html").read_text()
+    answer = run(tree, "-m", "deadbeat", "compare", "a", "b", "--metric", "skipped_ratio", "--json")
+    assert '"skipped_ratio"' in answer
+    run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *_OF_CAMPAIGNS)
+
+
+_OF_CAMPAIGNS = (
+    *("tests/unit/test_reference_pages.py", "tests/unit/test_summarise.py"),
+    *("tests/unit/test_report_page.py", "tests/unit/test_report_grids.py"),
+    *("tests/unit/test_report_headline.py", "tests/unit/test_stress_summary.py"),
+    "tests/unit/test_metrics.py",
+)
