@@ -56,6 +56,12 @@ def apply(tree: Path, page: str) -> list[str]:
     return [name for name, *_ in blocks(page)]
 
 
+def files_of(page: str) -> dict[str, str]:
+    """Files whose whole text a page has, by their paths."""
+    text = (ROOT / "docs/howto" / page).read_text()
+    return dict(re.findall(r"^`(\S+)`:\n\n```python\n(.*?)^```$", text, re.M | re.S))
+
+
 def run(tree: Path, *words: str) -> str:
     done = subprocess.run(
         [sys.executable, *words], cwd=tree, capture_output=True, text=True, check=False,
@@ -97,3 +103,17 @@ _OF_CAMPAIGNS = (
     *("tests/unit/test_report_headline.py", "tests/unit/test_stress_summary.py"),
     "tests/unit/test_metrics.py",
 )
+
+
+@pytest.mark.slow
+def test_an_importer_is_one_file(tree: Path) -> None:
+    ((name, text),) = files_of("add-an-importer.md").items()
+    (tree / name).write_text(text)
+    for name, end in (("w", "9=2"), ("v", "40=2")):
+        (tree / f"{name}.txt").write_text(f"waker, times in us\ncpu 0: 3=970 4=28 {end}\n")
+        words = ("--name", name, "--interval", "1ms", "--priority", "80", "--no-figures")
+        run(tree, "-m", "deadbeat", "import", f"{name}.txt", *words)
+    assert "the latest was 9 µs late" in run(tree, "-m", "deadbeat", "show", "w")
+    assert "v against w" in run(tree, "-m", "deadbeat", "compare", "w", "v")
+    tests = (tree / "tests/unit").glob("test_*import*.py")
+    run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, tests))
