@@ -10,7 +10,8 @@ from helpers.runs import RunTask, Slot, job_table, ran
 
 from deadbeat.kinds.contention.counters import EventStates, counter_figures
 from deadbeat.model import jobs as j
-from deadbeat.model.jobs import COUNTER_COLUMNS, JobTable
+from deadbeat.model.figures import COUNTER_COLUMNS
+from deadbeat.model.jobs import JobTable
 
 SWITCHES, CYCLES = "counter_context_switches_per_job", "counter_cycles_per_job"
 

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from attrs import Attribute, evolve, field, fields, frozen
 
-from deadbeat.model.jobs import COUNTER_COLUMNS
-from deadbeat.model.traces import PARTS
+from deadbeat.model.traces import COUNTER_EVENTS, PARTS
 from deadbeat.model.words import UNDECIDED
 
 #: What a cell of summary.csv or sets.csv holds; None: not known.
@@ -23,6 +22,8 @@ Value = str | bool | int | float | None
 
 #: Mean of each part of a response over C (``wake_up_ratio``, ...).
 PART_COLUMNS: tuple[str, ...] = tuple(f"{part}_ratio" for part in PARTS)
+#: Mean count of each event per job.
+COUNTER_COLUMNS: tuple[str, ...] = tuple(f"counter_{event}_per_job" for event in COUNTER_EVENTS)
 #: Smallest deadline, as a multiple of C, that all but this share of the jobs meet, by its name.
 NEEDED_SHARES: dict[str, float] = {"p99": 0.01, "p999": 0.001}
 

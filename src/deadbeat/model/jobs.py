@@ -8,6 +8,8 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
+from deadbeat.model.traces import COUNTER_EVENTS as COUNTER_EVENTS  # noqa: PLC0414  of records
+
 NEVER = np.iinfo(np.int64).min
 
 
@@ -116,23 +118,6 @@ NO_USE = 0xFFFF
 #: The worst use is of a synchronisation fragment.
 DETAIL_SY = 1
 
-#: Perf events by the number that a counter row carries.
-COUNTER_EVENTS = (
-    "context_switches",
-    "cpu_migrations",
-    "page_faults",
-    "minor_faults",
-    "major_faults",
-    "task_clock",
-    "cycles",
-    "instructions",
-    "cache_references",
-    "cache_misses",
-    "branches",
-    "branch_misses",
-)
-#: Columns of sets.csv: mean count per job.
-COUNTER_COLUMNS: tuple[str, ...] = tuple(f"counter_{event}_per_job" for event in COUNTER_EVENTS)
 #: Counted; there is no such event here; permission refused; counted part of the time and scaled.
 COUNTER_COUNTED, COUNTER_UNSUPPORTED, COUNTER_REFUSED, COUNTER_SCALED = 0, 1, 2, 3
 #: It could not be opened though it may exist; the row's value is the errno.

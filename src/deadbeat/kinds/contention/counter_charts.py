@@ -9,8 +9,8 @@ from deadbeat.kinds.contention.configurations import place_of, places
 from deadbeat.kinds.contention.samples import samples
 from deadbeat.kinds.contention.stress_charts import SCATTER_CAPTION, scatter
 from deadbeat.model.figures import Figure, SetFigures
-from deadbeat.model.jobs import COUNTER_EVENTS
 from deadbeat.model.results import Summary
+from deadbeat.model.traces import COUNTER_EVENTS
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import Note, Sentence
 

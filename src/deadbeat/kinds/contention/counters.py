@@ -15,7 +15,8 @@ from attrs import field, frozen
 
 from deadbeat.executors.metrics import Bools
 from deadbeat.model import jobs as j
-from deadbeat.model.jobs import COUNTER_COLUMNS, JobTable
+from deadbeat.model.figures import COUNTER_COLUMNS
+from deadbeat.model.jobs import JobTable
 
 COUNTED, UNSUPPORTED, REFUSED = "counted", "not supported here", "refused"
 FAILED, PARTLY = "failed", "failed in part"
