@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from deadbeat.model.traces import TraceEvent
 from deadbeat.trace.jobs import extract
 from deadbeat.trace.parse import parse_line
-from deadbeat.trace.timeline import Span, add_up
+from deadbeat.trace.why import Span, add_up
 
 word = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40)
 pieces = st.sampled_from(

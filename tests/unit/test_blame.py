@@ -28,7 +28,7 @@ from deadbeat.model.traces import (
 from deadbeat.store.jobfile import new_header
 from deadbeat.store.traces import trace_from_plain
 from deadbeat.trace.jobs import worst_jobs
-from deadbeat.trace.timeline import Span, add_up, task_matcher
+from deadbeat.trace.why import Span, add_up, task_matcher
 
 RECORDED = Path(__file__).parents[1] / "golden" / "causes"
 MS = 1_000_000

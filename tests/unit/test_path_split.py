@@ -19,8 +19,8 @@ from deadbeat.model.latency import PATH_PARTS, PathSplit, WorstTraced
 from deadbeat.model.traces import TraceEvent
 from deadbeat.targets import Conversation, FakeTarget
 from deadbeat.trace.reasons import Moments
-from deadbeat.trace.timeline import running_at, stretch
 from deadbeat.trace.wakeups import Traced, split_path, told_worst, wake_ups
+from deadbeat.trace.why import running_at, stretch
 
 S = 10**9
 GUEST, BARE = Machine(virtual=True), Machine(virtual=False)

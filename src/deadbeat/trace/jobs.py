@@ -15,7 +15,8 @@ from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.traces import GAP, JobTrace, RunTrace, TraceEvent
 from deadbeat.trace.parse import Trace, at
-from deadbeat.trace.timeline import Own, Span, add_up, task_matcher
+from deadbeat.trace.timeline import Own
+from deadbeat.trace.why import Span, add_up, task_matcher
 
 #: Jobs of one run that are extracted, and events of one job that are kept.
 JOBS_PER_RUN, EVENTS_PER_JOB = 5, 600

@@ -10,16 +10,8 @@ from attrs import frozen
 from deadbeat.host.machine import Machine
 from deadbeat.model.traces import TraceEvent
 from deadbeat.trace.parse import number
-from deadbeat.trace.timeline import (
-    FAIR_PRIORITY,
-    IDLE,
-    Held,
-    Stretch,
-    Thread,
-    running_at,
-    silence,
-    stretch,
-)
+from deadbeat.trace.timeline import FAIR_PRIORITY, IDLE, Thread
+from deadbeat.trace.why import Held, Stretch, running_at, silence, stretch
 
 #: Handlers that take so much of the time are the cause.
 MOST = 0.5

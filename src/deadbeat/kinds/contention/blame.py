@@ -22,7 +22,8 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import TaskSet
 from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, ThreadShare
 from deadbeat.trace.jobs import Lateness
-from deadbeat.trace.timeline import IDLE, INTERRUPT, Span, add_up, named, task_matcher
+from deadbeat.trace.timeline import IDLE, INTERRUPT
+from deadbeat.trace.why import Span, add_up, named, task_matcher
 
 #: An excess below this share of the response explains nothing.
 LEAST_SHARE = 0.1
