@@ -28,28 +28,22 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.host.judgements import rt_kept
+from deadbeat.kinds.load.kept import LEAST_PART, LEAST_SHARE, TITLES, cause_of, kept_by
 from deadbeat.kinds.load.lost import (
     EXECUTION,
-    PAIRS_MIN,
     SLOWER,
     STOPPED,
     WAITING,
-    LostDifference,
     Scene,
     SceneMachine,
-    lost_of,
     parts_of,
     stopped_ns,
 )
 from deadbeat.model.histogram import Integers
-from deadbeat.model.load import ALL, PLAIN, Cause, LoadCell, LoadRun, LostTime, Takers
+from deadbeat.model.load import PLAIN, Cause, LoadCell, LoadRun, LostTime, Takers
 
-#: Lost time below this share of the window is not worth a cause.
-_LEAST_SHARE = 0.0005
 #: As much slower execution differs from run to run anyway.
 _LEAST_SLOWER = 0.01
-#: A part of the kept time below this is noise unless it is shown.
-_LEAST_PART = 0.05
 #: Who had the CPU instead: as many are named.
 _NAMED = 4
 #: Waiting between these multiples of what the kernel keeps is taken for that.
@@ -64,25 +58,10 @@ _TICK_NS = 10_000_000
 _SERVER_DEFAULT = 0.05
 #: Share of the traced waiting that ordinary threads must have had for the kernel to have given it.
 _MOSTLY = 0.5
-#: Time without a limit that must have been measured, in windows this long: both come once a second.
-_FREE_S, _FREE_WINDOW_S = 6.0, 2.0
 
-_TITLES = {
-    "rt-bandwidth": "RT bandwidth control throttled it",
-    "fair-server": "the fair server gave its CPU to ordinary threads",
-    "bandwidth": "the kernel kept its CPU for ordinary threads (RT bandwidth or fair server)",
-    "fair-scheduling": "it is an ordinary thread and shares its CPU with others",
-    "other-task": "something else had its CPU (a task of its priority or above, or the kernel)",
-    "steal": "the host took the CPU",
-    "host-or-interrupt": "an interrupt, the firmware or the host stopped the CPU",
-    "smt": "threads on the sibling of its core slowed it down",
-    "frequency": "the CPU ran at a lower frequency",
-    "unknown": "it ran slower, for an unknown reason",
-    "migration": "it moved between CPUs",
-}
 #: Which part of a round's time a cause took; a move has no time of its own.
 _PARTS = {
-    **dict.fromkeys(_TITLES, WAITING),
+    **dict.fromkeys(TITLES, WAITING),
     **dict.fromkeys(("steal", "host-or-interrupt"), STOPPED),
     **dict.fromkeys(("smt", "frequency", "unknown"), SLOWER),
     "migration": "",
@@ -120,7 +99,7 @@ def causes_of(
         alone_ns=alone_ns,
     ).judged()
     found = [*_waiting(scene), *_stopped(scene), *_slower(scene), *_moves(scene, worst)]
-    told = [cause for cause in found if cause.share is None or cause.share >= _LEAST_PART / 10]
+    told = [cause for cause in found if cause.share is None or cause.share >= LEAST_PART / 10]
     return tuple(sorted(told, key=lambda cause: -(cause.share or 0.0)))
 
 
@@ -155,11 +134,6 @@ def by_misses(
 
     known = [evolve(cause, misses=ended(cause)) for cause in causes]
     return tuple(sorted(known, key=lambda each: -(each.misses or 0)))
-
-
-def _cause(name: str, share: float | None, certainty: str, evidence: str) -> Cause:
-    title = _TITLES[name]
-    return Cause(name=name, title=title, share=share, certainty=certainty, evidence=evidence)
 
 
 # ---------- waiting ----------
@@ -219,7 +193,7 @@ def _waits(run: LoadRun) -> list[tuple[int, int]]:
 
 def _waiting(scene: Scene) -> list[Cause]:
     waiting, machine = scene.lost.waiting, scene.machine
-    if waiting < _LEAST_SHARE:
+    if waiting < LEAST_SHARE:
         return []
     share, seen = scene.share(waiting), episodes_of(scene.here)
     shape = f"{waiting * 1000:.1f} ms of every second the thread was ready and did not run"
@@ -228,7 +202,7 @@ def _waiting(scene: Scene) -> list[Cause]:
         if seen.period_ns is not None:
             shape += f", {seen.period_ns / 1e6:.0f} ms apart (median)"
     if all(run.policy == "other" for run in scene.here):
-        return [_cause("fair-scheduling", share, "shown", shape)]
+        return [cause_of("fair-scheduling", share, "shown", shape)]
     limits = ((run.machine.get("rt_runtime_us"), run.machine.get("rt_period_us"))
               for run in scene.here)  # fmt: skip
     limited = (rt_kept(*limit, machine.kernel, None) for limit in limits)
@@ -242,8 +216,8 @@ def _waiting(scene: Scene) -> list[Cause]:
     if not kept or not (fits if ordinary is None else ordinary >= _MOSTLY):
         apart = f"; the {kept * 1000:.0f} ms that the kernel keeps for ordinary threads do not fit"
         certainty = "unknown" if ordinary is None else "likely"
-        return [_cause("other-task", share, certainty, shape + (apart if kept else "") + told)]
-    found = _kept(scene, share, shape + told, bandwidth, server)
+        return [cause_of("other-task", share, certainty, shape + (apart if kept else "") + told)]
+    found = kept_by(scene, share, shape + told, bandwidth, server)
     if ordinary is not None and len(found) == 1 and (
         found[0].name == "bandwidth" or not (bandwidth and server)
     ):  # fmt: skip
@@ -277,130 +251,16 @@ def _first(spans_ns: dict[str, int]) -> str:
     return ", ".join(f"{name} {ns / 1e6:.1f} ms" for name, ns in first)
 
 
-# ---------- who kept the time ----------
-
-
-@frozen(kw_only=True)
-class _Freed:
-    """Runs without an RT bandwidth limit beside the same with it.
-
-    Attributes:
-        after, before: Their conditions.
-        goes: Share of the window that waiting has less of.
-        stays: Waiting that is left.
-        part: What goes, of the waiting with the limit; 0 where that is within what runs differ by.
-    """
-
-    after: str
-    before: str
-    goes: LostDifference
-    stays: LostDifference
-    part: float
-
-    @property
-    def words(self) -> str:
-        """Both figures."""
-        before = "nothing done" if self.before == PLAIN else self.before
-        return (
-            f"{self.goes.text(1000)} ms disappear, {self.stays.text(1000)} ms remain"
-            f" ({self.after} against {before})"
-        )
-
-
-def _freed(scene: Scene) -> Iterator[_Freed]:
-    """Every condition that takes the limit off and leaves the fair server as it is, measured long
-    enough, with the one it differs from by that most nearly."""
-    bound = scene.bound()
-    for after, before in (("rt-bandwidth", PLAIN), (ALL, bound or PLAIN)):
-        runs = scene.of(after)
-        if not runs or any(run.machine.get("rt_runtime_us") != -1 for run in runs):
-            continue
-        if any("fair_server" in path for run in runs for path in run.applied):
-            continue
-        if sum(run.window_s for run in runs) < _FREE_S or runs[0].window_s < _FREE_WINDOW_S:
-            continue
-        if after == ALL and bound is None and any(run.cpu not in (None, -1) for run in runs):
-            continue  # bound to a CPU, and nothing bound with the limit to compare it with
-        goes, stays = scene.less(before, after, WAITING), scene.less("", after, WAITING)
-        if goes is None or stays is None or goes.pairs < PAIRS_MIN:
-            continue
-        with_it = float(np.mean([lost_of(run, None).waiting for run in scene.of(before)]))
-        part = min(goes.mean / with_it, 1.0) if goes.above and with_it else 0.0
-        yield _Freed(after=after, before=before, goes=goes, stays=stays, part=part)
-
-
-def _kept(
-    scene: Scene, share: float, shape: str, bandwidth: float | None, server: float | None
-) -> list[Cause]:
-    """Who kept the time for ordinary threads: one of the two, or both by what goes without the
-    limit. All that was measured without it is told; what differs between two such comparisons is
-    not shown."""
-    freed = list(_freed(scene))
-    agree = _agree(freed)
-    rt_shown = agree and any(each.goes.above for each in freed)
-    if not bandwidth:
-        return [_cause("fair-server", share, "likely", f"{shape}; RT bandwidth control is off")]
-    if not server:
-        told = "".join(f"; without it {each.words}" for each in freed)
-        evidence = (
-            f"{shape}; sched_rt_runtime_us keeps {bandwidth * 1000:.0f} ms/s, and there is no fair"
-            f" server{told}"
-        )
-        return [_cause("rt-bandwidth", share, "shown" if rt_shown else "likely", evidence)]
-    if not freed:
-        return [_either(scene, share, shape)]
-    told = "at sched_rt_runtime_us = -1, which leaves the fair server as it is, "
-    told += "; ".join(each.words for each in freed)
-    told += "" if agree else "; the two do not agree"
-    # one that shows nothing, as its runs differ too much, takes nothing from one that does
-    parts_shown = [each.part for each in freed if not agree or each.goes.above]
-    part = float(np.mean(parts_shown or [0.0]))
-    server_shown = agree and any(
-        each.stays.above and each.stays.mean >= _LEAST_SHARE for each in freed
-    )
-    known = [("rt-bandwidth", part, rt_shown), ("fair-server", 1 - part, server_shown)]
-    # what is shown is named however small
-    parts = [each for each in known if each[1] >= _LEAST_PART or (each[2] and each[1] > 0)]
-    parts.sort(key=lambda each: -each[1])
-    # how it waited, and what shows it, is told once, with the greater of the two
-    evidences = (f"{shape}; {told}", f"as said of the {parts[0][0]} above")
-    return [
-        _cause(name, share * size, "shown" if shown else "likely", evidence)
-        for (name, size, shown), evidence in zip(parts, evidences, strict=False)
-    ]
-
-
-def _agree(freed: Sequence[_Freed]) -> bool:
-    """Whether no two contradict one another: intervals of what goes have something in common, and
-    those of what stays."""
-    return all(
-        max(interval.low for interval in intervals) <= min(interval.high for interval in intervals)
-        for intervals in ([each.goes for each in freed], [each.stays for each in freed])
-        if intervals
-    )
-
-
-def _either(scene: Scene, share: float, shape: str) -> Cause:
-    """Where nothing tells the two apart."""
-    less = scene.less(PLAIN, "rt-bandwidth", WAITING)
-    if less is None:
-        told = "the remedy rt-bandwidth, in runs of 2 s and repeated, distinguishes the two"
-    else:
-        told = f"{less.text(1000)} ms of it go with the remedy rt-bandwidth"
-    certainty = "shown" if less is not None and less.above else "likely"
-    return _cause("bandwidth", share, certainty, f"{shape}; {told}")
-
-
 # ---------- nothing moved ----------
 
 
 def _stopped(scene: Scene) -> Iterator[Cause]:
     """The host, as far as its ticks go; an interrupt or the host for the rest."""
     lost, here = scene.lost, scene.here
-    if lost.stopped < _LEAST_SHARE:
+    if lost.stopped < LEAST_SHARE:
         return
     shape = f"{lost.stopped * 1000:.1f} ms of every second it had the CPU and nothing moved"
-    if lost.uncharged >= _LEAST_SHARE:
+    if lost.uncharged >= LEAST_SHARE:
         shape += (
             f", {lost.uncharged * 1000:.1f} ms of them in no account of any thread (the kernel"
             " itself puts them down to interrupts or the host)"
@@ -415,14 +275,14 @@ def _stopped(scene: Scene) -> Iterator[Cause]:
         for run, count in zip(here, known, strict=True)
     )
     stolen = min(by_host / 1e9 / sum(run.window_s for run in here), lost.stopped)
-    if stolen >= _LEAST_SHARE:
+    if stolen >= LEAST_SHARE:
         told = (
             f"{shape}; {ticks} stolen ticks of 10 ms on its own CPUs in {len(here)} runs account"
             f" for {stolen * 1000:.1f} ms of every second at most"
         )
-        yield _cause("steal", scene.share(stolen), "likely", told)
+        yield cause_of("steal", scene.share(stolen), "likely", told)
     rest = lost.stopped - stolen
-    if rest >= _LEAST_SHARE:
+    if rest >= LEAST_SHARE:
         if ticks:
             told = (
                 f"{rest * 1000:.1f} ms of every second are more than its stolen ticks account for"
@@ -433,7 +293,7 @@ def _stopped(scene: Scene) -> Iterator[Cause]:
             told = f"{shape}; no stolen ticks"
         where = {True: "; a virtual machine", False: "; no virtual machine", None: ""}
         told += where[scene.machine.virtual]
-        yield _cause("host-or-interrupt", scene.share(rest), "unknown", told)
+        yield cause_of("host-or-interrupt", scene.share(rest), "unknown", told)
 
 
 def _stolen(run: LoadRun) -> int | None:
@@ -475,7 +335,7 @@ def _slower(scene: Scene) -> Iterator[Cause]:
         part = min(less.mean, left)
         left -= part
         if part:
-            yield _cause(name, scene.share(part), "shown", f"{shape}; {told}")
+            yield cause_of(name, scene.share(part), "shown", f"{shape}; {told}")
     if left >= _LEAST_SLOWER:
         open_ones = [name for name in slowing if there[name] and name not in shown]
         words = {
@@ -487,7 +347,7 @@ def _slower(scene: Scene) -> Iterator[Cause]:
         maybe = [*(words[name] for name in open_ones), *host,
                  "the memory and caches that all CPUs share"]  # fmt: skip
         told = f"{shape}{notes}; {rest}it may be {', '.join(maybe)}"
-        yield _cause("unknown", scene.share(left), "unknown", told)
+        yield cause_of("unknown", scene.share(left), "unknown", told)
 
 
 def _frequencies(runs: Sequence[LoadRun]) -> str:
@@ -522,4 +382,4 @@ def _moves(scene: Scene, cell: LoadCell) -> list[Cause]:
             price += f": a cost is not shown{less.among}"
     certainty = "shown" if less is not None and less.above and stayed else "unknown"
     evidence = f"{cell.moves_per_s.value:.2f} moves per second; {price}"
-    return [_cause("migration", None, certainty, evidence)]
+    return [cause_of("migration", None, certainty, evidence)]
