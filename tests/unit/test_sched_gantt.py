@@ -14,7 +14,7 @@ from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.report.charts import Chart, Spans
 from deadbeat.report.sched_drawing import gantt_svg, schedule_chart
 from deadbeat.report.sched_page import render_schedule
-from deadbeat.report.sched_trace import trace_text
+from deadbeat.report.sched_trace import schedule_trace
 from deadbeat.sched import Scheduler, simulate
 from deadbeat.sched.answer import answer_of, responses_of
 from deadbeat.sched.picture import Picture, observe, picture, window
@@ -190,7 +190,7 @@ def test_a_system_that_a_policy_cannot_place_is_drawn_empty():
 
 def test_the_same_picture_gives_the_same_text(vehicle):
     assert gantt_svg(vehicle) == gantt_svg(vehicle)
-    assert trace_text(vehicle) == trace_text(vehicle)
+    assert schedule_trace(vehicle) == schedule_trace(vehicle)
 
 
 def test_the_window_starts_at_zero_or_ends_soon_after_the_first_miss():
@@ -221,14 +221,14 @@ def test_names_of_a_file_are_text_everywhere():
     page = render_schedule(shot, answer, responses_of(system, shot.verdict), title=EVIL)
     assert "<script>alert" not in page
     assert page.count("<script") == 3  # data, library, drawing
-    assert json.loads(trace_text(shot))["traceEvents"]
+    assert json.loads(schedule_trace(shot))["traceEvents"]
 
 
 # --- trace ----------------------------------------------------------------------------------------
 
 
 def test_the_trace_holds_every_segment_on_both_tracks(vehicle):
-    trace = json.loads(trace_text(vehicle))
+    trace = json.loads(schedule_trace(vehicle))
     events = trace["traceEvents"]
     for process, column in ((1, 2), (2, 0)):
         found = [
@@ -245,7 +245,8 @@ def test_the_trace_holds_every_segment_on_both_tracks(vehicle):
 
 
 def test_the_trace_has_releases_deadlines_and_misses():
-    events = json.loads(trace_text(taken(read_task_system(EXAMPLES / "dhall.json"))))["traceEvents"]
+    shot = taken(read_task_system(EXAMPLES / "dhall.json"))
+    events = json.loads(schedule_trace(shot))["traceEvents"]
     marks = [(event["name"], event["ts"], event["tid"]) for event in events if event["ph"] == "i"]
     assert marks.count(("deadline missed", 22, 3)) == 1
     assert {name for name, _, _ in marks} == {"release", "deadline", "deadline missed"}
@@ -253,7 +254,7 @@ def test_the_trace_has_releases_deadlines_and_misses():
 
 
 def test_arrows_of_the_trace_join_the_pieces_of_a_job(vehicle):
-    events = json.loads(trace_text(vehicle))["traceEvents"]
+    events = json.loads(schedule_trace(vehicle))["traceEvents"]
     flows: dict[str, list[str]] = {}
     for event in events:
         if event["name"] == "resumes":
@@ -268,7 +269,8 @@ def test_arrows_of_the_trace_join_the_pieces_of_a_job(vehicle):
 )
 def test_times_of_the_trace_are_microseconds(unit, factor):
     task = TimedTask(wcet=3, period=7, deadline=7)
-    trace = json.loads(trace_text(taken(TaskSystem(processors=1, tasks=(task,), unit=unit), end=7)))
+    system = TaskSystem(processors=1, tasks=(task,), unit=unit)
+    trace = json.loads(schedule_trace(taken(system, end=7)))
     (piece,) = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["pid"] == 1]
     assert piece["dur"] == pytest.approx(3 * factor)
     assert (unit in ("", "tick")) == trace["otherData"]["unit"].startswith("1 us stands for 1 ")

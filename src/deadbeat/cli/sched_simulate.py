@@ -20,7 +20,7 @@ from deadbeat.model.words import shown
 from deadbeat.report.html import write_text
 from deadbeat.report.sched_drawing import gantt_svg
 from deadbeat.report.sched_page import render_schedule, schedule_facts, tasks_table
-from deadbeat.report.sched_trace import trace_text
+from deadbeat.report.sched_trace import schedule_trace
 from deadbeat.report.terminal import print_part
 from deadbeat.sched.answer import (
     POLICY_OPTIONS,
@@ -102,7 +102,7 @@ def simulate(
         if kind == "gantt":
             text = gantt_svg(shot, title=title)
         elif kind == "perfetto":
-            text = trace_text(shot)
+            text = schedule_trace(shot)
         else:
             text = render_schedule(shot, answer, responses, title=title)
         if text:

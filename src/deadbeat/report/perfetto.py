@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from deadbeat.model.moment import WorstMoment
 
 TraceRecord = dict[str, object]
 
 
-def trace_text(records: Iterable[TraceRecord]) -> str:
-    """A whole file."""
-    return (
-        json.dumps({"displayTimeUnit": "ns", "traceEvents": list(records)}, allow_nan=False) + "\n"
-    )
+def trace_text(records: Iterable[TraceRecord], facts: Mapping[str, str] | None = None) -> str:
+    """A whole file; ``facts`` about all of it."""
+    told = {"otherData": facts} if facts else {}
+    whole = {"displayTimeUnit": "ns", **told, "traceEvents": list(records)}
+    return json.dumps(whole, allow_nan=False) + "\n"
 
 
 def moments_text(moments: Sequence[WorstMoment], *, source: str) -> str:

@@ -6,10 +6,11 @@ each ran, releases, deadlines and misses as instants, arrows that join the piece
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain
 
+from deadbeat.report.perfetto import TraceRecord, named, record, trace_text
 from deadbeat.report.sched_drawing import caption, verdict_words
 from deadbeat.sched.picture import Picture
 from deadbeat.store.files import tool_version
@@ -23,17 +24,13 @@ MICROSECONDS = {
     "s": Fraction(1_000_000),
 }
 _PROCESSORS, _TASKS = 1, 2
-#: By the names of the format.
-Event = dict[str, object]
 
 
-def trace_text(picture: Picture) -> str:
-    """The trace as JSON, an event per line; times in microseconds, see MICROSECONDS."""
-    events = ",\n".join(
-        json.dumps(event, ensure_ascii=False, allow_nan=False) for event in _events(picture)
-    )
-    facts = json.dumps(_facts(picture), ensure_ascii=False, allow_nan=False)
-    return f'{{"displayTimeUnit": "ns",\n"otherData": {facts},\n"traceEvents": [\n{events}\n]}}\n'
+def schedule_trace(picture: Picture) -> str:
+    """The trace as JSON; times in microseconds, see MICROSECONDS."""
+    scale = MICROSECONDS.get(picture.system.unit, Fraction(1))
+    records = chain(_names(picture), _pieces(picture, scale), _instants(picture, scale))
+    return trace_text(records, _facts(picture))
 
 
 def _facts(picture: Picture) -> dict[str, str]:
@@ -52,39 +49,27 @@ def _facts(picture: Picture) -> dict[str, str]:
     }
 
 
-def _events(picture: Picture) -> Iterator[Event]:
-    scale = MICROSECONDS.get(picture.system.unit, Fraction(1))
-    yield from _names(picture)
-    yield from _pieces(picture, scale)
-    yield from _instants(picture, scale)
-
-
-def _event(kind: str, process: int, track: int, name: str, **more: object) -> Event:
-    return {"ph": kind, "pid": process, "tid": track + 1, "name": name, **more}
-
-
 def _time(value: int, scale: Fraction) -> int | float:
     exact = value * scale
     return int(exact) if exact.denominator == 1 else float(exact)
 
 
-def _names(picture: Picture) -> Iterator[Event]:
+def _names(picture: Picture) -> Iterator[TraceRecord]:
     system = picture.system
-    named = (
+    tracks = (
         (_PROCESSORS, f"processors ({caption(picture.verdict)})",
          [f"processor {index}" for index in range(system.processors)]),
         (_TASKS, "tasks (simulated)",
          [f"{index} {system.label(index)}" for index in range(len(system.tasks))]),
     )  # fmt: skip
-    for process, name, _ in named:
-        yield _event("M", process, -1, "process_name", args={"name": name})
-    for process, _, tracks in named:
-        for index, name in enumerate(tracks):
-            yield _event("M", process, index, "thread_name", args={"name": name})
-            yield _event("M", process, index, "thread_sort_index", args={"sort_index": index})
+    for process, name, _ in tracks:
+        yield record("M", process, -1, "process_name", args={"name": name})
+    for process, _, names in tracks:
+        for index, name in enumerate(names):
+            yield from named(process, index, name)
 
 
-def _pieces(picture: Picture, scale: Fraction) -> Iterator[Event]:
+def _pieces(picture: Picture, scale: Fraction) -> Iterator[TraceRecord]:
     rows = [tuple(map(int, row)) for row in picture.segments]
     first: dict[tuple[int, int], int] = {}
     last: dict[tuple[int, int], int] = {}
@@ -96,18 +81,18 @@ def _pieces(picture: Picture, scale: Fraction) -> Iterator[Event]:
         span = {"ts": _time(start, scale), "dur": _time(end - start, scale), "cat": "run"}
         about = {"job": job, "processor": processor, "simulated": True}
         args = {**about, "task": label}
-        yield _event("X", _PROCESSORS, processor, f"{label} #{job}", **span, args=args)
-        yield _event("X", _TASKS, task, f"#{job} on {processor}", **span, args=about)
+        yield record("X", _PROCESSORS, processor, f"{label} #{job}", **span, args=args)
+        yield record("X", _TASKS, task, f"#{job} on {processor}", **span, args=about)
         if first[key] != last[key]:
             phase = {first[key]: "s", last[key]: "f"}.get(index, "t")
             # An arrow leaves and reaches a slice within its time; at its start it always is.
-            yield _event(
+            yield record(
                 phase, _PROCESSORS, processor, "resumes",
                 id=f"{task}.{job}", cat="job", bp="e", ts=_time(start, scale),
             )  # fmt: skip
 
 
-def _instants(picture: Picture, scale: Fraction) -> Iterator[Event]:
+def _instants(picture: Picture, scale: Fraction) -> Iterator[TraceRecord]:
     for each in picture.drawn_jobs:
         about: dict[str, object] = {"job": each.job, "simulated": True}
         missed = picture.missed(each)
@@ -116,4 +101,4 @@ def _instants(picture: Picture, scale: Fraction) -> Iterator[Event]:
         for name, time, args in (("release", each.release, about), (word, each.deadline, told)):
             if picture.start <= time <= picture.end:
                 at = _time(time, scale)
-                yield _event("i", _TASKS, each.task, name, s="t", ts=at, cat=name, args=args)
+                yield record("i", _TASKS, each.task, name, s="t", ts=at, cat=name, args=args)
