@@ -9,10 +9,12 @@ from attrs import frozen
 from deadbeat import (
     Chart,
     Curve,
+    CurvePoint,
     LackingError,
     Panel,
     PrimitiveCell,
     PrimitivesSummary,
+    curve,
     ratio_interval,
 )
 from deadbeat_papers.runtimes.telling import cells_of, costs, grouped, means
@@ -32,24 +34,24 @@ def _name(cell: PrimitiveCell, all_cells: Sequence[PrimitiveCell]) -> str:
     return f"{cell.case.runtime}{handler}"
 
 
-def _averages(cells: Sequence[PrimitiveCell], x: X, values: Values) -> tuple[Curve, ...]:
+def _average(x: float, values: Sequence[float], n: int = 0) -> CurvePoint:
     """Geometric mean over repeats, with its interval."""
-    curves = []
-    for look, group in enumerate(grouped(cells, _series)):
-        known = [(cell, ratio_interval(values(cell), [1.0] * len(values(cell)))) for cell in group]
-        ends = [(r.low, r.high) if r else (values(c)[0], values(c)[0]) for c, r in known]
-        curves.append(
-            Curve(
-                label=_name(group[0], cells),
-                x=tuple(map(x, group)),
-                y=tuple((low * high) ** 0.5 for low, high in ends),
-                low=tuple(low for low, _ in ends),
-                high=tuple(high for _, high in ends),
-                look=look,
-                n=tuple(cell.samples for cell in group),
-            )
-        )
-    return tuple(curves)
+    low, high = ratio_interval(values, [1.0] * len(values)) or (values[0], values[0])
+    return CurvePoint(x, (low * high) ** 0.5, low, high, n=n)
+
+
+def _curves(
+    cells: Sequence[PrimitiveCell], point: Callable[[PrimitiveCell], CurvePoint]
+) -> tuple[Curve, ...]:
+    """One for each runtime and priority of handlers."""
+    return tuple(
+        curve(_name(group[0], cells), map(point, group), look=look)
+        for look, group in enumerate(grouped(cells, _series))
+    )
+
+
+def _averages(cells: Sequence[PrimitiveCell], x: X, values: Values) -> tuple[Curve, ...]:
+    return _curves(cells, lambda cell: _average(x(cell), values(cell), cell.samples))
 
 
 #: What stands beside an average.
@@ -57,15 +59,9 @@ _BESIDE = (("median", 500_000), ("99.9 %", 999_000))
 
 
 def _quantiles(cells: Sequence[PrimitiveCell], x: X, share_ppm: int) -> tuple[Curve, ...]:
-    return tuple(
-        Curve(
-            label=_name(group[0], cells),
-            x=tuple(map(x, group)),
-            y=tuple(max(cell.quantile_ns(share_ppm), 0.1) for cell in group),
-            look=look,
-            n=tuple(cell.samples for cell in group),
-        )
-        for look, group in enumerate(grouped(cells, _series))
+    return _curves(
+        cells,
+        lambda cell: CurvePoint(x(cell), max(cell.quantile_ns(share_ppm), 0.1), n=cell.samples),
     )
 
 
@@ -163,20 +159,9 @@ def by_thread(found: PrimitivesSummary) -> Iterator[Chart]:
         return
     curves = []
     for look, cell in enumerate(cells):
-        threads = zip(*cell.thread_means_ns, strict=True)
-        ends = [ratio_interval(each, [1.0] * len(each)) for each in threads]
-        known = [(i + 1.0, end) for i, end in enumerate(ends) if end is not None]
-        curves.append(
-            Curve(
-                label=cell.case.runtime,
-                kind="errors",
-                x=tuple(place for place, _ in known),
-                y=tuple((low * high) ** 0.5 for _, (low, high) in known),
-                low=tuple(low for _, (low, _) in known),
-                high=tuple(high for _, (_, high) in known),
-                look=look,
-            )
-        )
+        threads = enumerate(zip(*cell.thread_means_ns, strict=True), 1)
+        known = [_average(float(n), each) for n, each in threads if len(each) > 1]
+        curves.append(curve(cell.case.runtime, known, kind="errors", look=look))
     yield Chart(
         name="thesis-fig13",
         title="Taking a spin lock (Figure 13 of the thesis)",
