@@ -90,17 +90,10 @@ CASES: Cases = {
             states(0, 120) | each("power/pm_qos_resume_latency_us", "0", "n/a"), outputs=NONE
         ),
         "pass halt": case({f"{CPU}/cpuidle/current_driver": "none"}, outputs=NONE),
-        "pass other": case(states(0, 120), outputs=NONE, rt_cpus=(0,)),
         "fail": case(states(0, 2, 120), outputs=NONE, says="up to 120 us on CPU 1"),
-        "fail loose": case(
-            states(0, 120) | each("power/pm_qos_resume_latency_us", "0", "500"), outputs=NONE
-        ),
         "fail guest": case({**states(0, 120), **GUEST}, outputs=NONE),
         "unknown": case(),
-        "unknown guest": case({**states(0, 1), **GUEST}, outputs=NONE, says="from a guest"),
-        "unknown halt": case({f"{CPU}/cpuidle/current_driver": "none", **GUEST}),
         "pass 10 us": case(states(0, 10), outputs=NONE),
-        "fail 11 us": case(states(0, 11), outputs=NONE, says="up to 11 us"),
         "fail as long as the limit": case(states(0, 120), outputs={"dma-latency": "120"}),
     },
     "power.dma-latency": {
@@ -109,15 +102,11 @@ CASES: Cases = {
         ),
         "pass hidden": case(outputs={"dma-latency": "0\n"}, says="hidden"),
         "fail": case(outputs=NONE, says="nobody holds it"),
-        "fail loose": case(outputs={"dma-latency": "100"}, says="100 us"),
         "unknown": case(),
-        "unknown words": case(outputs={"dma-latency": "*"}),
         "pass 10 us": case(outputs={"dma-latency": "10"}),
-        "fail 11 us": case(outputs={"dma-latency": "11"}, says="11 us"),
     },
     "power.resume-latency": {
         "pass": case(each("power/pm_qos_resume_latency_us", "0", "n/a") | states(0, 120)),
-        "pass number": case(each("power/pm_qos_resume_latency_us", "0", "5") | states(0, 120)),
         "pass shallow": case(each("power/pm_qos_resume_latency_us", "0", "0") | states(0, 1)),
         "fail": case(each("power/pm_qos_resume_latency_us", "n/a", "0") | states(0, 120)),
         "unknown": case(),
@@ -132,15 +121,11 @@ CASES: Cases = {
         "pass arm": case(each("topology/thread_siblings_list", "0", "1")),
         "fail": case({f"{CPU}/smt/active": "1"}),
         "fail guest": case({f"{CPU}/smt/active": "1", **GUEST}),
-        "unknown guest": case({f"{CPU}/smt/active": "0", **GUEST}, says="one core of the host"),
         "fail siblings": case(each("topology/thread_siblings_list", "0-1", "0-1")),
         "unknown": case(),
     },
     "power.smt-siblings": {
         "pass": case(BOOTED | each("topology/thread_siblings_list", "0", "1")),
-        "pass offline": case(
-            BOOTED | each("topology/thread_siblings_list", "0,2", "1,3"), says="none online"
-        ),
         "pass idle": case(
             BOOTED
             | each("topology/thread_siblings_list", "0-1", "0-1")
@@ -157,9 +142,6 @@ CASES: Cases = {
         ),
         "unknown": case(BOOTED),
         "unknown guest": case(BOOTED | each("topology/thread_siblings_list", "0", "1") | GUEST),
-        "unknown other": case(
-            BOOTED | each("topology/thread_siblings_list", "0", "1"), rt_cpus=(7,)
-        ),
     },
     "power.shared-cache": {
         "pass": case(caches("1", "1")),
@@ -250,7 +232,6 @@ CASES: Cases = {
             says="Processor = 1 |",
         ),
         "unknown": case(),
-        "unknown PC": case({"/proc/cpuinfo": "vendor_id : GenuineIntel\nflags : tsc\n"}),
         "unknown state": case({**cooling("0", "?")}),
     },
     "power.temperature": {
@@ -258,7 +239,6 @@ CASES: Cases = {
         "pass cooling": case(zone("89000", kind="active")),
         "fail": case(zone("87000"), says="thermal_zone0"),
         "unknown": case(),
-        "unknown refused": case(refused={f"{ZONE}/temp": "failed: Resource unavailable"}),
         "pass 5 degrees below": case(zone("84999"), says="85 °C in thermal_zone0"),
         "fail 5 degrees below": case(zone("85000")),
         "pass no trip point": case({**zone("45000"), f"{ZONE}/trip_point_0_temp": "0\n"}),
@@ -269,7 +249,6 @@ CASES: Cases = {
         "pass kinds": case(each("cpu_capacity", "446", "1024"), says="the others differ"),
         "fail": case(each("cpu_capacity", "446", "1024"), rt_cpus=(0, 1)),
         "unknown": case(),
-        "unknown other": case(each("cpu_capacity", "446", "1024"), rt_cpus=(7,)),
     },
     "power.pcie-aspm": {
         "pass": case({**BOOTED, ASPM: "default [performance] powersave\n"}),
@@ -279,7 +258,6 @@ CASES: Cases = {
         "fail": case(
             {**BOOTED, ASPM: "[default] performance powersave\n", LINK: "1\n"}, says="0000:00:01.0"
         ),
-        "unknown policy": case({**BOOTED, ASPM: "[fast] slow"}),
         "unknown": case(BOOTED),
     },
 }
