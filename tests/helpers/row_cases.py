@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from deadbeat.settings.check import all_checks
-from deadbeat.settings.reading import ONLINE
+from deadbeat.settings.facts import ONLINE
 from deadbeat.settings.rows import Row
 from deadbeat.targets.readings import is_pattern
 from helpers.checks import Case, Cases, case, config, has_code

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from deadbeat.settings.facts import commands, gather
-from deadbeat.settings.reading import ONLINE, PARTITIONS, root_domains
+from deadbeat.settings.facts import ONLINE, commands, gather
+from deadbeat.settings.reading import PARTITIONS, root_domains
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 

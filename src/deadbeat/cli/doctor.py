@@ -26,8 +26,7 @@ from deadbeat.report.machines import CaseVerdict, Verdicted, openmetrics
 from deadbeat.report.terminal import finding_line, print_part
 from deadbeat.settings import doctor_summary as summary
 from deadbeat.settings.doctor import DoctorReport, examine, of_families
-from deadbeat.settings.facts import gather
-from deadbeat.settings.reading import ONLINE
+from deadbeat.settings.facts import ONLINE, gather
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.texts import read_text, shown
 from deadbeat.targets.base import Target

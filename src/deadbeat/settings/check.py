@@ -10,7 +10,6 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial, wraps
 from importlib import import_module
 from inspect import getmembers, isfunction
 from types import ModuleType
@@ -21,9 +20,8 @@ from deadbeat.host.kernel import CMDLINE
 from deadbeat.host.values import chosen, cpus_text, mask_cpus
 from deadbeat.model.readiness import CheckResult, Severity, Status
 from deadbeat.settings import checks
-from deadbeat.settings.facts import DMESG, Facts
+from deadbeat.settings.facts import DMESG, ONLINE, Facts
 from deadbeat.settings.reading import (
-    ONLINE,
     by_cpu,
     cpu_of,
     few,
@@ -92,15 +90,15 @@ def none_of(names: Sequence[str], found: object, *, why: str = "", well: str = "
     return failed(few(names), why) if names else passed(found, well)
 
 
-Body = Callable[[Facts], CheckVerdict]
+Judge = Callable[..., CheckVerdict]
 
 
 @frozen
 class Check:
-    """A row, and what judges the machine by it."""
+    """A row, and the function that judges the machine by it; None: the row says all."""
 
     row: Row
-    body: Body
+    judge: Judge | None = None
 
     @property
     def id(self) -> str:
@@ -115,7 +113,8 @@ class Check:
         """What it finds; what it could not read makes it ``unknown``."""
         row = self.row
         try:
-            said = self.body(facts)
+            judge = self.judge
+            said = judge(facts, *row.reads) if judge else _compared(row, facts)
         except (ValueError, ArithmeticError, LookupError) as error:  # an odd file
             said = unknown(str(error))
         reason = said.reason or ("as wanted" if said.status == "pass" else row.bad)
@@ -267,7 +266,7 @@ def _families() -> Iterator[ModuleType]:
 def all_checks() -> tuple[Check, ...]:
     """Every check, by family in alphabetical order, in the order of its rows."""
     found: dict[str, list[Check]] = {}
-    bodies: dict[str, Callable[..., CheckVerdict]] = {}
+    bodies: dict[str, Judge] = {}
     for family in _families():
         name = family.__name__.rpartition(".")[2]
         found[name] = list(getattr(family, "CHECKS", ()))
@@ -275,12 +274,7 @@ def all_checks() -> tuple[Check, ...]:
             if judge.__module__ == family.__name__ and not own.startswith("_"):
                 bodies[f"{name}.{own.removesuffix('_').replace('_', '-')}"] = judge
     for row in rows().values():
-        body = _given(bodies.pop(row.id), row) if row.id in bodies else partial(_compared, row)
-        found.setdefault(row.id.partition(".")[0], []).append(Check(row, body))
+        check = Check(row, bodies.pop(row.id, None))
+        found.setdefault(row.id.partition(".")[0], []).append(check)
     assert not bodies, f"no row for {', '.join(bodies)}"
     return tuple(each for name in sorted(found) for each in found[name])
-
-
-def _given(judge: Callable[..., CheckVerdict], row: Row) -> Body:
-    """``judge`` with the files that the row names."""
-    return wraps(judge)(lambda facts: judge(facts, *row.reads))

@@ -25,18 +25,14 @@ from deadbeat.targets.readings import Reading, Readings
 CONFIG = "command:kernel-config"
 #: The kernel's messages.
 DMESG = "command:dmesg"
-_ONLINE = "/sys/devices/system/cpu/online"
+ONLINE = "/sys/devices/system/cpu/online"
+POSSIBLE = "/sys/devices/system/cpu/possible"
+LOCKDOWN = "/sys/kernel/security/lockdown"
 #: What is read of every machine, whoever asks.
 ALWAYS = (
-    _ONLINE,
-    "/sys/devices/system/cpu/possible",
-    "/sys/devices/system/cpu/isolated",
-    "/sys/devices/system/cpu/nohz_full",
-    CMDLINE,
-    "/sys/kernel/security/lockdown",
+    *(ONLINE, POSSIBLE, LOCKDOWN, CMDLINE),
+    *("/sys/devices/system/cpu/isolated", "/sys/devices/system/cpu/nohz_full"),
 )
-
-
 #: Files that are empty where there is nothing to list; any other one that is was masked.
 _MAY_BE_EMPTY = {
     *("/sys/devices/system/cpu/isolated", "/sys/devices/system/cpu/nohz_full", CMDLINE),
@@ -67,7 +63,7 @@ class Facts:
         """CPUs meant for real-time tasks. UnreadError where there is none: nothing said of no CPU
         would be known of one."""
         if not self.chosen_cpus:
-            raise UnreadError(f"no CPU is known: {self.reading(_ONLINE).reason or _ONLINE}")
+            raise UnreadError(f"no CPU is known: {self.reading(ONLINE).reason or ONLINE}")
         return self.chosen_cpus
 
     def reading(self, what: str) -> Reading:
@@ -193,5 +189,5 @@ def _guessed_cpus(facts: Facts) -> tuple[int, ...]:
         except UnreadError:
             return []
 
-    online = listed(_ONLINE)
+    online = listed(ONLINE)
     return tuple(listed("/sys/devices/system/cpu/isolated") or online[1:] or online)

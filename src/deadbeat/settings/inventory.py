@@ -15,8 +15,8 @@ from attrs import frozen
 
 from deadbeat.host.values import UnreadError
 from deadbeat.settings.checks.tasks import SERVICES
-from deadbeat.settings.facts import CONFIG, DMESG, Facts
-from deadbeat.settings.reading import ONLINE, few, part_of
+from deadbeat.settings.facts import CONFIG, DMESG, ONLINE, Facts
+from deadbeat.settings.reading import few, part_of
 from deadbeat.settings.reading_window import AFFINITIES, WINDOW, places, tasks, window
 from deadbeat.settings.rows import FactRow, read_rows
 from deadbeat.targets.readings import is_pattern

@@ -18,9 +18,9 @@ from attrs import frozen
 
 from deadbeat.host.values import cpu_mask, cpus_text
 from deadbeat.model.tuning import Setting
-from deadbeat.settings.facts import Facts
+from deadbeat.settings.facts import ONLINE, Facts
 from deadbeat.settings.making import MAKES, NotHereError, managed_interrupts, of_cpus, present
-from deadbeat.settings.reading import ONLINE, housekeeping
+from deadbeat.settings.reading import housekeeping
 from deadbeat.settings.rows import Row, SetRow, accepts, learned, loose, rows
 
 

@@ -13,10 +13,9 @@ from typing import TypeVar
 from deadbeat.host.proc import INTERRUPTS, interrupts_of
 from deadbeat.host.values import UnreadError, cpu_mask, cpus_text, mask_cpus, parse_cpu_list
 from deadbeat.model.tuning import Setting
-from deadbeat.settings.facts import Facts
+from deadbeat.settings.facts import ONLINE, Facts
 from deadbeat.settings.reading import (
     MODES,
-    ONLINE,
     cpu_of,
     housekeeping,
     managed_by_name,

@@ -10,15 +10,10 @@ from deadbeat.host.proc import CPUINFO, Interrupt, colon_fields
 from deadbeat.host.recorded import NOT_GIVEN
 from deadbeat.host.snapshot import SLOWS_CPUS
 from deadbeat.host.values import CPU_MAX, UnreadError, chosen, cpu_set, cpus_text
-from deadbeat.settings.facts import CONFIG, DMESG, Facts
+from deadbeat.settings.facts import CONFIG, DMESG, LOCKDOWN, ONLINE, POSSIBLE, Facts
 from deadbeat.targets.readings import MISSING, is_pattern
 
 # -- values
-
-
-ONLINE = "/sys/devices/system/cpu/online"
-POSSIBLE = "/sys/devices/system/cpu/possible"
-LOCKDOWN = "/sys/kernel/security/lockdown"
 
 
 def absent(facts: Facts, path: str) -> bool:

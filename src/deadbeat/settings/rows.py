@@ -21,8 +21,7 @@ from cattrs import Converter, transform_error
 from deadbeat.model.readiness import Severity
 from deadbeat.model.tuning import Form
 from deadbeat.settings import sources
-from deadbeat.settings.facts import CONFIG, DMESG
-from deadbeat.settings.reading import ONLINE
+from deadbeat.settings.facts import CONFIG, DMESG, ONLINE
 
 _FOLDER = "deadbeat.settings.checks"
 _TERM = re.compile(r"(<=|>=|<|>)? ?(-?\d+)")

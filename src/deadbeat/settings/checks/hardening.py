@@ -17,7 +17,7 @@ _MEASURE = "keep it unless it costs too much: deadbeat doctor --hardening-cost W
 def _made(option: Hardening) -> Check:
     assert option.severity is not None
 
-    def body(facts: Facts) -> CheckVerdict:
+    def judge(facts: Facts, *_reads: str) -> CheckVerdict:
         state = option.state(sight_of_facts(facts))
         if is_unknown(state.words):
             return unknown(state.words.removeprefix("unknown: "))
@@ -38,7 +38,7 @@ def _made(option: Hardening) -> Check:
         fix=f"{_MEASURE}; off: {option.how}",
         why="Hardening costs time somewhere; whether a real-time task pays it is to be measured.",
     )
-    return Check(row, body)
+    return Check(row, judge)
 
 
 CHECKS = tuple(_made(option) for option in OPTIONS if option.severity is not None)

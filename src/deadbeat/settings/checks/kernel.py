@@ -8,16 +8,8 @@ from collections.abc import Collection
 from deadbeat.host.kernel import CMDLINE, PREEMPT, REALTIME, VERSION, preemption_model
 from deadbeat.host.values import Unknown, cpus_text, known, mask_cpus
 from deadbeat.settings.check import CheckVerdict, built, failed, having, passed, verdict
-from deadbeat.settings.facts import CONFIG, DMESG, Facts
-from deadbeat.settings.reading import (
-    ONLINE,
-    groups_realtime,
-    lacking,
-    lockdown,
-    meant,
-    realtime,
-    shared,
-)
+from deadbeat.settings.facts import CONFIG, DMESG, ONLINE, Facts
+from deadbeat.settings.reading import groups_realtime, lacking, lockdown, meant, realtime, shared
 
 _GOVERNORS = ("ONDEMAND", "CONSERVATIVE", "SCHEDUTIL", "POWERSAVE", "USERSPACE")
 

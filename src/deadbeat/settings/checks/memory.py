@@ -5,8 +5,8 @@ from __future__ import annotations
 from deadbeat.host.proc import TaskState, limit, status_field
 from deadbeat.host.values import UnreadError, chosen, known
 from deadbeat.settings.check import CheckVerdict, failed, judged, none_of, passed, unknown, verdict
-from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading import ONLINE, absent, few
+from deadbeat.settings.facts import ONLINE, Facts
+from deadbeat.settings.reading import absent, few
 from deadbeat.settings.reading_window import places, realtime_tasks, tasks, window
 
 #: VIRTIO_BALLOON_F_REPORTING (linux/virtio_balloon.h): place in the file of features.

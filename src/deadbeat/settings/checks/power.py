@@ -9,9 +9,8 @@ from deadbeat.host.kernel import is_virtual
 from deadbeat.host.snapshot import SLOWED_FROM
 from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
 from deadbeat.settings.check import CheckVerdict, failed, passed, unknown, verdict
-from deadbeat.settings.facts import Facts
+from deadbeat.settings.facts import ONLINE, Facts
 from deadbeat.settings.reading import (
-    ONLINE,
     by_cpu,
     cooling_of_cpus,
     cpu_of,

@@ -19,9 +19,8 @@ from deadbeat.settings.check import (
     unknown,
     verdict,
 )
-from deadbeat.settings.facts import Facts
+from deadbeat.settings.facts import ONLINE, Facts
 from deadbeat.settings.reading import (
-    ONLINE,
     cpu_of,
     few,
     groups_realtime,

@@ -9,8 +9,8 @@ from deadbeat.host.kernel import is_virtual
 from deadbeat.host.proc import CPUINFO, STAT, colon_fields
 from deadbeat.host.values import UnreadError, known
 from deadbeat.settings.check import CheckVerdict, failed, passed, unknown, verdict
-from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading import LOCKDOWN, few, lockdown
+from deadbeat.settings.facts import LOCKDOWN, Facts
+from deadbeat.settings.reading import few, lockdown
 from deadbeat.settings.reading_window import gaps, window
 
 _SMT = "/sys/devices/system/cpu/smt/active"
