@@ -98,7 +98,10 @@ def _found(row: Row, text: str) -> str:
     """How a number is told; "": no number."""
     if row.pattern or not row.good:
         return ""
-    return f"{row.shown.format(text)} |" if row.shown else f" = {text} |"
+    if row.shown:
+        return f"{row.shown.format(text)} |"
+    folder, _, name = row.path.rpartition("/")
+    return f"{'.' if folder.startswith('/proc/sys') else '/'}{name} = {text} |"
 
 
 def _files(path: str, beside: str, text: str, other: str, row: Row) -> dict[str, str]:

@@ -112,6 +112,7 @@ CASES: Cases = {
         "fail": case({**NEW, FAIR: "50000000\n"}, says="50 ms of each second on CPU 1"),
         "unknown": case({**NEW, **LOCKED}, refused={FAIR: "denied: Operation not permitted"},
                         says="locked down (integrity); assume that the kernel's default is 50 ms"),
+        "unknown on that CPU": case({**NEW, FAIR: "0\n"}, rt_cpus=(1, 2), says="not found"),
         "unknown 6.12": case({"/proc/version": "Linux version 6.12.0 (x)\n"}),
     },
     "scheduler.group-rt-runtime": {
