@@ -38,9 +38,9 @@ def pool(size: int) -> dict[Point, NDArray[np.float64]]:
         run(spec, store)
         sets = summarise(store).sets
     found: dict[Point, list[float]] = {}
-    for row in sets:
-        point = Point(row["cores"], 500, int(row["contended_ratio"] * 1000))
-        found.setdefault(point, []).append(row["slowdown_mean"])
+    for each in sets:
+        point = Point(each.cores, 500, int(each.contended_ratio * 1000))
+        found.setdefault(point, []).append(each.slowdown_mean or 0.0)
     return {point: np.array(values) for point, values in found.items()}
 
 

@@ -198,7 +198,7 @@ def test_a_result_says_what_ran_beside_it() -> None:
     assert spec["beside"] == ["./control", "a b"]
     assert spec_dict(specify({}))["beside"] == []
     summary = Summary(
-        rows=(), sets=(), distributions=(), findings=(), labels=(), meta={"parameters": spec}
+        cells=(), sets=(), distributions=(), findings=(), labels=(), meta={"parameters": spec}
     )
     assert labels(summary) == ("beside ./control a b",)
 

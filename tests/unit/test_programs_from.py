@@ -94,7 +94,7 @@ def test_the_programs_are_the_same_bytes_and_run_as_they_are(tmp_path: Path) -> 
     for name in files:
         there, here = (each.path / "programs" / name for each in (source, store))
         assert there.read_bytes() == here.read_bytes()
-    ids = [{row["key"]: row["set_id"] for row in summarise(each).sets} for each in (source, store)]
+    ids = [{own.key: own.set_id for own in summarise(each).sets} for each in (source, store)]
     assert ids[0] == ids[1] and len(ids[0]) == 8
 
 
