@@ -86,8 +86,8 @@ def _figures(file: Path) -> dict[str, float]:
     figures = run_figures(table, columns)
     return {
         "ratio": float(np.median(spans)),
-        "slowdown": figures.set_figures["slowdown_mean"],
-        "error": figures.set_figures["slowdown_error"],
+        "slowdown": figures.of_set.slowdown_mean,
+        "error": figures.of_set.slowdown_error,
         "slowdown_p50": float(np.nanmedian(figures.slowdown)),
     }
 

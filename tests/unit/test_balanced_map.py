@@ -13,9 +13,9 @@ from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.kinds.contention.classes import (
     SATURATED,
     by_class,
+    class_mean,
     class_words,
     is_saturated,
-    point_slowdown,
 )
 from deadbeat.kinds.contention.plan import (
     class_of,
@@ -29,6 +29,7 @@ from deadbeat.kinds.contention.plan import (
 )
 from deadbeat.kinds.contention.spec import CampaignSpec, specify
 from deadbeat.model.errors import UsageError
+from deadbeat.model.figures import Figure, SetFigures
 from deadbeat.stats.intervals import stratified_interval
 
 OBJECTS = ("futex", "mutex", "pipe")
@@ -86,23 +87,23 @@ def test_a_balanced_mix_aims_at_slowdowns_alone() -> None:
         balanced(precision={"target": 0.1, "metric": "delay_ratio"})
 
 
-def row(name: str, slowdown: float, share: float = 0.0, bound: float | None = None) -> Any:
-    return {
-        "class": name, "slowdown_mean": slowdown, "released": 100, "unfinished_share": share,
-        "slowdown_bound": slowdown if bound is None else bound,
-    }  # fmt: skip
+def row(name: str, slowdown: float, share: float = 0.0, bound: float | None = None) -> SetFigures:
+    return SetFigures(
+        object_class=name, slowdown_mean=slowdown, released=100, unfinished_share=share,
+        slowdown_bound=slowdown if bound is None else bound,
+    )  # fmt: skip
 
 
 def test_the_point_is_the_geometric_mean_over_objects() -> None:
     sets = [row("futex", 1.0), row("futex", 1.1), row("pipe", 2.0), row("pipe", 2.2)]
-    found = point_slowdown(sets, by_class(sets))
-    assert found["slowdown_mean"] == pytest.approx(math.sqrt(math.sqrt(1.1) * 2 * math.sqrt(1.1)))
-    assert found["slowdown_mean"] == pytest.approx(1.483, abs=5e-4)
-    assert found["slowdown_ci_basis"] == "classes"
+    found = class_mean(sets, by_class(sets))
+    assert found.value == pytest.approx(math.sqrt(math.sqrt(1.1) * 2 * math.sqrt(1.1)))
+    assert found.value == pytest.approx(1.483, abs=5e-4)
+    assert found.basis == "classes"
     # both objects differ within by ln 1.1: sd ln 1.1 / sqrt 2, two sets each, two objects
     error = math.log(1.1) / math.sqrt(2) / math.sqrt(2) / math.sqrt(2)
     half = 4.3027 * error  # Student's, 2 degrees of freedom
-    assert math.log(found["slowdown_ci_high"] / found["slowdown_mean"]) == pytest.approx(half, 1e-4)
+    assert math.log(found.high / found.value) == pytest.approx(half, 1e-4)
 
 
 def test_a_saturated_object_is_left_out_and_has_a_lower_bound() -> None:
@@ -112,14 +113,13 @@ def test_a_saturated_object_is_left_out_and_has_a_lower_bound() -> None:
     mutex = classes["mutex"]
     assert (mutex.saturated, mutex.slowdown) == (True, None)
     assert (mutex.unfinished_share, mutex.at_least) == (pytest.approx(0.7), pytest.approx(30))
-    assert point_slowdown(sets, classes)["slowdown_mean"] == pytest.approx(math.sqrt(1.2 * 1.5))
+    assert class_mean(sets, classes).value == pytest.approx(math.sqrt(1.2 * 1.5))
     assert class_words(mutex) == "saturated (70 % unfinished, at least 30 times)"
 
 
 def test_a_point_with_half_of_its_objects_saturated_has_no_mean() -> None:
     sets = [row("futex", 1.2), row("mutex", 9.0, share=SATURATED)]
-    found = point_slowdown(sets, by_class(sets))
-    assert (found["slowdown_mean"], found["slowdown_ci_basis"]) == (None, None)
+    assert class_mean(sets, by_class(sets)) == Figure()
 
 
 @pytest.mark.parametrize(("share", "found"), [(None, False), (0.049, False), (0.05, True)])

@@ -7,11 +7,13 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from helpers.rows import cells_from, sets_from
 from helpers.runs import calibration, key
 
 from deadbeat.kinds.contention.evidence import CampaignEvidence
 from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.model.finding import Finding
+from deadbeat.model.results import NoiseFacts
 from deadbeat.store.campaign import SessionRecord
 from deadbeat.store.origin import Origin
 
@@ -50,9 +52,11 @@ def evidence(**changes: Any) -> CampaignEvidence:
         "sets": [SET] * 5,
         "failed": {},
         "solo_cost_ratios": {key(): np.array([1.0, 0.99])},
-        "noise": {"smallest_effect": 0.01},
+        "noise": NoiseFacts(smallest_effect=0.01),
     }
-    return CampaignEvidence(**(parts | changes))
+    parts |= changes
+    cells, sets = cells_from(parts.pop("rows")), sets_from(parts.pop("sets"))
+    return CampaignEvidence(cells=cells, sets=sets, **parts)
 
 
 def session(
@@ -104,7 +108,7 @@ def test_a_quiet_machine_has_no_finding() -> None:
          "40 % more than their C"),
         (evidence(sets=[SET | {"tasks_without_solo": 2}] * 5), "no-solo-reference", "10 tasks"),
         (evidence(sets=[SET | {"sync_share_real": None}] * 5), "no-program", "5 runs"),
-        (evidence(noise={"smallest_effect": None}), "noise-floor-undecided", "unknown"),
+        (evidence(noise=NoiseFacts()), "noise-floor-undecided", "unknown"),
         (evidence(calibration=None), "no-calibration", "is missing"),
     ],
 )  # fmt: skip
@@ -146,7 +150,7 @@ def test_a_simulation_is_labelled_and_its_machine_is_not_judged() -> None:
 def test_serious_findings_come_first() -> None:
     found = collect_findings(
         evidence(
-            noise={"smallest_effect": None},
+            noise=NoiseFacts(),
             failed={key(): {"reason": "x"}},
             rows=[ROW | {"task_sets": 1}],
         )
@@ -178,7 +182,7 @@ GROUP: dict[str, Any] = {"cores": None, "task_sets": 200}
 
 
 def stress(*rows: dict[str, Any]) -> CampaignEvidence:
-    return attrs.evolve(evidence(), mode="stress", rows=[GROUP | row for row in rows])
+    return evidence(mode="stress", rows=[GROUP | row for row in rows])
 
 
 def test_a_quantile_of_few_random_sets_is_told() -> None:
@@ -224,6 +228,6 @@ def test_critical_tasks_that_contend_with_one_another_are_told() -> None:
 def test_groups_are_called_groups_and_their_cores_known_by_their_sets() -> None:
     few = stress({"task_sets": 1})
     assert "the only group rests on one task set" in collect_findings(few)[0].message
-    full = attrs.evolve(stress({}), sets=[SET | {"cores": 3}] * 5)
+    full = attrs.evolve(stress({}), sets=sets_from([SET | {"cores": 3}] * 5))
     (found,) = collect_findings(full)
     assert found.id == "no-housekeeping-core" and "M = 3 uses all 3" in found.message

@@ -12,6 +12,7 @@ from deadbeat.kinds.contention.object_charts import object_charts, shared_object
 from deadbeat.kinds.contention.overlap import ContendedUses
 from deadbeat.kinds.contention.profile_charts import core_charts
 from deadbeat.kinds.contention.samples import SetSample
+from deadbeat.model.figures import SetFigures
 from deadbeat.model.tasks import Resource, Task, TaskSet
 
 
@@ -57,10 +58,10 @@ def test_an_object_has_its_share_of_the_contended_time() -> None:
 
 def test_a_set_stands_at_the_objects_it_spends_a_quarter_of_the_time_in() -> None:
     sets = (
-        {"slowdown_mean": 2.0, "shared_objects": "pipe=0.8 futex=0.2"},
-        {"slowdown_mean": 1.2, "shared_objects": "futex=0.75 pipe=0.25"},
-        {"slowdown_mean": None, "shared_objects": "spin=1"},
-        {"slowdown_mean": 1.5, "shared_objects": None},
+        SetFigures(slowdown_mean=2.0, shared_objects="pipe=0.8 futex=0.2"),
+        SetFigures(slowdown_mean=1.2, shared_objects="futex=0.75 pipe=0.25"),
+        SetFigures(shared_objects="spin=1"),
+        SetFigures(slowdown_mean=1.5),
     )
     (chart,) = object_charts([SetSample(label="M = 2", look=0, sets=sets)])
     (panel,) = chart.panels
@@ -72,10 +73,10 @@ def test_a_set_stands_at_the_objects_it_spends_a_quarter_of_the_time_in() -> Non
 def test_the_speed_of_the_host_is_against_the_median_set() -> None:
     minute = 60_000_000_000
     sets = [
-        {"began_ns": at * minute, "witness_ps": pace}
+        SetFigures(began_ns=at * minute, witness_ps=pace)
         for at, pace in ((7, 200.0), (5, 100.0), (6, 100.0))
     ]
-    (chart,) = speed_charts([*sets, {"began_ns": None, "witness_ps": 1.0}])
+    (chart,) = speed_charts([*sets, SetFigures(witness_ps=1.0)])
     assert chart.panels[0].curves[0].x == (0.0, 1.0, 2.0)
     assert chart.panels[0].curves[0].y == (0.0, 0.0, -50.0)
     assert not list(speed_charts(sets[:2]))

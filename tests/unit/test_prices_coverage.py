@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deadbeat.kinds.contention.classes import by_class, point_slowdown
+from deadbeat.kinds.contention.classes import by_class, class_mean
 from deadbeat.kinds.contention.precision import Allocation
 from deadbeat.kinds.contention.spec import PrecisionSpec
 from deadbeat.model.examples import example_platform
+from deadbeat.model.figures import SetFigures
 from deadbeat.model.results import Point, RunKey
 from deadbeat.prices.states import FAR
 from deadbeat.prices.table import PriceBatch, Slot, StoredPrices, price_table
@@ -160,16 +161,16 @@ def variances(logs: Floats, sets: NDArray[np.int64]) -> Floats:
     return np.asarray(np.nanvar(run, axis=2, ddof=1))
 
 
-def rows_of(logs: Floats, sets: NDArray[np.int64]) -> list[dict[str, object]]:
-    """Rows of one campaign as the summary has them."""
+def sets_of(logs: Floats, sets: NDArray[np.int64]) -> list[SetFigures]:
+    """Sets of one campaign as the summary has them."""
     return [
-        {
-            "class": name,
-            "released": JOBS,
-            "unfinished_share": 0.5 if name == SATURATED else 0.0,
-            "slowdown_mean": math.exp(log),
-            "slowdown_bound": math.exp(log),
-        }
+        SetFigures(
+            object_class=name,
+            released=JOBS,
+            unfinished_share=0.5 if name == SATURATED else 0.0,
+            slowdown_mean=math.exp(log),
+            slowdown_bound=math.exp(log),
+        )
         for name, values, count in zip(POINT, logs, sets.tolist(), strict=True)
         for log in values[:count].tolist()
     ]
@@ -191,10 +192,10 @@ def test_intervals_of_a_balanced_point_cover(name: str) -> None:
     true = math.exp(np.mean([log for key, (log, _) in POINT.items() if key != SATURATED]))
     point, classes = [], []
     for own, sets in zip(logs, allocated(logs), strict=True):
-        rows = rows_of(own, sets)
-        each = by_class(rows)
-        row = point_slowdown(rows, each)
-        point.append(row["slowdown_ci_low"] <= true <= row["slowdown_ci_high"])
+        made = sets_of(own, sets)
+        each = by_class(made)
+        mean = class_mean(made, each)
+        point.append(mean.low <= true <= mean.high)
         classes += [
             found.low <= math.exp(POINT[key][0]) <= found.high
             for key, found in each.items()
