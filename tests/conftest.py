@@ -3,6 +3,11 @@
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no fault of a test.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 # A suite started in the background of a script inherits SIGINT and SIGQUIT as ignored, by nohup
 # SIGHUP, and so would every program that a test interrupts.
