@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from attrs import evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -58,7 +59,9 @@ def value_or_error(data: bytes, kind: str | None) -> TaskSystem | None:
 @given(systems)
 def test_round_trip(system):
     assert parse_task_system(task_system_text(system).encode(), source="f").system == system
-    assert parse_task_system(csv_text(system).encode(), source="f", kind="csv").system == system
+    # a cell of a table has no blanks at its ends
+    bare = evolve(system, tasks=tuple(evolve(e, name=e.name.strip()) for e in system.tasks))
+    assert parse_task_system(csv_text(bare).encode(), source="f", kind="csv").system == bare
 
 
 @QUICK
