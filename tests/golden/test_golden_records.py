@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from deadbeat.model import jobs as j
+from deadbeat.model.traces import COUNTER_EVENTS
 from deadbeat.store.jobfile import parse_job_table, read_job_table, write_job_table
 
 HERE = Path(__file__).parent
@@ -56,7 +57,7 @@ def test_details_and_counters_have_the_values_that_c_gave_them(version: int) -> 
         (0, 0, 0, j.NO_USE, 0, 0, 0),
         (0, 0, 0, j.NO_USE, 8, 0, 0),
     ]
-    number = j.COUNTER_EVENTS.index
+    number = COUNTER_EVENTS.index
     assert table.counters.tolist() == [
         (0, 0, number("context_switches"), j.COUNTER_COUNTED, 11, 12, 12),
         (0, 0, number("cycles"), j.COUNTER_SCALED, 21, 22, 20),

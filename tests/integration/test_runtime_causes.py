@@ -32,6 +32,7 @@ from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import Entry, FragmentUse, Resource, TaskSet
+from deadbeat.model.traces import COUNTER_EVENTS
 from deadbeat.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware
@@ -171,22 +172,22 @@ def test_the_thread_of_a_task_has_its_number(number: int, error: str | None) -> 
 def test_events_of_each_task_and_window_are_counted_or_say_why_not() -> None:
     table = measured(BUSY, settings(counters=True))
     counters = table.counters
-    assert len(counters) == len(table.slots) * len(j.COUNTER_EVENTS)
+    assert len(counters) == len(table.slots) * len(COUNTER_EVENTS)
     by_status = {
-        j.COUNTER_EVENTS[int(row["event"])]: int(row["status"])
+        COUNTER_EVENTS[int(row["event"])]: int(row["status"])
         for row in counters[counters["slot"] == 0]
     }
-    assert set(by_status) == set(j.COUNTER_EVENTS)
+    assert set(by_status) == set(COUNTER_EVENTS)
     uncounted = np.isin(counters["status"], [j.COUNTER_UNSUPPORTED, j.COUNTER_REFUSED])
     assert (counters["value"][uncounted] == 0).all()
     if by_status["task_clock"] != j.COUNTER_COUNTED:
         pytest.skip("perf events are refused here")
-    clock = counters[counters["event"] == j.COUNTER_EVENTS.index("task_clock")]
+    clock = counters[counters["event"] == COUNTER_EVENTS.index("task_clock")]
     for row in clock:
         jobs = table.jobs[table.jobs["slot"] == row["slot"]]
         worked = int((jobs["flags"] & j.JOB_FINISHED != 0).sum()) * 100_000
         assert int(row["value"]) > 0.9 * worked
-    switches = counters[counters["event"] == j.COUNTER_EVENTS.index("context_switches")]
+    switches = counters[counters["event"] == COUNTER_EVENTS.index("context_switches")]
     assert (switches["value"] > 0).all()
 
 
@@ -213,7 +214,7 @@ def test_refused_events_are_told_apart_and_fail_nothing() -> None:
         machine.open([request], settings(counters=True, policy="other")) as session,
     ):
         table = table_of(session.run(request.key))
-    status = {j.COUNTER_EVENTS[int(row["event"])]: int(row["status"]) for row in table.counters}
+    status = {COUNTER_EVENTS[int(row["event"])]: int(row["status"]) for row in table.counters}
     assert status["context_switches"] == status["task_clock"] == j.COUNTER_REFUSED
     # of an event that does not exist nobody is refused
     assert set(status.values()) <= {j.COUNTER_REFUSED, j.COUNTER_UNSUPPORTED}

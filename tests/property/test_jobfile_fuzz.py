@@ -18,6 +18,7 @@ from deadbeat.kinds.contention.overlap import ContendedUses, overlap_share
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
+from deadbeat.model.traces import COUNTER_EVENTS
 from deadbeat.store.jobfile import VERSION, job_file_buffers, new_header, parse_job_table
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -94,7 +95,7 @@ def _counters(draw: st.DrawFn, tasks: int, solo: list[int]) -> np.ndarray:
     rows = [
         (*place, event, draw(st.integers(0, j.COUNTER_FAILED)), draw(st.integers(1, 99)), 2, 1)
         for place in (places if draw(st.booleans()) else [])
-        for event in sorted(draw(st.sets(st.integers(0, len(j.COUNTER_EVENTS) - 1), max_size=3)))
+        for event in sorted(draw(st.sets(st.integers(0, len(COUNTER_EVENTS) - 1), max_size=3)))
     ]
     return np.array(rows, dtype=j.COUNTER_DTYPE)
 

@@ -71,6 +71,15 @@ def run(tree: Path, *words: str) -> str:
     return done.stdout
 
 
+def test_blocks_of_a_page_fit_the_sources() -> None:
+    found = blocks("add-a-metric.md")
+    assert len(found) == 2
+    for name, before, after in found:
+        assert (ROOT / name).read_text().count(before) == 1 and after != before
+    ((name, text),) = files_of("add-an-importer.md").items()
+    assert not (ROOT / name).exists() and "IMPORTER = " in text
+
+
 _CAMPAIGN = (
     *("-m", "deadbeat", "profile", "--quick", "--simulated", "--sets", "2", "--duration", "0.1"),
     *("--sync-share", "0,1", "--contended-ratio", "0,1", "--no-figures"),

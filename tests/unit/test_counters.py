@@ -12,6 +12,7 @@ from deadbeat.kinds.contention.counters import EventStates, counter_figures
 from deadbeat.model import jobs as j
 from deadbeat.model.figures import COUNTER_COLUMNS
 from deadbeat.model.jobs import JobTable
+from deadbeat.model.traces import COUNTER_EVENTS
 
 SWITCHES, CYCLES = "counter_context_switches_per_job", "counter_cycles_per_job"
 
@@ -30,7 +31,7 @@ def counted(*rows: tuple[int, int, str, int, int]) -> JobTable:
     table = job_table([RunTask(), RunTask(core=1)], jobs, slots=slots)
     counters = np.zeros(len(rows), j.COUNTER_DTYPE)
     for place, (task, window, event, status, value) in enumerate(rows):
-        number = j.COUNTER_EVENTS.index(event)
+        number = COUNTER_EVENTS.index(event)
         counters[place] = (task, window, number, status, value, 1000, 1000)
     return evolve(table, counters=counters)
 

@@ -10,6 +10,12 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
+from deadbeat.kinds.study.preset import Preset
+from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.published import nearest_preset, published
+
 PAGE = Path(__file__).parents[2] / "docs/reference/studies.md"
 
 
@@ -18,15 +24,20 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, re.S)
 
 
+def installed(folder: Path, entries: str) -> None:
+    """What makes a package of ``folder`` an installed one."""
+    metadata = folder / "mine-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(entries)
+
+
 def test_a_preset_is_one_file_of_an_installed_package(tmp_path: Path) -> None:
     (source,), (project,) = blocks("python"), blocks("toml")
     (tmp_path / "mine.py").write_text(source, encoding="utf-8")
     ((group, entries),) = tomllib.loads(project)["project"]["entry-points"].items()
     lines = [f"[{group}]", *(f"{name} = {module}" for name, module in entries.items())]
-    metadata = tmp_path / "mine-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("\n".join(lines))
+    installed(tmp_path, "\n".join(lines))
 
     def deadbeat(*words: str) -> dict[str, object]:
         done = subprocess.run(
@@ -41,3 +52,19 @@ def test_a_preset_is_one_file_of_an_installed_package(tmp_path: Path) -> None:
     told = json.dumps(deadbeat("mine", "--no-figures", "--runs", str(tmp_path / "runs")))
     assert '"decided"' in told
     assert "confirmed" in told
+
+
+def test_a_package_that_cannot_be_imported_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path, "[deadbeat.of-a-test]\nmine = broken_presets")
+    (tmp_path / "broken_presets.py").write_text("import not_there_at_all")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(DeadbeatError, match="presets of broken_presets cannot be loaded: Module"):
+        published("of-a-test", Preset)
+
+
+def test_an_installation_without_presets_says_so() -> None:
+    assert published("of-nobody", Preset) == {}
+    assert nearest_preset("x", ()) == "none is installed: set up again with make setup"
+    assert nearest_preset("x", ("y",)) == "one of y"

@@ -26,6 +26,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Resource
+from deadbeat.model.traces import COUNTER_EVENTS
 from deadbeat.store.campaign import CampaignStore, estimate_bytes, free_bytes
 from deadbeat.store.files import move_file, tool_version
 from deadbeat.store.jobfile import read_job_table, write_job_table
@@ -285,7 +286,7 @@ def test_round_trips_between_cores_are_in_the_estimate(tmp_path: Path) -> None:
 
 def test_details_and_counters_are_in_the_estimate(tmp_path: Path) -> None:
     table = job_table([RunTask()], [[ran(0, 10, 110)] * 5], probes=[(0, 2, 0, 0, 1)])
-    counters = np.zeros(len(j.COUNTER_EVENTS), j.COUNTER_DTYPE)
+    counters = np.zeros(len(COUNTER_EVENTS), j.COUNTER_DTYPE)
     more = attrs.evolve(table, details=np.zeros(5, j.DETAIL_DTYPE), counters=counters)
     write_job_table(tmp_path / "x.jobs", more)
     expected = estimate_bytes(runs=1, jobs=5, details=True, counted=1)

@@ -20,8 +20,8 @@ from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import kernel_text
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint
-from deadbeat.model.published import published
-from deadbeat.model.words import loud, nearest, shown
+from deadbeat.model.published import nearest_preset, published
+from deadbeat.model.words import loud, shown
 from deadbeat.report.document import (
     Document,
     FactList,
@@ -80,7 +80,7 @@ def preset_of(name: str) -> PlotPreset:
     """The preset called ``name``; UsageError with the nearest where none is."""
     found = presets().get(name)
     if found is None:
-        raise UsageError(f"{shown(name)} is not a preset", nearest(name, presets()))
+        raise UsageError(f"{shown(name)} is not a preset", nearest_preset(name, presets()))
     return found
 
 

@@ -248,9 +248,16 @@ NEEDED_COLUMNS: tuple[str, ...] = tuple(
 )
 
 
+def interval_stem(column: str) -> str:
+    """What the columns of the interval of a figure begin with."""
+    if "deadline_needed" in column:
+        return column
+    return column.removesuffix("_mean").removesuffix("_ratio" if "miss" in column else "") + "_ci"
+
+
 def _and_interval(*names: str) -> tuple[str, ...]:
     """Columns and those of the ends of their intervals."""
-    found = ((name, name.removesuffix("_ratio") + "_ci") for name in names)
+    found = ((name, interval_stem(name)) for name in names)
     return tuple(each for name, of in found for each in (name, f"{of}_low", f"{of}_high"))
 
 
@@ -388,10 +395,3 @@ class CellFigures:
 _NONE = Figure()
 #: Numbers that a file has none of where they are 0.
 _ZERO_IS_NONE = ("cores", "critical_cores", "tasks_per_core")
-
-
-def interval_stem(column: str) -> str:
-    """What the columns of the interval of a figure begin with."""
-    if "deadline_needed" in column:
-        return column
-    return column.removesuffix("_mean").removesuffix("_ratio" if "miss" in column else "") + "_ci"

@@ -8,8 +8,6 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.model.traces import COUNTER_EVENTS as COUNTER_EVENTS  # noqa: PLC0414  of records
-
 NEVER = np.iinfo(np.int64).min
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Protocol, TypeVar
+
+from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.words import nearest
 
 
 class _Named(Protocol):
@@ -22,15 +25,35 @@ P = TypeVar("P", bound=_Named)
 @cache
 def published(group: str, kind: type[P]) -> Mapping[str, P]:
     """The presets of a type by name, sorted: those in PRESETS of the modules that entry points of
-    the group ``deadbeat.GROUP`` name. A package stands for every module in it."""
+    the group ``deadbeat.GROUP`` name. A package stands for every module in it.
+
+    Raises:
+        DeadbeatError: A package that offers some cannot be imported.
+    """
     found = [
         preset
         for entry in entry_points(group=f"deadbeat.{group}")
-        for module in _modules(import_module(entry.module))
+        for module in _loaded(entry)
         for preset in getattr(module, "PRESETS", ())
         if isinstance(preset, kind)
     ]
     return {preset.name: preset for preset in sorted(found, key=lambda preset: preset.name)}
+
+
+def nearest_preset(name: str, known: Iterable[str]) -> str:
+    """What may have been meant; where there is none, why."""
+    words = [*known]
+    return nearest(name, words) if words else "none is installed: set up again with make setup"
+
+
+def _loaded(entry: EntryPoint) -> list[ModuleType]:
+    try:
+        return [*_modules(import_module(entry.module))]
+    except Exception as error:  # whatever somebody's package does
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise DeadbeatError(
+            f"presets of {entry.module} cannot be loaded: {why}", "mend or uninstall its package"
+        ) from error
 
 
 def _modules(module: ModuleType) -> Iterator[ModuleType]:

@@ -21,7 +21,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import PrecisionRecord, RunKey
-from deadbeat.model.traces import RunTrace
+from deadbeat.model.traces import COUNTER_EVENTS, RunTrace
 from deadbeat.store.files import (
     listing,
     move_file,
@@ -344,7 +344,7 @@ def estimate_bytes(
     """
     one = j.HEADER_DTYPE.itemsize + 4 + jobs * j.JOB_DTYPE.itemsize
     one += jobs * j.DETAIL_DTYPE.itemsize if details else 0
-    one += counted * len(j.COUNTER_EVENTS) * j.COUNTER_DTYPE.itemsize
+    one += counted * len(COUNTER_EVENTS) * j.COUNTER_DTYPE.itemsize
     one += tasks * j.TASK_DTYPE.itemsize
     one += slots * (j.SLOT_DTYPE.itemsize + tasks * j.PROBE_DTYPE.itemsize)
     one += (slots + 1) * min(cores - 1, j.ROUND_TRIPS_MAX) * j.PROBE_DTYPE.itemsize

@@ -20,6 +20,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.refused import refusal
+from deadbeat.model.traces import COUNTER_EVENTS
 from deadbeat.store.files import read_bytes, reading, tool_version, write_buffers
 
 MAGIC = b"DBJOBS\r\n"
@@ -321,7 +322,7 @@ def _counter_checks(table: JobTable) -> _Checks:
     slots = table.slots[slot]
     absent = (slots["kind"] == j.SLOT_SOLO) & (slots["task"] != task)
     yield absent, "a counter names a task that did not run in its slot"
-    yield counters["event"] >= len(j.COUNTER_EVENTS), "a counter is of an unknown event"
+    yield counters["event"] >= len(COUNTER_EVENTS), "a counter is of an unknown event"
     yield counters["status"] > j.COUNTER_FAILED, "a counter has an unknown status"
     errors = counters["value"][counters["status"] == j.COUNTER_FAILED]
     yield (errors < 1) | (errors > ERRNO_MAX), "a counter failed without a reason"

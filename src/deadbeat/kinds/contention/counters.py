@@ -17,6 +17,7 @@ from deadbeat.executors.metrics import Bools
 from deadbeat.model import jobs as j
 from deadbeat.model.figures import COUNTER_COLUMNS
 from deadbeat.model.jobs import JobTable
+from deadbeat.model.traces import COUNTER_EVENTS
 
 COUNTED, UNSUPPORTED, REFUSED = "counted", "not supported here", "refused"
 FAILED, PARTLY = "failed", "failed in part"
@@ -87,7 +88,7 @@ class EventStates:
 
         ``counted`` where any run has it and in none it failed, else why not.
         """
-        return {j.COUNTER_EVENTS[event]: _state(self.seen[event]) for event in sorted(self.seen)}
+        return {COUNTER_EVENTS[event]: _state(self.seen[event]) for event in sorted(self.seen)}
 
 
 def _state(states: Counter[str]) -> str:

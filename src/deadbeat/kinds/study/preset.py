@@ -15,7 +15,7 @@ from deadbeat.kinds.study.spec import BUDGET, Source, StudySpec, SweepCell
 from deadbeat.kinds.study.sweep import Sweep, Written
 from deadbeat.model.conclusion import Conclusion
 from deadbeat.model.errors import UsageError
-from deadbeat.model.published import published
+from deadbeat.model.published import nearest_preset, published
 from deadbeat.model.rules import Problem, RefusedError, refuse
 from deadbeat.model.specification import checked, renamed, usage
 from deadbeat.model.words import nearest, shown
@@ -83,7 +83,7 @@ def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = Non
 def find_preset(name: str) -> Preset:
     """Raises UsageError with the nearest name."""
     if name not in presets():
-        raise UsageError(f'there is no preset "{name}"', nearest(name, list(presets())))
+        raise UsageError(f'there is no preset "{name}"', nearest_preset(name, presets()))
     return presets()[name]
 
 
