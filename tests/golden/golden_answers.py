@@ -1,6 +1,7 @@
 """The frozen commands, and the program that renews their goldens.
 
     python tests/golden/golden_answers.py                        what differs, row by row
+    python tests/golden/golden_answers.py --like load            of rows with that in their names
     python tests/golden/golden_answers.py ROW...                 renew rows whose words changed
     python tests/golden/golden_answers.py --decision 0020 ROW... renew rows changed on purpose
 
@@ -248,13 +249,14 @@ def _scheduling(row: Any) -> list[Row]:
 ROWS = _rows()
 
 
-def renew(names: Sequence[str], decision: str) -> int:
-    """Says what differs in the rows of ``names`` and renews them; of none: in all, and new rows."""
+def renew(names: Sequence[str], decision: str, like: str = "") -> int:
+    """Say what differs in the rows ``names``, and renew them; without names: in all whose name
+    contains ``like``, and add new rows."""
     kept = json.loads(MANIFEST.read_text(encoding="utf-8")) if MANIFEST.exists() else {}
     status = 0
     with tempfile.TemporaryDirectory() as folder:
         stored = unpack(Path(folder) / "stored")
-        for row in (row for row in ROWS if not names or row.name in names):
+        for row in (r for r in ROWS if (r.name in names if names else like in r.name)):
             work = Path(folder) / row.name
             work.mkdir()
             then = golden(row.name) if row.name in kept else None
@@ -281,5 +283,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("rows", nargs="*", metavar="ROW")
     parser.add_argument("--decision", default="", metavar="NUMBER")
+    parser.add_argument("--like", default="", metavar="TEXT")
     asked = parser.parse_args()
-    sys.exit(renew(asked.rows, asked.decision))
+    sys.exit(renew(asked.rows, asked.decision, asked.like))
