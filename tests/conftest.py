@@ -1,5 +1,6 @@
 """Being here puts this folder on the import path: tests share ``helpers``."""
 
+import os
 import signal
 
 import pytest
@@ -8,6 +9,9 @@ from hypothesis import HealthCheck, settings
 # A busy machine is no fault of a test.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+# No test of this process outlives a loss of power; programs that it starts write as always.
+os.fsync = lambda _: None
 
 # A suite started in the background of a script inherits SIGINT and SIGQUIT as ignored, by nohup
 # SIGHUP, and so would every program that a test interrupts.

@@ -7,6 +7,7 @@ has the same numbers: a sentence may be written better, what it says may not cha
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import json
@@ -220,26 +221,26 @@ def checksum(value: Any) -> str:
 
 
 def differences(now: Any, then: Any, at: str = "") -> list[str]:
-    """Where two answers differ, a line each."""
+    """Where an answer differs from its golden, a line each. A new key, or a new column of a CSV
+    file, is an addition and no difference."""
+    if at.endswith(".csv"):
+        return differences(list(csv.DictReader(now)), list(csv.DictReader(then)), f"{at}:")
     if isinstance(now, Mapping) and isinstance(then, Mapping):
         lost = [f"{at}.{key}: is gone" for key in then.keys() - now.keys()]
-        new = [f"{at}.{key}: is new" for key in now.keys() - then.keys()]
         both = (differences(now[k], then[k], f"{at}.{k}") for k in then if k in now)
-        return [*lost, *new, *(line for lines in both for line in lines)]
+        return [*lost, *(line for lines in both for line in lines)]
     if isinstance(now, list) and isinstance(then, list):
         if len(now) != len(then):
             return [f"{at}: {len(now)} items, were {len(then)}"]
         pairs = enumerate(zip(now, then, strict=True))
         return [line for k, (a, b) in pairs for line in differences(a, b, f"{at}[{k}]")]
-    if isinstance(now, str) and isinstance(then, str) and is_prose(now) and is_prose(then):
-        one, two = (Counter(_NUMBER.findall(text)) for text in (now, then))
-        return [] if one == two else [f"{at}: {now!r}, was {then!r}"]
-    if _close(now, then):
-        return []
-    return [f"{at}: {now!r}, was {then!r}"]
+    return [] if _close(now, then) else [f"{at}: {now!r}, was {then!r}"]
 
 
 def _close(now: Any, then: Any) -> bool:
+    if isinstance(now, str) and isinstance(then, str) and is_prose(now) and is_prose(then):
+        one, two = (Counter(_NUMBER.findall(text)) for text in (now, then))
+        return one == two
     numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (now, then))
     if numbers and isinstance(now, float) | isinstance(then, float):
         both_nan = math.isnan(now) and math.isnan(then)

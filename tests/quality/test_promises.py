@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -103,14 +105,15 @@ def test_a_metric_is_two_files(tree: Path) -> None:
     assert "skipped %" in (folder / "report.html").read_text()
     answer = run(tree, "-m", "deadbeat", "compare", "a", "b", "--metric", "skipped_ratio", "--json")
     assert '"skipped_ratio"' in answer
-    run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *_OF_CAMPAIGNS)
+    chosen = ("-m", "not slow", "-k", "profile or stress or not golden")
+    run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen, *_OF_CAMPAIGNS)
 
 
 _OF_CAMPAIGNS = (
     *("tests/unit/test_reference_pages.py", "tests/unit/test_summarise.py"),
     *("tests/unit/test_report_page.py", "tests/unit/test_report_grids.py"),
     *("tests/unit/test_report_headline.py", "tests/unit/test_stress_summary.py"),
-    "tests/unit/test_metrics.py",
+    *("tests/unit/test_metrics.py", "tests/golden/test_golden_answers.py"),
 )
 
 
@@ -126,3 +129,35 @@ def test_an_importer_is_one_file(tree: Path) -> None:
     assert "v against w" in run(tree, "-m", "deadbeat", "compare", "w", "v")
     tests = ("tests/unit/test_latency_import.py", "tests/unit/test_compare_imported.py")
     run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+
+
+_OF_SETTINGS = (
+    *("tests/unit/test_checks_all.py", "tests/unit/test_checks_hardening.py"),
+    *("tests/unit/test_checks_memory.py", "tests/unit/test_doctor.py"),
+    *("tests/unit/test_knobs.py", "tests/unit/test_knobs_cure.py", "tests/unit/test_inventory.py"),
+    *("tests/unit/test_hardening_cost.py", "tests/unit/test_reference_pages.py"),
+    "tests/golden/test_golden_answers.py",
+)
+
+
+def _append(tree: Path, name: str, rows: str) -> None:
+    with (tree / "src/deadbeat/settings" / name).open("a") as file:
+        file.write(f"\n{rows}")
+
+
+@pytest.mark.slow
+def test_a_setting_is_a_row(tree: Path) -> None:
+    page = (ROOT / "docs/howto/add-a-check.md").read_text()
+    _append(tree, "checks/memory.toml", re.findall(r"^```toml\n(.*?)^```$", page, re.M | re.S)[0])
+    option = tomllib.loads((ROOT / "src/deadbeat/settings/hardening.toml").read_text())[
+        "slab-debug"
+    ]
+    lines = [f"{key} = {json.dumps(value)}\n" for key, value in option.items()]
+    _append(tree, "hardening.toml", f"[slab-debug-too]\n{''.join(lines)}")
+    for tool in ("tools/reads", "tools/docs"):
+        run(tree, tool)
+    assert "memory.laptop-mode" in (tree / "docs/reference/checks.md").read_text()
+    assert "memory.laptop-mode" in run(tree, "-m", "deadbeat", "doctor", "--json")
+    assert "laptop-mode" in run(tree, "-m", "deadbeat", "tune", "list", "--json")
+    chosen = ("-m", "not slow", "-k", "doctor or tune or explain or not golden")
+    run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen, *_OF_SETTINGS)

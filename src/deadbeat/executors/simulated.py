@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -191,9 +191,7 @@ class FakeExecutor:
     def true_price_ns(self, work: PriceWork, beside: int) -> float:
         """Of a call beside so many other cores: an operation on a shared object is ``contention``
         times its own time longer for each; of a visit, a tenth of that."""
-        entries = example_entries(example_fragments()) | {Entry(work.object, work.size): Kind.SY}
-        (cost,) = example_calibration(entries, cores=1).costs[f"{work.object}/{work.size}"]
-        own = cost.repeat_ps / 1000
+        own = _true_cost(work.object, work.size).repeat_ps / 1000
         more = own * self.contention * beside * work.shared
         return own + 500 + more / 10 if work.visit else own + more
 
@@ -288,6 +286,12 @@ class FakeExecutor:
 
     def close(self) -> None:
         """Nothing was put anywhere."""
+
+
+@cache
+def _true_cost(name: str, size: int) -> Cost:
+    entries = example_entries(example_fragments()) | {Entry(name, size): Kind.SY}
+    return example_calibration(entries, cores=1).costs[f"{name}/{size}"][0]
 
 
 def _cold(cost: Cost) -> Cost:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from heapq import nlargest
 from pathlib import Path
 
@@ -31,6 +32,12 @@ def load_prices(folder: Path) -> StoredPrices | None:
     path = folder / PRICES_FILE
     if not path.is_file():
         return None
+    now = path.stat()
+    return _loaded(path, (now.st_ino, now.st_size, now.st_mtime_ns))
+
+
+@lru_cache(maxsize=16)  # an experiment asks for the same file once per group
+def _loaded(path: Path, _identity: tuple[int, ...]) -> StoredPrices:
     plain = read_json(path, what="prices", hint=_HINT)
     found = structure(plain, StoredPrices, path=path, what="prices", hint=_HINT)
     cores = {core for batch in found.batches for work in batch.works for core in work.cores}

@@ -16,7 +16,7 @@ from deadbeat.model.errors import DataError
 from deadbeat.model.finding import Finding
 from deadbeat.store.files import PART_SUFFIX, read_json, write_json
 from deadbeat.store.place import HEADS, FolderKind, FolderState
-from deadbeat.store.serial import exact_converter, structure
+from deadbeat.store.serial import plain_converter, structure
 
 DERIVED_FILE = "derived.json"
 DERIVED = FolderKind(DERIVED_FILE, "derived result")
@@ -82,7 +82,7 @@ def read_derived(folder: Path) -> Derived:
     file = folder / DERIVED_FILE
     plain = read_json(file, what="derived result", hint=_HINT)
     return structure(
-        plain, Derived, path=file, what="derived result", hint=_HINT, made=exact_converter()
+        plain, Derived, path=file, what="derived result", hint=_HINT, made=plain_converter()
     )
 
 

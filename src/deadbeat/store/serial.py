@@ -64,6 +64,12 @@ def exact_converter() -> Converter:
     return made
 
 
+@functools.cache
+def plain_converter() -> Converter:
+    """The converter of what needs no more: `exact_converter`, made once."""
+    return exact_converter()
+
+
 def _exact(value: Any, kind: type) -> Any:
     if type(value) is kind and kind in (str, bool):
         return value

@@ -10,10 +10,12 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from attrs import fields
+from cattrs import Converter
 
 from deadbeat.model.errors import DataError
 from deadbeat.model.figures import CELL_COLUMNS, CellFigures, SetFigures, Value
@@ -59,6 +61,14 @@ def write_summary(store: CampaignStore, summary: Summary) -> None:
         atomic_write(store.path / "summary.csv", csv_text(columns, rows))
 
 
+@cache
+def _row_converter() -> Converter:
+    made = converter()
+    for kind in (CellFigures, SetFigures):
+        made.register_structure_hook(kind, lambda row, of: of.of(row))
+    return made
+
+
 def read_summary(store: CampaignStore) -> Summary | None:
     """The stored summary; None where it is not what this deadbeat, or any, wrote."""
     try:
@@ -72,9 +82,7 @@ def read_summary(store: CampaignStore) -> Summary | None:
         tables = zip(map(set, columns), (plain["cells"], sets), strict=True)
         if not all(c <= row.keys() and _is_row(row) for c, table in tables for row in table):
             return None
-        made = converter()
-        for kind in (CellFigures, SetFigures):
-            made.register_structure_hook(kind, lambda row, of: of.of(row))
+        made = _row_converter()
         found = structure(plain, Summary, path=store.path, what="summary", hint="", made=made)
         for name, of in _TYPED.items():
             structure(found.meta.get(name), of, path=store.path, what=name, hint="")

@@ -23,7 +23,7 @@ from deadbeat.prices.table import PriceTable
 from deadbeat.report.building import spread
 from deadbeat.report.charts import Mark
 from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
-from deadbeat.store.serial import converter, exact_converter, structure
+from deadbeat.store.serial import converter, plain_converter, structure
 
 #: Points or groups, or task sets.
 Of = TypeVar("Of", CellFigures, SetFigures)
@@ -294,7 +294,7 @@ def price_table(summary: Summary) -> PriceTable | None:
     if found is None:
         return None
     path, hint = Path("summary.json"), "deadbeat report NAME makes it anew"
-    made = exact_converter()
+    made = plain_converter()
     return structure(found, PriceTable, path=path, what="summary", hint=hint, made=made)
 
 
