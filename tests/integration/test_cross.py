@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.native import compile_program
 
 from deadbeat.build.native import (
     NO_TASK_SETS,
-    compile_program,
     index_source,
     link_program,
     native_root,

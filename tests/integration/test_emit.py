@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.hardware import LOCK_WAIT, MS, run_all, settings, table_of, task_of, task_set
 
-from deadbeat.build.freertos_kernel import kernel_sources
+from deadbeat.build.freertos import kernel_sources
 from deadbeat.build.native import fragment_sources, native_root
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.build.tree import Tree, tree_files, write_tree

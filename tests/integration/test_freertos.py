@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.build.freertos import HOSTED, VIRT, freertos_program
-from deadbeat.build.freertos_kernel import kernel_sources
+from deadbeat.build.freertos import HOSTED, VIRT, freertos_program, kernel_sources
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Costing, RunRequest, RunSettings
-from deadbeat.executors.freertos import freertos_executor
-from deadbeat.executors.onejob import OneJobExecutor
+from deadbeat.executors.freertos import FreeRTOSExecutor, freertos_executor
 from deadbeat.lab.bare import BareMachine
 from deadbeat.lab.hosted import HostedMachine
 from deadbeat.lab.qemu import Qemu
@@ -54,7 +52,7 @@ def driver() -> Path:
 
 
 @pytest.fixture(scope="module")
-def virtual() -> Iterator[OneJobExecutor]:
+def virtual() -> Iterator[FreeRTOSExecutor]:
     executor = freertos_executor("virtual", cpus=None)
     yield executor
     executor.close()
@@ -66,7 +64,7 @@ def few() -> Catalog:
 
 
 @pytest.fixture(scope="module")
-def task_set(virtual: OneJobExecutor) -> TaskSet:
+def task_set(virtual: FreeRTOSExecutor) -> TaskSet:
     """Three tasks by rate-monotonic priorities, of costs that FreeRTOS measured."""
     costs = virtual.calibrate(few(), Costing(pool="quick", seconds=0.2))
     parameters = SynthesisParameters(
@@ -127,7 +125,7 @@ def test_a_machine_that_does_not_end_is_ended(driver: Path, tmp_path: Path) -> N
 
 
 def test_a_task_set_runs_twice_alike_and_is_preempted(
-    virtual: OneJobExecutor, task_set: TaskSet
+    virtual: FreeRTOSExecutor, task_set: TaskSet
 ) -> None:
     with virtual.open([RunRequest(KEY, task_set)], SETTINGS) as session:
         outcomes = [session.run(KEY) for _ in range(2)]
@@ -149,7 +147,7 @@ def test_a_task_set_runs_twice_alike_and_is_preempted(
 
 
 def test_what_freertos_cannot_do_is_refused_by_name(
-    virtual: OneJobExecutor, task_set: TaskSet
+    virtual: FreeRTOSExecutor, task_set: TaskSet
 ) -> None:
     refused = virtual.unavailable(load_catalog(), policy="fifo")
     assert refused["flock"].endswith("not on FreeRTOS")

@@ -25,8 +25,9 @@ from helpers.hardware import (
     task,
     task_set,
 )
+from helpers.native import compile_program
 
-from deadbeat.build.native import NO_TASK_SETS, compile_program, link_program, text_source
+from deadbeat.build.native import NO_TASK_SETS, link_program, text_source
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.emit import emit_batch
 from deadbeat.executors.base import RunRequest

@@ -66,31 +66,6 @@ def test_one_hyperperiod_agrees_with_repetition_after_a_common_offset(policy: st
 
 
 @pytest.mark.parametrize("policy", sorted(policies()))
-def test_unit_of_time_changes_nothing(policy: str) -> None:
-    for drawn in constrained_systems(seed=3, count=50):
-        system = applicable(policy, drawn)
-        factor = 999_983
-        large = evolve(
-            system,
-            tasks=tuple(
-                evolve(
-                    t,
-                    wcet=t.wcet * factor,
-                    period=t.period * factor,
-                    deadline=t.deadline * factor,
-                )
-                for t in system.tasks
-            ),
-        )
-        small, scaled = (simulate(s, Scheduler(policy=policy)) for s in (system, large))
-        assert scaled.schedulable == small.schedulable
-        assert scaled.first_miss == (
-            None if small.first_miss is None else small.first_miss * factor
-        )
-        assert scaled.events == small.events
-
-
-@pytest.mark.parametrize("policy", sorted(policies()))
 def test_sporadic_yes_covers_every_periodic_pattern(policy: str) -> None:
     draw = random.Random(4)
     for drawn in constrained_systems(seed=4, count=25):

@@ -13,10 +13,9 @@ from deadbeat.model.errors import SynthesisError, UsageError
 from deadbeat.model.examples import example_calibration, example_entries, example_fragments
 from deadbeat.model.tasks import Kind
 from deadbeat.synthesis import Synthesiser, SynthesisParameters
-from deadbeat.synthesis.distributions import PERIODS
+from deadbeat.synthesis.distributions import PERIODS, UTILISATION_METHODS
 from deadbeat.synthesis.outlines import outlines
 from deadbeat.synthesis.parameters import PRIORITIES
-from deadbeat.synthesis.utilisations import UTILISATION_METHODS
 
 FRAGMENTS = example_fragments()
 CATALOG = Catalog(fragments={fragment.name: fragment for fragment in FRAGMENTS})

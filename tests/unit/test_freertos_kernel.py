@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.build import freertos_kernel as kernel
+from deadbeat.build import freertos as kernel
 from deadbeat.model.errors import BuildError
 
 

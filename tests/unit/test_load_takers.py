@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deadbeat.trace.rounds import takers_of
+from deadbeat.trace.why import takers_of
 
 HEAD = "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
 

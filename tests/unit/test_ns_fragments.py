@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from helpers.native import compile_program
 
-from deadbeat.build.native import compile_program, index_source, native_root
+from deadbeat.build.native import index_source, native_root
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.catalog import Catalog, load_catalog
 

@@ -39,29 +39,6 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -
 # --- simulate -------------------------------------------------------------------------------------
 
 
-def test_the_example_of_the_issue(capsys):
-    arguments = (*SIMULATE, DHALL, "--policy", "g-edf", "--ties", "index")
-    found = answer(capsys, *arguments)
-    assert found["schedulable"] == "no"
-    assert found["proved"] is True
-    assert found["first_miss"] == 22
-    assert found["first_miss_task"] == 2
-    assert (found["model"], found["policy"], found["ties"]) == ("periodic-sync", "g-edf", "index")
-    assert found["reference"]
-    assert found["hyperperiod"] == 220
-    assert found["simulated"] is True
-
-
-def test_a_schedulable_system_misses_nothing(capsys):
-    found = answer(capsys, *SIMULATE, DHALL, "--policy", "p-edf")
-    assert (found["schedulable"], found["proved"], found["first_miss"]) == ("yes", True, None)
-    assert found["misses"] == 0 and found["miss_ratio"] == 0
-    assert found["jobs"] == found["completed"] == 11 + 11 + 10
-    assert found["migrations"] == 0
-    assert found["options"]["partition"] == "first-fit"
-    assert [task["placed"] for task in found["tasks"]] == found["placed"]
-
-
 def test_figures_of_a_schedule_done_by_hand(capsys, tmp_path):
     """Two tasks on one processor, by hand: task 1 runs 1..3, is preempted at 4 and ends at 6."""
     file = tmp_path / "two.json"
@@ -96,22 +73,6 @@ def test_standard_input_and_the_processors_option(capsys, monkeypatch):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         found = answer(capsys, *SIMULATE, "-", "--processors", processors)
         assert (found["schedulable"], found["processors"]) == (schedulable, int(processors))
-
-
-def test_all_ties(capsys):
-    found = answer(capsys, *SIMULATE, TIES, "--ties", "all")
-    assert (found["ties"], found["robustness"], found["schedulable"]) == ("all", "fragile", "no")
-    assert found["by_ties"]["index"]["first_miss"] == 2
-    assert found["by_ties"]["reverse"]["schedulable"] == "yes"
-    assert found["shown_ties"] == "index"
-    robust = answer(capsys, *SIMULATE, DHALL, "--policy", "p-edf", "--ties", "all")
-    assert (robust["robustness"], robust["schedulable"], robust["proved"]) == (
-        "robust",
-        "yes",
-        True,
-    )
-    never = answer(capsys, *SIMULATE, DHALL, "--ties", "all")
-    assert (never["robustness"], never["schedulable"]) == ("never", "no")
 
 
 def test_a_hyperperiod_of_any_size_is_told_exactly(capsys, tmp_path):
@@ -353,12 +314,6 @@ def test_tests_that_contradict_the_simulation_are_an_error():
         require_agreement(analysis, "p-edf", evolve(verdict, schedulable="yes"))
 
 
-def test_no_test_accepts_what_simulation_refutes(capsys):
-    found = answer(capsys, "sched", "analyze", DHALL, "--simulate")
-    entry = found["schedulers"]["g-edf"]
-    assert entry["accepted"] == [] and entry["simulation"]["schedulable"] == "no"
-
-
 def test_lists_say_what_there_is(capsys):
     policies = answer(capsys, "sched", "policies")
     names = [entry["name"] for entry in policies["policies"]]
@@ -371,10 +326,6 @@ def test_lists_say_what_there_is(capsys):
     assert {"gfb", "rta-edf"} <= set(tests)
     text = told(capsys, "sched", "tests")
     assert all(name in text for name in tests)
-
-
-def test_help_of_the_group(capsys):
-    assert "Commands:" in told(capsys, "sched")
 
 
 # --- long work ------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
-"""Truth: the laws in closed form (inclusion and exclusion, exact fractions), rejection sampling,
-and the published ConvolutionalFixedSum's statistics. Every draw is seeded: verdicts never change.
+"""Truth: the laws in closed form (inclusion and exclusion, exact fractions); rejection sampling.
+
+Every draw is seeded: verdicts never change.
 """
 
 from __future__ import annotations
@@ -8,9 +9,8 @@ import json
 from collections import Counter
 from fractions import Fraction
 from hashlib import sha256
-from itertools import pairwise, product
+from itertools import pairwise
 from math import exp, lcm, log, sqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,6 @@ from deadbeat.sched import (
     utilisation_samplers,
 )
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "cfs-2.0.1.json"
 #: Standard deviations; a true law is beyond once in 15,000 times.
 SIGMAS = 4.0
 UNIFORM_OVER_THE_SLICE = ("cfs", "randfixedsum", "uunifast-discard")
@@ -157,28 +156,6 @@ def test_cfs_agrees_with_rejection_in_two_dimensions_at_once():
         chi = ((theirs - mine)[used] ** 2 / both[used]).sum()
         freedom = used.sum() - 1
         assert chi < freedom + SIGMAS * sqrt(2 * freedom)
-
-
-def golden() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    return found
-
-
-@pytest.mark.parametrize("name", golden()["configurations"])
-def test_cfs_has_the_statistics_of_the_published_package(name):
-    known = golden()["configurations"][name]
-    theirs, count = known["vectors"], 150_000
-    drawn = sample_cfs(known["lower"], known["upper"], known["total"], seed=7, count=count)
-    spread = np.sqrt(np.array(known["variance"]) * (1 / theirs + 1 / count))
-    assert (np.abs(drawn.mean(axis=0) - known["mean"]) < SIGMAS * spread).all()
-    # The variance of a variance of values in a range is below that of a normal one's.
-    relative = np.abs(drawn.var(axis=0) / known["variance"] - 1)
-    assert (relative < SIGMAS * sqrt(2 / theirs + 2 / count)).all()
-    shares = golden()["made"]["quantiles"]
-    for task, quantiles in enumerate(known["quantiles"]):
-        for share, value in zip(shares, quantiles, strict=True):
-            error = sqrt(share * (1 - share) * (1 / theirs + 1 / count))
-            assert abs((drawn[:, task] <= value).mean() - share) < SIGMAS * error
 
 
 @pytest.mark.parametrize(
@@ -335,15 +312,6 @@ def test_lcm_limited_periods_follow_the_rule(low, high, limit):
     assert_counts(found, {numbers[periods]: share for periods, share in law.items()})
 
 
-@pytest.mark.parametrize("tasks", [10, 80])
-def test_lcm_limited_hyperperiods_stay_below_the_limit_as_the_thesis_wants(tasks):
-    recipe = Recipe(processors=8, tasks=tasks, utilisation=5.6)
-    drawn = columns(generate(recipe, seed=14, count=200), tasks)["period"]
-    assert drawn.min() >= 10 and drawn.max() <= 250
-    hyperperiods = np.lcm.reduce(drawn, axis=1)
-    assert 50_000 < hyperperiods.max() < 100_000
-
-
 @pytest.mark.parametrize(
     ("deadlines", "low", "high"),
     [("implicit", None, None), ("constrained", None, None), ("constrained", 0.5, 0.75),
@@ -380,31 +348,6 @@ def test_execution_times_are_the_nearest_whole_number_but_at_least_one():
         assert (found["wcet"][0] == wanted).all()
 
 
-def test_the_utilisation_is_met_and_never_above_the_processors():
-    recipe = Recipe(processors=4, tasks=6, utilisation=3.97)
-    found = columns(generate(recipe, seed=17, count=2000), 6)
-    sums = [
-        sum(Fraction(int(c), int(t)) for c, t in zip(*row, strict=True))
-        for row in zip(found["wcet"], found["period"], strict=True)
-    ]
-    assert all(abs(s - Fraction("3.97")) <= Fraction("0.08") for s in sums)
-    assert max(sums) <= 4 < max(sums) + Fraction(1, 100)
-    overload = generate(evolve(recipe, utilisation=4.3), seed=17, count=10)
-    assert all(overload.system(i).utilisation > 4 for i in range(10))
-
-
-def test_a_system_is_a_function_of_recipe_seed_and_number():
-    recipe = Recipe(utilisation=3.0, deadlines="constrained", offsets="uniform")
-    whole = generate(recipe, seed=18, count=20)
-    part = generate(recipe, seed=18, count=5, first=7)
-    assert (part.tasks == whole.tasks[70:120]).all()
-    assert (generate(recipe, seed=19, count=20).tasks != whole.tasks).any()
-    assert len(generate(recipe, seed=18, count=0)) == 0
-    assert [whole.system(i).processors for i in (0, 19)] == [4, 4]
-    last = generate(recipe, seed=2**64 - 1, count=1, first=2**64 - 1)
-    assert len(last) == 1
-
-
 #: SHA-256 of the first systems: a seed means the same on every machine, compiler and version. A
 #: change of these is a change of every study ever made: it belongs into the changelog.
 DIGESTS = {
@@ -439,13 +382,6 @@ def test_every_distribution_is_pinned_and_described():
     assert {name for name, facts in utilisation_samplers().items() if facts.fixed_sum} == {
         "uunifast", *UNIFORM_OVER_THE_SLICE,
     }  # fmt: skip
-
-
-def test_every_combination_gives_systems():
-    for utilisations, periods in product(utilisation_samplers(), period_samplers()):
-        recipe = Recipe(utilisation=2.6, utilisations=utilisations, periods=periods)
-        batch = generate(recipe, seed=21, count=3)
-        assert all(abs(float(batch.system(i).utilisation) - 2.6) <= 0.0801 for i in range(3))
 
 
 def test_every_wrong_field_of_a_recipe_is_told_at_once():
@@ -510,6 +446,7 @@ def test_large_systems_and_periods():
                   tolerance=1.0)  # fmt: skip
     drawn = columns(generate(long, seed=22, count=300), 10)
     assert drawn["period"].max() > 1 << 55 and (drawn["wcet"] <= drawn["period"]).all()
+    assert len(generate(Recipe(), seed=2**64 - 1, count=1, first=2**64 - 1)) == 1
 
 
 def test_generate_writes_files_that_simulate_reads(tmp_path, capsys):

@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 from attrs import frozen
+from helpers.native import compile_program
 
-from deadbeat.build.native import compile_program, index_source, native_root
+from deadbeat.build.native import index_source, native_root
 
 ROOT = native_root()
 SOURCES = {path.stem: path for path in sorted((ROOT / "fragments" / "sy").glob("*.c"))}

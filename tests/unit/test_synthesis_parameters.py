@@ -11,8 +11,7 @@ from attrs import fields_dict
 
 from deadbeat.model.errors import UsageError
 from deadbeat.synthesis import SynthesisParameters
-from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS
-from deadbeat.synthesis.utilisations import UTILISATION_METHODS
+from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS, UTILISATION_METHODS
 
 GOOD = {
     "cores": 2,

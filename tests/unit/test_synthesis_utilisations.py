@@ -19,15 +19,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.model.errors import SynthesisError
-from deadbeat.synthesis.distributions import harmonic_periods, log_uniform_periods
-from deadbeat.synthesis.parameters import FIXED_SUM_LIMIT
-from deadbeat.synthesis.stream import Stream
-from deadbeat.synthesis.utilisations import (
+from deadbeat.synthesis.distributions import (
     UTILISATION_METHODS,
     composition,
     fixed_sum,
+    harmonic_periods,
+    log_uniform_periods,
     uunifast_discard,
 )
+from deadbeat.synthesis.parameters import FIXED_SUM_LIMIT
+from deadbeat.synthesis.stream import Stream
 
 METHODS = sorted(UTILISATION_METHODS)
 ONE, TENTH, ZERO = Fraction(1), Fraction(1, 10), Fraction(0)

@@ -15,8 +15,15 @@ from pathlib import Path
 
 from attrs import frozen
 
-from deadbeat.build.cargo import call_cargo
-from deadbeat.build.native import cache_root, identity_of, kept, key_of, native_root, object_of
+from deadbeat.build.native import (
+    cache_root,
+    call_cargo,
+    identity_of,
+    kept,
+    key_of,
+    native_root,
+    object_of,
+)
 from deadbeat.build.toolchain import Toolchain, answer_of, machine_word
 from deadbeat.model.errors import BuildError
 
@@ -41,16 +48,12 @@ class Allocator:
 
 
 @cache
-def _archive(toolchain: Toolchain, archive: str, package: str) -> Path:
+def _from_package(toolchain: Toolchain, archive: str, package: str) -> tuple[str, ...]:
     argv = [toolchain.cc, *toolchain.words, f"-print-file-name={archive}"]
     path = Path(answer_of(argv).stdout.strip())
     if not path.is_absolute():
         raise BuildError(f"{archive} is not installed", f"Debian: apt-get install {package}")
-    return path.resolve()
-
-
-def _from_package(toolchain: Toolchain, *, archive: str, package: str) -> tuple[str, ...]:
-    return (str(_archive(toolchain, archive, package)), "-lstdc++")
+    return str(path.resolve()), "-lstdc++"
 
 
 def folder_of(name: str) -> Path:

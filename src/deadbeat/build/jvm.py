@@ -12,6 +12,7 @@ from pathlib import Path
 from attrs import frozen
 
 from deadbeat.build.native import cache_root, kept, key_of, native_root
+from deadbeat.build.toolchain import answer_of
 from deadbeat.model.errors import BuildError
 
 #: Where Debian, Fedora and Arch keep them.
@@ -101,15 +102,7 @@ def _build(project: Path, made: Path, jdk: Jdk) -> None:
 def _maven(work: Path, jdk: Jdk) -> None:
     argv = ["mvn", "-B", "-q", "-f", str(work / "pom.xml"), "-Dstyle.color=never", "package"]
     try:
-        done = subprocess.run(
-            argv,
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "JAVA_HOME": str(jdk.home)},
-            timeout=_MAVEN_S,
-        )
+        done = answer_of(argv, environment={"JAVA_HOME": str(jdk.home)}, timeout_s=_MAVEN_S)
     except subprocess.TimeoutExpired as error:
         hint = "does it reach its repository? call: mvn -f jvm/pom.xml package"
         raise BuildError(f"mvn did not end in {_MAVEN_S} s", hint) from error

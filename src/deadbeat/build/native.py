@@ -10,14 +10,15 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from errno import ENOTEMPTY
 from functools import cache
 from pathlib import Path
 
-from deadbeat.build.toolchain import OPTIMISED, STATIC, Toolchain, answer_of, check_static
+from deadbeat.build.toolchain import STATIC, Toolchain, answer_of, check_static
 from deadbeat.model.errors import BuildError
 from deadbeat.model.refused import OTHER_TMPDIR, hint_in, refusal
 
@@ -186,8 +187,12 @@ def _objects(
 
 def object_of(toolchain: Toolchain, source: Path) -> Path:
     """One object of the runtime that is no part of its library."""
-    code = ("-fno-pie",) if toolchain.static else ()
-    return _object(toolchain, source, (*toolchain.flags, *code), headers_hash())
+    return _object(toolchain, source, _flags(toolchain), headers_hash())
+
+
+def _flags(toolchain: Toolchain) -> tuple[str, ...]:
+    """Not position independent: const tables stay in read-only memory, calls stay direct."""
+    return (*toolchain.flags, *(("-fno-pie",) if toolchain.static else ()))
 
 
 def text_source(text: str, stem: str) -> Path:
@@ -205,14 +210,12 @@ def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None)
     fragments = fragment_sources(fragments_root)
     index = text_source(index_source([p.stem for p in fragments]), "index")
     primitives = primitive_sources()
-    names = [path.stem for path in primitives]
-    more = text_source(index_source(names, "primitive", "primitive.h"), "primitives")
+    text = index_source([p.stem for p in primitives], "primitive", "primitive.h")
+    more = text_source(text, "primitives")
     sources = [*runtime_sources(), index, *fragments, more]
-    # not position independent: const tables stay in read-only memory, calls stay direct
-    code = ("-fno-pie",) if toolchain.static else ()
     if toolchain.static:
         check_static(toolchain)
-    flags = (*toolchain.flags, *code)
+    flags = _flags(toolchain)
     objects = _objects(toolchain, sources, flags)
     objects += _objects(toolchain, primitives, flags, str(KEPT_HEADERS.is_file()))
     path = cache_root() / "libraries" / f"libdeadbeat-{key_of(*[o.name for o in objects])}.a"
@@ -281,30 +284,33 @@ def _verb_program(
     return link_program(toolchain, NO_TASK_SETS, fragments_root=fragments_root, extra=extra)
 
 
-def compile_program(
-    sources: Sequence[Path],
-    output: Path,
-    *,
-    flags: Sequence[str] = OPTIMISED,
-    static: bool = True,
-    cc: str | None = None,
-    cross: str | None = None,
-) -> Path:
-    """Builds a program from any sources with the project's warnings; for tests and probes.
+_CARGO_S = 300
 
-    Args:
-        sources: C files.
-        output: Where the program goes.
-        flags: Flags of compiling and linking (sanitizers, defines).
-        static: Static and non-relocatable, as measured programs are; sanitizers need False.
-        cc: Compiler command; None: as Toolchain.find.
-        cross: As Toolchain.find.
+
+def call_cargo(
+    words: Sequence[str],
+    folder: Path,
+    what: str,
+    *,
+    hint: str,
+    cargo: str = "cargo",
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Calls cargo in ``folder`` to ``what`` ("build tlsf"); ``hint``: what that needs.
 
     Raises:
-        BuildError: With the compiler's own words.
+        BuildError: There is no cargo, it did not end, or it failed.
     """
-    toolchain = Toolchain.find(cc, cross=cross)
-    objects = _objects(toolchain, list(sources), tuple(flags))
-    link = [*_command(toolchain, flags), *(STATIC if static else ()), *map(str, objects)]
-    _call([*link, "-o", str(output), "-lm", "-lrt", *toolchain.link_flags], output.name)
-    return output
+    if shutil.which(cargo) is None:
+        raise BuildError(f"there is no cargo to {what} with", hint)
+    env = {"CARGO_TERM_COLOR": "never", **(environment or {})}
+    try:
+        done = answer_of([cargo, *words], folder=folder, environment=env, timeout_s=_CARGO_S)
+    except subprocess.TimeoutExpired:
+        raise BuildError(
+            f"cargo did not {what} within {_CARGO_S} s", "is there a network?"
+        ) from None
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        faults = [line for line in lines if line.startswith("error")] or lines
+        raise BuildError(f"cargo could not {what}: {faults[0][:200]}", hint)

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.model.errors import BuildError, UsageError
 from deadbeat.model.refused import OTHER_TMPDIR, hint_in, refusal
@@ -63,7 +63,7 @@ class Toolchain:
         cc: Compiler: a name on PATH, or a path.
         flags: Optimisation and other flags of runtime and fragments (not of tables).
         words: Words of every call: sysroot, processor, width of time.
-        ar: Archiver.
+        ar: Archiver; "": not asked.
         link_flags: Last words of linking a program.
         machine: What programs run on: ``x86_64``, ``aarch64``, ``arm``, ``riscv64``; "": not asked.
         libc: ``glibc 2.36``, ``musl``; "": not asked.
@@ -74,16 +74,15 @@ class Toolchain:
     cc: str
     flags: tuple[str, ...] = OPTIMISED
     words: tuple[str, ...] = field(default=(), kw_only=True)
-    ar: str = field(default="ar", kw_only=True)
+    ar: str = field(default="", kw_only=True)
     link_flags: tuple[str, ...] = field(default=(), kw_only=True)
     machine: str = field(default="", kw_only=True)
     libc: str = field(default="", kw_only=True)
     identification: str = field(default="", kw_only=True)
     static: bool = field(default=True, kw_only=True)
 
-    @classmethod
+    @staticmethod
     def find(
-        cls,
         cc: str | None = None,
         *,
         cross: str | None = None,
@@ -106,11 +105,10 @@ class Toolchain:
         given = _described(cross) if cross is not None else _native(cc)
         path = shutil.which(given.cc) or given.cc
         macros = _macros(path, given.words)
-        machine = _machine(path, macros)
-        libc = _libc(macros)
-        return cls(
-            given.cc,
-            tuple(flags),
+        machine, libc = _machine(path, macros), _libc(macros)
+        return evolve(
+            given,
+            flags=tuple(flags),
             words=(*given.words, *_needed_words(path, machine, libc, macros)),
             ar=given.ar or _archiver_of(path, given.words),
             link_flags=(*given.link_flags, *_needed_libraries(macros)),
@@ -205,31 +203,21 @@ def _libc_package(cc: str) -> str:
     return f" (Debian: apt-get install {packages[-1]})" if packages else ""
 
 
-# --- where a compiler is named --------------------------------------------------------------------
+# --- where a compiler is named; the rest is asked of it ------------------------------------------
 
 
-@frozen
-class _Given:
-    """A compiler as it was named; the rest is asked of it."""
-
-    cc: str
-    words: tuple[str, ...] = ()
-    ar: str = ""
-    link_flags: tuple[str, ...] = ()
-
-
-def _native(cc: str | None) -> _Given:
+def _native(cc: str | None) -> Toolchain:
     wanted = cc or os.environ.get("DEADBEAT_CC")
     for candidate in (wanted,) if wanted else ("gcc", "cc"):
         if shutil.which(candidate):
-            return _Given(candidate)
+            return Toolchain(candidate)
     raise BuildError(
         f"no C compiler: {wanted or 'gcc'} was not found on PATH",
         "install one (Debian: apt-get install gcc libc6-dev) or set DEADBEAT_CC",
     )
 
 
-def _described(word: str) -> _Given:
+def _described(word: str) -> Toolchain:
     path = Path(word)
     if "/" not in word and not word.endswith(".toml"):
         return _by_prefix(word)
@@ -245,19 +233,19 @@ def _described(word: str) -> _Given:
     if path.name.startswith("environment-setup"):
         return _by_script(path)
     if os.access(path, os.X_OK):
-        return _Given(str(path))
+        return Toolchain(str(path))
     raise BuildError(
         f"--cross {shown(word)}: neither a compiler nor a toolchain's description",
         "give a prefix, a compiler, an SDK's folder or environment-setup-* script, or a .toml file",
     )
 
 
-def _by_prefix(word: str) -> _Given:
+def _by_prefix(word: str) -> Toolchain:
     stem = word.removesuffix("-gcc").removesuffix("-") or word
     name = "musl-gcc" if stem == "musl" else f"{stem}-gcc"
     for candidate in (name, word):
         if candidate and shutil.which(candidate):
-            return _Given(candidate)
+            return Toolchain(candidate)
     hint = f"install one (Debian: apt-get install {' '.join(_packages(stem))})"
     if not _packages(stem):
         usual = ", ".join(prefix for prefix, _ in _DEBIAN.values())
@@ -275,7 +263,7 @@ def _packages(stem: str) -> tuple[str, ...]:
     return ()
 
 
-def _by_folder(folder: Path) -> _Given:
+def _by_folder(folder: Path) -> Toolchain:
     scripts = sorted(folder.glob("environment-setup-*"))
     if scripts:
         return _by_script(_only(scripts, folder, "environment scripts"))
@@ -289,7 +277,7 @@ def _by_folder(folder: Path) -> _Given:
             "give the folder that has bin/PREFIX-gcc (Buildroot: output/host) or an SDK's"
             " environment-setup-*",
         )
-    return _Given(str(_only(sorted(different.values()), folder, "compilers")))
+    return Toolchain(str(_only(sorted(different.values()), folder, "compilers")))
 
 
 def _only(paths: Sequence[Path], folder: Path, what: str) -> Path:
@@ -299,7 +287,7 @@ def _only(paths: Sequence[Path], folder: Path, what: str) -> Path:
     raise BuildError(f"{folder} holds {len(paths)} {what}: {names}", "give the path of one of them")
 
 
-def _by_script(path: Path) -> _Given:
+def _by_script(path: Path) -> Toolchain:
     """What an SDK's script sets. It is run, as every user of such an SDK does, with a bare
     environment and its path as an argument: no word of the path is ever read as shell."""
     told = 'printf \'%s\\0\' "${CC-}" "${AR-}" "${PATH-}"'
@@ -328,7 +316,7 @@ def _by_script(path: Path) -> _Given:
         )
     archiver = _split(fields[1])
     ar = shutil.which(archiver[0], path=fields[2]) if archiver else None
-    return _Given(cc, tuple(words[1:]), ar or "")
+    return Toolchain(cc, words=tuple(words[1:]), ar=ar or "")
 
 
 def _split(text: str) -> list[str]:
@@ -338,7 +326,7 @@ def _split(text: str) -> list[str]:
         return []
 
 
-def _by_file(path: Path) -> _Given:
+def _by_file(path: Path) -> Toolchain:
     if path.stat().st_size > _FILE_LIMIT:
         raise UsageError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a toolchain?")
     try:
@@ -350,11 +338,11 @@ def _by_file(path: Path) -> _Given:
     cc = str(table["cc"])
     if not shutil.which(cc):
         raise BuildError(f"{path}: no compiler {shown(cc)} was found", "give cc its full path")
-    return _Given(
+    return Toolchain(
         cc,
-        (*sysroot, *table.get("flags", ())),
-        str(table.get("ar", "")),
-        tuple(table.get("link_flags", ())),
+        words=(*sysroot, *table.get("flags", ())),
+        ar=str(table.get("ar", "")),
+        link_flags=tuple(table.get("link_flags", ())),
     )
 
 
@@ -383,13 +371,21 @@ def _refuse_faults(path: Path, table: Mapping[str, object]) -> None:
 # --- what a compiler says of itself ---------------------------------------------------------------
 
 
-def answer_of(argv: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str]:
+def answer_of(
+    argv: Sequence[str],
+    text: str = "",
+    *,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float | None = None,
+) -> subprocess.CompletedProcess[str]:
     """What ``argv``, given ``text``, says to its end. BuildError where it cannot be started."""
+    # A compiler would go on with a full TMPDIR, where Python takes another.
+    env = {**os.environ, "TMPDIR": tempfile.gettempdir(), **(environment or {})}
     try:
         return subprocess.run(
             argv, input=text, capture_output=True, text=True, errors="replace", check=False,
-            # A compiler would go on with a full TMPDIR, where Python takes another.
-            env={**os.environ, "TMPDIR": tempfile.gettempdir()},
+            cwd=folder, env=env, timeout=timeout_s,
         )  # fmt: skip
     except OSError as error:
         what = f"{argv[0]} cannot be started"

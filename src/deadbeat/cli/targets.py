@@ -20,9 +20,7 @@ def check(*, name: str, cross: str | None) -> Shown:
         with open_target(name) as target:
             found = abilities(target, load_catalog(), cross=cross)
     except TargetError as error:  # the answer, not a failure to give one
-        found = [
-            Ability(what="connection", can=False, found=error.message, cure=error.hint, needed=True)
-        ]
+        found = [Ability("connection", False, error.message, error.hint, needed=True)]
     lacking = [each.what for each in found if each.needed and each.can is False]
     if lacking:
         sentence = f"{name} cannot be measured: {', '.join(lacking)}"

@@ -39,6 +39,13 @@ def untold(_share: float) -> None:
     """Progress that nobody follows."""
 
 
+def needing_fifo(catalog: Catalog) -> dict[str, str]:
+    """Fragment -> the words of what it needs a real-time policy for."""
+    needs = {"priority-ceiling", "priority-inheritance", "realtime-policy"}
+    words = {each.name: sorted(needs & set(each.requires)) for each in catalog.fragments.values()}
+    return {name: ", ".join(found) for name, found in words.items() if found}
+
+
 @frozen(kw_only=True)
 class Costing:
     """What a calibration is asked: costs of the entries of ``pool``, in about ``seconds``.

@@ -60,6 +60,8 @@ LEAST_OVERLAP = 0.8
 LEAST_ROUNDS = 10
 #: At most this many cores of a kind are visited.
 CORES_VISITED = 8
+#: In virtual time an entry costs the same at every visit: a few are enough, s.
+VIRTUAL_MOST_S = 3.0
 
 CACHE_LINE_ENTRY = 0xFFFF
 

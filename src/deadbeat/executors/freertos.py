@@ -1,7 +1,7 @@
 """Runs task sets on FreeRTOS: emulated in virtual time, or hosted on this Linux.
 
-Fragments that need more than a core port are refused by name; all others, the timetable, records
-and calibration are those of Linux.
+It has one core, and does one job of a program, then ends. Fragments that need more than a core port
+are refused by name; all others, the timetable, records and calibration are those of Linux.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Protocol, Self
 
 from attrs import evolve, frozen
 
@@ -23,19 +25,38 @@ from deadbeat.build.freertos import (
     task_set_program,
     toolchain_of,
 )
-from deadbeat.build.native import fragment_sources
+from deadbeat.build.native import NO_TASK_SETS, fragment_sources
 from deadbeat.catalog import Catalog, lacking, load_catalog
-from deadbeat.executors.base import RunSettings
-from deadbeat.executors.onejob import OneJobExecutor
+from deadbeat.emit import emit_batch
+from deadbeat.executors.base import (
+    UNSCALED_PPM,
+    Costing,
+    Progress,
+    RunOutcome,
+    RunRequest,
+    RunSettings,
+    untold,
+)
+from deadbeat.executors.calibration import (
+    VIRTUAL_MOST_S,
+    calibration_of,
+    estimate_costs,
+    read_samples,
+    runnable,
+)
 from deadbeat.executors.programs import usable_on
+from deadbeat.executors.tables import plan_slots
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.lab.bare import BareMachine
 from deadbeat.lab.hosted import HostedMachine
 from deadbeat.lab.qemu import find_qemu
-from deadbeat.model.errors import UsageError
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.model.platform import HOSTED_ON, Platform
-from deadbeat.model.tasks import Entry
+from deadbeat.model.results import RunKey
 from deadbeat.model.words import nearest, shown
+from deadbeat.prices.table import PriceBatch
+from deadbeat.prices.works import Pricing
 from deadbeat.targets.local import LocalTarget
 
 WHERE = ("virtual", "hosted")
@@ -44,6 +65,7 @@ _OLDEST_QEMU = 7
 #: What a job may take on the host, s: a start and an end, and a second of its time.
 _MARGIN_S, _SECOND_S = 60.0, 20.0
 _CLOCK = "cycle counter: 1 ns of virtual time; sleeps end by a compare-match timer of 100 ns"
+_ONE_CORE = "one core: nobody shares it"
 
 
 class JobMachine(Protocol):
@@ -55,60 +77,154 @@ class JobMachine(Protocol):
 
 
 @frozen(kw_only=True)
-class FreeRTOS:
-    """FreeRTOS on a board; see :class:`deadbeat.executors.onejob.OneJobSystem`.
+class FreeRTOSExecutor:
+    """Runs task sets on FreeRTOS; see :class:`deadbeat.executors.base.Executor`.
 
     Attributes:
         board: What programs are built for. ``machine``: What runs them.
-        facts: Its state.
-        below: The Linux that hosts it; None: none.
+        platform: As results tell it.
+        target: This machine: its folder holds results until they are stored.
     """
 
     board: Board
     machine: JobMachine
-    facts: dict[str, object]
-    below: LocalTarget | None = None
+    platform: Platform
+    target: LocalTarget
 
-    def unavailable(self, catalog: Catalog) -> dict[str, str]:
+    def describe(self) -> Platform:
+        return self.platform
+
+    def environment(self) -> dict[str, object]:
+        """Of FreeRTOS; where it is hosted, with the state of the Linux below it."""
+        if self._is_virtual:
+            return dict(self.platform.details)
+        below = environment_of(self.target, now=datetime.now(UTC))
+        return below | {"kernel": self.platform.kernel}
+
+    @property
+    def _is_virtual(self) -> bool:
+        return self.platform.kind == "virtual-time"
+
+    def unavailable(
+        self, catalog: Catalog, *, policy: str = "fifo", participants: int = 1
+    ) -> dict[str, str]:
+        """Fragments that cannot run there."""
         found = {name: lacking(each) for name, each in catalog.fragments.items()}
         return {name: f"{why}: not on FreeRTOS" for name, why in found.items() if why}
 
-    def build(self, tables: str) -> Path:
+    def calibrate(
+        self, catalog: Catalog, asked: Costing, progress: Progress = untold
+    ) -> Calibration:
+        """Costs of a pool's entries, measured by the system itself."""
+        self._check_policy(asked.policy)
+        if asked.basis != "warm":
+            raise UsageError(
+                f"no {asked.basis} costs of {self.platform.kernel}", "an emulator has no caches"
+            )
+        began = monotonic()
+        entries, refused = runnable(catalog, asked, self.unavailable(catalog))
+        if self._is_virtual:
+            asked = evolve(asked, seconds=min(asked.seconds, VIRTUAL_MOST_S))
+        words = ["calibrate", str(round(asked.seconds * 1e9)), "1"]
+        words += [word for each in entries for word in (each.fragment, str(each.size))]
+        program = self._build(NO_TASK_SETS)
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "samples"
+            limit_s = _limit_s(asked.seconds * 3 + 30)
+            self.machine.run(program, words, path, timeout_s=limit_s)
+            samples = read_samples(path, cores=1)
+        estimates = estimate_costs(samples, entries, kinds=(0,), cold=False)
+        progress(1.0)
+        return calibration_of(
+            estimates, asked, platform=self.platform, refused=refused, began_s=began
+        )
+
+    def price(self, asked: Pricing, progress: Progress = untold) -> PriceBatch:
+        """One core: nobody shares anything."""
+        return PriceBatch(works=asked.works, errors=(_ONE_CORE,) * len(asked.works), slots=())
+
+    def open(
+        self,
+        requests: Sequence[RunRequest],
+        settings: RunSettings,
+        *,
+        program: Path | None = None,
+    ) -> FreeRTOSSession:
+        """Builds a batch, or takes the one given."""
+        self._check_policy(settings.policy)
+        for name in ("split", "counters", "causes"):
+            if getattr(settings, name):
+                raise UsageError(
+                    f"--{name} is not recorded on {self.platform.kernel}", f"drop --{name}"
+                )
+        most = max(request.task_set.cores for request in requests)
+        if most > 1:
+            raise UsageError(
+                f"a task set needs {most} cores, {self.platform.name} has one", "give --cores 1"
+            )
+        source = emit_batch([request.task_set for request in requests])
+        return FreeRTOSSession(self, requests, settings, source, program or self._build(source))
+
+    def close(self) -> None:
+        self.target.close()
+
+    def _build(self, tables: str) -> Path:
         refused = self.unavailable(load_catalog())
         usable = [path for path in fragment_sources() if path.stem not in refused]
         return task_set_program(self.board, tables, usable)
 
-    def calibrate(
-        self, program: Path, entries: Sequence[Entry], result: Path, *, seconds: float
-    ) -> None:
-        words = ["calibrate", str(round(seconds * 1e9)), "1"]
-        words += [word for each in entries for word in (each.fragment, str(each.size))]
-        self.machine.run(program, words, result, timeout_s=_limit_s(seconds * 3 + 30))
+    def _check_policy(self, policy: str) -> None:
+        if policy != "fifo":
+            raise UsageError(
+                f"on {self.platform.kernel} task sets run by fixed priorities alone",
+                "drop --policy",
+            )
 
-    def measure(
+
+class FreeRTOSSession:
+    """A built batch; see :class:`deadbeat.executors.base.Session`. Each run is a start of it."""
+
+    def __init__(
         self,
-        program: Path,
-        index: int,
+        executor: FreeRTOSExecutor,
+        requests: Sequence[RunRequest],
         settings: RunSettings,
-        result: Path,
-        *,
-        period_ppm: int,
-        seconds: float,
+        source: str,
+        program: Path,
     ) -> None:
-        s = settings
+        self._executor, self._settings = executor, settings
+        self._sets = {each.key: (index, each.task_set) for index, each in enumerate(requests)}
+        self.source, self.program = source, program
+        self._runs = 0
+
+    def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
+        """Runs one task set; see the protocol."""
+        index, task_set = self._sets[key]
+        self._runs += 1
+        result = Path(self._executor.target.folder) / f"{key.text}.{self._runs}.jobs"
+        s = self._settings
+        end_ns = int(plan_slots(task_set, s, period_ppm=period_ppm)[-1]["end_ns"])
         words = ("run", index, period_ppm, round(s.seconds * 1e9), s.slot_periods, s.warmup_jobs,
                  int(s.solo), int(s.overrun == "late"))  # fmt: skip
-        limit_s = _limit_s(seconds)
-        self.machine.run(program, [*map(str, words)], result, timeout_s=limit_s)
+        try:
+            self._executor.machine.run(
+                self.program, [*map(str, words)], result, timeout_s=_limit_s(end_ns / 1e9)
+            )
+        except TargetError as error:
+            return RunOutcome(key=key, error=RunError(error.message, error.hint))
+        return RunOutcome(key=key, file=result)
 
-    def environment(self) -> dict[str, object]:
-        """Of FreeRTOS; where it is hosted, with the state of the Linux below it."""
-        if self.below is None:
-            return dict(self.facts)
-        return environment_of(self.below, now=datetime.now(UTC)) | self.facts
+    def rest(self) -> None:
+        """Each run is a start of its own."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
-def freertos_executor(where: str, *, cpus: Sequence[int] | None) -> OneJobExecutor:
+def freertos_executor(where: str, *, cpus: Sequence[int] | None) -> FreeRTOSExecutor:
     """FreeRTOS ``virtual`` (QEMU's riscv64 board) or ``hosted`` (on a CPU of this machine).
 
     Args:
@@ -139,17 +255,10 @@ def freertos_executor(where: str, *, cpus: Sequence[int] | None) -> OneJobExecut
         raise
 
 
-def _virtual(target: LocalTarget) -> OneJobExecutor:
+def _virtual(target: LocalTarget) -> FreeRTOSExecutor:
     qemu = find_qemu("riscv64", oldest=_OLDEST_QEMU, target=target)
     toolchain, flags = toolchain_of(VIRT), " ".join(VIRT.words)
     identity = ("riscv64 virt", qemu.identification, toolchain.identification, flags)
-    details: dict[str, object] = {
-        "machine": "riscv64",
-        "kernel": kernel_words(),
-        "cpus_online": [0],
-        "clock": _CLOCK,
-        "emulator": qemu.identification,
-    }
     platform = Platform(
         name="freertos",
         kind="virtual-time",
@@ -162,13 +271,19 @@ def _virtual(target: LocalTarget) -> OneJobExecutor:
         toolchain=toolchain.identification,
         flags=" ".join((*toolchain.flags, flags)),
         fingerprint=hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
-        details=details,
+        details={
+            "machine": "riscv64",
+            "kernel": kernel_words(),
+            "cpus_online": [0],
+            "clock": _CLOCK,
+            "emulator": qemu.identification,
+        },
     )
-    system = FreeRTOS(board=VIRT, machine=BareMachine(qemu=qemu), facts=details)
-    return OneJobExecutor(system=system, platform=platform, target=target)
+    machine = BareMachine(qemu=qemu)
+    return FreeRTOSExecutor(board=VIRT, machine=machine, platform=platform, target=target)
 
 
-def _hosted(target: LocalTarget, cpu: int) -> OneJobExecutor:
+def _hosted(target: LocalTarget, cpu: int) -> FreeRTOSExecutor:
     toolchain = toolchain_of(HOSTED)
     found = platform_from_environment(
         environment_of(target, now=datetime.now(UTC)),
@@ -179,12 +294,9 @@ def _hosted(target: LocalTarget, cpu: int) -> OneJobExecutor:
         name=f"{target.name}-freertos",
     )
     kernel = f"{kernel_words()} (POSIX port){HOSTED_ON}{found.kernel}"
-    facts: dict[str, object] = {"kernel": kernel}
-    system = FreeRTOS(
-        board=HOSTED, machine=HostedMachine(target=target, cpu=cpu), facts=facts, below=target
-    )
-    platform = evolve(found, kernel=kernel, details={**found.details, **facts})
-    return OneJobExecutor(system=system, platform=platform, target=target)
+    platform = evolve(found, kernel=kernel, details={**found.details, "kernel": kernel})
+    machine = HostedMachine(target=target, cpu=cpu)
+    return FreeRTOSExecutor(board=HOSTED, machine=machine, platform=platform, target=target)
 
 
 def _limit_s(seconds: float) -> float:

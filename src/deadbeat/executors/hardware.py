@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from deadbeat.executors.base import (
     Progress,
     RunRequest,
     RunSettings,
+    needing_fifo,
     untold,
 )
 from deadbeat.executors.calibration import (
@@ -27,7 +28,7 @@ from deadbeat.executors.calibration import (
     runnable,
     visits_of,
 )
-from deadbeat.executors.programs import ProgramMachine
+from deadbeat.executors.programs import LOCK_WAIT_S, ProgramMachine, toolchain_of
 from deadbeat.executors.session import HardwareSession
 from deadbeat.host.environment import (
     core_kinds,
@@ -37,12 +38,14 @@ from deadbeat.host.environment import (
 )
 from deadbeat.host.values import understood
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import RunError, UsageError
 from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.tasks import Entry
 from deadbeat.prices.table import PriceBatch
 from deadbeat.prices.works import Pricing
 from deadbeat.settings.hardening import states_of
+from deadbeat.settings.tune import with_tuning
+from deadbeat.targets.base import Target
 
 #: Emptying the caches reads this many times the last level.
 SCRUB_FACTOR = 2
@@ -88,7 +91,8 @@ class HardwareExecutor(ProgramMachine):
         return dict(self._lacking[asked])
 
     def _tried(self, catalog: Catalog, policy: str, participants: int) -> dict[str, str]:
-        refused = _refused_by_policy(catalog, policy)
+        needy = needing_fifo(catalog) if policy != "fifo" else {}
+        refused = {name: f"needs SCHED_FIFO ({words})" for name, words in needy.items()}
         entries = [
             Entry(name, fragment.sizes[0])
             for name, fragment in catalog.fragments.items()
@@ -213,18 +217,6 @@ class HardwareExecutor(ProgramMachine):
         return SCRUB_FACTOR * max(sizes) if sizes else SCRUB_FALLBACK_BYTES
 
 
-def _refused_by_policy(catalog: Catalog, policy: str) -> dict[str, str]:
-    """Fragments that need a real-time policy when there is none."""
-    if policy == "fifo":
-        return {}
-    needs = {"realtime-policy", "priority-ceiling", "priority-inheritance"}
-    return {
-        name: f"needs SCHED_FIFO ({', '.join(sorted(needs & set(fragment.requires)))})"
-        for name, fragment in catalog.fragments.items()
-        if needs & set(fragment.requires)
-    }
-
-
 def _leaky(catalog: Catalog) -> dict[str, str]:
     """Fragments whose objects would outlive a killed run where there is no private namespace."""
     return {
@@ -232,3 +224,54 @@ def _leaky(catalog: Catalog) -> dict[str, str]:
         for name, fragment in catalog.fragments.items()
         if "sysv-ipc" in fragment.requires
     }
+
+
+class VerbEngine:
+    """Measures with a verb on ``target``.
+
+    Args:
+        cross: What builds its programs; None: as found for the target.
+        lock_wait: Seconds to wait while another measurement has the machine.
+    """
+
+    def __init__(
+        self, target: Target, *, cross: str | None = None, lock_wait: float = LOCK_WAIT_S
+    ) -> None:
+        self._target, self._lock_wait = target, lock_wait
+        self._toolchain = toolchain_of(target, cross=cross)
+        self._executor = self._on()
+
+    def _on(self, cpus: Sequence[int] | None = None) -> HardwareExecutor:
+        return HardwareExecutor(
+            target=self._target, cpus=cpus, toolchain=self._toolchain, lock_wait=self._lock_wait
+        )
+
+    def cpus(self) -> tuple[int, ...]:
+        """CPUs that may be used."""
+        return self._executor.cpus
+
+    def describe(self) -> Platform:
+        """The machine as it stands now, with what was tuned on purpose."""
+        return with_tuning(self._executor.describe(), self._target)
+
+    def written(
+        self,
+        verb: str,
+        policy: str,
+        options: Mapping[str, str],
+        *,
+        timeout: float,
+        extra: Sequence[str] = (),
+    ) -> str:
+        """What a verb leaves in its file; as `HardwareExecutor.converse`.
+
+        Raises:
+            RunError: It says anything but that it is done.
+        """
+        out = f"{self._target.folder}/{verb}"
+        options = {**options, "--out": out}
+        for line in self._executor.converse(verb, policy, options, timeout=timeout, extra=extra):
+            if not line.startswith("done "):
+                raise RunError(f"unexpected words of the program: {line[:80]}")
+        with understood(self._target):
+            return self._target.read_text(out) or ""

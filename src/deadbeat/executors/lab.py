@@ -25,6 +25,7 @@ from deadbeat.executors.base import (
     RunSettings,
     untold,
 )
+from deadbeat.executors.calibration import VIRTUAL_MOST_S
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.session import HardwareSession
 from deadbeat.host.recorded import PLATFORM, recorded_target
@@ -51,8 +52,6 @@ _HEEDED = re.compile(
     r"|clearcpuid=|no(387|fxsr|xsave)"
 )
 _LOOK, _FOLDER, _COMMANDS = "look", "/deadbeat", "/commands"
-#: In virtual time an entry costs the same at every visit: a few are enough.
-_CALIBRATION_MOST_S = 3.0
 #: A program of which nobody knows how long it takes ends after this, in the machine's time.
 _LONGEST_S = 3600.0
 _KEYS = ("preempt", "cores", "memory", "mode", "machine", "seed")
@@ -230,7 +229,7 @@ class GuestExecutor(HardwareExecutor):
         if asked.basis != "warm":
             hint = "an emulator has no caches: drop --cost-basis"
             raise UsageError(f"the lab measures no {asked.basis} costs", hint)
-        asked = evolve(asked, seconds=min(asked.seconds, _CALIBRATION_MOST_S))
+        asked = evolve(asked, seconds=min(asked.seconds, VIRTUAL_MOST_S))
         return super().calibrate(catalog, asked, progress)
 
     def open(

@@ -11,9 +11,8 @@ from deadbeat.executors.base import Executor
 from deadbeat.executors.freertos import freertos_executor
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.lab import lab_executor
-from deadbeat.executors.programs import usable_on
+from deadbeat.executors.programs import toolchain_of, usable_on
 from deadbeat.executors.scheduled import parse_simulated
-from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.host.environment import environment_of, require_usable
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_fragments

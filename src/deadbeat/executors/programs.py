@@ -8,10 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from deadbeat.build.native import link_program, verb_program
-from deadbeat.build.toolchain import Toolchain
+from deadbeat.build.toolchain import Toolchain, toolchain_for
 from deadbeat.emit import emit_batch
 from deadbeat.executors.base import RunRequest
-from deadbeat.executors.toolchains import toolchain_of
 from deadbeat.host.proc import CPU_FOLDER, TRIED, usable_cpus
 from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import gathered, understood
@@ -227,3 +226,29 @@ def _ending(status: int) -> str:
         f"the program was killed (signal {abs(status)}): by one of its own bounds, which"
         " a machine that is too busy does not let it keep, or by somebody else"
     )
+
+
+def toolchain_of(target: Target, *, cross: str | None = None) -> Toolchain:
+    """The compiler of programs that run on ``target``.
+
+    Args:
+        cross: As `Toolchain.find`; None: as found for its architecture.
+
+    Raises:
+        BuildError: There is none.
+        TargetError: What ``target`` is cannot be found out.
+    """
+    if is_here(target) and cross is None:
+        return Toolchain.find()
+    return toolchain_for(machine_of(target), cross=cross)
+
+
+def machine_of(target: Target) -> str:
+    """Its architecture, as ``uname -m`` says it."""
+    done = target.run(("uname", "-m"))
+    machine = done.stdout.strip()
+    if done.returncode != 0 or not machine.isidentifier():
+        raise TargetError(
+            f"{target.name} does not tell its architecture (uname -m)", "has it a POSIX shell?"
+        )
+    return machine

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from deadbeat.executors.base import (
     RunSettings,
 )
-from deadbeat.executors.replayed import replayed_jobs
 from deadbeat.executors.simulated import FakeExecutor, Faults, Rows, Timings
 from deadbeat.executors.tables import (
     RunTiming,
@@ -22,10 +21,13 @@ from deadbeat.executors.tables import (
 )
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import UsageError
+from deadbeat.model.examples import example_calibration, example_entries, example_fragments
 from deadbeat.model.platform import Platform
 from deadbeat.model.systems import TimedTask
 from deadbeat.model.tasks import Kind, TaskSet
 from deadbeat.prices.rates import NOTHING, RatesByRivals, priced_matrices
+from deadbeat.prices.replay import replay_releases
+from deadbeat.prices.sets import prepared
 from deadbeat.prices.table import StoredPrices, price_table
 from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.sched.simulator import policies, simulate_jobs
@@ -194,3 +196,37 @@ def parse_simulated(text: str) -> FakeExecutor:
         else:
             raise UsageError(f"--executor: {part!r} is unknown", f"for example {kind}:cores=4")
     return FakeExecutor(faults=Faults(**faults), **values) if fake else SimExecutor(**values)
+
+
+def replayed_jobs(
+    task_set: TaskSet, timings: Sequence[RunTiming], slot: Any, rates: RatesByRivals
+) -> NDArray[Any]:
+    """Jobs released in one slot, in no order; a release that finds its predecessor unfinished is
+    skipped."""
+    entries = example_entries(example_fragments())
+    calibration = example_calibration(entries, cores=task_set.cores)
+    tasks, _ = prepared(task_set, calibration, rates.matrices[0])
+    begin_ns = int(slot["begin_ns"])
+    releases = [
+        (release - begin_ns, index)
+        for index, timing in enumerate(timings)
+        for release in releases_in(timing, slot)
+    ]
+    longest = max(timing.period_ns for timing in timings)
+    horizon = int(slot["end_ns"]) - begin_ns + 100 * longest
+    done = {
+        (task, release): (start, finish)
+        for task, release, start, finish in replay_releases(
+            tasks, rates, releases, horizon_ns=horizon
+        )
+    }
+    rows = np.zeros(len(releases), dtype=j.JOB_DTYPE)
+    for row, (release, index) in zip(rows, releases, strict=True):
+        row["task"], row["slot"], row["release_ns"] = index, slot["slot"], release + begin_ns
+        row["start_ns"] = row["finish_ns"] = j.NEVER
+        row["flags"] = j.JOB_SKIPPED
+        if (index, release) in done:
+            start, finish = done[index, release]
+            row["start_ns"], row["finish_ns"] = round(start) + begin_ns, round(finish) + begin_ns
+            row["flags"] = j.JOB_STARTED | j.JOB_FINISHED
+    return rows

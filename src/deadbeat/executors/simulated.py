@@ -33,6 +33,7 @@ from deadbeat.executors.base import (
     RunRequest,
     RunSettings,
     SelftestResult,
+    needing_fifo,
     untold,
 )
 from deadbeat.executors.tables import (
@@ -128,12 +129,8 @@ class FakeExecutor:
         self, catalog: Catalog, *, policy: str, participants: int = 1
     ) -> dict[str, str]:
         """As on Linux: priority protocols need a real-time policy."""
-        needs = {"priority-ceiling", "priority-inheritance", "realtime-policy"}
-        return {
-            name: f"needs {', '.join(sorted(needs & set(fragment.requires)))}: not under {policy}"
-            for name, fragment in catalog.fragments.items()
-            if policy == "other" and needs & set(fragment.requires)
-        }
+        needy = needing_fifo(catalog) if policy == "other" else {}
+        return {name: f"needs {words}: not under {policy}" for name, words in needy.items()}
 
     def calibrate(
         self, catalog: Catalog, asked: Costing, progress: Progress = untold

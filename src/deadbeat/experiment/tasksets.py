@@ -26,9 +26,8 @@ from deadbeat.model.results import Point
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import checked, keyed, plain_of, usage
 from deadbeat.synthesis import SynthesisParameters
-from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS
+from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS, UTILISATION_METHODS
 from deadbeat.synthesis.parameters import PRIORITIES
-from deadbeat.synthesis.utilisations import UTILISATION_METHODS
 
 #: Task sets of one program at most: what the build cost per set was measured with.
 BATCH_LIMIT = 1000

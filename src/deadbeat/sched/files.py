@@ -22,8 +22,7 @@ from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import nearest, shown
 from deadbeat.sched.arrays import FIELDS
 from deadbeat.sched.documents import SYNONYMS, Defect, Literal, build, number, path_text
-from deadbeat.sched.rt_app import from_rt_app, is_rt_app
-from deadbeat.sched.simso import read_simso
+from deadbeat.sched.foreign import from_rt_app, is_rt_app, read_simso
 from deadbeat.store.tasksystems import FORMULA
 from deadbeat.store.texts import text_of
 

@@ -9,10 +9,9 @@ from typing import NamedTuple
 from attrs import frozen
 
 from deadbeat.model.errors import SynthesisError
-from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS, Chooser
+from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS, UTILISATION_METHODS, Chooser
 from deadbeat.synthesis.parameters import SynthesisParameters
 from deadbeat.synthesis.stream import Stream
-from deadbeat.synthesis.utilisations import UTILISATION_METHODS
 
 # Harmonic chains of a task set, and utilisations of a core for each of them.
 _CHAINS = 200

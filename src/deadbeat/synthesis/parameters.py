@@ -9,8 +9,7 @@ from fractions import Fraction
 from attrs import fields_dict, frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS
-from deadbeat.synthesis.utilisations import UTILISATION_METHODS
+from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS, UTILISATION_METHODS
 
 DEFAULT_DISTRIBUTION = "uniform"
 PRIORITIES = ("uniform", "rate-monotonic", "random")
@@ -61,7 +60,7 @@ class SynthesisParameters:
         utilisation: Sum of C/T on each core of critical tasks, which have D = T; None: C is drawn
             and T follows by ``deadline_factor``.
         utilisation_method: ``uunifast-discard`` or ``fixed-sum``: how it is divided among the tasks
-            of a core (see :mod:`deadbeat.synthesis.utilisations`).
+            of a core (see :mod:`deadbeat.synthesis.distributions`).
         utilisation_min, utilisation_max: Bounds of a task's utilisation.
         utilisation_mins, utilisation_maxs: The same for each task by its index, instead of the
             common one; empty, or one for each task.

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 from attrs import evolve, frozen
 
+from deadbeat.executors.hardware import VerbEngine
 from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.executors.verbs import VerbEngine
 from deadbeat.kinds.interfere.machine import CACHE, CORE, MEMORY, VictimCaches, machine_of
 from deadbeat.kinds.interfere.results import ALONE, ASLEEP, InterfereRun, footprint_of
 from deadbeat.kinds.interfere.spec import (

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 
 from attrs import evolve
 
+from deadbeat.executors.hardware import VerbEngine
 from deadbeat.executors.programs import LOCK_WAIT_S
-from deadbeat.executors.verbs import VerbEngine
 from deadbeat.kinds.load.engine import LoadEngine, LoadRequest, parse
 from deadbeat.model.errors import RunError, TargetError
 from deadbeat.model.load import TRACED, Seen, Takers
@@ -20,8 +20,8 @@ from deadbeat.settings.tune import applied
 from deadbeat.targets.ancestry import process_on
 from deadbeat.targets.base import Target
 from deadbeat.targets.readings import Readings
-from deadbeat.trace.rounds import takers_of
 from deadbeat.trace.session import Tracer
+from deadbeat.trace.why import takers_of
 
 #: Beyond the window: start-up, the wait for the machine's lock, and the guardian's own bound.
 _PATIENCE_S = 60.0

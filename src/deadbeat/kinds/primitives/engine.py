@@ -13,7 +13,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC, installed, link_words
-from deadbeat.executors.verbs import VerbEngine
+from deadbeat.executors.hardware import VerbEngine
 from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, layout, placed
 from deadbeat.kinds.primitives.runs import (
     LateSample,
