@@ -19,11 +19,9 @@ from bench_compare import side_of, write
 from deadbeat.kinds.latency import observe as latency
 from deadbeat.kinds.latency.engines import Request, SimulatedEngine
 from deadbeat.kinds.load import observe as interference
-from deadbeat.kinds.load.engine import LoadRequest
+from deadbeat.kinds.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
 from deadbeat.kinds.load.lost import SceneMachine
-from deadbeat.kinds.load.plan import plan
-from deadbeat.kinds.load.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.kinds.load.spec import LoadSpec, resolve
+from deadbeat.kinds.load.spec import LoadSpec, plan, resolve
 from deadbeat.kinds.load.summarise import summarise_load
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint

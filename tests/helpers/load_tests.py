@@ -9,12 +9,10 @@ from functools import cache
 import numpy as np
 from attrs import evolve
 
-from deadbeat.kinds.load.engine import LoadRequest
+from deadbeat.kinds.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
 from deadbeat.kinds.load.lost import SceneMachine
 from deadbeat.kinds.load.observe import LoadTest, load_test_of
-from deadbeat.kinds.load.plan import plan
-from deadbeat.kinds.load.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.kinds.load.spec import LoadSpec, resolve
+from deadbeat.kinds.load.spec import LoadSpec, plan, resolve
 from deadbeat.kinds.load.summarise import summarise_load
 from deadbeat.model.load import LoadKey, LoadRun, LoadSummary, Rounds
 from deadbeat.model.specification import plain_of

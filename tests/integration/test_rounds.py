@@ -15,8 +15,7 @@ from helpers.processes import is_alive
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.kinds.load.engine import REASON, LoadRequest
-from deadbeat.kinds.load.hardware import HardwareLoad
+from deadbeat.kinds.load.engine import REASON, HardwareLoad, LoadRequest
 from deadbeat.kinds.load.remedies import RemedyChange
 from deadbeat.kinds.load.spec import LoadSpec
 from deadbeat.model.errors import TargetError

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.kinds.load.plan import plan
 from deadbeat.kinds.load.remedies import RemedyChange
-from deadbeat.kinds.load.spec import read_spec, resolve, specify
+from deadbeat.kinds.load.spec import plan, read_spec, resolve, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import plain_of
 

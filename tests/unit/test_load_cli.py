@@ -13,8 +13,8 @@ from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
 from deadbeat.cli.main import main
 from deadbeat.kinds.load.document import COLUMNS
+from deadbeat.kinds.load.engine import SimulatedLoad
 from deadbeat.kinds.load.kind import counts, fails
-from deadbeat.kinds.load.simulated import SimulatedLoad
 from deadbeat.model.errors import TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import LoadKey, LoadRun

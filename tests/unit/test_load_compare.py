@@ -22,7 +22,7 @@ from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
 from deadbeat.kinds.load.charts import overlay_charts
 from deadbeat.kinds.load.observe import COMPARABLE, METRICS, LoadTest, observe
-from deadbeat.kinds.load.plan import block_of, plan
+from deadbeat.kinds.load.spec import block_of, plan
 from deadbeat.model.comparison import ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding

@@ -6,10 +6,9 @@ import re
 
 import pytest
 
-from deadbeat.kinds.load.engine import LoadRequest, Seen, parse
+from deadbeat.kinds.load.engine import LoadRequest, Seen, SimulatedLoad, parse
 from deadbeat.kinds.load.remedies import RemedyChange
 from deadbeat.kinds.load.runner import Beside, problems
-from deadbeat.kinds.load.simulated import SimulatedLoad
 from deadbeat.kinds.load.spec import LoadSpec
 from deadbeat.model.errors import DataError
 from deadbeat.model.load import LoadKey

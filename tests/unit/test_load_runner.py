@@ -14,12 +14,10 @@ from attrs import evolve
 
 from deadbeat.experiment.base import Event, RunDone, Started
 from deadbeat.experiment.run import run as carry_out
-from deadbeat.kinds.load.engine import LoadRequest
+from deadbeat.kinds.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
 from deadbeat.kinds.load.kind import FOLDERS, other_remedies
-from deadbeat.kinds.load.plan import plan, planned_keys
 from deadbeat.kinds.load.runner import LoadExperiment, look
-from deadbeat.kinds.load.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.kinds.load.spec import LoadSpec, resolve, specify
+from deadbeat.kinds.load.spec import LoadSpec, plan, planned_keys, resolve, specify
 from deadbeat.model.errors import DataError, DeadbeatError, RunError, TargetError, UsageError
 from deadbeat.model.load import LoadKey, Seen
 from deadbeat.model.platform import Platform
@@ -70,20 +68,20 @@ SPEC = resolve(
 
 
 def begin(path: Path, engine: SimulatedLoad, spec: LoadSpec = SPEC) -> LoadStore:
-    possible = look(spec, engine)
+    possible, impossible = look(spec, engine)
     return LoadStore.create(
         path,
         plain_of(spec),
         engine.describe(),
         unit_ps=engine.unit_ps(engine.cpus(), policy="fifo", priority=99),
-        changes={name: change.words for name, change in possible.changes.items()},
-        impossible=possible.impossible,
+        changes={name: change.words for name, change in possible.items()},
+        impossible=impossible,
     )
 
 
 def go(engine: SimulatedLoad, store: LoadStore) -> dict[LoadKey, str]:
     told: list[Event] = []
-    changes = look(SPEC, engine).changes
+    changes = look(SPEC, engine)[0]
     outcome = carry_out(LoadExperiment(SPEC, engine, changes, store=store), on_event=told.append)
     done = [each.done for each in told if isinstance(each, Started | RunDone)]
     assert done == list(range(done[0], done[-1] + 1))
@@ -94,7 +92,7 @@ def test_every_planned_run_is_stored_once_in_the_planned_order(tmp_path: Path) -
     engine = Watched()
     store = begin(tmp_path / "a", engine)
     assert go(engine, store) == {}
-    keys = plan(SPEC, look(SPEC, engine).changes)
+    keys = plan(SPEC, look(SPEC, engine)[0])
     assert tuple(ask.key for ask in engine.asked) == keys
     assert store.committed() == set(keys)
     assert go(engine, store) == {}
@@ -131,9 +129,9 @@ class Refusing(SimulatedLoad):
 
 
 def test_what_the_machine_refuses_is_not_possible_and_says_why() -> None:
-    found = look(SPEC, Refusing())
-    assert set(found.changes) == {"pin"}
-    assert found.impossible == {"governor": "cpu0: denied"}
+    changes, impossible = look(SPEC, Refusing())
+    assert set(changes) == {"pin"}
+    assert impossible == {"governor": "cpu0: denied"}
 
 
 class Left(SimulatedLoad):
@@ -168,7 +166,7 @@ def test_what_was_tuned_on_purpose_is_no_obstacle_and_is_recorded() -> None:
 
 def test_a_machine_that_was_tuned_meanwhile_is_said_to_be(tmp_path: Path) -> None:
     engine = Watched()
-    words = {name: change.words for name, change in look(SPEC, engine).changes.items()}
+    words = {name: change.words for name, change in look(SPEC, engine)[0].items()}
     plain = engine.describe()
 
     def with_tuned(*lines: str) -> Platform:
@@ -292,7 +290,7 @@ def test_what_ran_beside_is_unknown_where_it_cannot_be_read(tmp_path: Path) -> N
 
 def test_a_run_that_fails_is_named_and_measured_again_by_the_same_command(tmp_path: Path) -> None:
     store = begin(tmp_path / "a", Watched())
-    key = plan(SPEC, look(SPEC, Watched()).changes)[3]
+    key = plan(SPEC, look(SPEC, Watched())[0])[3]
     failing = Watched(fails=key.text)
     assert go(failing, store) == {key: "it fell over"}
     assert failing.holding_now == 0
@@ -312,13 +310,13 @@ def test_an_interrupt_keeps_what_is_done_and_puts_settings_back(tmp_path: Path) 
     assert FOLDERS.state_of(store.path).state == "unfinished"
     rest = Watched()
     go(rest, LoadStore.open(store.path))
-    assert len(rest.asked) == len(plan(SPEC, look(SPEC, rest).changes)) - 5
+    assert len(rest.asked) == len(plan(SPEC, look(SPEC, rest)[0])) - 5
     assert FOLDERS.state_of(store.path).state == "measured"
 
 
 def test_an_unfinished_test_is_continued_and_another_question_is_refused(tmp_path: Path) -> None:
     engine = Watched()
-    words = {name: change.words for name, change in look(SPEC, engine).changes.items()}
+    words = {name: change.words for name, change in look(SPEC, engine)[0].items()}
     first = choose(tmp_path, SPEC, engine.describe(), words)
     assert (first.path.name, first.resumed) == ("load", False)
     begin(first.path, engine)

@@ -6,13 +6,15 @@ import attrs
 import pytest
 
 from deadbeat.kinds.load.engine import LoadRequest
-from deadbeat.kinds.load.plan import cells, plan, seconds_of
 from deadbeat.kinds.load.remedies import RemedyChange
 from deadbeat.kinds.load.spec import (
     LoadSpec,
+    cells,
+    plan,
     preset,
     read_spec,
     resolve,
+    seconds_of,
     specify,
 )
 from deadbeat.model.errors import DataError, UsageError

@@ -20,9 +20,8 @@ from deadbeat.kinds.latency.engines import SimulatedEngine
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine
 from deadbeat.kinds.latency.spec import read_spec as read_latency
 from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.kinds.load.engine import LoadRequest
+from deadbeat.kinds.load.engine import LoadRequest, SimulatedLoad
 from deadbeat.kinds.load.runner import LoadExperiment, look
-from deadbeat.kinds.load.simulated import SimulatedLoad
 from deadbeat.kinds.load.spec import LoadSpec, resolve, specify
 from deadbeat.kinds.load.summarise import summary_of
 from deadbeat.model.errors import DataError, DeadbeatError
@@ -180,16 +179,16 @@ def load_spec(**more: str) -> LoadSpec:
 def load_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LoadStore:
     """A finished load test whose pinned runs are invalid."""
     spec, engine = load_spec(), Meddled()
-    possible = look(spec, engine)
+    possible, _ = look(spec, engine)
     store = LoadStore.create(
         tmp_path / "load",
         plain_of(spec),
         engine.describe(),
         unit_ps=engine.unit_ps(engine.cpus(), policy="fifo", priority=99),
-        changes={name: change.words for name, change in possible.changes.items()},
+        changes={name: change.words for name, change in possible.items()},
         impossible={},
     )
-    measured(LoadExperiment(spec, engine, possible.changes, store=store))
+    measured(LoadExperiment(spec, engine, possible, store=store))
     assert main(["report", "load", "--no-figures", "--runs", str(tmp_path)]) == 0
     capsys.readouterr()
     return store

@@ -22,25 +22,29 @@ miss.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.host.judgements import rt_kept
-from deadbeat.kinds.load.kept import LEAST_PART, LEAST_SHARE, TITLES, cause_of, kept_by
 from deadbeat.kinds.load.lost import (
     EXECUTION,
+    LEAST_PART,
+    LEAST_SHARE,
     SLOWER,
     STOPPED,
+    TITLES,
     WAITING,
     Scene,
     SceneMachine,
+    cause_of,
+    kept_by,
     parts_of,
     stopped_ns,
 )
 from deadbeat.model.histogram import Integers
-from deadbeat.model.load import PLAIN, Cause, LoadCell, LoadRun, LostTime, Takers
+from deadbeat.model.load import PLAIN, Cause, LoadCell, LoadKey, LoadRun, Takers
 
 #: As much slower execution differs from run to run anyway.
 _LEAST_SLOWER = 0.01
@@ -72,15 +76,19 @@ def causes_of(
     runs: Sequence[LoadRun],
     cells: Sequence[LoadCell],
     machine: SceneMachine,
-    traced: LoadRun | None = None,
+    traced: LoadRun | None,
     *,
-    alone_ns: int | None = None,
+    failures: Mapping[LoadKey, Integers],
+    alone_ns: int | None,
+    deadline_ns: int,
 ) -> tuple[Cause, ...]:
-    """Causes at the highest number of ordinary threads without a remedy, the greatest first.
+    """Causes at the highest number of ordinary threads without a remedy; first those without which
+    most misses end, then the greatest.
 
     Args:
         runs: The valid ones.
         traced: The one with the kernel's events.
+        failures: Of every round of each run.
         alone_ns: CPU time that a round takes alone.
     """
     plain = [cell for cell in cells if cell.condition == PLAIN and cell.lost is not None]
@@ -100,27 +108,11 @@ def causes_of(
     ).judged()
     found = [*_waiting(scene), *_stopped(scene), *_slower(scene), *_moves(scene, worst)]
     told = [cause for cause in found if cause.share is None or cause.share >= LEAST_PART / 10]
-    return tuple(sorted(told, key=lambda cause: -(cause.share or 0.0)))
-
-
-def by_misses(
-    causes: Sequence[Cause],
-    missed: Sequence[tuple[LoadRun, Integers]],
-    lost: LostTime,
-    *,
-    alone_ns: int | None,
-    deadline_ns: int,
-) -> tuple[Cause, ...]:
-    """The causes with the misses that end without each, most first.
-
-    Args:
-        missed: Runs without a remedy, each with the failures of every round.
-        lost: Of these runs, what the causes' shares are of.
-    """
-    if not any(failed.any() for _, failed in missed):
+    causes = sorted(told, key=lambda cause: -(cause.share or 0.0))
+    if not any(failures[run.key].any() for run in scene.here):
         return tuple(causes)
-    parts = {part: max(getattr(lost, part), 0.0) for part in (WAITING, STOPPED, SLOWER)}
-    times = [(run, failed, parts_of(run, alone_ns)) for run, failed in missed]
+    parts = {part: max(getattr(scene.lost, part), 0.0) for part in (WAITING, STOPPED, SLOWER)}
+    times = [(run, failures[run.key], parts_of(run, alone_ns)) for run in scene.here]
 
     def ended(cause: Cause) -> int | None:
         part = _PARTS[cause.name]
@@ -141,13 +133,8 @@ def by_misses(
 
 @frozen(kw_only=True)
 class Episodes:
-    """Stretches of waiting, runs of gaps joined.
-
-    Attributes:
-        count: How many.
-        length_ns: Median of the waiting in one; 0 of none.
-        period_ns: Median distance of two that follow one another in one run; None: no two do.
-    """
+    """How many stretches of waiting, gaps joined; the median of the waiting in one, and of the
+    distance of two that follow one another in one run (None: no two do)."""
 
     count: int
     length_ns: int
@@ -338,10 +325,7 @@ def _slower(scene: Scene) -> Iterator[Cause]:
             yield cause_of(name, scene.share(part), "shown", f"{shape}; {told}")
     if left >= _LEAST_SLOWER:
         open_ones = [name for name in slowing if there[name] and name not in shown]
-        words = {
-            "smt": "an SMT sibling",
-            "frequency": f"the frequency{_frequencies(scene.here)}",
-        }
+        words = {"smt": "an SMT sibling", "frequency": f"the frequency{_frequencies(scene.here)}"}
         host = ["the host"] if machine.virtual is True else []
         rest = f"{left * 1000:.1f} ms of it are left; " if shown else ""
         maybe = [*(words[name] for name in open_ones), *host,

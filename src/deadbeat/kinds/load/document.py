@@ -8,35 +8,13 @@ from typing import Any
 
 import attrs
 
+from deadbeat.kinds.load import words
 from deadbeat.kinds.load.charts import load_charts
-from deadbeat.kinds.load.words import (
-    asked,
-    condition_words,
-    difference,
-    failures_of,
-    form_of,
-    headline,
-    helps,
-    labels,
-    ranged,
-    resized,
-    signless,
-    threshold,
-    without_causes,
-)
 from deadbeat.model import histogram
 from deadbeat.model.comparison import RemedyEffects
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import QUANTILES_PPM
-from deadbeat.model.load import (
-    REFERENCE,
-    Cause,
-    Effect,
-    Estimate,
-    LoadCell,
-    LoadSummary,
-    LostTime,
-)
+from deadbeat.model.load import REFERENCE, Cause, Effect, Estimate, LoadCell, LoadSummary, LostTime
 from deadbeat.report.document import (
     Column,
     Document,
@@ -58,7 +36,7 @@ from deadbeat.report.paper import Words
 
 
 def _plain(estimate: Estimate) -> str:
-    return signless(estimate.value, 2)
+    return words.signless(estimate.value, 2)
 
 
 def _part(key: str, of: str, value: Callable[[Any], Any], *, heading: str = "") -> Column:
@@ -81,23 +59,23 @@ def _response(name: str) -> Column:
 
 #: Of a cell, in the order of summary.csv.
 COLUMNS = (
-    Column(key="condition", heading="condition", format=condition_words),
+    Column(key="condition", heading="condition", format=words.condition_words),
     Column(key="normal", heading="ordinary"),
     Column(key="all", heading="all threads", value=lambda c: c.normal + 1, raw=False,
            terminal=False),
     Column(key="runs"), Column(key="invalid"), Column(key="seconds"),
     Column(key="released", heading="rounds", terminal=False),
     Column(key="failures", heading="failures", terminal=False),
-    Column(key="failures_per_s", heading="failures/s", format=ranged, interval=True),
-    Column(key="involuntary_per_s", heading="involuntary/s", format=lambda e: ranged(e, 1),
+    Column(key="failures_per_s", heading="failures/s", format=words.ranged, interval=True),
+    Column(key="involuntary_per_s", heading="involuntary/s", format=lambda e: words.ranged(e, 1),
            terminal=_plain, interval=True),
     Column(key="voluntary_per_s", heading="voluntary/s", format=_plain, terminal=False,
            interval=True),
     Column(key="moves_per_s", heading="moves/s", format=_plain, interval=True),
     Column(key="work_per_s", interval=True),
     Column(key="work_lost", heading="work lost", interval=True,
-           format=lambda e: f"{ranged(e, 1, scale=100)} %",
-           terminal=lambda e: f"{signless(e.value * 100, 1)} %"),
+           format=lambda e: f"{words.ranged(e, 1, scale=100)} %",
+           terminal=lambda e: f"{words.signless(e.value * 100, 1)} %"),
     _part("response_mean_ns", "response", attrgetter("mean_ns")),
     *map(_response, QUANTILES_PPM),
     _part("response_max_ns", "response", attrgetter("max_ns"), heading="max ms"),
@@ -120,14 +98,15 @@ def _could_show(effect: Effect) -> str | None:
 
 
 EFFECT_COLUMNS = (
-    Column(key="condition", heading="remedy", format=condition_words),
+    Column(key="condition", heading="remedy", format=words.condition_words),
     Column(key="normal", heading="ordinary",
            value=lambda e: "any" if e.normal is None else e.normal),
     Column(key="failures_before", heading="failures/s", format="{:.2f}".format),
     Column(key="failures_after", heading="with it", format="{:.2f}".format),
-    Column(key="failures", heading="difference/s", value=difference),
+    Column(key="failures", heading="difference/s", value=words.difference),
     Column(key="could_show", heading="found with 80 %", value=_could_show, terminal=False),
-    Column(key="p99_ns", heading="p99 difference ms", format=lambda e: ranged(e, 2, scale=1e-6)),
+    Column(key="p99_ns", heading="p99 difference ms",
+           format=lambda e: words.ranged(e, 2, scale=1e-6)),
     Column(key="pairs", heading="pairs", terminal=False),
     Column(key="verdict", heading="verdict", value=lambda e: e.verdict or "judged together",
            words=True),
@@ -151,17 +130,22 @@ _EFFECTS_HOW = (
 
 def load_document(summary: LoadSummary) -> Document:
     """What a load test says: how many deadlines are missed, what did it, what helps."""
-    form, machine = form_of(summary), summary.platform
+    form, machine = words.form_of(summary), summary.platform
     known = ("machine", "processor", "kernel", "preemption model")
-    parameters = [(name, asked(name, value)) for name, value in sorted(summary.spec.items())]
+    parameters = [(name, words.asked(name, value)) for name, value in sorted(summary.spec.items())]
     causes = [_remark(summary, cause) for cause in summary.causes]
     return Document(
         title=summary.name,
         kind="load",
         source="the stored results of this load test",
-        labels=labels(summary),
+        labels=words.labels(summary),
         noise=form,
-        answer=[headline(summary), *resized(summary), *_main_cause(summary), *helps(summary)],
+        answer=[
+            words.headline(summary),
+            *words.resized(summary),
+            *_main_cause(summary),
+            *words.helps(summary),
+        ],
         picture=_remedied(summary),
         steps=_steps(summary),
         head=(
@@ -177,7 +161,7 @@ def load_document(summary: LoadSummary) -> Document:
                 "What took the real-time thread's time",
                 (
                     Note("With the most ordinary threads and no remedy."),
-                    Remarks(causes, empty=without_causes(summary)),
+                    Remarks(causes, empty=words.without_causes(summary)),
                 ),
                 "What did it",
             ),
@@ -208,8 +192,8 @@ def _answer(summary: LoadSummary) -> tuple[Part, ...]:
     ]
     untried = [f"not tried: {name}: {reason}" for name, reason in summary.impossible.items()]
     return (
-        Sentence(headline(summary), answer=True, terminal=True),
-        Sentence(threshold(summary), terminal=True),
+        Sentence(words.headline(summary), answer=True, terminal=True),
+        Sentence(words.threshold(summary), terminal=True),
         Lines([*causes, *untried], terminal=True, page=False),
         Lines([*beside, *summary.problems, *unfinished], terminal=True),
     )
@@ -241,7 +225,7 @@ def _remedied(summary: LoadSummary) -> Table:
     names = ("condition", "failures_per_s", "response_p50_ns", "response_p99_ns", "response_max_ns")
     return Table(
         name="screen-table",
-        title=f"with {most} ordinary threads; {form_of(summary)}",
+        title=f"with {most} ordinary threads; {words.form_of(summary)}",
         columns=[
             attrs.evolve(column, spare=column.key == "response_p50_ns")
             for column in COLUMNS
@@ -271,7 +255,7 @@ def _steps(summary: LoadSummary) -> list[tuple[str, str]]:
 
 def _weight(summary: LoadSummary, cause: Cause, form: str) -> str:
     """``9 of 12 misses end without it, 20 % of the lost time``, in a form; "": not told apart."""
-    whole = failures_of(summary)
+    whole = words.failures_of(summary)
     share = _share(cause, "{}")
     if whole and cause.misses is not None:
         share = f"{cause.misses} of {whole} misses end without it, {share}"
@@ -296,7 +280,7 @@ def _table(summary: LoadSummary) -> Table:
     """A row per cell with a real-time thread."""
     return Table(
         name="load-table",
-        title=form_of(summary),
+        title=words.form_of(summary),
         columns=COLUMNS,
         order=_ORDER,
         rows=[cell for cell in summary.cells if cell.condition != REFERENCE],
@@ -351,7 +335,7 @@ def power_lines(summary: LoadSummary) -> list[str]:
             )
         else:
             continue
-        lines.append(f"{condition_words(effect.condition)}: no difference shown; {told}")
+        lines.append(f"{words.condition_words(effect.condition)}: no difference shown; {told}")
     return lines
 
 
@@ -362,13 +346,13 @@ def remedies_beside(names: Sequence[str], remedies: Sequence[RemedyEffects]) -> 
         return lambda each: text(effect) if (effect := each.effects[place]) else None
 
     columns = [
-        said("remedy", lambda each: condition_words(each.condition)),
+        said("remedy", lambda each: words.condition_words(each.condition)),
         said("ordinary", lambda each: "any" if each.normal is None else str(each.normal)),
     ]
     for place, name in enumerate(names):
         columns += [
-            said(f"{name}: failures/s", side(place, difference)),
-            said(f"{name}: p99 ms", side(place, lambda e: ranged(e.p99_ns, 3, scale=1e-6))),
+            said(f"{name}: failures/s", side(place, words.difference)),
+            said(f"{name}: p99 ms", side(place, lambda e: words.ranged(e.p99_ns, 3, scale=1e-6))),
         ]
     told = Note(
         "What each changes, with 95 % intervals, against runs of its own load test without it;"
@@ -398,5 +382,7 @@ def summary_dict(summary: LoadSummary, **more: object) -> dict[str, object]:
 
 def paper_words(summary: LoadSummary) -> Words:
     """Labels and caption of every figure on paper."""
-    caption = f"{form_of(summary)} · {summary.platform['processor']} · {summary.platform['kernel']}"
-    return Words(labels=" · ".join(labels(summary)), caption=caption)
+    caption = (
+        f"{words.form_of(summary)} · {summary.platform['processor']} · {summary.platform['kernel']}"
+    )
+    return Words(labels=" · ".join(words.labels(summary)), caption=caption)

@@ -189,13 +189,8 @@ def _sides_p(first: int, last: int, size: float) -> float:
 
 @frozen(kw_only=True)
 class Found:
-    """What a test would have found.
-
-    Attributes:
-        share: Of the failures, the smallest whose removal is found with `POWER`; None: not even
-            that of all.
-        removal: How often the removal of all is found.
-    """
+    """What a test would have found: the smallest share of the failures whose removal is found
+    with `POWER` (None: not even that of all), and how often the removal of all is."""
 
     share: float | None
     removal: float

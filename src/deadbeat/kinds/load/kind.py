@@ -8,22 +8,17 @@ from pathlib import Path
 
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun
-from deadbeat.kinds.load.document import (
-    COLUMNS,
-    load_document,
-    paper_words,
-    summary_dict,
-)
-from deadbeat.kinds.load.engine import LoadEngine
-from deadbeat.kinds.load.hardware import HardwareLoad
+from deadbeat.kinds.load.document import COLUMNS, load_document, paper_words, summary_dict
+from deadbeat.kinds.load.engine import HardwareLoad, SimulatedLoad
 from deadbeat.kinds.load.observe import COMPARABLE
-from deadbeat.kinds.load.plan import plan, planned_keys, seconds_of
 from deadbeat.kinds.load.runner import LoadExperiment, look
-from deadbeat.kinds.load.simulated import SimulatedLoad
 from deadbeat.kinds.load.spec import (
+    plan,
+    planned_keys,
     preset,
     read_spec,
     resolve,
+    seconds_of,
     specify,
 )
 from deadbeat.kinds.load.summarise import summary_of
@@ -62,31 +57,31 @@ def begin(asked: Begin) -> Begun:
     named = layer.pop("preset", None)
     wanted = specify(layer if named is None else preset(named, layer), asked.names)
     target = opened(asked)
-    engine: LoadEngine = HardwareLoad(target, cross=asked.cross) if target else SimulatedLoad()
+    engine = HardwareLoad(target, cross=asked.cross) if target else SimulatedLoad()
     spec = resolve(wanted, engine.cpus(), engine.describe().details)
-    possible = look(spec, engine)
-    words = {name: change.words for name, change in possible.changes.items()}
+    changes, impossible = look(spec, engine)
+    words = {name: change.words for name, change in changes.items()}
 
     def ready(left: int) -> dict[str, object]:
         cpus = spec.cpus or engine.cpus()
         unit_ps = engine.unit_ps(cpus, policy=spec.policy, priority=spec.priority) if left else 0
-        for name, reason in possible.impossible.items():
+        for name, reason in impossible.items():
             asked.say(f"remedy {name} is not possible here: {reason}")
-        return {"unit_ps": unit_ps, "changes": words, "impossible": possible.impossible}
+        return {"unit_ps": unit_ps, "changes": words, "impossible": impossible}
 
     store = begun_store(
         FOLDERS,
         asked,
         spec,
         engine.describe(),
-        plan(spec, possible.changes),
+        plan(spec, changes),
         seconds=lambda left: None if asked.simulated else seconds_of(spec, left),
         differs=partial(other_remedies, words),
         ready=ready,
     )
     retry = asked.retry_invalid
     return Begun(
-        experiment=LoadExperiment(spec, engine, possible.changes, store=store, retry_invalid=retry),
+        experiment=LoadExperiment(spec, engine, changes, store=store, retry_invalid=retry),
         beside=spec.beside,
     )
 

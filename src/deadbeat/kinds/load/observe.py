@@ -17,8 +17,7 @@ from attrs import field, frozen
 from deadbeat.experiment.beside import beside_load
 from deadbeat.kinds.load.charts import overlay_charts
 from deadbeat.kinds.load.estimates import ranked
-from deadbeat.kinds.load.plan import block_of, planned_keys
-from deadbeat.kinds.load.spec import LoadSpec, read_spec
+from deadbeat.kinds.load.spec import LoadSpec, block_of, planned_keys, read_spec
 from deadbeat.kinds.load.summarise import LoadFigures, figures_of, summary_of
 from deadbeat.model.comparison import (
     Aligned,

@@ -9,16 +9,16 @@ from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
+from deadbeat.host.kernel import PREEMPT, RT_RUNTIME
+from deadbeat.host.proc import CPU_FOLDER
 from deadbeat.host.values import parse_cpu_list
 from deadbeat.model.tuning import Setting
 from deadbeat.targets.readings import Readings
 
-RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
-ONLINE = "/sys/devices/system/cpu/online"
+ONLINE = f"{CPU_FOLDER}/online"
 SERVER = "/sys/kernel/debug/sched/fair_server/cpu{}/runtime"
-_SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
-_GOVERNOR = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor"
-_MODEL = "/sys/kernel/debug/sched/preempt"
+SIBLINGS = CPU_FOLDER + "/cpu{}/topology/thread_siblings_list"
+GOVERNOR = CPU_FOLDER + "/cpu{}/cpufreq/scaling_governor"
 _REALTIME = "/sys/kernel/realtime"
 
 
@@ -42,8 +42,8 @@ class Situation:
         return None if text is None else text.strip()
 
     def why(self, path: str) -> str:
-        """Why it is unread."""
-        return self.readings.files[path].reason
+        """The file, and why it is unread."""
+        return f"{path}: {self.readings.files[path].reason}"
 
 
 @frozen(kw_only=True)
@@ -63,33 +63,30 @@ class RemedyChange:
     words: str = ""
 
 
-@frozen
-class Impossible:
-    """Why a remedy cannot be tried here."""
-
-    reason: str
+#: What a remedy does; in words why it cannot be tried here.
+Plan = RemedyChange | str
 
 
-def _pin(situation: Situation) -> RemedyChange | Impossible:
+def _pin(situation: Situation) -> Plan:
     """Moves between CPUs cost nothing (the paper's section 5.2, taskset)."""
     home = situation.home
     if len(situation.cpus) == 1:
-        return Impossible(f"CPU {home} is the only one: the thread is bound to it anyway")
+        return f"CPU {home} is the only one: the thread is bound to it anyway"
     return RemedyChange(pin=home, words=f"the real-time thread is bound to CPU {home}")
 
 
-def _smt(situation: Situation) -> RemedyChange | Impossible:
+def _smt(situation: Situation) -> Plan:
     """The sibling is left idle, which does what offline does (5.3) and can be undone exactly."""
-    home, path = situation.home, _SIBLINGS.format(situation.home)
+    home, path = situation.home, SIBLINGS.format(situation.home)
     text = situation.text(path)
     if not text:
-        return Impossible(f"which CPUs share a core is unknown: {path}: {situation.why(path)}")
+        return f"which CPUs share a core is unknown: {situation.why(path)}"
     siblings = [cpu for cpu in parse_cpu_list(text) if cpu != home]
     if not siblings:
-        return Impossible(f"CPU {home} shares its core with no other: there is no SMT")
+        return f"CPU {home} shares its core with no other: there is no SMT"
     kept = tuple(cpu for cpu in situation.cpus if cpu not in siblings)
     if len(kept) < 2:
-        return Impossible("without the sibling no CPU is left to the ordinary threads")
+        return "without the sibling no CPU is left to the ordinary threads"
     return RemedyChange(
         pin=home,
         normal_cpus=kept,
@@ -98,43 +95,40 @@ def _smt(situation: Situation) -> RemedyChange | Impossible:
     )
 
 
-def _governor(situation: Situation) -> RemedyChange | Impossible:
+def _governor(situation: Situation) -> Plan:
     """No round begins at a low frequency (figure 1.7)."""
-    held = {cpu: situation.text(_GOVERNOR.format(cpu)) for cpu in situation.cpus}
-    missing = [cpu for cpu, governor in held.items() if governor is None]
-    if missing:
-        path = _GOVERNOR.format(missing[0])
-        return Impossible(f"no frequency can be chosen here: {path}: {situation.why(path)}")
-    if all(governor == "performance" for governor in held.values()):
-        return Impossible("the governor is performance already, in every run")
-    before = ", ".join(sorted({str(governor) for governor in held.values()}))
+    held = {cpu: situation.text(GOVERNOR.format(cpu)) for cpu in situation.cpus}
+    for cpu, governor in held.items():
+        if governor is None:
+            return f"no frequency can be chosen here: {situation.why(GOVERNOR.format(cpu))}"
+    different = {*map(str, held.values())}
+    if different == {"performance"}:
+        return "the governor is performance already, in every run"
     return RemedyChange(
-        settings=tuple(Setting(_GOVERNOR.format(cpu), "performance") for cpu in held),
-        words=f"frequency governor performance (was {before})",
+        settings=tuple(Setting(GOVERNOR.format(cpu), "performance") for cpu in held),
+        words=f"frequency governor performance (was {', '.join(sorted(different))})",
     )
 
 
-def _preemption(situation: Situation) -> RemedyChange | Impossible:
+def _preemption(situation: Situation) -> Plan:
     """The paper's first advice (5.1); every other source says the opposite. The model decides when
     the kernel itself may be interrupted, so it should hardly matter here."""
     if situation.text(_REALTIME) == "1":
-        return Impossible("a PREEMPT_RT kernel has no other model while it runs")
-    text = situation.text(_MODEL)
+        return "a PREEMPT_RT kernel has no other model while it runs"
+    text = situation.text(PREEMPT)
     if not text:
-        return Impossible(
-            f"the model cannot be chosen while this kernel runs: {_MODEL}: {situation.why(_MODEL)}"
-        )
+        return f"the model cannot be chosen while this kernel runs: {situation.why(PREEMPT)}"
     if "(none)" in text:
-        return Impossible("the model is none already, in every run: the advice is followed here")
+        return "the model is none already, in every run: the advice is followed here"
     if "none" not in text.split():
-        return Impossible(f"this kernel offers no such model: {_MODEL} holds {text}")
+        return f"this kernel offers no such model: {PREEMPT} holds {text}"
     return RemedyChange(
-        settings=(Setting(_MODEL, "none", "selected"),),
+        settings=(Setting(PREEMPT, "none", "selected"),),
         words=f"preemption model none (was {text})",
     )
 
 
-def _rt_bandwidth(situation: Situation) -> RemedyChange | Impossible:
+def _rt_bandwidth(situation: Situation) -> Plan:
     """No share of every second is kept for ordinary threads.
 
     Up to Linux 6.11 the kernel throttles real-time threads (sched-rt-group.rst). From 6.12 on the
@@ -144,14 +138,14 @@ def _rt_bandwidth(situation: Situation) -> RemedyChange | Impossible:
     """
     online = situation.text(ONLINE)
     if online and len(parse_cpu_list(online)) == 1:
-        return Impossible(
+        return (
             f"CPU {online} is the only one: without that share nothing else would run, the feeder"
             " of a hardware watchdog included"
         )
     settings, words = [], []
-    runtime = situation.text(RUNTIME)
+    runtime = situation.text(RT_RUNTIME)
     if runtime is not None and runtime != "-1":
-        settings.append(Setting(RUNTIME, "-1"))
+        settings.append(Setting(RT_RUNTIME, "-1"))
         words.append(f"kernel.sched_rt_runtime_us -1 (was {runtime})")
     served = [
         cpu for cpu in situation.cpus if situation.text(SERVER.format(cpu)) not in (None, "0")
@@ -161,10 +155,11 @@ def _rt_bandwidth(situation: Situation) -> RemedyChange | Impossible:
         words.append(f"fair server off on CPU {', '.join(map(str, served))}")
     else:
         path = SERVER.format(situation.home)
-        words.append(f"fair server left as it is ({path}: {situation.why(path) or 'already off'})")
+        why = situation.readings.files[path].reason or "already off"
+        words.append(f"fair server left as it is ({path}: {why})")
     if not settings:
-        held = situation.why(RUNTIME) if runtime is None else runtime
-        return Impossible(f"{RUNTIME} is {held}; {words[-1]}")
+        held = situation.readings.files[RT_RUNTIME].reason if runtime is None else runtime
+        return f"{RT_RUNTIME} is {held}; {words[-1]}"
     return RemedyChange(settings=tuple(settings), words="; ".join(words))
 
 
@@ -178,21 +173,19 @@ class Remedy:
     """
 
     paths: tuple[str, ...]
-    plan: Callable[[Situation], RemedyChange | Impossible]
+    plan: Callable[[Situation], Plan]
 
     def reads(self, cpus: Sequence[int]) -> tuple[str, ...]:
-        return tuple(
-            dict.fromkeys(path.format(cpu) for path in self.paths for cpu in (cpus or (0,)))
-        )
+        return tuple(dict.fromkeys(path.format(cpu) for path in self.paths for cpu in cpus))
 
 
 #: Name on the command line and in files -> remedy, in the order of lists.
 REMEDIES = {
     "pin": Remedy((), _pin),
-    "smt": Remedy((_SIBLINGS,), _smt),
-    "governor": Remedy((_GOVERNOR,), _governor),
-    "preemption": Remedy((_MODEL, _REALTIME), _preemption),
-    "rt-bandwidth": Remedy((ONLINE, RUNTIME, SERVER), _rt_bandwidth),
+    "smt": Remedy((SIBLINGS,), _smt),
+    "governor": Remedy((GOVERNOR,), _governor),
+    "preemption": Remedy((PREEMPT, _REALTIME), _preemption),
+    "rt-bandwidth": Remedy((ONLINE, RT_RUNTIME, SERVER), _rt_bandwidth),
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from attrs import Factory, define, field, fields, frozen
+from attrs import Factory, define, field, fields
 
 from deadbeat.experiment.base import FolderExperiment
 from deadbeat.host.judgements import stolen
@@ -18,15 +18,8 @@ from deadbeat.host.proc import STAT, task_of
 from deadbeat.host.snapshot import FREQUENCY, Snapshot, diff, given, parse
 from deadbeat.host.values import Unknown, or_none
 from deadbeat.kinds.load.engine import REASON, LoadEngine, LoadRequest
-from deadbeat.kinds.load.plan import plan, seconds_of
-from deadbeat.kinds.load.remedies import (
-    REMEDIES,
-    Impossible,
-    RemedyChange,
-    Situation,
-    together,
-)
-from deadbeat.kinds.load.spec import LoadSpec
+from deadbeat.kinds.load.remedies import REMEDIES, RemedyChange, Situation, together
+from deadbeat.kinds.load.spec import LoadSpec, plan, seconds_of
 from deadbeat.model.errors import TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import ALL, LoadKey, LoadMachine, LoadRun, Seen
@@ -39,45 +32,34 @@ from deadbeat.store.load import LoadStore
 _OTHERS_MAX = 2
 
 
-@frozen(kw_only=True)
-class Possible:
-    """Which remedies can be tried on a machine.
-
-    Attributes:
-        changes: Name -> what it does.
-        impossible: Name -> why it cannot be tried.
-    """
-
-    changes: dict[str, RemedyChange] = field(factory=dict)
-    impossible: dict[str, str] = field(factory=dict)
-
-
-def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
-    """Asks each remedy of a resolved specification what it would do here, and tries that once: what
-    the machine refuses is not possible.
+def look(spec: LoadSpec, engine: LoadEngine) -> tuple[dict[str, RemedyChange], dict[str, str]]:
+    """What each remedy of a resolved specification does here, and why others are not possible:
+    each is tried once, and what the machine refuses is not.
 
     Raises:
         TargetError: A measurement that was killed left settings changed, or one holds them now.
     """
-    refuse_unsettled(engine.standing(), engine.text, address=engine.address)
+    refuse_unsettled(
+        engine.standing(), lambda path: engine.read([path]).files[path].text, address=engine.address
+    )
     assert spec.cpus is not None
     cpus, wanted = spec.cpus, [(name, REMEDIES[name]) for name in spec.remedies]
     readings = engine.read([path for _, remedy in wanted for path in remedy.reads(cpus)])
     # pinned to the last CPU, as the first has the machine's own work
     situation = Situation(readings=readings, cpus=cpus, home=cpus[-1])
-    possible = Possible()
+    changes, impossible = {}, {}
     for name, remedy in wanted:
         answer = remedy.plan(situation)
-        if isinstance(answer, Impossible):
-            possible.impossible[name] = answer.reason
+        if isinstance(answer, str):
+            impossible[name] = answer
             continue
         try:
             with engine.holding(answer.settings, reason=f"{REASON}, {name} on trial"):
-                possible.changes[name] = answer
+                pass
+            changes[name] = answer
         except TargetError as error:
-            possible.changes.pop(name, None)
-            possible.impossible[name] = error.details[0] if error.details else str(error)
-    return possible
+            impossible[name] = error.details[0] if error.details else str(error)
+    return changes, impossible
 
 
 @define(eq=False, slots=False)
@@ -216,10 +198,9 @@ def problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> Iterator[Fin
 
 
 def _placed(ask: LoadRequest, seen: Seen) -> Iterator[Finding]:
-    spec, pin = ask.spec, ask.change.pin
-    wanted = (spec.policy, spec.priority if spec.policy == "fifo" else 0)
-    if (seen.policy, seen.priority) != wanted:
-        text = f"the thread had {seen.policy} {seen.priority}, not {wanted[0]} {wanted[1]}"
+    pin, policy = ask.change.pin, ask.spec.policy
+    if (seen.policy, seen.priority) != (policy, ask.priority):
+        text = f"the thread had {seen.policy} {seen.priority}, not {policy} {ask.priority}"
         yield problem("wrong-priority", text, "invalid")
     if pin is not None and seen.cpu != pin:
         text = f"the thread was bound to CPU {seen.cpu}, not {pin}"

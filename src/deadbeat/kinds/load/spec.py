@@ -1,8 +1,11 @@
-"""What ``deadbeat load`` is asked: checked whole, every problem at once; fitted to a machine."""
+"""What ``deadbeat load`` is asked: checked whole, every problem at once; fitted to a machine; and
+which runs that are, in which order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import random
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -12,7 +15,7 @@ from deadbeat.experiment import fields
 from deadbeat.host.environment import require_usable
 from deadbeat.kinds.load.remedies import REMEDIES
 from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.load import FORMS
+from deadbeat.model.load import ALL, FORMS, PLAIN, REFERENCE, TRACED, LoadKey
 from deadbeat.model.rules import (
     Choice,
     DurationNs,
@@ -26,6 +29,8 @@ from deadbeat.model.rules import (
 )
 from deadbeat.model.specification import checked, keyed
 from deadbeat.model.words import nearest, shown
+from deadbeat.store.folder import HEAD_HINT
+from deadbeat.store.load import LoadStore
 
 _MS = 1_000_000
 #: A round where nobody says how long: many in a second, and far longer than a switch of context.
@@ -259,3 +264,73 @@ def resolve(
         deadline=spec.deadline or period or round_ns * 3 // 2,
         remedy_repeats=spec.remedy_repeats or spec.repeats * (2 if spec.remedies else 1),
     )
+
+
+# ---------- its runs ----------
+
+#: Beside its window a run takes about so long: start-up, calibration, warm-up, files.
+OVERHEAD_S = 0.4
+
+
+def cells(spec: LoadSpec, possible: Collection[str]) -> list[tuple[int, str]]:
+    """Ordinary threads and condition of the cells of a resolved specification, with these remedies.
+
+    Without a remedy, and with all that are possible, at every number of ordinary threads; each
+    alone at the highest; and the ordinary threads without the real-time one.
+    """
+    counts = spec.normal
+    if not counts:
+        raise DataError(
+            "the specification of the load test names no number of ordinary threads", HEAD_HINT
+        )
+    found = [(count, PLAIN) for count in counts]
+    if len(possible) > 1:
+        found += [(count, ALL) for count in counts]
+    elif possible:
+        found += [(count, name) for count in counts[:-1] for name in possible]
+    found += [(max(counts), name) for name in possible]
+    return found + [(count, REFERENCE) for count in counts if count]
+
+
+def plan(spec: LoadSpec, possible: Collection[str]) -> tuple[LoadKey, ...]:
+    """All runs in order: blocks, each in a random order of its own, in which a cell stands once and
+    one where remedies are told apart as many times as it has more repeats, so that all of them
+    spread over the whole time; the run that is traced is the last."""
+    keys = []
+    for block in range(1, spec.repeats + 1):
+        runs = [
+            LoadKey(normal, condition, repeat)
+            for normal, condition in cells(spec, possible)
+            for repeat in _repeats_in(spec, normal, block)
+        ]
+        random.Random(f"{spec.seed} {block}").shuffle(runs)
+        keys += runs
+    if spec.trace and spec.normal:
+        keys.append(LoadKey(max(spec.normal), TRACED, 1))
+    return tuple(keys)
+
+
+def planned_keys(store: LoadStore) -> tuple[LoadKey, ...]:
+    """Every run that a stored load test should have."""
+    return plan(read_spec(store.spec), store.changes)
+
+
+def _repeats_in(spec: LoadSpec, normal: int, block: int) -> range:
+    """Repeats of a cell in a block, of 1 to the number of repeats."""
+    if normal != max(spec.normal or ()):
+        return range(block, block + 1)
+    all_of_them = spec.remedy_repeats or spec.repeats
+    first, last = (all_of_them * number // spec.repeats for number in (block - 1, block))
+    return range(first + 1, last + 1)
+
+
+def block_of(spec: LoadSpec, key: LoadKey) -> int:
+    """The block that a run of `plan` stands in: those of one were measured close together."""
+    if key.normal != max(spec.normal or ()):
+        return key.repeat
+    return -(-key.repeat * spec.repeats // (spec.remedy_repeats or spec.repeats))
+
+
+def seconds_of(spec: LoadSpec, runs: int) -> float:
+    """About how long so many runs take."""
+    return runs * (spec.seconds + OVERHEAD_S)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from deadbeat.experiment.beside import beside_load
 from deadbeat.host.kernel import release_of
-from deadbeat.kinds.load.causes import by_misses, causes_of
+from deadbeat.kinds.load.causes import causes_of
 from deadbeat.kinds.load.estimates import (
     Counted,
     could_show,
@@ -29,10 +29,9 @@ from deadbeat.kinds.load.estimates import (
     p99_difference,
     rate_of,
 )
-from deadbeat.kinds.load.lost import PAIRS_MIN, SceneMachine, lost_of
-from deadbeat.kinds.load.plan import plan
-from deadbeat.kinds.load.spec import read_spec
-from deadbeat.kinds.load.worst_round import worst_round
+from deadbeat.kinds.load.lost import PAIRS_MIN, SceneMachine, inside_window, lost_of
+from deadbeat.kinds.load.spec import plan, read_spec
+from deadbeat.kinds.load.words import condition_words
 from deadbeat.model.histogram import Histogram, Integers
 from deadbeat.model.load import (
     ALL,
@@ -47,8 +46,10 @@ from deadbeat.model.load import (
     LostTime,
     Rounds,
 )
+from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.specification import plain_of
+from deadbeat.model.words import time_text
 from deadbeat.stats.multiple import holm
 from deadbeat.stats.seeds import seed_of
 from deadbeat.store.load import LoadStore
@@ -63,14 +64,8 @@ _ORDER = {PLAIN: 0, ALL: 2, REFERENCE: 3}
 
 @frozen(kw_only=True)
 class LoadFigures:
-    """One run's own figures.
-
-    Attributes:
-        counted: Which of its rounds count.
-        failed: Failures of each round, skipped releases included.
-        count: Failures of the rounds that count, skipped releases included.
-        work_per_s: Of the ordinary threads; None without any.
-    """
+    """One run's own figures: which of its rounds count, failures of each round and of those that
+    count, skipped releases included; the ordinary threads' work (None without any)."""
 
     run: LoadRun
     counted: NDArray[np.bool_]
@@ -200,15 +195,16 @@ def summarise_load(
     groups = {key: [each for each in every[key] if each.run.valid] for key in places}
     alone_ns = _alone(groups)
     cells = [_cell(groups, key, len(every[key]), alone_ns) for key in places]
-    valid = [each.run for group in groups.values() for each in group]
-    causes = causes_of(valid, cells, machine, traced, alone_ns=alone_ns)
-    worst = max((cell for cell in cells if cell.condition == PLAIN and cell.lost),
-                key=lambda cell: cell.normal, default=None)  # fmt: skip
-    if worst is not None and worst.lost is not None:
-        missed = [(each.run, each.failed) for each in groups[PLAIN, worst.normal]]
-        causes = by_misses(
-            causes, missed, worst.lost, alone_ns=alone_ns, deadline_ns=asked.deadline_ns
-        )
+    valid = [each for group in groups.values() for each in group]
+    causes = causes_of(
+        [each.run for each in valid],
+        cells,
+        machine,
+        traced,
+        failures={each.run.key: each.failed for each in valid},
+        alone_ns=alone_ns,
+        deadline_ns=asked.deadline_ns,
+    )
     return evolve(
         asked,
         kind=next((run.kind for run in everything if run.kind != "hardware"), "hardware"),
@@ -400,3 +396,68 @@ def _with_power(effect: Effect, pairs: Mapping[int, Pairs], level: float) -> Eff
     found = could_show(before, level=level)
     least = None if found.share is None else found.share * effect.failures_before
     return evolve(effect, could_show=least, removal_found=found.removal)
+
+
+# ---------- the longest round over time ----------
+
+_SOURCE = (
+    "Drawn from the recorded gaps: stretches of 20 µs of work that took 100 µs longer than they"
+    " should. Of a gap the waiting is drawn first. Slower execution shows in the length alone."
+)
+_ROWS = ("has a CPU", "waiting", "nothing moves")
+_RUNS, _WAITS, _STANDS = "runs", "ready, and not running", "running, and nothing moved"
+
+
+def worst_round(runs: Iterable[LoadRun], deadline_ns: int) -> WorstMoment | None:
+    """When its thread had a CPU, waited, or stood still, of the valid runs without a remedy; None:
+    no round finished."""
+    found = [
+        (int(run.rounds.response_ns[place]), run, int(place))
+        for run in runs
+        if run.valid and run.key.condition == PLAIN and (inside := inside_window(run)).any()
+        for place in [np.flatnonzero(inside)[run.rounds.response_ns[inside].argmax()]]
+    ]
+    if not found:
+        return None
+    response, run, place = max(found, key=lambda each: each[0])
+    release = int(run.rounds.release_ns[place])
+    start = max(int(run.rounds.start_ns[place]) - release, 0)
+    stretches, at = [], start
+    if start:
+        stretches.append(Activity(row=1, kind=_WAITS, begin_ns=0, end_ns=start))
+    for gap_at, length, delay, cpu in _gaps(run, release, response):
+        begin = max(gap_at, at)
+        end = min(begin + length, response)
+        waited = min(begin + min(delay, length), end)
+        on = f"on CPU {cpu}"
+        for row, kind, low, high in (
+            (0, _RUNS, at, begin),
+            (1, _WAITS, begin, waited),
+            (2, _STANDS, waited, end),
+        ):
+            if high > low:
+                stretches.append(Activity(row=row, kind=kind, begin_ns=low, end_ns=high, text=on))
+        at = max(at, end)
+    if response > at:
+        on = f"on CPU {int(run.rounds.cpu_finish[place])}"
+        stretches.append(Activity(row=0, kind=_RUNS, begin_ns=at, end_ns=response, text=on))
+    threads = f"{run.key.normal} ordinary thread{'' if run.key.normal == 1 else 's'}"
+    return WorstMoment(
+        what=f"{time_text(response)} with {threads}, {condition_words(run.key.condition)}:"
+        f" run {run.key.text}, round {place}",
+        rows=_ROWS,
+        stretches=tuple(stretches),
+        marks={"release": 0, "finish": response, "deadline": deadline_ns},
+        source=_SOURCE,
+    )
+
+
+def _gaps(run: LoadRun, release: int, response: int) -> list[list[int]]:
+    """Begin since the release, length, waiting and CPU of those inside."""
+    gaps = run.gaps
+    at = gaps.at_ns - release
+    inside = (at >= 0) & (at < response)
+    found: list[list[int]] = np.column_stack([at, gaps.length_ns, gaps.delay_ns, gaps.cpu_after])[
+        inside
+    ].tolist()
+    return found
