@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve, field, frozen
 
-from deadbeat.kinds.latency.loads import MadeUpLoads, RunningLoad
+from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import LoadPoint, LoadReport
 from deadbeat.targets.base import Target
@@ -29,7 +29,7 @@ class ScriptedLoads:
     def judging(self) -> bool:
         return bool(self.judged)
 
-    def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningLoad:
+    def start(self, target: Target, point: LoadPoint, *, seconds: float) -> ScriptedLoad:
         if point.text in self.refused:
             raise TargetError(self.refused[point.text], "")
         self.running.append(point)

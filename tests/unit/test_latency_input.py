@@ -31,7 +31,7 @@ class Refused(SimulatedEngine):
 def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deadbeat.kinds.latency.begin.make_engine", lambda name, *_: Refused())
+    monkeypatch.setattr("deadbeat.kinds.latency.kind.make_engine", lambda name, *_: Refused())
     assert main(("latency", "--simulated", "--loads", "idle", "--runs", str(tmp_path))) == 3
     told = capsys.readouterr().err
     assert "SCHED_FIFO was refused (--policy other" in told and told.count("\n") == 1

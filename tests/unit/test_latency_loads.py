@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from deadbeat.kinds.latency.begin import loaded_otherwise
+from deadbeat.kinds.latency.kind import loaded_otherwise
 from deadbeat.kinds.latency.loads import LOADS, strengths
 from deadbeat.kinds.latency.observe import differing_loads, matrix_of
 from deadbeat.kinds.latency.stress import (

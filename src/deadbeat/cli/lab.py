@@ -23,7 +23,6 @@ from deadbeat.cli.plot import drawn_plot
 from deadbeat.cli.series import answer
 from deadbeat.experiment.series import Series
 from deadbeat.kinds.base import Begin, Shown
-from deadbeat.kinds.latency.begin import FOLDERS
 from deadbeat.kinds.latency.guest import (
     IGNORED,
     Boots,
@@ -32,7 +31,7 @@ from deadbeat.kinds.latency.guest import (
     platform_of,
     require_possible,
 )
-from deadbeat.kinds.latency.kind import KIND
+from deadbeat.kinds.latency.kind import FOLDERS, KIND
 from deadbeat.kinds.latency.spec import LatencySpec, read_spec, resolve, spec_dict, specify
 from deadbeat.kinds.registry import kind_of
 from deadbeat.lab.boot import Mode

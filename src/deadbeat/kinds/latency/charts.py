@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import starmap
-from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
@@ -20,6 +19,7 @@ from deadbeat.kinds.latency.words import (
     load_order,
     load_words,
     loads_of,
+    pooled,
     rests_on,
     without_run,
 )
@@ -176,15 +176,6 @@ _READINGS: tuple[tuple[str, str, str, float, bool], ...] = (
     ("steal_share", "Taken by the host", "stolen time, all CPUs (%)", 100, False),
 )
 _Values = Mapping[LoadPoint, Mapping[str, Sequence[float]]]
-
-
-def pooled(values: Iterable[Any]) -> dict[str, list[float]]:
-    """Key -> all its numbers in mappings; a plain number has the key ""."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for value in values:
-        for key, item in (value if isinstance(value, Mapping) else {"": value}).items():
-            found[key] += item if isinstance(item, tuple) else [] if item is None else [item]
-    return {key: each for key, each in found.items() if each}
 
 
 def machine_charts(runs: Iterable[LatencyRun]) -> list[Chart]:

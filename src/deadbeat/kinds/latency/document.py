@@ -13,7 +13,6 @@ from attrs import asdict, evolve, frozen
 from deadbeat.kinds.latency import split, words
 from deadbeat.kinds.latency.charts import load_charts, machine_charts, timeline_charts
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
-from deadbeat.kinds.latency.machine_words import circumstances
 from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.split import split_charts
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, lines_of, summarise_latency
@@ -304,17 +303,17 @@ def warnings_of(runs: Iterable[LatencyRun]) -> list[tuple[str, int, str]]:
 
 
 def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> tuple[Part, ...]:
-    invalid = Table(
-        name="invalid-table", columns=INVALID_COLUMNS, rows=problems_of(summary), dense=True
+    tables = (
+        ("Runs that do not count", "invalid-table", INVALID_COLUMNS, problems_of(summary)),
+        ("What disturbed runs that count", "warning-table", WARNING_COLUMNS, warnings_of(runs)),
     )
-    beside = Table(
-        name="warning-table", columns=WARNING_COLUMNS, rows=warnings_of(runs), dense=True
-    )
-    counted = f"{summary.runs - summary.invalid_runs} of {summary.runs} runs count."
     return (
-        Sentence(counted),
-        *((Subsection("Runs that do not count", (invalid,)),) if invalid.rows else ()),
-        *((Subsection("What disturbed runs that count", (beside,)),) if beside.rows else ()),
+        Sentence(f"{summary.runs - summary.invalid_runs} of {summary.runs} runs count."),
+        *(
+            Subsection(title, (Table(name=name, columns=columns, rows=rows, dense=True),))
+            for title, name, columns, rows in tables
+            if rows
+        ),
     )
 
 
@@ -337,12 +336,8 @@ def latency_charts(
     summary: LatencySummary, runs: Sequence[LatencyRun], *, machine: bool = True
 ) -> list[Chart]:
     """Every figure that there are numbers for; ``machine``: also of the path and the machine."""
-    own = [
-        *load_charts(summary),
-        *histogram_charts(summary),
-        *timeline_charts(runs),
-        *tail_charts(summary),
-    ]
+    own = [*load_charts(summary), *histogram_charts(summary), *timeline_charts(runs)]
+    own += tail_charts(summary)
     return [*own, *split_charts(summary.cells), *machine_charts(runs)] if machine else own
 
 
@@ -360,7 +355,19 @@ def latency_document(
         platform: Of the machine, as plain values; None: not recorded.
         parameters: What was asked for, as plain values.
     """
-    machine = platform or {}
+    machine, cells = platform or {}, summary.cells
+    figures = Figures(latency_charts(summary, runs, machine=False), "Nothing was measured yet.")
+    facts = words.circumstances(runs, machine, parameters or {})
+    why = (Figures(split_charts(cells)), *split.paths(cells))
+    matrix = (
+        Note(
+            "Microseconds. All wake-ups of all valid runs pooled; percentiles and maxima are never"
+            ' averaged over CPUs. A row "corrected" stands where periods were missed. The same with'
+            " intervals: latency.csv."
+        ),
+        matrix_table(summary, cpus=False),
+        Subsection("By CPU", (matrix_table(summary, cpus=True),), folded=True),
+    )
     return Document(
         title=summary.name,
         kind="latency",
@@ -374,41 +381,12 @@ def latency_document(
         sections=(
             Section("answer", "How late a task wakes up", _answer(summary), "Answer"),
             Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
-            Section(
-                "figures",
-                "Figures",
-                (
-                    Figures(
-                        latency_charts(summary, runs, machine=False), "Nothing was measured yet."
-                    ),
-                ),
-            ),
-            Section(
-                "matrix",
-                "Matrix",
-                (
-                    Note(
-                        "Microseconds. All wake-ups of all valid runs pooled; percentiles and"
-                        ' maxima are never averaged over CPUs. A row "corrected" stands where'
-                        " periods were missed. The same with intervals: latency.csv."
-                    ),
-                    matrix_table(summary, cpus=False),
-                    Subsection("By CPU", (matrix_table(summary, cpus=True),), folded=True),
-                ),
-            ),
+            Section("figures", "Figures", (figures,)),
+            Section("matrix", "Matrix", matrix),
             Section("tail", "Have we measured long enough?", _tail(summary), "Long enough?"),
-            Section(
-                "why",
-                "Where the latency went",
-                (Figures(split_charts(summary.cells)), *split.paths(summary.cells)),
-                "Why late",
-            ),
+            Section("why", "Where the latency went", why, "Why late"),
             Section("validity", "Validity", _validity(summary, runs)),
-            Section(
-                "circumstances",
-                "Circumstances",
-                (Figures(machine_charts(runs)), *circumstances(runs, machine, parameters or {})),
-            ),
+            Section("circumstances", "Circumstances", (Figures(machine_charts(runs)), *facts)),
             Section("glossary", "How to read this", (FactList(terms("latency"), terms=True),)),
         ),
     )

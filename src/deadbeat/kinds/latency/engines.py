@@ -10,14 +10,7 @@ from attrs import evolve, frozen
 
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import (
-    BLOCKS_MAX,
-    IDLE,
-    CpuLatency,
-    LateWakeUp,
-    LoadPoint,
-    PathSplit,
-)
+from deadbeat.model.latency import BLOCKS_MAX, IDLE, CpuLatency, LateWakeUp, LoadPoint, PathSplit
 from deadbeat.model.lazy import Later
 from deadbeat.targets.base import Target
 

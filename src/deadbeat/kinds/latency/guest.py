@@ -73,10 +73,7 @@ def platform_of(guest: Guest, *, name: str, stop: Event | None = None) -> Platfo
     }
     environment = environment_of(target, now=datetime.now(UTC), more=more)
     return platform_from_environment(
-        environment,
-        cpus=tuple(range(guest.cpus)),
-        kind=guest.kind,
-        name=name,
+        environment, cpus=tuple(range(guest.cpus)), kind=guest.kind, name=name
     )
 
 

@@ -9,14 +9,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.kinds.latency.words import (
-    LATENCY,
-    US,
-    load_order,
-    load_words,
-    loads_of,
-    rests_on,
-)
+from deadbeat.kinds.latency.words import LATENCY, US, load_order, load_words, loads_of, rests_on
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
@@ -304,9 +297,7 @@ def overlay_charts(sides: Iterable[tuple[str, Sequence[LatencyRun]]]) -> list[Ch
     for load, engine in sorted(places, key=lambda place: (load_order(place[0]), place[1])):
         named = [
             Named(
-                label=_counted(name, cells[load, engine]),
-                histogram=cells[load, engine],
-                look=look,
+                label=_counted(name, cells[load, engine]), histogram=cells[load, engine], look=look
             )
             for look, (name, cells) in enumerate(pooled)
             if (load, engine) in cells

@@ -9,12 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from deadbeat.kinds.base import Begin
-from deadbeat.kinds.latency.foreign import (
-    Foreign,
-    as_run,
-    load_of,
-    read_foreign,
-)
+from deadbeat.kinds.latency.foreign import Foreign, as_run, load_of, read_foreign
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine
 from deadbeat.kinds.latency.spec import LOADS_RULE, LatencySpec, load_word, spec_dict, specify

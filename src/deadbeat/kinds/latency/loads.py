@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from attrs import evolve, field, frozen
 
@@ -39,30 +38,6 @@ class LoadProfile:
     least: Mapping[str, float] = field(factory=dict)
 
 
-class RunningLoad(Protocol):
-    """A load that runs, from `Loads.start` to `stop`."""
-
-    def begin(self) -> None:
-        """Measuring begins: what it achieves is counted from here."""
-
-    def end(self) -> LoadReport:
-        """Measuring ends."""
-
-    def stop(self) -> None:
-        """Ends it and all its processes; safe to call again."""
-
-
-class Loads(Protocol):
-    """Starts loads on a target."""
-
-    def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningLoad:
-        """Starts it and waits until it has settled. ``seconds``: its own bound.
-
-        Raises:
-            TargetError: It cannot be started, or dies at once.
-        """
-
-
 def _on_each(percent: int, cpus: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
     """One a CPU, pinned: two workers that share two CPUs may leave one idle."""
     return tuple(
@@ -86,15 +61,9 @@ def _on_all(words: str) -> Commands:
 
 #: Every profile by its name, as in `LoadPoint`.
 LOADS = {
-    "cpu": LoadProfile(
-        commands=_on_each,
-        kinds=("cpu",),
-        judged=True,
-    ),
+    "cpu": LoadProfile(commands=_on_each, kinds=("cpu",), judged=True),
     "memory": LoadProfile(
-        commands=_on_all("--vm N --vm-bytes 64m --stream N"),
-        kinds=("vm", "stream"),
-        computes=True,
+        commands=_on_all("--vm N --vm-bytes 64m --stream N"), kinds=("vm", "stream"), computes=True
     ),
     "io": LoadProfile(
         commands=_on_all("--hdd N --hdd-bytes 32m --iomix N --iomix-bytes 32m"),
@@ -126,9 +95,7 @@ LOADS = {
     # What tells kernels apart in a guest: long paths through memory management and files. Its files
     # are in memory there, so that nothing is asked of a disk.
     "kernel": LoadProfile(
-        commands=_on_all("--fork N --hdd N --hdd-bytes 8m"),
-        kinds=("fork", "hdd"),
-        computes=True,
+        commands=_on_all("--fork N --hdd N --hdd-bytes 8m"), kinds=("fork", "hdd"), computes=True
     ),
 }
 
@@ -144,12 +111,12 @@ def strengths(profile: LoadProfile, cpus: int) -> tuple[int, ...]:
 @frozen
 class MadeUpLoads:
     """Loads of a made-up machine with these CPUs, of which ``point`` runs: each does what was asked
-    of it."""
+    of it. See `StressLoads`."""
 
     cpus: tuple[int, ...]
     point: LoadPoint = IDLE
 
-    def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningLoad:
+    def start(self, target: Target, point: LoadPoint, *, seconds: float) -> MadeUpLoads:
         return evolve(self, point=point)
 
     def begin(self) -> None: ...

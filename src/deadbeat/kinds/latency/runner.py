@@ -19,8 +19,9 @@ from deadbeat.experiment.base import FolderExperiment, Lost, Outcome, Watcher
 from deadbeat.host.snapshot import Snapshot, take
 from deadbeat.kinds.latency.circumstances import circumstances, judge
 from deadbeat.kinds.latency.engines import Engine, Measured, Request
-from deadbeat.kinds.latency.loads import Loads, RunningLoad
+from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.spec import LatencySpec, estimate, keys, seed_of, visits
+from deadbeat.kinds.latency.stress import RunningStress, StressLoads
 from deadbeat.model.errors import DeadbeatError, TargetError, UnreachableError
 from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint, LoadReport
 from deadbeat.targets.base import Target, is_here, require_connected
@@ -39,7 +40,7 @@ class MatrixMachine:
 
     target: Target
     engines: Mapping[str, Engine]
-    loads: Loads
+    loads: StressLoads | MadeUpLoads
 
 
 def request_of(spec: LatencySpec, key: LatencyKey) -> Request:
@@ -107,7 +108,7 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         return attrs.evolve(found, done=done, failed=failed)
 
     @contextmanager
-    def _load(self, point: LoadPoint, *, runs: int) -> Iterator[RunningLoad]:
+    def _load(self, point: LoadPoint, *, runs: int) -> Iterator[RunningStress | MadeUpLoads]:
         bound = runs * (self._spec.seconds + _LOAD_MARGIN_S)
         load = self._machine.loads.start(self._machine.target, point, seconds=bound)
         try:
@@ -116,7 +117,7 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
             load.stop()
 
     def _run(
-        self, key: LatencyKey, load: RunningLoad
+        self, key: LatencyKey, load: RunningStress | MadeUpLoads
     ) -> tuple[LatencyRun | Lost[LatencyKey], bool]:
         """Measures one run; and whether its load died."""
         engine, target = self._machine.engines[key.engine], self._machine.target

@@ -66,8 +66,8 @@ def makers_of(target: Target, wanted: str = "auto") -> str:
 
 @define
 class StressLoads:
-    """See `Loads`: on each CPU, pinned. ``maker``: see `makers_of`. ``program`` puts the runtime on
-    a target, and tells where."""
+    """Starts loads on a target, on each CPU, pinned. ``maker``: see `makers_of`. ``program`` puts
+    the runtime there, and tells where."""
 
     cpus: tuple[int, ...]
     maker: str = STRESS_NG
@@ -76,7 +76,11 @@ class StressLoads:
     _put: str = field(default="", init=False)
 
     def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningStress:
-        """Starts its commands and waits until it has settled; see the protocol."""
+        """Starts its commands and waits until it has settled. ``seconds``: its own bound.
+
+        Raises:
+            TargetError: It cannot be started, or dies at once.
+        """
         profile = LOADS[point.profile]
         commands = profile.commands(point.percent, self.cpus) if point.percent else ()
         if commands and not self._put.startswith(f"{target.folder}/"):
@@ -101,7 +105,7 @@ class StressLoads:
 
 @define
 class RunningStress:
-    """A load that runs; see `deadbeat.kinds.latency.loads.RunningLoad`."""
+    """A load that runs, from `StressLoads.start` to `stop`."""
 
     _target: Target
     _point: LoadPoint
@@ -119,14 +123,17 @@ class RunningStress:
         self._processes.append(self._target.start((*argv, *files)))
 
     def begin(self) -> None:
+        """Measuring begins: what it achieves is counted from here."""
         self._before = self._look()
 
     def end(self) -> LoadReport:
+        """Measuring ends."""
         before, after = self._before or (Snapshot(), Look()), self._look()
         found = load_report(self._point, self._cpus, self._name, before, after)
         return evolve(found, died=self.died())
 
     def stop(self) -> None:
+        """Ends it and all its processes; safe to call again."""
         processes, self._processes = self._processes, []
         for process in processes:
             try:

@@ -134,18 +134,22 @@ def load_document(summary: LoadSummary) -> Document:
     known = ("machine", "processor", "kernel", "preemption model")
     parameters = [(name, words.asked(name, value)) for name, value in sorted(summary.spec.items())]
     causes = [_remark(summary, cause) for cause in summary.causes]
+    did = (
+        Note("With the most ordinary threads and no remedy."),
+        Remarks(causes, empty=words.without_causes(summary)),
+    )
+    circumstances = (
+        Subsection("Platform", (FactList([*machine.items()]),)),
+        Subsection("Parameters", (FactList(parameters),)),
+    )
+    answer = [words.headline(summary), *words.resized(summary)]
     return Document(
         title=summary.name,
         kind="load",
         source="the stored results of this load test",
         labels=words.labels(summary),
         noise=form,
-        answer=[
-            words.headline(summary),
-            *words.resized(summary),
-            *_main_cause(summary),
-            *words.helps(summary),
-        ],
+        answer=[*answer, *_main_cause(summary), *words.helps(summary)],
         picture=_remedied(summary),
         steps=_steps(summary),
         head=(
@@ -156,26 +160,11 @@ def load_document(summary: LoadSummary) -> Document:
         data_files="summary.csv",
         sections=(
             Section("answer", "How many deadlines are missed", _answer(summary), "Answer"),
-            Section(
-                "causes",
-                "What took the real-time thread's time",
-                (
-                    Note("With the most ordinary threads and no remedy."),
-                    Remarks(causes, empty=words.without_causes(summary)),
-                ),
-                "What did it",
-            ),
+            Section("causes", "What took the real-time thread's time", did, "What did it"),
             Section("figures", "Figures", (Figures(load_charts(summary)),)),
             Section("table", "Table", (_table(summary),)),
             Section("remedies", "Remedies", _remedies(summary)),
-            Section(
-                "circumstances",
-                "Circumstances",
-                (
-                    Subsection("Platform", (FactList([*machine.items()]),)),
-                    Subsection("Parameters", (FactList(parameters),)),
-                ),
-            ),
+            Section("circumstances", "Circumstances", circumstances),
             Section("glossary", "How to read this", (FactList(terms("load"), terms=True),)),
         ),
     )
@@ -247,7 +236,7 @@ def _steps(summary: LoadSummary) -> list[tuple[str, str]]:
     helped = any(each.verdict == "fewer failures" for each in summary.effects)
     keep = ("deadbeat tune apply realtime --dry-run", "what would keep the remedies that helped")
     return [
-        *([keep] if helped else []),
+        *[keep] * helped,
         ("deadbeat doctor", "what on this machine stands in the way"),
         ("deadbeat load --repeats 20", "more runs: smaller differences show"),
     ]
@@ -293,9 +282,8 @@ def _table(summary: LoadSummary) -> Table:
 
 def _remedies(summary: LoadSummary) -> tuple[Part, ...]:
     """A row per remedy, and per number of ordinary threads where it was tried at several."""
-    if not summary.effects:
-        tried: tuple[Part, ...] = (Sentence("No remedy was tried."),)
-    else:
+    tried: tuple[Part, ...] = (Sentence("No remedy was tried."),)
+    if summary.effects:
         tried = (
             effects_table(summary),
             Lines(power_lines(summary), terminal=True, page=False),

@@ -31,7 +31,7 @@ from deadbeat.targets.ancestry import process_on
 from deadbeat.targets.base import Target
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Readings
-from deadbeat.trace.rounds import takers_of
+from deadbeat.trace.why import takers_of
 from deadbeat.trace.session import Tracer
 
 #: With it begins the reason of every setting that a load test changes.

@@ -96,13 +96,7 @@ def _top(source: ForeignFile, unit: int) -> tuple[tuple[CpuLatency, ...], dict[i
         irq[cpu] = whole(row[3].split()[3]) * unit
         cpus.append(
             thread(
-                cpu,
-                {},
-                step=unit,
-                cycles=int(row[2]),
-                least=least,
-                greatest=greatest,
-                mean=mean,
+                cpu, {}, step=unit, cycles=int(row[2]), least=least, greatest=greatest, mean=mean
             )
         )
     return tuple(cpus), irq
