@@ -15,7 +15,6 @@ import pytest
 from deadbeat.kinds.latency.circumstances import judge
 from deadbeat.kinds.latency.cyclictest import (
     CyclictestEngine,
-    CyclictestThread,
     as_seen,
     command,
     threads_command,
@@ -231,12 +230,12 @@ def test_the_command_that_reads_them_finds_those_of_our_file_alone(tmp_path: Pat
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
-        found: tuple[CyclictestThread, ...] = ()
+        found = ()
         while process.poll() is None and not found:
             found = threads_of(_shell(threads_command(str(out))))
         assert _shell(threads_command(f"{out}2")) == ""
         process.terminate()  # killed it would leave a file in /dev/shm
-    assert [(t.policy, t.priority, t.allowed) for t in found] == [("other", 0, (cpu,))]
+    assert [(t.policy_name, t.priority, placed) for t, placed in found] == [("other", 0, cpu)]
 
 
 def _shell(words: str) -> str:

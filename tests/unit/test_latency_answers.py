@@ -21,7 +21,6 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, WorstTraced
-from deadbeat.model.words import time_text
 from deadbeat.report.document import Table
 from deadbeat.store.latency import LatencyStore
 
@@ -212,15 +211,6 @@ def test_a_caption_says_of_what_its_numbers_are_and_that_a_made_up_machine_has_n
     assert caption.startswith("The whole of m: 16,000 wake-ups under 2 loads; every 1 ms")
     assert caption.endswith("CPUs 0, 1; no kernel: made up.")
     assert paper_words(summary, kernel="6.12.1").caption.endswith("; kernel 6.12.1.")
-
-
-@pytest.mark.parametrize(
-    ("value_ns", "text"),
-    [(999, "999 ns"), (999.6, "1 µs"), (999_400, "999 µs"), (999_600, "1 ms"),
-     (999.7e6, "1 s"), (1.2e12, "1,200 s")],
-)  # fmt: skip
-def test_three_digits_that_round_up_belong_to_the_next_unit(value_ns: float, text: str) -> None:
-    assert time_text(value_ns) == text
 
 
 def test_the_screen_counts_the_wake_ups_that_late_ones_swallowed() -> None:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
-from helpers.answers import answer_of
 from helpers.matrices import LOADS, matrix, of_runs
 
-from deadbeat.cli.main import main
 from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
-from deadbeat.kinds.latency.observe import COMPARABLE, METRICS, Matrix, observe
+from deadbeat.kinds.latency.observe import COMPARABLE, Matrix, observe
 from deadbeat.model.comparison import ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, LatencyRun, LoadReport
 from deadbeat.report.html import page as html_page
-from deadbeat.store.campaign import CAMPAIGN_FILE
 
 INVALID = (Finding(id="wrong-priority", severity="invalid", message="3"),)
 BUSY = (Finding(id="other-work", severity="warning", message="a build"),)
@@ -132,42 +128,21 @@ def test_runs_beside_other_work_decide_as_any_others() -> None:
     assert "latency-invalid-runs" not in {finding.id for finding in result.findings}
 
 
-def with_settings(one: Matrix, **changes: object) -> Matrix:
-    return evolve(one, settings={**one.settings, **changes})
-
-
-REFUSED: dict[str, tuple[Callable[[], tuple[Matrix, ...]], str]] = {
-    "interval": (
-        lambda: (matrix("a", 1, repeats=1), with_settings(matrix("b", 2, repeats=1), interval=5)),
-        "measured in different ways",
-    ),
-    "priority": (
-        lambda: (matrix("a", 1, repeats=1), with_settings(matrix("b", 2, repeats=1), priority=1)),
-        "measured in different ways",
-    ),
-    "length": (
-        lambda: (matrix("a", 1, repeats=1), with_settings(matrix("b", 2, repeats=1), seconds=9.0)),
-        "measured in different ways",
-    ),
-    "loads": (
-        lambda: (
-            matrix("a", 1, repeats=1, loads=LOADS[:1]),
-            matrix("b", 2, repeats=1, loads=LOADS[1:]),
-        ),
-        "no load in common",
-    ),
-    "cpus": (
-        lambda: (matrix("a", 1, repeats=1), matrix("b", 2, repeats=1, cpus=(0,))),
-        "measured on 2 CPUs",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_compared_is_refused(name: str) -> None:
-    make, words = REFUSED[name]
+@pytest.mark.parametrize(
+    ("one", "other", "words"),
+    [
+        ({}, {"interval": 5}, "measured in different ways"),
+        ({"loads": LOADS[:1]}, {"loads": LOADS[1:]}, "no load in common"),
+        ({}, {"cpus": (0,)}, "measured on 2 CPUs"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    one: dict[str, Any], other: dict[str, Any], words: str
+) -> None:
+    settings = {key: other.pop(key) for key in ("interval",) if key in other}
+    a, b = matrix("a", 1, repeats=1, **one), matrix("b", 2, repeats=1, **other)
     with pytest.raises(UsageError, match=words):
-        compared(*make())
+        compared(a, evolve(b, settings={**b.settings, **settings}))
 
 
 def test_loads_of_one_side_only_are_told_and_left_out() -> None:
@@ -221,53 +196,6 @@ def test_the_page_shows_microseconds_and_the_loads() -> None:
     assert "SIMULATED" in page and " us" in page and "By load" in page
     assert "D/C = " not in page and "task sets of" not in page
     json.dumps(result.parameters)
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = tmp_path_factory.mktemp("runs")
-    for seed, name in enumerate(("a", "b")):
-        arguments = ["latency", "--simulated", "--loads", "idle,50", "--repeats", "4"]
-        arguments += ["--duration", "500ms", "--name", name, "--seed", str(seed), "--no-figures"]
-        assert main([*arguments, "--runs", str(runs), "--json"]) == 0
-    (runs / "campaign").mkdir()
-    (runs / "campaign" / CAMPAIGN_FILE).write_text("{}", encoding="utf-8")
-    return runs
-
-
-def test_the_command_compares_matrices(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    options = ["--runs", str(folders), "--json", "--no-figures"]
-    assert main(["compare", "a", "b", *options]) == 0
-    answer = answer_of(capsys.readouterr().out)
-    assert [m["metric"] for m in answer["comparisons"][0]["metrics"]] == [
-        metric.name for metric in METRICS
-    ]
-    assert Path(answer["report"]).is_file()
-    assert answer["parameters"]["minimum_effect"] == 0.1
-    failing = ["--fail-on", "undecided", "--metric", "max"]
-    assert main(["compare", "a", "b", *options, *failing]) == 1
-    assert "b against a is undecided" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["a"], "two matrices are needed"),
-        (["a", "a"], "named twice"),
-        (["a", "nix"], "there is no result nix"),
-        (["a", "campaign"], "campaign is a campaign, the other is a latency matrix"),
-        (["a", "b", "--metric", "slowdown"], "is not a metric"),
-        (["a", "b", "--minimum-effect", "2"], "not in (0, 1]"),
-    ],
-)
-def test_a_wrong_command_is_one_line(
-    folders: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
-) -> None:
-    capsys.readouterr()
-    assert main(["compare", *arguments, "--runs", str(folders)]) == 2
-    told = capsys.readouterr().err
-    assert words in told and len(told.splitlines()) == 1
 
 
 def leaving_out(one: Matrix, repeats: int) -> Matrix:

@@ -11,7 +11,7 @@ import pytest
 from helpers.answers import answer_of
 
 from deadbeat.cli.main import main
-from deadbeat.kinds.latency.foreign import Foreign, ForeignFile, all_importers, as_run
+from deadbeat.kinds.latency.foreign import Foreign, as_run
 from deadbeat.kinds.latency.foreign import read_foreign as read_text_of
 from deadbeat.kinds.latency.formats.cyclictest_json import called
 from deadbeat.model.errors import DataError, UsageError
@@ -189,13 +189,6 @@ def test_what_is_damaged_is_one_line(text: str) -> None:
 def test_command_lines_of_cyclictest(command: str, found: tuple[Any, ...]) -> None:
     how = called(command, threads=4)
     assert (how.interval_ns, how.priority, how.policy, how.seconds) == found
-
-
-def test_every_format_is_recognised_by_its_own_importer_alone() -> None:
-    texts = {"cyclictest --json": JSON, "cyclictest as text": TEXT, "jitterdebugger": JITTER,
-             "OSADL RT Dataset": OSADL}  # fmt: skip
-    for name, text in texts.items():
-        assert [one.name for one in all_importers() if one.fits(ForeignFile.of(text))] == [name]
 
 
 def test_the_command_makes_a_matrix_of_files(

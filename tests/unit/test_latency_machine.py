@@ -24,11 +24,7 @@ _DYNAMIC = "Linux version 6.12.1 #1 SMP PREEMPT_DYNAMIC x"
             "lazy",
             "in a part of the kernel that cannot be",
         ),
-        (
-            {"/sys/kernel/realtime": "1\n"},
-            "rt",
-            "in a part of the kernel that cannot be",
-        ),
+        ({"/sys/kernel/realtime": "1\n"}, "rt", "in a part of the kernel that cannot be"),
         (
             {"/proc/version": _DYNAMIC},
             None,

@@ -56,11 +56,7 @@ def test_every_engine_and_load_is_explained_with_its_command() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "kind"),
-    [
-        ("`load`", LoadReport),
-        ("`circumstances`", Circumstances),
-    ],
+    ("heading", "kind"), [("`load`", LoadReport), ("`circumstances`", Circumstances)]
 )
 def test_every_key_beside_a_run_is_explained(heading: str, kind: type) -> None:
     assert sorted(first_cells(FILES, heading)) == sorted(attrs.fields_dict(kind))

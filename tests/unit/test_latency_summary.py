@@ -7,6 +7,8 @@ import json
 import pytest
 from attrs import evolve
 from helpers.latencies import made_up_runs
+from helpers.latency_series import cpu_of
+from helpers.latency_series import run_of as run_of_cpus
 
 from deadbeat.kinds.latency.summarise import (
     LATENCY_COLUMNS,
@@ -18,8 +20,6 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
     IDLE,
-    CpuLatency,
-    LatencyKey,
     LatencyRun,
     LoadPoint,
     LoadReport,
@@ -32,26 +32,10 @@ from deadbeat.report.document import keys_of
 HALF = LoadPoint("cpu", 50)
 
 
-def run_of(repeat: int, *cpus: list[int], load: LoadPoint = IDLE, missed: int = 0) -> LatencyRun:
-    """A run of which each CPU saw exactly these latencies."""
-    return LatencyRun(
-        key=LatencyKey(load, "prober", repeat),
-        started=f"2026-01-01T00:0{repeat}:00Z",
-        seconds=36.0,
-        interval_ns=1_000_000,
-        priority=90,
-        policy="fifo",
-        cpus=tuple(
-            CpuLatency(
-                cpu=number,
-                expected=len(values) + missed,
-                cycles=len(values),
-                missed=missed,
-                raw=Histogram.of(values),
-            )
-            for number, values in enumerate(cpus)
-        ),
-    )
+def run_of(repeat: int, *cpus: list[int], load: LoadPoint = IDLE) -> LatencyRun:
+    """A run of 36 s of which each CPU saw exactly these latencies."""
+    made = (cpu_of(values, cpu=number, ring=0) for number, values in enumerate(cpus))
+    return evolve(run_of_cpus(*made, repeat=repeat, load=load), seconds=36.0)
 
 
 INVALID = (Finding(id="wrong-priority", severity="invalid", message="had 50"),)

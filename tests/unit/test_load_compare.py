@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shutil
@@ -13,26 +12,23 @@ import numpy as np
 import pytest
 from aa import RunFigure, Side
 from attrs import evolve
-from helpers.answers import answer_of
-from helpers.load_tests import asked, load_test, of_runs
+from helpers.load_tests import asked, load_test
 from judges import compare_sides, options_of
 
 from deadbeat.cli.main import main
 from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
 from deadbeat.kinds.load.charts import overlay_charts
-from deadbeat.kinds.load.observe import COMPARABLE, METRICS, LoadTest, observe
+from deadbeat.kinds.load.observe import COMPARABLE, LoadTest, observe
 from deadbeat.kinds.load.spec import block_of, plan
 from deadbeat.model.comparison import ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
-from deadbeat.model.load import REFERENCE, Effect, Estimate, LoadRun
+from deadbeat.model.load import REFERENCE, Effect, Estimate
 from deadbeat.model.observations import Cell
 from deadbeat.report.html import page as html_page
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
 DEADLINE = 15_000_000
-INVALID = (Finding(id="wrong-priority", severity="invalid", message="had 50"),)
 
 
 def compared(
@@ -179,12 +175,6 @@ REFUSED: dict[str, tuple[Callable[[], tuple[LoadTest, ...]], str]] = {
 }  # fmt: skip
 
 
-def doubted(test: LoadTest, chosen: Callable[[LoadRun], bool]) -> LoadTest:
-    """With some of its runs invalid."""
-    runs = [evolve(run, problems=INVALID) if chosen(run) else run for run in test.every]
-    return of_runs(test.name, runs, test.spec)
-
-
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_asked_something_else_is_refused_with_what_differs(name: str) -> None:
     make, words = REFUSED[name]
@@ -284,27 +274,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return runs
 
 
-def test_the_command_compares_load_tests(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    options = ["--runs", str(folders), "--json", "--no-figures"]
-    assert main(["compare", "a", "b", *options]) == 0
-    plain = answer_of(capsys.readouterr().out)
-    assert [m["metric"] for m in plain["comparisons"][0]["metrics"]] == [
-        metric.name for metric in METRICS
-    ]
-    assert plain["parameters"]["settings"]["round"] == "10 ms"
-    assert plain["parameters"]["minimum_effect"] == 0.05
-    page = Path(plain.pop("report"))
-    assert (
-        json.loads((page.parent / "comparison.json").read_text())["remedies"] == plain["remedies"]
-    )
-    assert {row["condition"] for row in plain["remedies"]} == {"pin", "rt-bandwidth", "all"}
-    assert plain["remedies"][0]["effects"][1]["failures"].keys() == {"value", "low", "high"}
-    failing = ["--fail-on", "undecided", "--metric", "deadline_miss_ratio"]
-    assert main(["compare", "a", "b", *options, *failing]) == 1
-    assert "b against a is undecided" in capsys.readouterr().err
-
-
 def test_the_terminal_has_verdict_metrics_and_remedies(
     folders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -320,12 +289,8 @@ def test_the_terminal_has_verdict_metrics_and_remedies(
     ("arguments", "words"),
     [
         (["a"], "two load tests are needed"),
-        (["a", "a"], "named twice"),
-        (["a", "nix"], "there is no result nix"),
-        (["a", "campaign"], "campaign is a campaign, the other is a load test"),
         (["campaign", "a"], "a is a load test, the other is a campaign"),
         (["a", "half"], "half is unfinished: 7 of "),
-        (["a", "b", "--metric", "slowdown"], "is not a metric"),
         (["a", "b", "--per-cpu"], "--per-cpu is of latency matrices"),
         (["a", "b", "--aa", "campaign"], "they have nothing in common"),
     ],
@@ -337,18 +302,3 @@ def test_a_wrong_command_is_one_line(
     assert main(["compare", *arguments, "--runs", str(folders)]) == 2
     told = capsys.readouterr().err
     assert words in told and len(told.splitlines()) == 1
-
-
-def test_every_difference_of_two_questions_is_listed(
-    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["--normal", "0", "--remedies", "none", "--repeats", "1", "--duration", "1"]
-    words += ["--form", "periodic", "--priority", "50", "--no-figures", "--name", "other"]
-    assert main(["load", "--simulated", *words, "--runs", str(tmp_path)]) == 0
-    capsys.readouterr()
-    other = str(tmp_path / "other")
-    assert main(["compare", "a", other, "--runs", str(folders)]) == 2
-    told = capsys.readouterr().err
-    for name in ("form", "period", "deadline", "priority", "normal", "seconds"):
-        assert f"{name}: " in told
-    assert "the figures depend on each of these settings" in told

@@ -13,14 +13,7 @@ from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 from deadbeat.kinds.load.charts import load_charts
 from deadbeat.kinds.load.document import COLUMNS, load_document, paper_words
 from deadbeat.kinds.load.remedies import REMEDIES
-from deadbeat.kinds.load.words import (
-    asked,
-    headline,
-    labels,
-    ranged,
-    threshold,
-    without_causes,
-)
+from deadbeat.kinds.load.words import asked, headline, labels, ranged, threshold, without_causes
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import Cause, Estimate, Rounds
 from deadbeat.report.document import Table, csv_of, keys_of

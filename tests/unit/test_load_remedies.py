@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deadbeat.host.kernel import RT_RUNTIME as RUNTIME
-from deadbeat.kinds.load.remedies import (
-    ONLINE,
-    REMEDIES,
-    SERVER,
-    RemedyChange,
-    Situation,
-    together,
-)
+from deadbeat.kinds.load.remedies import ONLINE, REMEDIES, SERVER, RemedyChange, Situation, together
 from deadbeat.model.tuning import Setting
 from deadbeat.targets.fake import FakeTarget
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from attrs import evolve
 from helpers.latencies import load_of, made_up_runs, seen_of
+from helpers.latency_series import cpu_of
+from helpers.latency_series import run_of as run_of_cpus
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.kinds.latency import words
@@ -52,10 +54,8 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
     IDLE,
-    CpuLatency,
     LatencyKey,
     LatencyRun,
-    LateWakeUp,
     LoadPoint,
     PathSplit,
     WorstTraced,
@@ -76,21 +76,10 @@ PLATFORM = Platform(
 )  # fmt: skip
 
 
-def run_of(latencies_us: list[int], *, cpus: int = 1, repeat: int = 0, **more) -> LatencyRun:
-    """A run whose every CPU saw exactly these latencies, a millisecond apart."""
-    times = [value * 1000 for value in latencies_us]
-    late = sorted(enumerate(times), key=lambda item: -item[1])[:3]
-    seen = CpuLatency(
-        cpu=0, expected=len(times), cycles=len(times), missed=0, raw=Histogram.of(times),
-        corrected=Histogram.of(times),
-        worst=tuple(LateWakeUp(due_ns=i * 1_000_000, latency_ns=value) for i, value in late),
-    )  # fmt: skip
-    given = {"cpus": tuple(evolve(seen, cpu=cpu) for cpu in range(cpus))}
-    return LatencyRun(
-        key=LatencyKey(IDLE, "prober", repeat), started="2026-01-01T00:00:00Z",
-        seconds=len(times) / 1000, interval_ns=1_000_000, priority=90, policy="fifo",
-        **(given | more),
-    )  # fmt: skip
+def run_of(latencies_us: list[int], *, repeat: int = 0, **more) -> LatencyRun:
+    """A run whose CPU saw exactly these latencies, a millisecond apart."""
+    seen = cpu_of([value * 1000 for value in latencies_us], ring=3)
+    return evolve(run_of_cpus(evolve(seen, corrected=seen.raw), repeat=repeat), **more)
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +182,7 @@ def test_a_histogram_ends_with_the_latest_wake_up():
 
 
 def test_very_many_cpus_are_the_latest_ones_and_the_rest():
-    made = [run_of([10, 10, 20 + cpu], cpus=1) for cpu in range(12)]
+    made = [run_of([10, 10, 20 + cpu]) for cpu in range(12)]
     one = evolve(made[0], cpus=tuple(evolve(run.cpus[0], cpu=n) for n, run in enumerate(made)))
     (cell,) = summarise_latency([one]).cells
     named = by_cpu(cell, shown_cpus([cell]))
@@ -563,6 +552,10 @@ def test_strange_runs_have_a_page_too(cpus, told):
 def test_times_are_written_as_people_write_them():
     assert [time_text(ns) for ns in (None, 999, 83_123, 2_465_000, 1.5e9, 3.6e12)] == [
         "–", "999 ns", "83.1 µs", "2.46 ms", "1.5 s", "3,600 s",
+    ]  # fmt: skip
+    # three digits that round up belong to the next unit
+    assert [time_text(ns) for ns in (999.6, 999_400, 999_600, 999.7e6, 1.2e12)] == [
+        "1 µs", "999 µs", "1 ms", "1 s", "1,200 s",
     ]  # fmt: skip
     assert [seconds_text(s) for s in (12, 119, 120, 7200, 172_800)] == [
         "12 s", "119 s", "2 min", "2 h", "2 days",

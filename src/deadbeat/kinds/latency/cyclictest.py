@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from attrs import evolve, field, frozen
 
 from deadbeat.executors.foreign import failure_of, guarded, put_runtime
+from deadbeat.host.proc import TaskState, task_of
 from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import cpu_set, understood
 from deadbeat.kinds.latency.engines import Measured, Request, unsplit
@@ -39,9 +40,8 @@ _MARGIN_S = 30.0
 #: Its threads are looked at so long after its start, s, or at half of a shorter run; so often at
 #: most, each time after twice as long: it may wait for the machine's lock.
 _LOOK_S, _LOOKS = 0.5, 5
-#: Of proc_pid_stat(5), counted from behind the name: priority, policy.
-_RT_PRIORITY, _POLICY = 37, 38
-_POLICIES = {"0": "other", "1": "fifo", "2": "rr", "3": "batch", "5": "idle", "6": "deadline"}
+#: A measuring thread, and the one CPU that it may run on; -1 for several.
+Thread = tuple[TaskState, int]
 
 
 @frozen(eq=False)
@@ -129,12 +129,10 @@ def command(request: Request, out: str) -> tuple[str, ...]:
     )
 
 
-def _look(
-    target: Target, process: Process, request: Request, out: str
-) -> tuple[CyclictestThread, ...]:
+def _look(target: Target, process: Process, request: Request, out: str) -> tuple[Thread, ...]:
     """What its threads have while it measures; looked at again only while they are not what was
     asked for, as before they have begun. Empty: they could not be seen."""
-    threads: tuple[CyclictestThread, ...] = ()
+    threads: tuple[Thread, ...] = ()
     wait = min(_LOOK_S, request.seconds / 2)
     for _ in range(_LOOKS):
         if _over(process, wait):
@@ -145,8 +143,8 @@ def _look(
             break
         with understood(target):
             threads = threads_of(said or "") or threads
-        had = {(thread.policy, thread.priority, thread.allowed) for thread in threads}
-        if had == {(request.policy, request.priority, (cpu,)) for cpu in request.cpus}:
+        had = {(task.policy_name, task.priority, placed) for task, placed in threads}
+        if had == {(request.policy, request.priority, cpu) for cpu in request.cpus}:
             break
         wait *= 2
     return threads
@@ -155,7 +153,7 @@ def _look(
 @contextmanager
 def _looking(
     target: Target, request: Request, out: str
-) -> Iterator[Callable[[Process | None], tuple[CyclictestThread, ...]]]:
+) -> Iterator[Callable[[Process | None], tuple[Thread, ...]]]:
     """Gives what tells its threads while ``process`` measures; asked with None, when it has ended.
 
     Another machine looks by itself, as nothing is sent to it while it measures.
@@ -167,7 +165,7 @@ def _looking(
     words = (seen, threads_command(out), str(wait), str(_LOOKS))
     with target.start(("sh", "-c", script("looks.sh", __package__), "sh", *words)):
 
-        def told(process: Process | None) -> tuple[CyclictestThread, ...]:
+        def told(process: Process | None) -> tuple[Thread, ...]:
             with understood(target):
                 return () if process else threads_of(target.read_text(seen) or "")
 
@@ -186,45 +184,24 @@ def _over(process: Process, wait_s: float) -> bool:
 # ---------- its threads ----------
 
 
-@frozen(kw_only=True)
-class CyclictestThread:
-    """A measuring thread, and the CPUs that it may run on."""
-
-    number: int
-    policy: str
-    priority: int
-    allowed: tuple[int, ...]
-
-    @property
-    def placed(self) -> int:
-        """The one CPU it may run on; -1 for several."""
-        return self.allowed[0] if len(self.allowed) == 1 else -1
-
-
 def threads_command(out: str) -> str:
     """Words for a target's shell that print the threads of the cyclictest that writes ``out``."""
     return script("threads.sh", __package__).replace("{out}", out)
 
 
-def threads_of(text: str) -> tuple[CyclictestThread, ...]:
+def threads_of(text: str) -> tuple[Thread, ...]:
     """The threads in what `threads_command` printed, in the order of their numbers."""
-    seen = re.findall(r"^(\d+) \(.*\) (.*)\nallowed (.*)$", text, re.M)
-    found = (
-        CyclictestThread(
-            number=int(number),
-            policy=_POLICIES.get(fields[_POLICY], f"policy {fields[_POLICY]}"),
-            priority=int(fields[_RT_PRIORITY]),
-            allowed=tuple(sorted(cpu_set(allowed))),
-        )
-        for number, rest, allowed in seen
-        if len(fields := rest.split()) > _POLICY
-    )
-    return tuple(sorted(found, key=lambda thread: thread.number))
+    seen = re.findall(r"^(.*)\nallowed (.*)$", text, re.M)
+    found = [(task_of(line), cpu_set(allowed)) for line, allowed in seen]
+    threads = [
+        (task, min(cpus) if len(cpus) == 1 else -1)
+        for task, cpus in found
+        if task is not None and task.policy >= 0
+    ]
+    return tuple(sorted(threads, key=lambda thread: thread[0].tid))
 
 
-def as_seen(
-    cpus: Sequence[CpuLatency], threads: Sequence[CyclictestThread]
-) -> tuple[CpuLatency, ...]:
+def as_seen(cpus: Sequence[CpuLatency], threads: Sequence[Thread]) -> tuple[CpuLatency, ...]:
     """``cpus`` with what their threads had; unchanged where not every thread was seen.
 
     A thread that may run on one CPU alone is that CPU's; others are given out in the order in which
@@ -233,13 +210,13 @@ def as_seen(
     wanted = {cpu.cpu for cpu in cpus}
     if len(threads) != len(wanted):
         return tuple(cpus)
-    own = {thread.placed: thread for thread in threads if thread.placed in wanted}
+    own = {placed: (task, placed) for task, placed in threads if placed in wanted}
     rest = [thread for thread in threads if thread not in own.values()]
     own |= dict(zip(sorted(wanted - set(own)), rest, strict=True))
     return tuple(
-        evolve(cpu, policy=seen.policy, priority=seen.priority, placed=seen.placed)
+        evolve(cpu, policy=task.policy_name, priority=task.priority, placed=placed)
         for cpu in cpus
-        for seen in [own[cpu.cpu]]
+        for task, placed in [own[cpu.cpu]]
     )
 
 

@@ -261,7 +261,14 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             f"too few wake-ups to bound p99.99 from above in {len(thin)} of {len(cells)}"
             f" cells ({_places(thin)}): 36,887 at least",
         )
-    if apart := [cell for cell in cells if len(cell.whole.runs) > 1 and _open(cell.whole)]:
+    # wake-ups could bound p99 from above, and the runs do not
+    if apart := [
+        cell
+        for cell in cells
+        if len(cell.whole.runs) > 1
+        and not _is_thin(cell.whole, "p99")
+        and cell.whole.honest["p99"].high_ns is None
+    ]:
         yield finding(
             "latency-runs-differ",
             f"p99 and beyond cannot be bounded from above in {len(apart)} of {len(cells)}"
@@ -281,11 +288,6 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
 def _is_thin(row: LatencyRow, name: str = "p99.99") -> bool:
     """Whether wake-ups are too few to bound a percentile from above."""
     return quantile_ranks(row.honest.histogram.total, QUANTILES_PPM[name] / 1e6)[1] is None
-
-
-def _open(row: LatencyRow) -> bool:
-    """Whether wake-ups could bound p99 from above, and the runs do not."""
-    return not _is_thin(row, "p99") and row.honest["p99"].high_ns is None
 
 
 def _dependence(row: LatencyRow) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +23,7 @@ from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.spec import LatencySpec, estimate, keys, seed_of, visits
 from deadbeat.kinds.latency.stress import RunningStress, StressLoads
 from deadbeat.model.errors import DeadbeatError, TargetError, UnreachableError
-from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint, LoadReport
+from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadReport
 from deadbeat.targets.base import Target, is_here, require_connected
 
 #: How often a long run is looked at, s.
@@ -90,7 +90,12 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
             while left:
                 folder = self._machine.target.folder
                 try:
-                    with self._load(left[0].load, runs=len(left)) as load:
+                    with ExitStack() as held:
+                        bound = len(left) * (self._spec.seconds + _LOAD_MARGIN_S)
+                        load = self._machine.loads.start(
+                            self._machine.target, left[0].load, seconds=bound
+                        )
+                        held.callback(load.stop)
                         died = False
                         while left and not died:
                             result, died = self._run(left[0], load)
@@ -106,15 +111,6 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
     def outcome(self, found: Outcome[LatencyKey]) -> Outcome[LatencyKey]:
         done, failed = len(self._folder.committed()), self._folder.failed()
         return attrs.evolve(found, done=done, failed=failed)
-
-    @contextmanager
-    def _load(self, point: LoadPoint, *, runs: int) -> Iterator[RunningStress | MadeUpLoads]:
-        bound = runs * (self._spec.seconds + _LOAD_MARGIN_S)
-        load = self._machine.loads.start(self._machine.target, point, seconds=bound)
-        try:
-            yield load
-        finally:
-            load.stop()
 
     def _run(
         self, key: LatencyKey, load: RunningStress | MadeUpLoads

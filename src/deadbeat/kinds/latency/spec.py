@@ -334,8 +334,12 @@ def visits(spec: LatencySpec) -> tuple[tuple[LatencyKey, ...], ...]:
     where they were imported."""
     if spec.imported:
         return ()
+
+    def engines(load: LoadPoint) -> list[str]:
+        return sorted(spec.engines or (), key=lambda name: _digest(spec, load.text, name))
+
     return tuple(
-        tuple(LatencyKey(load, engine, block) for engine in _engines(spec, load, block))
+        tuple(LatencyKey(load, engine, block) for engine in engines(load)[:: 1 - block % 2 * 2])
         for block in range(spec.blocks)
         for load in sorted(spec.loads, key=lambda load: _digest(spec, block, load.text))
     )
@@ -366,11 +370,6 @@ def estimate(spec: LatencySpec, *, runs: int) -> MatrixCost:
             seconds += runs / len(engines) * (min(spec.seconds, TRACE_S) + _TRACE_S)
     # Histograms grow with the logarithm of what is measured.
     return MatrixCost(seconds=seconds, bytes=runs * _RUN_BYTES * cpus)
-
-
-def _engines(spec: LatencySpec, load: LoadPoint, block: int) -> tuple[str, ...]:
-    first = sorted(spec.engines or (), key=lambda name: _digest(spec, load.text, name))
-    return tuple(first if block % 2 == 0 else reversed(first))
 
 
 def _digest(spec: LatencySpec, *parts: object) -> bytes:

@@ -46,7 +46,11 @@ def summarise_latency(
         beside: The program that ran beside all runs, as stored.
         deadlines_ns: Deadlines of which the tail statements are to speak beside the maximum.
     """
-    ordered = sorted(map(_compact, runs), key=lambda run: run.key)
+    # without the maxima of stretches, which figures over time alone show: days have millions
+    compact = (
+        evolve(run, cpus=tuple(evolve(cpu, block_maxima=()) for cpu in run.cpus)) for run in runs
+    )
+    ordered = sorted(compact, key=lambda run: run.key)
     places: dict[tuple[LoadPoint, str], list[LatencyRun]] = defaultdict(list)
     for run in ordered:
         places[run.key.load, run.key.engine].append(run)
@@ -57,7 +61,11 @@ def summarise_latency(
     summary = LatencySummary(
         name=name,
         cells=cells,
-        labels=(*_labels(ordered), *beside_label(beside)),
+        labels=(
+            *sorted({run.kind for run in ordered} - {"hardware"}),
+            *["policy other"] * any(run.policy == "other" for run in ordered),
+            *beside_label(beside),
+        ),
         deadlines_ns=tuple(deadlines_ns),
         runs=len(ordered),
         invalid_runs=sum(not run.valid for run in ordered),
@@ -65,17 +73,6 @@ def summarise_latency(
         meta=_facts(ordered),
     )
     return evolve(summary, findings=tuple(findings_of(summary, ordered)))
-
-
-def _compact(run: LatencyRun) -> LatencyRun:
-    """Without the maxima of stretches, which figures over time alone show: days have millions."""
-    return evolve(run, cpus=tuple(evolve(cpu, block_maxima=()) for cpu in run.cpus))
-
-
-def _labels(runs: Sequence[LatencyRun]) -> tuple[str, ...]:
-    kinds = sorted({run.kind for run in runs} - {"hardware"})
-    other = ["policy other"] if any(run.policy == "other" for run in runs) else []
-    return (*kinds, *other)
 
 
 def _facts(runs: Sequence[LatencyRun]) -> MatrixFacts:
@@ -126,17 +123,13 @@ def achieved_shares(run: LatencyRun) -> list[float]:
     return list(run.load.achieved.values())
 
 
-def _parts(runs: Iterable[LatencyRun], cpu: int | None) -> list[Part]:
-    """What each of the runs has of a CPU, or of all; those that have something."""
-    found = (
-        Part(run=run, cpus=tuple(each for each in run.cpus if cpu is None or each.cpu == cpu))
-        for run in runs
-    )
-    return [part for part in found if part.cpus]
-
-
 def _row(runs: Sequence[LatencyRun], cpu: int | None, deadlines_ns: Sequence[int]) -> LatencyRow:
-    parts = _parts((run for run in runs if run.valid), cpu)
+    every = (
+        Part(run=run, cpus=tuple(each for each in run.cpus if cpu in (None, each.cpu)))
+        for run in runs
+        if run.valid
+    )
+    parts = [part for part in every if part.cpus]
     each = [(cpu, part.run.key) for part in parts for cpu in part.cpus]
     known = [(cpu.raw.max_ns, cpu.cpu, key) for cpu, key in each if cpu.raw.max_ns is not None]
     _, top_cpu, top_run = max(known, key=itemgetter(0)) if known else (None, None, None)

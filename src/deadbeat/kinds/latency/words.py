@@ -376,7 +376,11 @@ def loads_table(runs: Iterable[LatencyRun]) -> Table:
             said("load", lambda own: load_words(own[0].key.load)),
             said("reached, by CPU", _reached, words=True),
             said("throughput", _throughput, long=True),
-            said("commands", _commands, long=True),
+            said(
+                "commands",
+                lambda own: _texts(c for r in own for c in r.load.commands) or "none",
+                long=True,
+            ),
         ),
         rows=[list(own) for _, own in groupby(ordered, key=lambda run: run.key.load)],
         dense=True,
@@ -409,10 +413,3 @@ def _reached(runs: Iterable[LatencyRun]) -> str:
 def _throughput(runs: Iterable[LatencyRun]) -> str:
     rates = pooled(run.load.throughput for run in runs)
     return ", ".join(f"{name} {number_range(rates[name], 1, '')}" for name in rates) or "–"
-
-
-def _commands(runs: Iterable[LatencyRun]) -> str:
-    return _texts(command for run in runs for command in run.load.commands) or "none"
-
-
-# ---------- the document ----------

@@ -31,8 +31,8 @@ from deadbeat.targets.ancestry import process_on
 from deadbeat.targets.base import Target
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Readings
-from deadbeat.trace.why import takers_of
 from deadbeat.trace.session import Tracer
+from deadbeat.trace.why import takers_of
 
 #: With it begins the reason of every setting that a load test changes.
 REASON = "deadbeat load"
@@ -323,6 +323,8 @@ class SimulatedLoad:
         rounds: list[list[int]] = []
         gaps: list[list[int]] = []
         now, due = 0, draw.randrange(_SECOND_NS // 2)
+        served = not any("fair_server" in path for path in self._held)
+        crowded = served and ask.key.normal >= len(ask.normal_cpus)
         pin, period_ns = ask.change.pin, ask.spec.period or 0
         cpu = ask.cpus[0] if pin is None else pin
         while now < end:
@@ -332,7 +334,7 @@ class SimulatedLoad:
                 cpu, moved = draw.choice([c for c in ask.cpus if c != cpu]), 1
                 cpu_ns += _MOVE_NS
             waited = 0
-            if self._crowded(ask) and now + cpu_ns > due:
+            if crowded and now + cpu_ns > due:
                 waited = round(_SERVER_NS * draw.uniform(0.97, 1.03))
                 gaps.append([due, waited, waited, 1, cpu, cpu])
                 due += _SECOND_NS
@@ -356,12 +358,6 @@ class SimulatedLoad:
         if not any(path.endswith("scaling_governor") for path in self._held):
             length *= _SLOW if draw.random() < 0.1 else 1.0
         return round(length * draw.uniform(1.0, 1.01))
-
-    def _crowded(self, ask: LoadRequest) -> bool:
-        """Whether ordinary threads wait where the real-time one runs."""
-        if any("fair_server" in path for path in self._held):
-            return False
-        return ask.key.normal >= len(ask.normal_cpus)
 
     def _normal(
         self, ask: LoadRequest, draw: random.Random, length_ns: int, taken_ns: int

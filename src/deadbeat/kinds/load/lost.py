@@ -326,7 +326,12 @@ def kept_by(
     limit. All that was measured without it is told; what differs between two such comparisons is
     not shown."""
     freed = list(_freed(scene))
-    agree = _agree(freed)
+    # no two contradict one another: what goes has something in common, and what stays
+    agree = all(
+        max(each.low for each in intervals) <= min(each.high for each in intervals)
+        for intervals in ([each.goes for each in freed], [each.stays for each in freed])
+        if intervals
+    )
     rt_shown = agree and any(each.goes.above for each in freed)
     if not bandwidth:
         return [cause_of("fair-server", share, "likely", f"{shape}; RT bandwidth control is off")]
@@ -358,16 +363,6 @@ def kept_by(
         cause_of(name, share * size, "shown" if shown else "likely", evidence)
         for (name, size, shown), evidence in zip(parts, evidences, strict=False)
     ]
-
-
-def _agree(freed: Sequence[_Freed]) -> bool:
-    """Whether no two contradict one another: intervals of what goes have something in common, and
-    those of what stays."""
-    return all(
-        max(interval.low for interval in intervals) <= min(interval.high for interval in intervals)
-        for intervals in ([each.goes for each in freed], [each.stays for each in freed])
-        if intervals
-    )
 
 
 def _either(scene: Scene, share: float, shape: str) -> Cause:

@@ -174,7 +174,10 @@ def problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> Iterator[Fin
     """Everything wrong with a run, and its labels."""
     if ask.real_time:
         yield from _placed(ask, seen)
-    if ask.key.normal and not any(seen.normal_units) and not _starved(ask):
+    theirs = ask.normal_cpus
+    # where the real-time thread has the ordinary ones' only CPU, that they did nothing is a result
+    starved = ask.real_time and len(theirs) == 1 and ask.change.pin in (None, *theirs)
+    if ask.key.normal and not any(seen.normal_units) and not starved:
         yield problem("load-not-reached", "the ordinary threads never ran", "invalid")
     before, after = machine.get("rt_runtime_before_us"), machine.get("rt_runtime_us")
     if None not in (before, after) and before != after:
@@ -207,13 +210,6 @@ def _placed(ask: LoadRequest, seen: Seen) -> Iterator[Finding]:
         yield problem("wrong-placement", text, "invalid")
     if not rounds_inside(seen.rounds, seen.window_ns):
         yield problem("too-few-rounds", "the window holds no round", "invalid")
-
-
-def _starved(ask: LoadRequest) -> bool:
-    """Whether the real-time thread has the ordinary ones' only CPU: that they did nothing is a
-    result."""
-    theirs = ask.normal_cpus
-    return ask.real_time and len(theirs) == 1 and ask.change.pin in (None, *theirs)
 
 
 def _no_longer(engine: LoadEngine, settings: Sequence[Setting]) -> Iterator[Finding]:

@@ -124,8 +124,7 @@ def _skipped(rounds: Rounds, period_ns: int | None, low: int, last: int) -> Inte
         return np.zeros(len(rounds), np.int64)
     first = np.maximum(-((rounds.release_ns - low) // period_ns), 1)
     final = np.minimum((last - rounds.release_ns) // period_ns, rounds.skipped)
-    found: Integers = np.maximum(final - first + 1, 0)
-    return found
+    return np.asarray(np.maximum(final - first + 1, 0), np.int64)
 
 
 # ---------- the whole ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from deadbeat.kinds.load.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
-from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadCell, LoadSummary
+from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadSummary
 from deadbeat.model.words import beside_label
 
 #: A round that takes so much longer or shorter than asked changes what its deadline means.
@@ -18,15 +18,9 @@ def condition_words(condition: str) -> str:
 
 
 def failures_of(summary: LoadSummary) -> int:
-    """Those that the causes are about."""
-    cell = _plain_most(summary)
-    return cell.failures if cell and cell.runs else 0
-
-
-def _plain_most(summary: LoadSummary) -> LoadCell | None:
-    """Without a remedy, with the most ordinary threads."""
+    """Those that the causes are about: without a remedy, with the most ordinary threads."""
     plain = [cell for cell in summary.cells if cell.condition == PLAIN and cell.runs]
-    return max(plain, key=lambda cell: cell.normal, default=None)
+    return max(plain, key=lambda cell: cell.normal).failures if plain else 0
 
 
 def helps(summary: LoadSummary) -> list[str]:
