@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 from common import report
 
 from deadbeat.build.jvm import Jdk, jdks
-from deadbeat.executors.foreign import guarded, put_runtime
+from deadbeat.executors.programs import guarded, put_runtime
 from deadbeat.kinds.primitives import jvm
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, plan, resolved
 from deadbeat.kinds.primitives.engine import HardwarePrimitives

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from common import report
 
-from deadbeat.executors.foreign import guarded, put_runtime
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.programs import guarded, put_runtime
 from deadbeat.prices.states import CHANGED, PairStates, pair_states
 from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.stats.intervals import Interval, ratio_interval

@@ -24,9 +24,8 @@ from common import report
 
 from deadbeat.build.native import cache_root, call_cargo
 from deadbeat.build.toolchain import OPTIMISED
-from deadbeat.executors.foreign import guarded, put_runtime
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.programs import toolchain_of
+from deadbeat.executors.programs import guarded, put_runtime, toolchain_of
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, resolved
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.spec import PrimitivesSpec

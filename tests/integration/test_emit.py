@@ -15,7 +15,7 @@ from helpers.hardware import LOCK_WAIT, MS, run_all, settings, table_of, task_of
 from deadbeat.build.freertos import kernel_sources
 from deadbeat.build.native import fragment_sources, native_root
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.build.tree import Tree, tree_files, write_tree
+from deadbeat.build.tree import tree_files, write_tree
 from deadbeat.catalog import lacking, load_catalog
 from deadbeat.cli.main import main
 from deadbeat.emit import emit_batch, task_set_id
@@ -54,14 +54,10 @@ SETS = [
 
 
 def tree_of(folder: Path, port: str = "posix") -> Path:
-    tree = Tree(
-        port=port,
-        tables=emit_batch(SETS),
-        settings=SETTINGS,
-        fragments=["crc32", *PORTABLE],
-        facts={},
-    )
-    write_tree(folder, tree_files(tree))
+    fragments = ["crc32", *PORTABLE]
+    tables = emit_batch(SETS)
+    files = tree_files(port, tables=tables, settings=SETTINGS, fragments=fragments, facts={})
+    write_tree(folder, files)
     return folder
 
 

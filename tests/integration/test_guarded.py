@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from helpers.old_kernel import PIDFD_OPEN, REFUSED, without_call
 
-from deadbeat.executors.foreign import failure_of, guarded, put_runtime
+from deadbeat.executors.programs import failure_of, guarded, put_runtime
 from deadbeat.targets.completed import Completed
 from deadbeat.targets.local import LocalTarget
 

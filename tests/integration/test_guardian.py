@@ -19,7 +19,7 @@ from helpers.old_kernel import CLOCK_NANOSLEEP, REFUSED, without_call
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.emit import emit_batch
-from deadbeat.executors.foreign import BOUND_PASSED, guarded
+from deadbeat.executors.programs import BOUND_PASSED, guarded
 from deadbeat.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware

@@ -15,7 +15,7 @@ from helpers.processes import is_alive
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import toolchain_for
-from deadbeat.executors.foreign import put_runtime
+from deadbeat.executors.programs import put_runtime
 from deadbeat.kinds.latency.loads import LOADS
 from deadbeat.model.errors import BuildError
 from deadbeat.targets.local import LocalTarget

@@ -13,8 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 from deadbeat.executors import calibration as c
-from deadbeat.model.calibration import Cost, ParallelRatio
+from deadbeat.executors.base import Costing
+from deadbeat.model.calibration import Calibration, Cost, ParallelRatio
 from deadbeat.model.errors import CalibrationError, DataError
+from deadbeat.model.examples import example_platform
 from deadbeat.model.tasks import Entry
 
 ENTRIES = [Entry("short", 1), Entry("long", 8)]
@@ -89,8 +91,10 @@ def bursts(*, mean_ms: float, slow: float, groups: int = 40, cores: int = 1) -> 
 
 def estimates(
     samples: c.Samples, *, kinds: tuple[int, ...] = (0,), cold: bool = False
-) -> c.Estimates:
-    return c.estimate_costs(samples, ENTRIES, kinds=kinds, cold=cold)
+) -> Calibration:
+    asked = Costing(pool="full", seconds=1, basis="cold" if cold else "warm")
+    own = {"platform": example_platform(len(kinds)), "refused": {}, "began_s": 0.0}
+    return c.calibration_of(samples, ENTRIES, asked, kinds=kinds, **own)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -287,7 +291,7 @@ def rounds(
     ]
 
 
-def ratios(*blocks: list[tuple[int, ...]]) -> c.Estimates:
+def ratios(*blocks: list[tuple[int, ...]]) -> Calibration:
     rows = np.array([row for block in blocks for row in block], c.PARALLEL)
     return estimates(made(cores=2, parallel=rows), kinds=(0, 0))
 

@@ -7,8 +7,6 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from attrs import frozen
-
 from deadbeat.build.native import index_source, native_root
 from deadbeat.catalog import CORE_PORT
 from deadbeat.model.errors import UsageError
@@ -30,35 +28,27 @@ _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _FUNCTION = re.compile(r"^[a-z_0-9 ]*?[ *](port_[a-z_]+)\(", re.MULTILINE | re.IGNORECASE)
 
 
-@frozen(kw_only=True)
-class Tree:
-    """What is written.
+def tree_files(
+    port: str, *, tables: str, settings: str, fragments: Sequence[str], facts: Mapping[str, str]
+) -> dict[str, bytes]:
+    """Path below the tree -> content: the same for the same task sets, whatever the machine.
 
-    Attributes:
+    Args:
         port: One of `PORTS`.
         tables: C text of the task sets. ``settings``: of ``db_core_defaults``.
         fragments: Their names.
         facts: What the page on porting says of them, by the name of its gap.
     """
-
-    port: str
-    tables: str
-    settings: str
-    fragments: Sequence[str]
-    facts: Mapping[str, str]
-
-
-def tree_files(tree: Tree) -> dict[str, bytes]:
-    """Path below the tree -> content: the same for the same task sets, whatever the machine."""
     root = native_root()
     runtime = root / "runtime"
-    port = runtime / "port" / tree.port
-    files = {f"port/{each.relative_to(port)}": each for each in _port_files(port)}
+    own = runtime / "port" / port
+    kept = (each for each in own.rglob("*") if each.is_file() and each.name not in _NOT_COPIED)
+    files = {f"port/{each.relative_to(own)}": each for each in kept}
     for folder in ("core", "program"):
         files |= {
             f"{folder}/{each.name}": each for each in (runtime / "src" / folder).glob("*.[ch]")
         }
-    for name in tree.fragments:
+    for name in fragments:
         files[f"fragments/{name}.c"] = next((root / "fragments").glob(f"*/{name}.c"))
     include = runtime / "include"
     for header in _headers(files.values(), include):
@@ -67,14 +57,14 @@ def tree_files(tree: Tree) -> dict[str, bytes]:
     content = {name: path.read_bytes() for name, path in files.items()}
     core = (include / "deadbeat" / "port_core.h").read_text()
     page = (runtime / "emit" / "PORTING.md").read_text()
-    facts = {**tree.facts, "port": tree.port, "core_count": str(len(_FUNCTION.findall(core)))}
-    for gap, text in facts.items():
+    more = {"port": port, "core_count": str(len(_FUNCTION.findall(core)))}
+    for gap, text in {**facts, **more}.items():
         page = page.replace("{" + gap + "}", text)
     content |= {
         "PORTING.md": page.encode(),
-        "tables.c": tree.tables.encode(),
-        "settings.c": tree.settings.encode(),
-        "index.c": index_source(tree.fragments).encode(),
+        "tables.c": tables.encode(),
+        "settings.c": settings.encode(),
+        "index.c": index_source(fragments).encode(),
     }
     return dict(sorted(content.items()))
 
@@ -101,22 +91,16 @@ def write_tree(folder: Path, files: Mapping[str, bytes]) -> None:
         raise UsageError(*refusal(text, error, "name a folder that can be")) from error
 
 
-def _port_files(port: Path) -> list[Path]:
-    """All of a port's folder but what only a host's runtime needs."""
-    return [
-        path for path in sorted(port.rglob("*")) if path.is_file() and path.name not in _NOT_COPIED
-    ]
-
-
 def _headers(sources: Iterable[Path], include: Path) -> set[Path]:
     """The runtime's public headers that these include, and those that they include."""
     found: set[Path] = set()
     left = [path for path in sources if path.suffix in (".c", ".h")]
-    left += [include / "deadbeat" / "tables.h", include / "deadbeat" / "core.h"]
+    always = [include / "deadbeat" / "tables.h", include / "deadbeat" / "core.h"]
+    left += always
     while left:
         for name in _INCLUDE.findall(left.pop().read_text()):
             header = include / name
             if header.is_file() and header not in found:
                 found.add(header)
                 left.append(header)
-    return found | {include / "deadbeat" / "tables.h", include / "deadbeat" / "core.h"}
+    return found | set(always)

@@ -102,28 +102,6 @@ class Samples:
     parallel: NDArray[Any]
 
 
-@frozen(kw_only=True)
-class Estimates:
-    """What the samples say.
-
-    Attributes:
-        costs: entry -> one Cost per logical core; that of its kind.
-        refused: entry -> reason.
-        parallel_ratio: fragment -> all cores at once over alone, beyond pure computation; without
-            those of which too few rounds overlapped.
-        compute_parallel_ratio: The same of pure computation; None where it is not known.
-        yardstick_ps: Fast mode per logical core; of a core that was not visited, that of its kind.
-        cache_line_ps: Quiet round trip of a cache line per pair of neighbours "a-b".
-    """
-
-    costs: dict[str, tuple[Cost, ...]]
-    refused: dict[str, str]
-    parallel_ratio: dict[str, ParallelRatio]
-    compute_parallel_ratio: ParallelRatio | None
-    yardstick_ps: tuple[int, ...]
-    cache_line_ps: dict[str, int]
-
-
 def runnable(
     catalog: Catalog, asked: Costing, refused: Mapping[str, str]
 ) -> tuple[list[Entry], dict[str, str]]:
@@ -135,37 +113,6 @@ def runnable(
     wanted = catalog.entries(asked.pool, mode=asked.layout)
     entries = [entry for entry in wanted if entry.fragment not in refused]
     return entries, {str(e): refused[e.fragment] for e in wanted if e.fragment in refused}
-
-
-def calibration_of(
-    estimates: Estimates,
-    asked: Costing,
-    *,
-    platform: Platform,
-    refused: Mapping[str, str],
-    began_s: float,
-) -> Calibration:
-    """A calibration that ends now.
-
-    Args:
-        refused: Entry -> why it was not measured, besides what the estimates refuse.
-        began_s: When it began, on `time.monotonic`.
-    """
-    return Calibration(
-        platform=platform,
-        basis=asked.basis,
-        policy=asked.policy,
-        pool=asked.pool,
-        layout=asked.layout,
-        costs=estimates.costs,
-        refused={**refused, **estimates.refused},
-        parallel_ratio=estimates.parallel_ratio,
-        compute_parallel_ratio=estimates.compute_parallel_ratio,
-        yardstick_ps=estimates.yardstick_ps,
-        cache_line_ps=estimates.cache_line_ps,
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        seconds=round(monotonic() - began_s, 1),
-    )
 
 
 def read_samples(path: Path, *, cores: int) -> Samples:
@@ -386,16 +333,24 @@ def _cache_lines(samples: Samples) -> dict[str, int]:
     }
 
 
-def estimate_costs(
-    samples: Samples, entries: Sequence[Entry], *, kinds: Sequence[int], cold: bool
-) -> Estimates:
-    """Costs of all entries that can be used here.
+def calibration_of(
+    samples: Samples,
+    entries: Sequence[Entry],
+    asked: Costing,
+    *,
+    kinds: Sequence[int],
+    platform: Platform,
+    refused: Mapping[str, str],
+    began_s: float,
+) -> Calibration:
+    """Costs of all entries that can be used here: a calibration that ends now.
 
     Args:
         samples: What the runtime wrote.
         entries: The entries in the order they were given to it.
         kinds: Kind of each logical core, numbered from 0.
-        cold: Caches were emptied before every use: only first uses were measured.
+        refused: Entry -> why it was not measured.
+        began_s: When it began, on `time.monotonic`.
 
     Raises:
         CalibrationError: Nothing could be run.
@@ -404,7 +359,7 @@ def estimate_costs(
     distances = _distances(samples, kinds, of_kind)
     row_kinds = np.array(kinds)[samples.samples["core"]]
     costs: dict[str, tuple[Cost, ...]] = {}
-    refused: dict[str, str] = {}
+    useless: dict[str, str] = {}
     for number, entry in enumerate(entries):
         found: list[Cost | str] = [_state(samples, number)]
         if not found[0]:
@@ -415,7 +370,7 @@ def estimate_costs(
                     samples.samples[mask],
                     distances[mask],
                     clock_ps=samples.clock_cost_ps,
-                    cold=cold,
+                    cold=asked.basis == "cold",
                 )
                 for mask in masks
             ]
@@ -423,18 +378,25 @@ def estimate_costs(
         if len(known) == len(of_kind):
             costs[str(entry)] = tuple(known[kind] for kind in kinds)
         else:
-            refused[str(entry)] = next(reason for reason in found if isinstance(reason, str))
+            useless[str(entry)] = next(reason for reason in found if isinstance(reason, str))
     if not costs:
-        reasons = [f"{entry}: {reason}" for entry, reason in refused.items()]
+        reasons = [f"{entry}: {reason}" for entry, reason in useless.items()]
         raise CalibrationError("no entry can be used here", "; ".join(reasons[:1]))
     parallel_ratio, compute_ratio = _parallel_ratios(samples, entries)
-    return Estimates(
+    return Calibration(
+        platform=platform,
+        basis=asked.basis,
+        policy=asked.policy,
+        pool=asked.pool,
+        layout=asked.layout,
         costs=costs,
-        refused=refused,
+        refused={**refused, **useless},
         parallel_ratio=parallel_ratio,
         compute_parallel_ratio=compute_ratio,
         yardstick_ps=tuple(of_core),
         cache_line_ps=_cache_lines(samples),
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=round(monotonic() - began_s, 1),
     )
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from fractions import Fraction
 from time import monotonic
-from typing import Any
 
 import attrs
 import numpy as np
@@ -33,9 +32,10 @@ from deadbeat.executors.base import (
     SelftestResult,
 )
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.metrics import Bools, JobColumns, job_columns
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import SynthesisError, TargetError
-from deadbeat.model.jobs import JOB_COUNTED, JOB_FINISHED, JOB_SOLO, JobTable
+from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Resource, Task, TaskSet
 from deadbeat.prices.table import FIRST, FIRST_NS, OTHERS, OTHERS_NS, ROUND, WHO, WORK, PriceBatch
@@ -76,42 +76,34 @@ class Observed:
     overlap: float
 
 
-def _spans(jobs: NDArray[Any], task: int, *, solo: bool) -> NDArray[Any]:
-    mine = jobs[jobs["task"] == task]
-    wanted = JOB_COUNTED | JOB_FINISHED | (JOB_SOLO if solo else 0)
-    kept = mine[(mine["flags"] & (JOB_COUNTED | JOB_FINISHED | JOB_SOLO)) == wanted]
-    return np.asarray(kept["finish_ns"] - kept["start_ns"], dtype=np.float64)
-
-
-def _overlap(every: NDArray[Any]) -> float:
+def _overlap(jobs: JobColumns, together: Bools) -> float:
     """Share of task 0's together jobs that another task's job intersects in time."""
-    done = JOB_COUNTED | JOB_FINISHED
-    jobs = every[(every["flags"] & (done | JOB_SOLO)) == done]
-    mine, others = jobs[jobs["task"] == 0], jobs[jobs["task"] != 0]
-    if not len(mine) or not len(others):
+    mine, others = together & (jobs.task == 0), together & (jobs.task != 0)
+    if not mine.any() or not others.any():
         return 0.0
-    starts, finishes = np.sort(others["start_ns"]), np.sort(others["finish_ns"])
+    starts, finishes = np.sort(jobs.start_ns[others]), np.sort(jobs.finish_ns[others])
     # an interval meets others when more have started by its end than finished by its beginning
-    started = np.searchsorted(starts, mine["finish_ns"], side="left")
-    finished = np.searchsorted(finishes, mine["start_ns"], side="right")
+    started = np.searchsorted(starts, jobs.finish_ns[mine], side="left")
+    finished = np.searchsorted(finishes, jobs.start_ns[mine], side="right")
     return float(np.mean(started > finished))
 
 
 def observe(table: JobTable) -> Observed | None:
     """The figures of one control run; None when a task has no job of a kind."""
-    jobs = np.asarray(table.jobs)
+    jobs = job_columns(table)
+    done = jobs.counted & jobs.finished
     means, ratios = [], []
     for row in table.tasks:
-        task = int(row["task"])
-        solo, together = _spans(jobs, task, solo=True), _spans(jobs, task, solo=False)
+        mine = done & (jobs.task == int(row["task"]))
+        solo, together = jobs.span_ns[mine & jobs.solo], jobs.span_ns[mine & ~jobs.solo]
         if not len(solo) or not len(together):
             return None
         means.append(together.mean() / solo.mean())
-        ratios.append(np.median(np.concatenate([solo, together])) / int(row["wcet_ns"]))
+        ratios.append(np.median(jobs.span_ns[mine]) / int(row["wcet_ns"]))
     return Observed(
         slowdown=float(np.mean(means)),
         span_ratio=float(np.mean(ratios)),
-        overlap=_overlap(jobs),
+        overlap=_overlap(jobs, done & ~jobs.solo),
     )
 
 

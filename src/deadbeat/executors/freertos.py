@@ -40,7 +40,6 @@ from deadbeat.executors.base import (
 from deadbeat.executors.calibration import (
     VIRTUAL_MOST_S,
     calibration_of,
-    estimate_costs,
     read_samples,
     runnable,
 )
@@ -133,10 +132,13 @@ class FreeRTOSExecutor:
             limit_s = _limit_s(asked.seconds * 3 + 30)
             self.machine.run(program, words, path, timeout_s=limit_s)
             samples = read_samples(path, cores=1)
-        estimates = estimate_costs(samples, entries, kinds=(0,), cold=False)
         progress(1.0)
         return calibration_of(
-            estimates, asked, platform=self.platform, refused=refused, began_s=began
+            *(samples, entries, asked),
+            kinds=(0,),
+            platform=self.platform,
+            refused=refused,
+            began_s=began,
         )
 
     def price(self, asked: Pricing, progress: Progress = untold) -> PriceBatch:

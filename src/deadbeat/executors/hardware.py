@@ -23,7 +23,6 @@ from deadbeat.executors.base import (
 from deadbeat.executors.calibration import (
     Samples,
     calibration_of,
-    estimate_costs,
     read_samples,
     runnable,
     visits_of,
@@ -66,7 +65,7 @@ class HardwareExecutor(ProgramMachine):
         environment = self.environment()
         return platform_from_environment(
             environment,
-            cpus=self._cpus,
+            cpus=self.cpus,
             toolchain=self._toolchain.identification,
             flags=" ".join(self._toolchain.all_flags),
             kind=self._target.kind,
@@ -119,11 +118,13 @@ class HardwareExecutor(ProgramMachine):
         missing = self.unavailable(catalog, policy=asked.policy, participants=asked.participants)
         entries, refused = runnable(catalog, asked, missing)
         samples = self._sample(entries, asked, progress)
-        cold = asked.basis == "cold"
-        estimates = estimate_costs(samples, entries, kinds=self._kinds(), cold=cold)
         progress(1.0)
         return calibration_of(
-            estimates, asked, platform=self.describe(), refused=refused, began_s=began
+            *(samples, entries, asked),
+            kinds=self._kinds(),
+            platform=self.describe(),
+            refused=refused,
+            began_s=began,
         )
 
     def price(self, asked: Pricing, progress: Progress = untold) -> PriceBatch:
@@ -170,9 +171,9 @@ class HardwareExecutor(ProgramMachine):
         """Builds a batch, or takes the one given; ``inject`` only serves a positive control."""
         most = max(request.task_set.cores for request in requests)
         # a stored program may hold sets for more cores: they are not run, see HardwareSession
-        if program is None and most > len(self._cpus):
+        if program is None and most > len(self.cpus):
             raise UsageError(
-                f"a task set needs {most} cores, {len(self._cpus)} are given",
+                f"a task set needs {most} cores, {len(self.cpus)} are given",
                 "give more CPUs or fewer cores",
             )
         return HardwareSession(
@@ -202,14 +203,14 @@ class HardwareExecutor(ProgramMachine):
                 progress(min(permille / 1000, 1.0))
         with TemporaryDirectory() as folder:
             self._target.get(out, Path(folder) / "samples")
-            return read_samples(Path(folder) / "samples", cores=len(self._cpus))
+            return read_samples(Path(folder) / "samples", cores=len(self.cpus))
 
     def _put_entries(self, entries: Sequence[Entry]) -> str:
         return self.put_text("entries", "".join(f"{e.fragment} {e.size}\n" for e in entries))
 
     def _kinds(self) -> tuple[int, ...]:
         """Kind of each logical core."""
-        return core_kinds(self.environment(), self._cpus)
+        return core_kinds(self.environment(), self.cpus)
 
     def _scrub_bytes(self) -> int:
         places = places_of(self.environment().get("topology")).values()

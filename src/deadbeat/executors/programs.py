@@ -15,7 +15,7 @@ from deadbeat.host.proc import CPU_FOLDER, TRIED, usable_cpus
 from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import gathered, understood
 from deadbeat.model.errors import DeadbeatError, RunError, TargetError
-from deadbeat.targets.base import Process, Target, is_here, require_connected
+from deadbeat.targets.base import Completed, Process, Target, is_here, require_connected
 from deadbeat.targets.local import LocalTarget
 from deadbeat.trace.session import Tracer
 
@@ -51,17 +51,12 @@ class ProgramMachine:
     ) -> None:
         self._target: Target = target or LocalTarget()
         self._toolchain = toolchain or toolchain_of(self._target)
-        self._cpus = tuple(cpus) if cpus else usable_on(self._target)
+        self.cpus = tuple(cpus) if cpus else usable_on(self._target)
         self._lock_wait = lock_wait
         self.pools = pools
         self._lock_memory = lock_memory
         self._sent: dict[str, Path] = {}
         self._fetched: TemporaryDirectory[str] | None = None
-
-    @property
-    def cpus(self) -> tuple[int, ...]:
-        """CPU numbers of the logical cores."""
-        return self._cpus
 
     def build(self, requests: Sequence[RunRequest]) -> tuple[str, Path]:
         """C source and program of a batch."""
@@ -104,12 +99,12 @@ class ProgramMachine:
 
     def tracer(self) -> Tracer:
         """Event tracing of the CPUs; it says itself why where it is not to be had."""
-        return Tracer(self._target, cpus=self._cpus)
+        return Tracer(self._target, cpus=self.cpus)
 
     def start_program(self, program: Path, verb: str, options: Mapping[str, str]) -> Process:
         """Starts ``program`` on the target."""
         argv = [self._send(program), verb]
-        argv += ["--cpus", ",".join(map(str, self._cpus))]
+        argv += ["--cpus", ",".join(map(str, self.cpus))]
         argv += ["--lock-wait-ns", str(round(self._lock_wait * 1e9))]
         argv += ["--lock-memory", str(int(self._lock_memory))]
         for key, value in options.items():
@@ -157,10 +152,7 @@ class ProgramMachine:
         _, _, rest = line.partition(" ")
         code, _, text = rest.partition(" ")
         if code == "busy":
-            return TargetError(
-                f"another deadbeat measurement has this machine (process {text.strip()})",
-                "wait for it to end; two at once would measure each other",
-            )
+            return _taken(text)
         if code == "realtime-refused":
             diagnosis = refusal_of_realtime(self._target.read_text, priority=guardian_of(priority))
             return TargetError(
@@ -218,6 +210,13 @@ def guardian_of(priority: int) -> int:
     return max(GUARDIAN, min(priority + 1, HIGHEST))
 
 
+def _taken(process: str) -> TargetError:
+    return TargetError(
+        f"another deadbeat measurement has this machine (process {process.strip()})",
+        "wait for it to end; two at once would measure each other",
+    )
+
+
 def _ending(status: int) -> str:
     """How a program ended that did not say why; beyond its own statuses is a signal's number."""
     if 0 <= status <= _STATUS_MAX:
@@ -252,3 +251,77 @@ def machine_of(target: Target) -> str:
             f"{target.name} does not tell its architecture (uname -m)", "has it a POSIX shell?"
         )
     return machine
+
+
+# -- foreign programs on a target, of which nothing is left: the runtime's verb ``guard``
+#
+# The guard needs nothing there but itself: it is the static program that measures, copied once.
+# Start it from a thread that lives as long as it shall: the kernel ends it with the thread that
+# started it.
+
+#: Exit statuses of the guard itself; all others are the program's, as a shell has them.
+BOUND_PASSED, REFUSED, NOT_FOUND = 124, 125, 127
+#: A status beyond this is that of a program which the signal of the rest has killed.
+SIGNALLED = 128
+
+
+def put_runtime(target: Target, *, toolchain: Toolchain | None = None) -> str:
+    """Path on ``target`` of the runtime's program; built and copied where it is not there yet."""
+    program = verb_program(toolchain or Toolchain.find())
+    destination = f"{target.folder}/{program.name}"
+    if target.run(("test", "-x", destination)).returncode != 0:
+        target.put(program, destination)
+    return destination
+
+
+def guarded(
+    program: str,
+    argv: Sequence[str],
+    *,
+    bound_s: float,
+    lock: bool = False,
+    lock_wait_s: float = LOCK_WAIT_S,
+    until_eof: bool = False,
+    fifo: int = 0,
+) -> tuple[str, ...]:
+    """The command that runs ``argv`` so that it and all its descendants are gone afterwards.
+
+    "Afterwards" is when it ends, when ``bound_s`` has passed, when the guard gets SIGTERM (which it
+    passes on, and insists on two seconds later), or when whoever started the guard is killed.
+
+    Args:
+        program: The runtime's program on the target, from `put_runtime`.
+        argv: The foreign program, looked for on the target's PATH, and its arguments.
+        bound_s: Its bound in seconds, above 0.
+        lock: Whether it takes the lock of the machine, as whatever measures in real time must.
+        lock_wait_s: So long it waits for that.
+        until_eof: Whether the end of the guard's standard input asks it to end too, so that
+            `Process.close` does; the program itself then reads nothing.
+        fifo: Priority under SCHED_FIFO that all its threads start with, below 80; 0: ordinary.
+    """
+    words = ["--bound-ns", str(max(round(bound_s * 1e9), 1)), "--lock", str(int(lock))]
+    words += ["--lock-wait-ns", str(round(lock_wait_s * 1e9)), "--until-eof", str(int(until_eof))]
+    words += ["--fifo", str(fifo)]
+    return (program, "guard", *words, "--", *argv)
+
+
+def failure_of(completed: Completed, name: str, *, package: str = "") -> TargetError | None:
+    """What went wrong with a guarded program; None where it ended with status 0.
+
+    Args:
+        completed: Of the command that `guarded` gave.
+        name: The program's.
+        package: Debian's package that has it.
+    """
+    status, said = completed.returncode, completed.stderr.strip().splitlines()
+    last = said[-1] if said else ""
+    if status == 0:
+        return None
+    if status == REFUSED and last.startswith("error busy"):
+        return _taken(last.split()[-1])
+    if status == NOT_FOUND and "cannot be started" in last:
+        where = f" (Debian: apt-get install {package})" if package else ""
+        return TargetError(f"there is no {name} on the target", f"install it{where}")
+    if status == BOUND_PASSED and last.startswith("deadbeat guard:"):
+        return TargetError(f"{name} did not end in its time and was ended", "")
+    return TargetError(f"{name} ended with status {status}", f"it said: {last}" if last else "")

@@ -76,18 +76,14 @@ class HardwareSession:
             for number, request in enumerate(requests)
             if request.task_set.cores <= len(executor.cpus)
         }
+        self.program: Path
         if program is None:
-            self.source, self._program = executor.build(requests)
+            self.source, self.program = executor.build(requests)
         else:
-            self.source, self._program = executor.source_of(requests), program
+            self.source, self.program = executor.source_of(requests), program
         self._process: Process | None = None
         self._tracer: Tracer | None = None
         self._runs = 0
-
-    @property
-    def program(self) -> Path | None:
-        """The built program."""
-        return self._program
 
     def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
         """Runs one task set; see the protocol. The caller sleeps until its result is there."""
@@ -208,7 +204,7 @@ class HardwareSession:
             "--counters": str(int(s.counters)),
         }
         options |= _injection_options(self._injection)
-        process = self._executor.start_program(self._program, "serve", options)
+        process = self._executor.start_program(self.program, "serve", options)
         line = process.read_line(START_PATIENCE_S)
         if line is None or not line.startswith("ready "):
             words = process.stderr().strip().splitlines()

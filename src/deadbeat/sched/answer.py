@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, TypedDict
 
 import numpy as np
-from attrs import asdict, frozen
+from attrs import asdict
 from numpy.typing import NDArray
 
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched.picture import observe
-from deadbeat.sched.simulator import JOB_FIELDS, PolicyFacts, Scheduler, TiesVerdict, Verdict
+from deadbeat.sched.simulator import JOB_FIELDS, PolicyFacts, TiesVerdict, Verdict
 
 #: Jobs up to which all are recorded for the sake of percentiles.
 JOBS_RECORDED = 1_000_000
@@ -40,85 +40,37 @@ _OF_VERDICT = (
     *("first_miss", "first_miss_task", "first_miss_job"),
 )
 
+_TIMES = ("response", "tardiness", "slack")
+_EXTREMES = ("response_min", "response_max", "tardiness_max", "slack_min")
 _RELEASE, _FINISH = JOB_FIELDS.index("release"), JOB_FIELDS.index("finish")
 _NONE = np.iinfo(np.int64).max
 
 
-@frozen(kw_only=True)
-class TaskStatistics:
-    """Of the jobs of one task in [0, until); None where no job tells.
-
-    Attributes:
-        response_percentiles: By name (``p50``); None where jobs were not recorded.
-        slack_min, slack_mean: Deadline minus completion; negative where late.
-    """
-
-    task: int
-    label: str
-    released: int
-    completed: int
-    judged: int
-    missed: int
-    response_min: int | None
-    response_mean: float | None
-    response_max: int | None
-    response_percentiles: dict[str, int] | None
-    tardiness_mean: float | None
-    tardiness_max: int | None
-    slack_min: int | None
-    slack_mean: float | None
-    preemptions: int
-    migrations: int
-    cross_cluster: int
-    task_migrations: int
-
-
-def task_statistics(
-    system: TaskSystem,
-    verdict: Verdict,
-    responses: Sequence[NDArray[np.int64]] | None = None,
-) -> tuple[TaskStatistics, ...]:
-    """A row per task; empty where nothing was simulated.
-
-    Args:
-        responses: Response times of each task, ascending, for percentiles.
-    """
+def _figures(system: TaskSystem, verdict: Verdict) -> Iterator[dict[str, Any]]:
+    """Of the jobs of each task in [0, until), None where no job tells; none where nothing was
+    simulated. Slack is deadline minus completion; negative where late."""
     figures = verdict.figures
     if len(figures.get("released", ())) != len(system.tasks):
-        return ()
-    return tuple(
-        _of_task(system, index, figures, None if responses is None else responses[index])
-        for index in range(len(system.tasks))
-    )
-
-
-def _of_task(
-    system: TaskSystem, index: int, figures: Any, responses: NDArray[np.int64] | None
-) -> TaskStatistics:
-    count = int(figures["completed"][index])
-
-    def whole(name: str) -> int:
-        return int(figures[name][index])
-
-    def extreme(name: str) -> int | None:
-        return whole(name) if count and whole(name) != _NONE else None
-
-    def mean(name: str) -> float | None:
-        return float(figures[name][index]) / count if count else None
-
-    return TaskStatistics(
-        task=index,
-        label=system.label(index),
-        response_percentiles=None if responses is None else percentiles(responses),
-        response_min=extreme("response_min"),
-        response_mean=mean("response_sum"),
-        response_max=extreme("response_max"),
-        tardiness_mean=mean("tardiness_sum"),
-        tardiness_max=extreme("tardiness_max"),
-        slack_min=extreme("slack_min"),
-        slack_mean=mean("slack_sum"),
-        **{name: whole(name) for name in COUNTS},
-    )
+        return
+    for index in range(len(system.tasks)):
+        own = {name: column[index].item() for name, column in figures.items()}
+        done = own["completed"]
+        ends = {n: own[n] if done and own[n] != _NONE else None for n in _EXTREMES}
+        means = {n: float(own[f"{n}_sum"]) / done if done else None for n in _TIMES}
+        yield {
+            "task": index,
+            "label": system.label(index),
+            **{name: own[name] for name in COUNTS[:4]},
+            "response_min": ends["response_min"],
+            "response_mean": means["response"],
+            "response_max": ends["response_max"],
+            "response_percentiles": None,
+            "tardiness_mean": means["tardiness"],
+            "tardiness_max": ends["tardiness_max"],
+            "slack_min": ends["slack_min"],
+            "slack_mean": means["slack"],
+            **{name: own[name] for name in COUNTS[4:]},
+        }
 
 
 def percentiles(values: NDArray[np.int64]) -> dict[str, int] | None:
@@ -154,19 +106,10 @@ def relevant_options(verdict: Verdict) -> dict[str, object]:
     scheduler = verdict.scheduler
     chosen = {name: getattr(scheduler, name) for name in looked_at(verdict.facts)}
     if "threshold" in chosen:
-        chosen["threshold"] = _threshold(scheduler)
+        chosen["threshold"] = "/".join(map(str, scheduler.threshold or ("m", "(2m-1)")))
     if scheduler.costs:
-        chosen["costs"] = {
-            name: getattr(scheduler.costs, name)
-            for name in ("context_switch", "migration", "cache_reload")
-        }
+        chosen["costs"] = asdict(scheduler.costs)
     return chosen
-
-
-def _threshold(scheduler: Scheduler) -> str:
-    if scheduler.threshold is None:
-        return "m/(2m-1)"
-    return "/".join(map(str, scheduler.threshold))
 
 
 class ScheduleAnswer(TypedDict, total=False):
@@ -244,8 +187,10 @@ def answer_of(
     """Everything known of one simulation: sums of counts, extremes of times, means over completed
     jobs."""
     responses = responses_of(system, verdict, run_on=run_on, budget=budget)
-    rows = task_statistics(system, verdict, responses)
-    sums: dict[str, int] = {name: sum(getattr(row, name) for row in rows) for name in COUNTS}
+    rows = list(_figures(system, verdict))
+    for row, times in zip(rows, responses or (), strict=False):
+        row["response_percentiles"] = percentiles(times)
+    sums: dict[str, int] = {name: sum(row[name] for row in rows) for name in COUNTS}
     judged, missed, completed = sums["judged"], sums["missed"], sums["completed"]
     facts = verdict.facts
     placed = [None if cluster < 0 else cluster for cluster in verdict.placed]
@@ -253,10 +198,10 @@ def answer_of(
     def mean(name: str) -> float | None:
         if not completed:
             return None
-        return math.fsum((getattr(row, name) or 0.0) * row.completed for row in rows) / completed
+        return math.fsum((row[name] or 0.0) * row["completed"] for row in rows) / completed
 
     def extreme(name: str, pick: Callable[[list[int]], int]) -> int | None:
-        values = [getattr(row, name) for row in rows if getattr(row, name) is not None]
+        values = [row[name] for row in rows if row[name] is not None]
         return pick(values) if values else None
 
     told: Any = {name: getattr(verdict, name) for name in _OF_VERDICT}
@@ -293,7 +238,7 @@ def answer_of(
         "slack": {"mean": mean("slack_mean"), "min": extreme("slack_min", min)},
         "placed": placed,
         "remarks": [named(system, remark) for remark in verdict.remarks],
-        "tasks": [{**asdict(row), "placed": placed[row.task] if placed else None} for row in rows],
+        "tasks": [{**row, "placed": placed[row["task"]] if placed else None} for row in rows],
     }
     return answer
 

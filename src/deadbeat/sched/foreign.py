@@ -1,14 +1,14 @@
-"""SimSo's XML files: periodic tasks on identical processors, times in ms read exactly.
+"""Task sets of other tools: SimSo's XML files, times in ms read exactly, and rt-app's JSON, in us.
 
-The format is that of simso/configuration/parser.py (Cheramy, Hladik and Deplanche, WATERS 2014).
-What a question of schedulability does not use is named in a remark; what would change the answer
-is refused.
+SimSo's format is that of simso/configuration/parser.py (Cheramy, Hladik and Deplanche, WATERS
+2014), rt-app's that of scheduler-tools/rt-app, doc/tutorial.txt. What a question of schedulability
+does not use is named in a remark; what would change the answer is refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 from xml.etree import ElementTree
@@ -51,7 +51,7 @@ def read_simso(
     tasks = root.findall("./tasks/task")
     if not tasks:
         found.errors.append("tasks: no task (a file of SimSo has <tasks><task .../></tasks>)")
-    times = [_times(index, task, found) for index, task in enumerate(tasks)]
+    times = [_simso_times(index, task, found) for index, task in enumerate(tasks)]
     _model(root, found)
     if found.errors:
         raise refusal(source, found.errors)
@@ -119,7 +119,7 @@ def _model(root: ElementTree.Element, found: _Found) -> None:
         found.remarks.append(f"the scheduler {shown(chosen)} is left out: choose with --policy")
 
 
-def _times(index: int, task: ElementTree.Element, found: _Found) -> dict[str, Fraction]:
+def _simso_times(index: int, task: ElementTree.Element, found: _Found) -> dict[str, Fraction]:
     """Times of a task in ms; what cannot be used is added to ``found``."""
     here = f"tasks[{index}]"
     kind = task.get("task_type") or ("APeriodic" if task.get("periodic") == "no" else "Periodic")
@@ -223,52 +223,38 @@ def from_rt_app(
     """
     tasks, remarks, cpus = [], ["times are in us, as rt-app has them"], [0]
     for name, plain in document["tasks"].items():
-        thread = _Thread(name, plain)
-        cpus += thread.cpus
-        tasks += [thread.task(source)] * thread.many
-        if waits := sorted(key for key, _ in thread.items if _WAITS.fullmatch(key)):
+        thread: Any = plain
+        items = _items(thread)
+        allowed, many = thread.get("cpus", []), thread.get("instance", 1)
+        mine = [each for each in allowed if isinstance(each, int)] if type(allowed) is list else []
+        cpus += mine
+        found = {"name": name, **_times(items, f"{source}: tasks.{name}")}
+        found |= {ours: thread[key] for key, ours in _WORDS.items() if key in thread}
+        if len(mine) == 1:
+            found["home"] = mine[0]
+        if thread.get("policy") != "SCHED_DEADLINE" and "priority" in thread:
+            found["priority"] = thread["priority"]
+        tasks += [found] * (many if isinstance(many, int) else 1)
+        if waits := sorted(key for key, _ in items if _WAITS.fullmatch(key)):
             remarks.append(f"{name}: {', '.join(waits)} left out")
     return {"processors": max(cpus) + 1, "unit": "us", "tasks": tasks}, remarks
 
 
-@frozen
-class _Thread:
-    """A thread by its name, with what stands there."""
+def _items(thread: Any) -> list[tuple[str, Any]]:
+    """A thread's own, and those of its phases."""
+    phases = thread.get("phases", {})
+    inner = phases.values() if isinstance(phases, dict) else ()
+    parts = [thread, *(each for each in inner if isinstance(each, dict))]
+    return [item for part in parts for item in part.items()]
 
-    name: str
-    plain: Any
 
-    @property
-    def cpus(self) -> list[int]:
-        found = self.plain.get("cpus", [])
-        return [each for each in found if isinstance(each, int)] if isinstance(found, list) else []
-
-    @property
-    def many(self) -> int:
-        found = self.plain.get("instance", 1)
-        return found if isinstance(found, int) else 1
-
-    @property
-    def items(self) -> list[tuple[str, Any]]:
-        """Its own, and those of its phases."""
-        phases = self.plain.get("phases", {})
-        inner = phases.values() if isinstance(phases, dict) else ()
-        parts = [self.plain, *(each for each in inner if isinstance(each, dict))]
-        return [item for part in parts for item in part.items()]
-
-    def task(self, source: str) -> dict[str, object]:
-        runs = [value for key, value in self.items if _RUN.fullmatch(key)]
-        timers = [v for key, v in self.items if _TIMER.fullmatch(key) and isinstance(v, dict)]
-        periods = [timer.get("period") for timer in timers]
-        periods = periods or [v for key, v in self.items if key in ("period", "dl-period")]
-        if not runs or len(periods) != 1 or not all(isinstance(run, int) for run in runs):
-            what = f"{len(runs)} runs and {len(periods)} timers"
-            message = f"{source}: tasks.{self.name}: {what} are no periodic task"
-            raise UsageError(message, "a task needs run, in us, and one timer with a period")
-        found = {"name": self.name, "wcet": sum(runs), "period": periods[0], "deadline": periods[0]}
-        found |= {ours: self.plain[key] for key, ours in _WORDS.items() if key in self.plain}
-        if len(self.cpus) == 1:
-            found["home"] = self.cpus[0]
-        if self.plain.get("policy") != "SCHED_DEADLINE" and "priority" in self.plain:
-            found["priority"] = self.plain["priority"]
-        return found
+def _times(items: Sequence[tuple[str, Any]], where: str) -> dict[str, Any]:
+    runs = [value for key, value in items if _RUN.fullmatch(key)]
+    timers = [v for key, v in items if _TIMER.fullmatch(key) and isinstance(v, dict)]
+    periods = [timer.get("period") for timer in timers]
+    periods = periods or [v for key, v in items if key in ("period", "dl-period")]
+    if not runs or len(periods) != 1 or not all(isinstance(run, int) for run in runs):
+        what = f"{len(runs)} runs and {len(periods)} timers"
+        message = f"{where}: {what} are no periodic task"
+        raise UsageError(message, "a task needs run, in us, and one timer with a period")
+    return {"wcet": sum(runs), "period": periods[0], "deadline": periods[0]}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -124,11 +125,8 @@ def generate(recipe: Recipe, *, seed: int, count: int, first: int = 0) -> TaskBa
         SynthesisError: No system of the recipe exists, or one was not found; says why.
         UsageError: A number is out of range.
     """
-    _check_numbers(seed, count, first)
-    try:
+    with _drawing(seed, count, first):
         tasks = _core.generate(_spec(recipe), seed, first, count)
-    except ValueError as error:
-        raise _no_system(error) from error
     return TaskBatch.uniform(tasks, count=recipe.tasks, processors=recipe.processors)
 
 
@@ -136,11 +134,9 @@ def sample_utilisations(
     recipe: Recipe, *, seed: int, count: int, first: int = 0
 ) -> NDArray[np.float64]:
     """The utilisations alone, before there are periods; shape (count, tasks). Raises as above."""
-    _check_numbers(seed, count, first)
-    try:
-        return _core.sample_utilisations(_spec(recipe), seed, first, count)
-    except ValueError as error:
-        raise _no_system(error) from error
+    with _drawing(seed, count, first):
+        drawn: NDArray[np.float64] = _core.sample_utilisations(_spec(recipe), seed, first, count)
+    return drawn
 
 
 def sample_cfs(
@@ -159,11 +155,11 @@ def sample_cfs(
     Raises:
         SynthesisError: There is no such vector; says why.
     """
-    _check_numbers(seed, count, first)
-    try:
-        return _core.sample_cfs(list(lower), list(upper), total, seed, count, first)
-    except ValueError as error:
-        raise _no_system(error) from error
+    with _drawing(seed, count, first):
+        drawn: NDArray[np.float64] = _core.sample_cfs(
+            list(lower), list(upper), total, seed, count, first
+        )
+    return drawn
 
 
 @cache
@@ -218,12 +214,13 @@ def _spec(recipe: Recipe, *, without: Container[str] = ()) -> _core.GeneratorSpe
     return spec
 
 
-def _check_numbers(seed: int, count: int, first: int) -> None:
+@contextmanager
+def _drawing(seed: int, count: int, first: int) -> Iterator[None]:
     if not 0 <= seed < _SEEDS:
         raise UsageError(f"seed is {seed}, must be 0 to 2^64 - 1")
     if count < 0 or first < 0 or first + count > _SEEDS:
         raise UsageError(f"systems {first} to {first} + {count} cannot be numbered")
-
-
-def _no_system(error: ValueError) -> SynthesisError:
-    return SynthesisError(str(error), _HINT)
+    try:
+        yield
+    except ValueError as error:
+        raise SynthesisError(str(error), _HINT) from error

@@ -184,7 +184,9 @@ class SynthesisParameters:
             yield from own
             bounded = 1 <= self.wcet_min_ns <= self.wcet_max_ns
             if bounded and not (own or sizes or lists):
-                yield from self._unreachable(Fraction(self.utilisation))
+                asked = Fraction(self.utilisation)
+                critical = filter(self.is_critical, range(self.cores))
+                yield from dict.fromkeys(e for c in critical for e in self._unreachable(c, asked))
 
     def _wrong_list(self, name: str) -> Iterable[str]:
         values = getattr(self, name)
@@ -217,16 +219,9 @@ class SynthesisParameters:
         if self.distribution != DEFAULT_DISTRIBUTION and not filled:
             yield "distribution: with utilisation C follows from u and T; leave one of the two out"
 
-    def _unreachable(self, utilisation: Fraction) -> Iterable[str]:
-        """Why no utilisations within the bounds sum to the one asked for."""
-        found: dict[str, None] = {}
-        for core in range(self.cores):
-            if self.is_critical(core):
-                found.update(dict.fromkeys(self._unreachable_on(core, utilisation)))
-        yield from found
-
-    def _unreachable_on(self, core: int, utilisation: Fraction) -> Iterable[str]:
-        """The same of one core; equal words where cores are alike."""
+    def _unreachable(self, core: int, utilisation: Fraction) -> Iterable[str]:
+        """Why no utilisations of a core within the bounds sum to the one asked for; equal words
+        where cores are alike."""
         own = bool(self.utilisation_mins or self.utilisation_maxs)
         tasks = self.tasks_on(core)
         bounds = [self.utilisation_bounds(task) for task in tasks]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from deadbeat.build.tree import PORTS, Tree, tree_files, write_tree
+from deadbeat.build.tree import PORTS, tree_files, write_tree
 from deadbeat.catalog import Catalog, lacking, load_catalog
 from deadbeat.emit import emit_batch, task_set_id
 from deadbeat.executors.base import RunSettings
@@ -93,14 +93,13 @@ def emit_tree(
     sets = [source.task_set(key) for key in chosen]
     names = sorted({name for each in sets for name in _fragments(each)})
     _require(names, catalog, port)
-    tree = Tree(
-        port=port,
+    files = tree_files(
+        port,
         tables=emit_batch(sets),
         settings=_settings(source.spec.run.settings),
         fragments=names,
         facts=_facts(source, chosen, sets),
     )
-    files = tree_files(tree)
     write_tree(out, files)
     ids = [task_set_id(each) for each in sets]
     return Emitted(

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from attrs import asdict, evolve
 
-from deadbeat.executors.foreign import put_runtime
-from deadbeat.executors.programs import toolchain_of
+from deadbeat.executors.programs import put_runtime, toolchain_of
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import environment_of, name_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun, Shown

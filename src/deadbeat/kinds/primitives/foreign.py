@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from attrs import evolve
 
-from deadbeat.executors.foreign import failure_of, guarded, put_runtime
+from deadbeat.executors.programs import failure_of, guarded, put_runtime
 from deadbeat.kinds.primitives import jvm
 from deadbeat.kinds.primitives.cases import PrimitiveKey
 from deadbeat.kinds.primitives.engine import (
