@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.base import Injection, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
 from deadbeat.store.jobfile import read_job_table
+from deadbeat.targets.local import LocalTarget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,18 @@ MS = 1_000_000
 #: Real-time runs of tests wait for one another, however many test processes there are.
 LOCK_WAIT = 300.0
 _DEADLINE = 6  # SCHED_DEADLINE, which Python has no name for
+
+
+class AsNobody(LocalTarget):
+    """This machine as a user without privileges sees it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        Path(self.folder).chmod(0o777)
+
+    def start(self, argv: Sequence[str]):  # type: ignore[no-untyped-def]
+        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        return super().start([*nobody, *argv])
 
 
 def settings(**changes: object) -> RunSettings:
@@ -140,8 +153,23 @@ def stands_above(process: int) -> bool:
     return policy == _DEADLINE or os.sched_getparam(process).sched_priority == 99
 
 
-def measured(wanted: TaskSet, how: RunSettings) -> JobTable:
-    """The table of one task set run on this machine."""
-    with executor() as machine:
-        (outcome,) = run_all(machine, [wanted], how)
+def measured(wanted: TaskSet, how: RunSettings, **more: object) -> JobTable:
+    """The table of one task set run on this machine; ``more`` as of `attempted`."""
+    with attempted(wanted, how, **more) as outcome:
         return table_of(outcome)
+
+
+@contextmanager
+def attempted(
+    wanted: TaskSet,
+    how: RunSettings,
+    *,
+    inject: Injection | None = None,
+    target: Target | None = None,
+) -> Iterator[RunOutcome]:
+    """What came of one task set run on this machine."""
+    (key,) = keys(1)
+    with executor(target=target) as machine:
+        with machine.open([RunRequest(key, wanted)], how, inject=inject) as session:
+            outcome = session.run(key)
+        yield outcome

@@ -12,7 +12,6 @@ from oracles import schedule as reference
 from oracles.schedule.partition import ADMISSIONS, HEURISTICS, ORDERS
 from oracles.schedule.state import TIE_KEYS
 
-from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.sched import Costs, Scheduler, Verdict, policies, simulate
 from deadbeat.sched.files import load_task_system
@@ -185,19 +184,6 @@ def twin_answers(finding: reference.Finding) -> tuple[object, ...]:
     miss = finding.first_miss
     found = (miss.time, miss.task, miss.job) if miss else (None, None, None)
     return (finding.schedulable, *found, finding.placed)
-
-
-def defined(system: TaskSystem, scheduler: Scheduler) -> bool:
-    """Whether the policy takes the system; asserts that core and twin agree on that."""
-    finding = reference.run(system, scheduler, until=0)
-    refused = bool(finding.refused) and finding.schedulable == "undecided"
-    try:
-        verdict = simulate(system, scheduler, model="periodic-offset", horizon=1)
-    except UsageError:
-        assert refused, (system, scheduler)
-        return False
-    assert refused == (verdict.schedulable == "undecided" and verdict.until == 0), verdict.because
-    return not refused
 
 
 def compare_answers(system: TaskSystem, scheduler: Scheduler) -> Verdict:

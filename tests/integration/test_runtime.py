@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from helpers.hardware import (
     MS,
+    AsNobody,
+    attempted,
     executor,
     keys,
     measured,
@@ -32,7 +34,7 @@ from deadbeat.build.toolchain import Toolchain
 from deadbeat.emit import emit_batch
 from deadbeat.executors.base import RunRequest
 from deadbeat.executors.tables import SOLO_SAMPLE, plan_slots
-from deadbeat.model.errors import BuildError, TargetError, UsageError
+from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.jobs import (
     JOB_COUNTED,
     JOB_FINISHED,
@@ -189,14 +191,6 @@ def test_solo_slots_hold_one_task_and_together_slots_all() -> None:
     assert len(set(table.tasks["cpu"].tolist())) == 2
 
 
-def test_of_many_tasks_a_round_samples_eight_and_all_are_alone_at_some_time() -> None:
-    many = task_set(*(task("busy", 1, priority=60 + i) for i in range(11)))
-    slots = measured(many, settings()).slots
-    solo = slots[slots["kind"] == SLOT_SOLO]
-    assert set(np.bincount(solo["round"]).tolist()) == {8}
-    assert set(solo["task"].tolist()) == set(range(11))
-
-
 @TWO_CORES
 def test_one_address_space_is_labelled_and_runs_the_same_slots() -> None:
     both = task_set(task("busy", 100), task("busy", 100, core=1, period_ns=2 * MS))
@@ -286,9 +280,8 @@ def test_work_that_is_not_right_fails_the_run_and_says_why() -> None:
 
 
 def test_a_fragment_that_cannot_be_set_up_is_named_with_the_reason() -> None:
-    with executor() as machine:
-        (outcome,) = run_all(machine, [task_set(task("unwilling", 1))], settings())
-    assert "unwilling: Function not implemented" in str(outcome.error)
+    with attempted(task_set(task("unwilling", 1)), settings()) as outcome:
+        assert "unwilling: Function not implemented" in str(outcome.error)
 
 
 def test_a_core_that_dies_fails_the_run_at_once_and_only_this_run() -> None:
@@ -369,34 +362,15 @@ def test_a_second_measurement_on_the_machine_is_refused_and_named() -> None:
         assert any(f"process {pid})" in str(caught.value) for pid in holder)
 
 
-class _AsNobody(LocalTarget):
-    """This machine as a user without privileges sees it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        Path(self.folder).chmod(0o777)
-
-    def start(self, argv: Sequence[str]):  # type: ignore[no-untyped-def]
-        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-        return super().start([*nobody, *argv])
-
-
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 def test_refused_realtime_permission_is_an_error_with_a_cure() -> None:
-    with executor(target=_AsNobody()) as machine:
-        request = RunRequest(keys(1)[0], task_set(task("busy", 100)))
-        with (
-            machine.open([request], settings()) as session,
-            pytest.raises(TargetError, match="SCHED_FIFO was refused"),
-        ):
-            session.run(request.key)
+    with pytest.raises(TargetError, match="SCHED_FIFO was refused"):
+        measured(task_set(task("busy", 100)), settings(), target=AsNobody())
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 def test_policy_other_runs_without_privileges_and_says_so_in_the_file() -> None:
-    with executor(target=_AsNobody()) as machine:
-        (outcome,) = run_all(machine, [task_set(task("busy", 100))], settings(policy="other"))
-        table = table_of(outcome)
+    table = measured(task_set(task("busy", 100)), settings(policy="other"), target=AsNobody())
     assert int(table.header["flags"]) & RUN_REALTIME == 0
     assert int(table.tasks[0]["policy"]) == 0
 
@@ -491,8 +465,3 @@ def test_the_template_port_defines_all_that_the_runtime_needs(tmp_path: Path) ->
     declared = set(re.findall(r"^[a-z_0-9 ]*?[ *](port_[a-z_]+)\(", header, re.MULTILINE | re.I))
     assert len(declared) > 20
     assert declared - defined == set()
-
-
-def test_a_compiler_that_is_not_there_is_a_build_error() -> None:
-    with pytest.raises(BuildError, match="no C compiler"):
-        Toolchain.find("no-such-compiler")

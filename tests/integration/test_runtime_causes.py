@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from helpers.hardware import (
     MS,
+    AsNobody,
+    attempted,
     executor,
     keys,
     measured,
@@ -30,6 +32,7 @@ from deadbeat.build.toolchain import Toolchain
 from deadbeat.executors.base import Hog, Injection, Move, RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model import jobs as j
+from deadbeat.model.errors import TargetError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import Entry, FragmentUse, Resource, TaskSet
 from deadbeat.model.traces import COUNTER_EVENTS
@@ -159,11 +162,9 @@ def test_threads_are_named_after_their_part() -> None:
 
 @pytest.mark.parametrize(("number", "error"), [(1, None), (2, "its thread is called db-t1")])
 def test_the_thread_of_a_task_has_its_number(number: int, error: str | None) -> None:
-    request = RunRequest(keys(1)[0], task_set(task("busy", 1), task("named", number)))
-    with executor() as machine, machine.open([request], settings()) as session:
-        outcome = session.run(request.key)
-    assert (outcome.error is None) == (error is None)
-    assert error is None or error in str(outcome.error)
+    with attempted(task_set(task("busy", 1), task("named", number)), settings()) as outcome:
+        assert (outcome.error is None) == (error is None)
+        assert error is None or error in str(outcome.error)
 
 
 # -- counters
@@ -191,29 +192,12 @@ def test_events_of_each_task_and_window_are_counted_or_say_why_not() -> None:
     assert (switches["value"] > 0).all()
 
 
-class _AsNobody(LocalTarget):
-    """This machine as a user without privileges sees it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        Path(self.folder).chmod(0o777)
-
-    def start(self, argv: Sequence[str]):  # type: ignore[no-untyped-def]
-        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-        return super().start([*nobody, *argv])
-
-
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 def test_refused_events_are_told_apart_and_fail_nothing() -> None:
     paranoid = Path("/proc/sys/kernel/perf_event_paranoid")
     if not paranoid.exists() or int(paranoid.read_text()) < 2:
         pytest.skip("everybody may count here")
-    request = RunRequest(keys(1)[0], BUSY)
-    with (
-        executor(target=_AsNobody()) as machine,
-        machine.open([request], settings(counters=True, policy="other")) as session,
-    ):
-        table = table_of(session.run(request.key))
+    table = measured(BUSY, settings(counters=True, policy="other"), target=AsNobody())
     status = {COUNTER_EVENTS[int(row["event"])]: int(row["status"]) for row in table.counters}
     assert status["context_switches"] == status["task_clock"] == j.COUNTER_REFUSED
     # of an event that does not exist nobody is refused
@@ -233,12 +217,9 @@ class _WithFiles(LocalTarget):
 
 def _statuses_with_files(soft: int, hard: int) -> set[tuple[int, int]]:
     """(status, value where it failed) of the counters of two tasks."""
-    request = RunRequest(keys(1)[0], task_set(task("busy", 100), task("busy", 100, priority=71)))
-    with (
-        executor(target=_WithFiles(soft, hard)) as machine,
-        machine.open([request], settings(counters=True, solo=False)) as session,
-    ):
-        rows = table_of(session.run(request.key)).counters
+    both = task_set(task("busy", 100), task("busy", 100, priority=71))
+    how = settings(counters=True, solo=False)
+    rows = measured(both, how, target=_WithFiles(soft, hard)).counters
     failed = rows["status"] == j.COUNTER_FAILED
     return set(
         zip(rows["status"].tolist(), np.where(failed, rows["value"], 0).tolist(), strict=True)
@@ -335,26 +316,16 @@ def test_a_killed_program_leaves_no_injected_thread() -> None:
     ],
 )
 def test_an_injection_beyond_its_bounds_is_refused(inject: Injection) -> None:
-    request = RunRequest(keys(1)[0], BUSY)
-    with (
-        executor() as machine,
-        machine.open([request], settings(), inject=inject) as session,
-        pytest.raises(Exception, match="the program did not start"),
-    ):
-        session.run(request.key)
+    with pytest.raises(TargetError, match="the program did not start"):
+        measured(BUSY, settings(), inject=inject)
 
 
 def test_a_task_that_is_not_there_cannot_be_moved() -> None:
-    request = RunRequest(keys(1)[0], BUSY)
     inject = Injection(move=Move(task=7, period_ns=10 * MS))
-    with (
-        executor() as machine,
-        machine.open([request], settings(), inject=inject) as session,
-    ):
-        assert "no task of this number" in str(session.run(request.key).error)
+    with attempted(BUSY, settings(), inject=inject) as outcome:
+        assert "no task of this number" in str(outcome.error)
 
 
-@TWO_CORES
 def cost_of_recording(machine: HardwareExecutor) -> list[int]:
     """Of a job plainly, with the split, with causes, and of each use of such a one, ps."""
     told = machine.converse("instrument", "fifo", {}, timeout=90.0)
@@ -362,6 +333,7 @@ def cost_of_recording(machine: HardwareExecutor) -> list[int]:
     return [int(word) for word in words[2::2]]
 
 
+@TWO_CORES
 def test_causes_counters_and_injections_under_the_sanitizers() -> None:
     flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     toolchain = Toolchain.find(flags=flags, static=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from attrs import evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -127,11 +126,3 @@ pieces = st.sampled_from(
 @given(st.lists(pieces, max_size=25).map("".join), st.sampled_from([None, *FORMATS]))
 def test_any_pieces_of_the_formats(text, kind):
     value_or_error(text.encode(), kind)
-
-
-@pytest.mark.slow
-@settings(max_examples=5000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(pieces, max_size=40).map("".join) | documents.map(json.dumps))
-def test_many_more(text):
-    for kind in (None, *FORMATS):
-        value_or_error(text.encode(), kind)

@@ -5,7 +5,7 @@ Proofs are short or cited; nothing here is compared with stored answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -15,16 +15,16 @@ from helpers.sched import Draw
 from oracles import schedule as reference
 
 from deadbeat.model.systems import TaskSystem, TimedTask
-from deadbeat.sched import Scheduler, Verdict, policies, simulate
+from deadbeat.sched import Scheduler, Verdict, policies, simulate, tie_rules
 
 SYSTEMS = 60
 
 TIMES = ("wcet", "period", "deadline", "offset", "budget", "server_period", "server_deadline")
 
 
-def decide(system: TaskSystem, scheduler: Scheduler, **arguments: Any) -> Verdict:
+def decide(system: TaskSystem, scheduler: Scheduler) -> Verdict:
     model = "periodic-offset" if any(task.offset for task in system.tasks) else None
-    return simulate(system, scheduler, model=model, **arguments)
+    return simulate(system, scheduler, model=model)
 
 
 def scaled(task: TimedTask, factor: int) -> TimedTask:
@@ -39,9 +39,6 @@ def implicit_servers(system: TaskSystem) -> TaskSystem:
         evolve(task, server_deadline=task.server_period or task.period) for task in system.tasks
     )
     return evolve(system, tasks=tuple(tasks))
-
-
-# --- another unit ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("policy", sorted(policies()))
@@ -66,9 +63,6 @@ def test_scaling_all_times_scales_the_first_miss(policy: str) -> None:
         assert after.first_miss_task == before.first_miss_task, case
         missed += before.first_miss is not None
     assert missed > SYSTEMS / 25
-
-
-# --- less work, more freedom -----------------------------------------------------------------
 
 
 def finishes(finding: reference.Finding) -> dict[tuple[int, ...], int]:
@@ -119,3 +113,40 @@ def test_loose_clusters_are_predictable_where_they_say_so(balance: str) -> None:
         full = reference.run(system, scheduler, until=90)
         less = reference.run(system, scheduler, until=90, execution=early(draw, system))
         assert not later(finishes(full), finishes(less)), (system, scheduler)
+
+
+def constrained(policy: str, seed: int, count: int) -> Iterator[tuple[Draw, TaskSystem]]:
+    """Synchronous systems on two processors or four, D <= T, or D = T where the policy needs it."""
+    draw = Draw(seed)
+    for _ in range(count):
+        system = draw.system(implicit=policies()[policy].implicit_only, offsets=False)
+        tasks = tuple(
+            evolve(task, deadline=min(task.deadline, task.period)) for task in system.tasks
+        )
+        yield draw, evolve(system, processors=draw.one_of((2, 4)), tasks=tasks)
+
+
+@pytest.mark.parametrize("policy", sorted(policies()))
+def test_thesis_agrees_with_one_hyperperiod_or_repetition(policy: str) -> None:
+    """Also that static ties make the second hyper-period a copy of the first."""
+    answers = set()
+    for draw, system in constrained(policy, seed=1, count=150):
+        scheduler = Scheduler(policy=policy, ties=draw.one_of(tie_rules()))
+        exact = simulate(system, scheduler)
+        thesis = simulate(system, scheduler, method="thesis")
+        assert (thesis.schedulable, thesis.first_miss) == (exact.schedulable, exact.first_miss)
+        assert exact.schedulable != "undecided"
+        answers.add(exact.schedulable)
+    assert answers == {"yes", "no"}
+
+
+@pytest.mark.parametrize("policy", sorted(policies()))
+def test_sporadic_yes_covers_every_periodic_pattern(policy: str) -> None:
+    for draw, system in constrained(policy, seed=4, count=25):
+        scheduler = Scheduler(policy=policy)
+        sporadic = simulate(system, scheduler, model="sporadic", patterns=2, states=2000)
+        assert simulate(system, scheduler).schedulable in (sporadic.schedulable, "yes")
+        late = (evolve(task, offset=draw.between(0, task.period - 1)) for task in system.tasks)
+        if sporadic.schedulable == "yes":
+            moved = evolve(system, tasks=tuple(late))
+            assert simulate(moved, scheduler, budget=20_000).schedulable != "no"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.catalog import Catalog, load_catalog, pools_root
+from deadbeat.catalog import load_catalog, pools_root
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.tasks import Entry, Kind
 
@@ -180,11 +180,3 @@ def test_the_real_pool_is_sound():
     files = {path.stem for path in pools_root().glob("[ns][sy]/*.c")}
     assert set(catalog.fragments) == files
     assert set(catalog.entries("quick")) <= set(catalog.entries())
-
-
-def test_catalog_sorts_by_name(tmp_path):
-    write(tmp_path, "ns", "matmul", NS)
-    write(tmp_path, "sy", "mutex", SY)
-    found = load_catalog(tmp_path).fragments
-    backwards = Catalog(fragments=dict(reversed(found.items())))
-    assert list(backwards.fragments) == ["matmul", "mutex"]

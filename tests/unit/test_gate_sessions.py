@@ -214,12 +214,3 @@ def test_metrics_moved_apart_are_rarely_called_different(
     by_metric: float, by_both: float, repeats: int
 ) -> None:
     assert alarms(200, repeats, (0.0,) * 5, by_metric=by_metric, by_both=by_both) <= 16
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("repeats", [1, 2, 3])
-@pytest.mark.parametrize("own", [ALIKE, (0.02, 0.15, 0.15, 0.15, 0.15)])
-def test_cells_that_no_repeat_has_are_rarely_called_different(
-    own: Sequence[float], repeats: int
-) -> None:
-    assert alarms(200, repeats, own, measured={0}) <= 16

@@ -102,11 +102,6 @@ def test_every_size_is_right(name: str, driver: Run, catalog: Catalog) -> None:
 
 
 @each_fragment
-def test_one_call_is_right(name: str, driver: Run, catalog: Catalog) -> None:
-    accepted(driver(name, catalog.fragment(name).sizes[0], 1, 0))
-
-
-@each_fragment
 def test_threads_with_a_context_each_are_right(name: str, driver: Run, catalog: Catalog) -> None:
     for size in catalog.fragment(name).sizes[:4]:
         accepted(driver("threads", name, size, 300, 2))

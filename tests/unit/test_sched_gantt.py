@@ -106,13 +106,6 @@ def test_the_drawing_says_what_it_is(vehicle):
     assert "cut: shown is [5000, 30000) of [0, 200000)" in schedule_chart(vehicle).caption
 
 
-def test_no_two_bars_of_a_processor_overlap(vehicle):
-    rows = vehicle.segments
-    for processor in range(vehicle.system.processors):
-        mine = rows[rows[:, 2] == processor]
-        assert (mine[1:, 3] >= mine[:-1, 4]).all()
-
-
 def test_sporadic_releases_that_miss_are_those_drawn():
     system = read_task_system(EXAMPLES / "sporadic-not-sync.json")
     verdict = simulate(system, model="sporadic")
@@ -186,11 +179,6 @@ def test_a_system_that_a_policy_cannot_place_is_drawn_empty():
     assert answer["placed"].count(None) == 1
     page = render_schedule(shot, answer, responses_of(system, verdict), title="t")
     assert "Not schedulable, proved." in page and "No job was simulated" in page
-
-
-def test_the_same_picture_gives_the_same_text(vehicle):
-    assert gantt_svg(vehicle) == gantt_svg(vehicle)
-    assert schedule_trace(vehicle) == schedule_trace(vehicle)
 
 
 def test_the_window_starts_at_zero_or_ends_soon_after_the_first_miss():

@@ -299,6 +299,13 @@ def test_unknown_words_are_refused_with_the_list(scheduler: Scheduler, words: st
         simulate(EASY, scheduler)
 
 
+def test_systems_that_a_policy_is_not_defined_for_are_refused() -> None:
+    with pytest.raises(UsageError, match="clusters of 2 do not divide 3 processors"):
+        simulate(system(3, (1, 2, 2)), Scheduler(policy="c-edf"))
+    with pytest.raises(UsageError, match="pd2 is defined for D = T, task 1 has another deadline"):
+        simulate(system(1, (1, 4, 4), (1, 3, 4)), Scheduler(policy="pd2"))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

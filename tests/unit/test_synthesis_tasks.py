@@ -96,24 +96,6 @@ def test_lists_alone_keep_streams_of_the_others():
     )
 
 
-@pytest.mark.parametrize("fill", [Fraction(9, 10), Fraction(1), Fraction(1, 3)])
-def test_other_cores_are_filled_with_computation(fill):
-    for seed in range(20):
-        made = synthesise(seed, cores=3, tasks=8, critical_cores=1, fill_utilisation=fill)
-        assert [task.critical for task in made.tasks] == [task.core == 0 for task in made.tasks]
-        for core in (1, 2):
-            tasks = [task for task in made.tasks if task.core == core]
-            assert {s.kind for task in tasks for s in task.segments} == {Kind.NS}
-            used = sum(task.utilisation for task in tasks)
-            # A period is rounded up by less than 1 ns of at least 100 us.
-            assert fill * (1 - Fraction(1, 100_000)) < used <= fill
-            assert all(task.deadline_ns == task.period_ns for task in tasks)
-        critical = [task for task in made.tasks if task.critical]
-        assert all(task.period_ns == 10 * task.wcet_ns for task in critical)
-        assert made.sync_share == HALF
-        assert abs(made.sync_share_real - 0.5) < 0.02
-
-
 def test_shielding_leaves_the_critical_tasks_as_they_are():
     for seed in range(10):
         everywhere = synthesise(seed, cores=2, tasks=4)
@@ -171,20 +153,6 @@ def test_segments_max_follows_the_tasks():
     with pytest.raises(UsageError, match="segments_max: expected 2 to"):
         parameters(sync_shares=mixed, segments_max=1)
     parameters(sync_shares=(Fraction(0), Fraction(1)) * 2, segments_max=1)
-
-
-def test_utilisation_is_divided_on_each_core():
-    for method in ("uunifast-discard", "fixed-sum"):
-        made = synthesise(
-            1, cores=2, tasks=7, utilisation=Fraction(3, 5), utilisation_method=method
-        )
-        for core in (0, 1):
-            tasks = [task for task in made.tasks if task.core == core]
-            assert abs(sum(task.utilisation for task in tasks) - Fraction(3, 5)) < Fraction(
-                1, 10**5
-            )
-            assert all(task.deadline_ns == task.period_ns for task in tasks)
-        assert all(100_000 <= task.wcet_ns <= 500_000 for task in made.tasks)
 
 
 def test_each_task_keeps_its_own_bounds():

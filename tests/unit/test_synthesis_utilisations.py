@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
+import re
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import fields_dict
 from helpers.fixed_sum import (
     KS_LIMIT,
     assert_follows,
@@ -18,10 +22,14 @@ from helpers.fixed_sum import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.model.errors import SynthesisError
+from deadbeat.model.errors import SynthesisError, UsageError
+from deadbeat.synthesis import SynthesisParameters, seed_for
 from deadbeat.synthesis.distributions import (
+    DISTRIBUTIONS,
+    PERIODS,
     UTILISATION_METHODS,
     composition,
+    exp_minus,
     fixed_sum,
     harmonic_periods,
     log_uniform_periods,
@@ -227,3 +235,207 @@ def test_log_uniform_periods_are_those_of_the_distribution():
     drawn = [choose(Stream(seed), 1000, 8000) for seed in range(2000)]
     octaves = Counter((period // 1000).bit_length() for period in drawn)
     assert all(abs(octaves[octave] - 2000 / 3) < 95 for octave in (1, 2, 3))
+
+
+LOW, HIGH = 10, 41
+WEIGHTS = {
+    "uniform": lambda x: 1.0,
+    "log-uniform": lambda x: 1 / x,
+    "normal": lambda x: math.exp(-(((x - 25.5) / (31 / 6)) ** 2) / 2),
+    "exponential": lambda x: math.exp(-4 * (x - LOW) / 31),
+}
+
+
+def test_every_distribution_has_a_truth():
+    assert set(WEIGHTS) == set(DISTRIBUTIONS)
+
+
+@pytest.mark.parametrize("name", sorted(DISTRIBUTIONS))
+def test_chi_square_against_the_exact_probabilities(name):
+    draws = 20_000
+    stream = Stream(11, name)
+    counts = Counter(DISTRIBUTIONS[name](stream, LOW, HIGH) for _ in range(draws))
+    assert min(counts) >= LOW and max(counts) <= HIGH
+    weights = {x: WEIGHTS[name](x) for x in range(LOW, HIGH + 1)}
+    total = sum(weights.values())
+    expected = {x: draws * weight / total for x, weight in weights.items()}
+    square = sum((counts[x] - mean) ** 2 / mean for x, mean in expected.items())
+    # 31 degrees of freedom: 1 in 10^4 is above 70; another distribution gives thousands.
+    assert square < 70
+
+
+@pytest.mark.parametrize("name", sorted(DISTRIBUTIONS))
+def test_an_interval_of_one_point(name):
+    stream = Stream(13, name)
+    assert {DISTRIBUTIONS[name](stream, 7, 7) for _ in range(20)} == {7}
+
+
+@pytest.mark.parametrize(("numerator", "denominator"), [(0, 1), (1, 3), (1, 1), (5, 2), (9, 2)])
+def test_bernoulli_of_the_exponential(numerator, denominator):
+    stream = Stream(14, numerator, denominator)
+    draws = 20_000
+    hits = sum(exp_minus(stream, numerator, denominator) for _ in range(draws))
+    mean = math.exp(-numerator / denominator)
+    deviation = math.sqrt(draws * mean * (1 - mean))
+    assert abs(hits - draws * mean) <= 4.5 * deviation
+
+
+class Counted(Stream):
+    """Counts its words: the cost of a draw without a clock."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, *label):
+        super().__init__(*label)
+        self.words = 0
+
+    def word(self):
+        self.words += 1
+        return super().word()
+
+
+@pytest.mark.parametrize("name", sorted(DISTRIBUTIONS))
+@pytest.mark.parametrize("low, high", [(3_000_000, 3_000_000), (3_000_000, 3_000_005), (5, 900)])
+def test_a_draw_is_cheap_however_narrow_the_interval(name, low, high):
+    stream = Counted(13, name)
+    values = [DISTRIBUTIONS[name](stream, low, high) for _ in range(200)]
+    assert low <= min(values) and max(values) <= high
+    assert stream.words < 200 * 40
+
+
+def test_a_log_uniform_draw_inside_one_octave_is_one():
+    stream = Stream(14)
+    counts = Counter(DISTRIBUTIONS["log-uniform"](stream, 10, 17) for _ in range(20_000))
+    total = sum(1 / x for x in range(10, 18))
+    expected = {x: 20_000 / x / total for x in range(10, 18)}
+    # 7 degrees of freedom: 1 in 10^4 is above 30; a uniform law gives hundreds.
+    assert sum((counts[x] - mean) ** 2 / mean for x, mean in expected.items()) < 30
+
+
+def test_splitmix64_published_sequence():
+    # Seed 1234567, as published with the reference implementation on Rosetta Code.
+    stream = Stream(0)
+    stream._state = 1234567
+    assert [stream.word() for _ in range(5)] == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
+
+
+def test_label_and_seed_tell_streams_apart():
+    first = {Stream(seed, label).word() for seed in range(50) for label in ("wcet", "offset")}
+    assert len(first) == 100
+    assert Stream(3, "wcet").word() == Stream(3, "wcet").word()
+
+
+def test_below_is_even():
+    stream = Stream(1, "test")
+    counts = Counter(stream.below(6) for _ in range(6000))
+    assert sorted(counts) == [0, 1, 2, 3, 4, 5]
+    # Six standard deviations of a count are 173.
+    assert all(abs(count - 1000) < 173 for count in counts.values())
+
+
+def test_below_beyond_a_word():
+    stream = Stream(2, "test")
+    bound = 3 * 2**80
+    draws = [stream.below(bound) for _ in range(3000)]
+    assert min(draws) >= 0 and max(draws) < bound
+    thirds = Counter(draw >> 80 for draw in draws)
+    assert all(abs(thirds[third] - 1000) < 155 for third in range(3))
+
+
+def test_chance_is_exact_at_its_ends():
+    stream = Stream(4, "test")
+    assert not any(stream.chance(0, 7) for _ in range(100))
+    assert all(stream.chance(7, 7) for _ in range(100))
+
+
+def test_every_order_is_equally_likely():
+    stream = Stream(5, "test")
+    orders: Counter[tuple[int, ...]] = Counter()
+    for _ in range(6000):
+        items = [0, 1, 2]
+        stream.shuffle(items)
+        orders[tuple(items)] += 1
+    assert len(orders) == 6
+    assert all(abs(count - 1000) < 173 for count in orders.values())
+
+
+def test_seed_for_depends_on_all_three_and_fits_signed_64_bits():
+    seeds = {seed_for(c, m, r) for c in range(5) for m in range(1, 5) for r in range(5)}
+    assert len(seeds) == 100
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+GOOD = {
+    "cores": 2,
+    "tasks": 2,
+    "sync_share": Fraction(1, 2),
+    "contended_ratio": Fraction(1, 10),
+}
+
+
+def test_defaults_are_the_papers():
+    parameters = SynthesisParameters(**GOOD)
+    assert (parameters.wcet_min_ns, parameters.wcet_max_ns) == (100_000, 500_000)
+    assert (parameters.segments_max, parameters.deadline_factor) == (8, 10)
+    assert (parameters.distribution, parameters.priorities) == ("uniform", "uniform")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("cores", 0, "cores: expected 1 to"),
+        ("cores", True, "cores: expected a whole number"),
+        ("tasks", 1, "tasks: expected 2 to"),
+        ("segments_max", 1, "segments_max: expected 2 to"),
+        ("segments_max", 0, "segments_max"),
+        ("wcet_min_ns", 0, "wcet_min_ns"),
+        ("wcet_min_ns", 1e5, "wcet_min_ns: expected a whole number, found 100000.0"),
+        ("wcet_max_ns", 99_999, "wcet_max_ns: expected 100000 to"),
+        ("distribution", "unifrom", "did you mean 'uniform'"),
+        ("distribution", "cauchy", "expected uniform, log-uniform, normal, exponential"),
+        ("sync_share", Fraction(11, 10), "sync_share: expected 0 to 1, found 11/10"),
+        ("sync_share", 0.5, "sync_share: expected an exact fraction"),
+        ("contended_ratio", Fraction(-1, 10), "contended_ratio"),
+        ("deadline_factor", Fraction(1, 2), "deadline_factor"),
+        ("classes_min", 0, "classes_min"),
+        ("classes_max", 0, "classes_max: expected 1 to"),
+        ("priorities", "monotonic", "priorities: 'monotonic' is unknown"),
+        ("priority_low", 59, "priority_low: expected 60 to 79"),
+        ("priority_high", 80, "priority_high: expected 60 to 79"),
+        ("fragments", ["mutex"], "fragments: expected a tuple of names"),
+    ],
+)
+def test_each_value_out_of_range_is_named(name, value, expected):
+    with pytest.raises(UsageError) as caught:
+        SynthesisParameters(**{**GOOD, name: value})
+    assert expected in caught.value.message
+
+
+def test_all_errors_at_once():
+    with pytest.raises(UsageError) as caught:
+        SynthesisParameters(
+            cores=2, tasks=0, sync_share=Fraction(2), contended_ratio=Fraction(3), priority_low=1
+        )
+    for name in ("tasks", "sync_share", "contended_ratio", "priority_low"):
+        assert f"{name}:" in caught.value.message
+
+
+def test_one_segment_is_enough_for_one_kind():
+    for share in (Fraction(0), Fraction(1)):
+        SynthesisParameters(**{**GOOD, "sync_share": share, "segments_max": 1})
+
+
+def test_the_reference_page_has_every_parameter_and_law():
+    page = (Path(__file__).parents[2] / "docs/reference/synthesis.md").read_text(encoding="utf-8")
+    table = page.split("## Parameters")[1].split("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]*)\|", table, flags=re.MULTILINE)
+    named = re.findall(r"`(\w+)`", " ".join(cells))
+    assert named == list(fields_dict(SynthesisParameters))
+    for name in (*DISTRIBUTIONS, *UTILISATION_METHODS, *PERIODS):
+        assert f"| `{name}` |" in page

@@ -1,13 +1,17 @@
-"""Truth: compilers written here as scripts, and the form of Yocto's and Buildroot's folders."""
+"""Truth: compilers and cargo, written here as scripts; folders as of Yocto and Buildroot."""
 
 from __future__ import annotations
 
 import platform
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
+from deadbeat.build import freertos as kernel
+from deadbeat.build.native import NO_TASK_SETS, link_program, runtime_library
 from deadbeat.build.toolchain import Toolchain, check_static, machine_word, toolchain_for
 from deadbeat.model.errors import BuildError, DeadbeatError, UsageError
 
@@ -210,3 +214,111 @@ def test_another_machine_takes_an_installed_cross_compiler_or_names_its_package(
     assert toolchain_for("arm64").cc == "aarch64-none-linux-gnu-gcc"
     with pytest.raises(BuildError, match="makes programs for aarch64, the target is riscv64"):
         toolchain_for("riscv64", cross="aarch64-none-linux-gnu")
+
+
+#: Makes an empty file of whatever it is to compile.
+CC = """#!/bin/sh
+[ "$1" = --version ] && echo "cc 1.0" && exit
+[ "$1" = -E ] && printf '#define %s\n' '__linux__ 1' '__x86_64__ 1' 'DB_KERNEL_HEADERS 1' \\
+    '__BYTE_ORDER__ __ORDER_LITTLE_ENDIAN__' && exit
+while [ $# -gt 0 ]; do [ "$1" = -o ] && : > "$2"; shift; done
+"""
+
+
+def test_a_missing_archiver_is_named_with_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tmp_path / "bin" / "cc"
+    compiler.parent.mkdir()
+    compiler.write_text(CC)
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(compiler.parent))
+    monkeypatch.setenv("DEADBEAT_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(BuildError) as caught:
+        runtime_library(Toolchain.find(str(compiler)))
+    assert caught.value.message == "no archiver: ar was not found on PATH"
+    assert "apt-get install binutils" in caught.value.hint
+    assert caught.value.details == ()
+
+
+def test_a_cache_that_cannot_be_reached_is_named_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # too long a name fails already where a file is looked for, as a folder without permission does
+    folder = tmp_path / ("x" * 300)
+    monkeypatch.setenv("DEADBEAT_CACHE", str(folder))
+    with pytest.raises(BuildError) as caught:
+        runtime_library(Toolchain("cc"))
+    assert f"to the compile cache {folder}: File name too long" in caught.value.message
+    assert "set DEADBEAT_CACHE to another folder" in caught.value.hint
+
+
+def test_builds_of_one_program_at_once(tmp_path: Path) -> None:
+    toolchain, tables = Toolchain.find(), f"{NO_TASK_SETS}/* {tmp_path} */\n"
+    together = Barrier(4)
+
+    def build(_: int) -> Path:
+        together.wait()
+        return link_program(toolchain, tables)
+
+    with ThreadPoolExecutor(4) as pool:
+        (program,) = set(pool.map(build, range(4)))
+    assert program.is_file()
+    assert not list(program.parent.glob(f"*/{program.name}"))
+    assert not list(program.parent.glob("**/tables-*.c"))
+    program.unlink()
+
+
+def fake_cargo(folder: Path, body: str) -> str:
+    cargo = folder / "cargo"
+    cargo.write_text(f"#!/bin/sh\n{body}\n")
+    cargo.chmod(0o755)
+    return str(cargo)
+
+
+# --- the kernel of FreeRTOS -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEADBEAT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("cache")
+def test_without_cargo_there_is_one_line_and_a_hint(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="no cargo") as caught:
+        kernel.kernel_sources(cargo=str(tmp_path / "nothing"))
+    assert "1.85" in caught.value.hint
+
+
+@pytest.mark.usefixtures("cache")
+def test_without_a_network_cargos_first_words_are_told(tmp_path: Path) -> None:
+    cargo = fake_cargo(
+        tmp_path, "echo 'error: could not resolve host' >&2; echo more >&2; exit 101"
+    )
+    with pytest.raises(BuildError, match=r"could not fetch .*: error: could not resolve host"):
+        kernel.kernel_sources(cargo=cargo)
+
+
+@pytest.mark.usefixtures("cache")
+def test_another_kernel_than_expected_is_refused_and_not_kept(tmp_path: Path) -> None:
+    folder = "vendor/freertos-next/FreeRTOS-Kernel"
+    cargo = fake_cargo(tmp_path, f"mkdir -p {folder} && echo 'int x;' >{folder}/tasks.c")
+    with pytest.raises(BuildError, match="holds another FreeRTOS kernel"):
+        kernel.kernel_sources(cargo=cargo)
+    assert list((tmp_path / "cache" / "freertos").iterdir()) == []
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_kernel_in_the_cache_needs_no_cargo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = "vendor/freertos-next/FreeRTOS-Kernel"
+    cargo = fake_cargo(tmp_path, f"mkdir -p {folder} && printf 'int x;' >{folder}/tasks.c")
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "tasks.c").write_text("int x;")
+    monkeypatch.setattr(kernel, "DIGEST", kernel.digest_of(source))
+    found = kernel.kernel_sources(cargo=cargo)
+    assert (found / "tasks.c").read_text() == "int x;"
+    assert kernel.kernel_sources(cargo="nothing") == found
