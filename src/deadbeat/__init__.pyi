@@ -74,7 +74,7 @@ from deadbeat.sched import Scheduler
 from deadbeat.stats.intervals import Interval, ratio_interval
 from deadbeat.stats.proportions import Count, Mean
 from deadbeat.store.files import read_bytes as read_file
-from deadbeat.targets.marking import mark
+from deadbeat.targets.marks import mark
 
 __version__: str
 

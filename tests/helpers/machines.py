@@ -11,12 +11,12 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from deadbeat.lab.export import HEADER_BYTES
+from deadbeat.lab.boot import HEADER_BYTES
 
 
 @frozen(kw_only=True)
 class ScriptedEmulator:
-    """Runs a script instead of a machine; see `deadbeat.lab.boot.Emulator`."""
+    """Runs a script instead of a machine; see `deadbeat.lab.qemu.Qemu`."""
 
     command: tuple[str, ...]
     identification: str = "QEMU 10.0.2"
@@ -24,7 +24,7 @@ class ScriptedEmulator:
 
 @frozen(kw_only=True)
 class AnyKernel:
-    """See `deadbeat.lab.boot.Bootable`."""
+    """See `deadbeat.lab.kernels.Kernel`."""
 
     name: str = "6.12-amd64"
     machine: str = "x86_64"

@@ -16,8 +16,7 @@ from deadbeat.build.freertos import HOSTED, VIRT, freertos_program, kernel_sourc
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Costing, RunRequest, RunSettings
 from deadbeat.executors.freertos import FreeRTOSExecutor, freertos_executor
-from deadbeat.lab.bare import BareMachine
-from deadbeat.lab.hosted import HostedMachine
+from deadbeat.lab.bare import BareMachine, HostedMachine
 from deadbeat.lab.qemu import Qemu
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import BuildError, TargetError, UsageError

@@ -15,7 +15,7 @@ import pytest
 from helpers.old_kernel import PIDFD_OPEN, REFUSED, without_call
 
 from deadbeat.executors.programs import failure_of, guarded, put_runtime
-from deadbeat.targets.completed import Completed
+from deadbeat.targets.base import Completed
 from deadbeat.targets.local import LocalTarget
 
 #: Children that leave their group, and one whose parent has ended.

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from deadbeat.lab.apt import host_sources
 from deadbeat.lab.kernels import fetch, fetched
 from deadbeat.lab.offers import chosen, offers
 from deadbeat.lab.qemu import OLDEST, find_qemu
-from deadbeat.lab.sources import host_sources
 from deadbeat.model.errors import TargetError
 
 

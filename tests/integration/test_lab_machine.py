@@ -18,8 +18,7 @@ from deadbeat.kinds.latency.guest import job_of, run_of
 from deadbeat.kinds.latency.spec import LatencySpec, keys, resolve, specify
 from deadbeat.lab.boot import Booted
 from deadbeat.lab.guest import Guest
-from deadbeat.lab.image import ImageFile
-from deadbeat.lab.job import PROGRAM, Job
+from deadbeat.lab.job import PROGRAM, ImageFile, Job
 from deadbeat.lab.kernels import fetched
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.errors import BuildError, TargetError

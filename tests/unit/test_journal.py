@@ -32,7 +32,7 @@ from deadbeat.model.errors import TargetError
 from deadbeat.model.tuning import Setting
 from deadbeat.settings.journal import Journal
 from deadbeat.settings.tune import applied
-from deadbeat.targets.completed import Completed
+from deadbeat.targets.base import Completed
 from deadbeat.targets.local import LocalTarget
 
 SWAPPINESS = "/proc/sys/vm/swappiness"

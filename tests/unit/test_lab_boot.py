@@ -8,11 +8,9 @@ import threading
 import pytest
 from helpers.machines import AnyKernel, payload_of, scripted_emulator
 
-from deadbeat.lab.boot import boot, command_line, machine_options
-from deadbeat.lab.export import HEADER_BYTES, exported
+from deadbeat.lab.boot import HEADER_BYTES, boot, command_line, exported, machine_options
 from deadbeat.lab.guest import require_room
-from deadbeat.lab.image import ImageFile, image
-from deadbeat.lab.job import Job
+from deadbeat.lab.job import ImageFile, Job, image
 from deadbeat.model.errors import DataError, TargetError, UsageError
 
 FILES = {"/tmp/probe.out": b"done 0 1\n", "look/proc/version": b"Linux version 6.12\0\n", "/e": b""}

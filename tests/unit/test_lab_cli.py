@@ -15,9 +15,8 @@ from deadbeat.build.native import cache_root
 from deadbeat.cli.lab import asked_of, changed
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency.spec import keys, spec_dict
-from deadbeat.lab.kernels import fetch, fetched
+from deadbeat.lab.kernels import expected, fetch, fetched
 from deadbeat.lab.offers import chosen, offers
-from deadbeat.lab.preempt import expected
 from deadbeat.lab.presets import PRESETS
 from deadbeat.model.examples import example_platform
 from deadbeat.store.latency import LatencyStore

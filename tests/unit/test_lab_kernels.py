@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.lab.kernels import Kernel, config_options, disk_needed, fetch, fetched
+from deadbeat.lab.kernels import Kernel, config_options, disk_needed, fetch, fetched, preemption
 from deadbeat.lab.offers import chosen, offers, version_key
-from deadbeat.lab.preempt import preemption
 from deadbeat.lab.vmlinux import boot_image
 from deadbeat.model.errors import DataError, TargetError, UsageError
-from deadbeat.targets.completed import Completed
+from deadbeat.targets.base import Completed
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 

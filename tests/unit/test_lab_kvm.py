@@ -6,7 +6,7 @@ import pytest
 from helpers.machines import AnyKernel
 
 from deadbeat.lab.boot import Booted
-from deadbeat.lab.kvm import kvm_works
+from deadbeat.lab.guest import kvm_works
 from deadbeat.model.errors import TargetError
 
 

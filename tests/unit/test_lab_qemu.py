@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.lab.apt import complaints
+from deadbeat.lab.apt import AptSource, complaints, debian_sources, host_sources
 from deadbeat.lab.qemu import find_qemu
-from deadbeat.lab.sources import AptSource, debian_sources, host_sources
 from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.targets.completed import Completed
+from deadbeat.targets.base import Completed
 from deadbeat.targets.fake import FakeTarget
 
 MIRROR = "http://mirror.example/debian"

@@ -7,7 +7,7 @@ from pathlib import Path
 from attrs import evolve
 from test_lab_latency import guest_of, spec_of
 
-from deadbeat.cli.lab_together import Together
+from deadbeat.cli.lab import Together
 from deadbeat.kinds.latency.guest import Boots, GuestExperiment, platform_of
 from deadbeat.kinds.latency.spec import spec_dict
 from deadbeat.store.latency import LatencyStore

@@ -16,7 +16,7 @@ import pytest
 
 import deadbeat
 from deadbeat.cli.main import main
-from deadbeat.experiment.series import Series
+from deadbeat.experiment.run import in_series
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.targets import opening
 from deadbeat.targets.opening import slug, targets_in
@@ -143,12 +143,12 @@ def test_the_first_is_told_to_the_others_and_usage_ends_all() -> None:
         return name.upper()
 
     said: list[str] = []
-    series = Series(machines=("a", "b", "c"), measure=measure, say=said.append)
-    assert series.run() == ["A", "C"]
+    answers, failed = in_series("abc", measure, said.append)
+    assert [*answers.values()] == ["A", "C"]
     assert asked == [("a", None), ("b", "A"), ("c", "A")]
-    assert said == ["b: is off"] and [*series.failed] == ["b"]
+    assert said == ["b: is off"] and [*failed] == ["b"]
     with pytest.raises(UsageError, match="no such load"):
-        Series(machines=("d", "a"), measure=measure, say=said.append).run()
+        in_series("da", measure, said.append)
 
 
 def test_words_for_machines() -> None:

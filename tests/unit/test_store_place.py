@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import attrs
 import pytest
 
+from deadbeat.experiment.folders import Folders
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.rules import duration_words
@@ -21,7 +24,6 @@ from deadbeat.store.place import (
     FolderState,
     Place,
     beheaded,
-    choose_place,
     stage,
 )
 
@@ -46,7 +48,9 @@ def choose(
             name=path.name, path=path, state=text, problem="it is torn", cure="mend it"
         )
 
-    return choose_place(runs, "x", kind, state_of=state_of, differs=differs, **options)
+    store = SimpleNamespace(open=lambda path: path)
+    folders: Any = Folders(kind=kind, store=store, stand=state_of)  # type: ignore[arg-type]
+    return folders.place(runs, "x", differs, **options)
 
 
 @pytest.mark.parametrize("kind", [CAMPAIGN, MATRIX, LOAD_TEST])

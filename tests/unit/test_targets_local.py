@@ -15,8 +15,7 @@ import pytest
 from attrs import evolve
 
 from deadbeat.model.errors import TargetError
-from deadbeat.targets.base import Process, Target
-from deadbeat.targets.completed import Completed
+from deadbeat.targets.base import Completed, Process, Target
 from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import ask
 
@@ -108,7 +107,7 @@ OWNER = """
 import os, sys, time
 import tempfile
 os.getpid = lambda: {pid}
-from deadbeat.targets.completed import Completed
+from deadbeat.targets.base import Completed
 from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import ask
 target = LocalTarget()

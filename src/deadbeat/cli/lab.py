@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import toolchain_for
 from deadbeat.cli._measure import answered, summarising, written_in
 from deadbeat.cli._options import to_repeat, words_typed
 from deadbeat.cli._output import say
+from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import Told
 from deadbeat.cli.lab_fetch import MACHINES, needed
-from deadbeat.cli.lab_together import Together
 from deadbeat.cli.plot import drawn_plot
 from deadbeat.cli.series import answer
-from deadbeat.experiment.series import Series
+from deadbeat.experiment.base import Event, Phase, RunDone, Started
+from deadbeat.experiment.run import in_series
+from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.base import Begin, Shown
 from deadbeat.kinds.latency.guest import (
     IGNORED,
+    WORKERS,
     Boots,
     GuestExperiment,
     look_s,
@@ -35,11 +39,9 @@ from deadbeat.kinds.latency.kind import FOLDERS, KIND
 from deadbeat.kinds.latency.spec import LatencySpec, read_spec, resolve, spec_dict, specify
 from deadbeat.kinds.registry import kind_of
 from deadbeat.lab.boot import Mode
-from deadbeat.lab.guest import Guest
-from deadbeat.lab.image import ImageFile
-from deadbeat.lab.job import PROGRAM, Job
+from deadbeat.lab.guest import Guest, kvm_works
+from deadbeat.lab.job import PROGRAM, ImageFile, Job
 from deadbeat.lab.kernels import Kernel
-from deadbeat.lab.kvm import kvm_works
 from deadbeat.lab.presets import PRESETS, LabPreset
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
@@ -47,7 +49,7 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.words import count_of, duration, nearest, shown
 from deadbeat.store.files import read_toml
 from deadbeat.store.latency import LatencyStore
-from deadbeat.store.place import MATRIX, Place, family
+from deadbeat.store.place import MATRIX, Place, family, point_latest
 
 MODELS = ("none", "voluntary", "full", "lazy")
 _EXTRA_MOST = 256 << 20
@@ -61,6 +63,72 @@ class LabSide:
 
     name: str
     guest: Guest
+
+
+@define
+class Together:
+    """Matrices whose boots wait in one queue, in the order they were added.
+
+    Attributes:
+        name: What is said of them.
+        kept: Boots that are stored. ``total``: of all. ``lost``: those without a result.
+    """
+
+    name: str
+    experiments: list[GuestExperiment] = field(factory=list)
+    kept: int = 0
+    total: int = 0
+    lost: int = 0
+    _clock: Callable[[], float] = field(default=time.monotonic, kw_only=True)
+    _first: tuple[float, int] | None = None
+
+    def add(self, experiment: GuestExperiment) -> None:
+        self.experiments.append(experiment)
+        self.total += len(experiment.planned)
+        self.kept += len(experiment.planned) - len(experiment.lacking)
+
+    @property
+    def kept_words(self) -> str:
+        return f"{self.kept} of {self.total} boots are kept" if self.total else "nothing is lost"
+
+    def measured(self) -> Iterator[Path]:
+        """Boots what is lacking; the folder of each matrix as it is complete."""
+        if not self.experiments:
+            return
+        what = f"{count_of(len(self.experiments), 'kernel')}, {self._left} of {self.total} boots"
+        say(f"{self.name}: {what} to go, about {duration(self._eta_s())}")
+        for experiment in self.experiments:
+            experiment.begin()
+        with Watch(self.name, unit=GuestExperiment.unit) as watch:
+            watch(Started(total=self.total, done=self.kept, eta_s=self._eta_s()))
+            for experiment in self.experiments:
+                path = experiment.store.path
+                point_latest(path.parent, path.name)
+                carry_out(experiment, on_event=lambda event: self._tell(event, watch))
+                yield path
+
+    @property
+    def _left(self) -> int:
+        return self.total - self.kept - self.lost
+
+    def _tell(self, event: Event, watch: Watch) -> None:
+        """Passes on what became of a boot."""
+        if isinstance(event, Started | Phase):
+            return
+        if self._first is None:
+            self._first = self._clock(), self._left - 1
+        if isinstance(event, RunDone):
+            self.kept += 1
+            event = attrs.evolve(event, done=self.kept, total=self.total, eta_s=self._eta_s())
+        else:
+            self.lost += 1
+        watch(event)
+
+    def _eta_s(self) -> float:
+        """Seconds left: by the pace since the first boot ended, before by the plan."""
+        if self._first and (ended := self._first[1] - self._left) > WORKERS:
+            return self._left * (self._clock() - self._first[0]) / ended
+        return sum(each.seconds(len(each.lacking)) for each in self.experiments)
 
 
 @frozen(kw_only=True)
@@ -275,8 +343,8 @@ def _campaigns(
         )
         return answered(kind, begin if first is None else kind.follow(begin, first), how.figures)
 
-    paths = Series(machines=tuple(machines), measure=measure, say=say).run()
-    return answer(paths, runs=how.runs, figures=how.figures)
+    paths, _ = in_series(machines, measure, say)
+    return answer(list(paths.values()), runs=how.runs, figures=how.figures)
 
 
 def asked_of(

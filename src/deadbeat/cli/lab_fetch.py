@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from deadbeat.cli._output import say, table
 from deadbeat.cli._progress import Watch
 from deadbeat.kinds.base import Shown
-from deadbeat.lab.kernels import Fetched, Fetching, Kernel, disk_needed, fetched, named
+from deadbeat.lab.kernels import Fetched, Fetching, Kernel, disk_needed, expected, fetched, named
 from deadbeat.lab.kernels import fetch as get
 from deadbeat.lab.offers import ARCHITECTURES, Offer, Offers, chosen, newest, offers
-from deadbeat.lab.preempt import expected
 from deadbeat.lab.presets import PRESETS
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.errors import DeadbeatError, TargetError

@@ -1,4 +1,4 @@
-"""What this machine can do: ``deadbeat calibrate``, ``selftest`` and ``fragments``."""
+"""What machines can do: ``calibrate``, ``selftest``, ``fragments``, ``targets check``, ``emit``."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from deadbeat.cli._output import Part, say, table
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import interruptible
 from deadbeat.executors import controls
+from deadbeat.executors.abilities import RUNS_AS, Ability, abilities
 from deadbeat.executors.base import Costing, SelftestResult
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.made import MachineOptions, make_catalog, make_executor
 from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.kinds.base import Shown
+from deadbeat.kinds.contention.emitting import emit_tree
 from deadbeat.kinds.contention.place import LATEST
 from deadbeat.kinds.contention.spec import specify
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import BuildError, TargetError, UsageError
+from deadbeat.model.platform import target_option
 from deadbeat.model.tasks import Fragment
 from deadbeat.model.words import time_text
 from deadbeat.store.files import storing
@@ -36,6 +39,7 @@ from deadbeat.store.serial import (
     to_plain,
     write_calibration,
 )
+from deadbeat.targets.opening import open_target
 
 
 def calibrate(
@@ -187,15 +191,8 @@ def _number(value: float | None) -> str:
 
 
 _COLUMNS = (
-    "fragment",
-    "kind",
-    "class",
-    "sizes",
-    "cost",
-    "blocking",
-    "requires",
-    "core port",
-    "here",
+    *("fragment", "kind", "class", "sizes", "cost"),
+    *("blocking", "requires", "core port", "here"),
 )
 
 
@@ -291,3 +288,55 @@ def _row(fragment: Fragment, costs_ns: dict[str, float], here: str) -> list[str]
         f"no: {lacking(fragment)}" if lacking(fragment) else "yes",
         here,
     ]
+
+
+# -- other machines
+
+_CAN = {True: "yes", False: "no", None: "?"}
+
+
+def check(*, name: str, cross: str | None) -> Shown:
+    try:
+        with open_target(name) as target:
+            found = abilities(target, load_catalog(), cross=cross)
+    except TargetError as error:  # the answer, not a failure to give one
+        found = [Ability("connection", False, error.message, error.hint, needed=True)]
+    lacking = [each.what for each in found if each.needed and each.can is False]
+    if lacking:
+        sentence = f"{name} cannot be measured: {', '.join(lacking)}"
+    else:
+        other = any(each.found == RUNS_AS + "other" for each in found)
+        quick = "deadbeat latency --quick" + " --policy other" * other
+        sentence = f"{name} can be measured: {quick}{target_option(name)}"
+    rows = [(each.what, _CAN[each.can], each.found, each.cure) for each in found]
+    return Shown(
+        kind="targets",
+        headline=sentence,
+        plain={
+            "target": name,
+            "measures": not lacking,
+            "abilities": [attrs.asdict(each) for each in found],
+        },
+        parts=[
+            table(("what", "can", "found", "how to mend it"), rows, whole=("what", "can")),
+            sentence,
+        ],
+        status=1 if lacking else 0,
+    )
+
+
+def emit(
+    campaign: str,
+    *,
+    out: Path,
+    keys: tuple[str, ...],
+    port: str,
+    calibration: Path | None,
+    runs: Path,
+) -> Shown:
+    made = emit_tree(campaign, out, runs=runs, keys=keys, port=port, calibration=calibration)
+    sets = [{"set": key, "set_id": name} for key, name in made.sets]
+    plain = {"out": str(out), "port": port, "sets": sets, "files": list(made.files)}
+    lines = [f"set {number}: {key} ({name[:12]})" for number, (key, name) in enumerate(made.sets)]
+    go_on = f"next: make -C {out} check" if port == "posix" else f"next: {out / 'PORTING.md'}"
+    return Shown(plain=plain, parts=[*lines, f"{len(made.files)} files in {out}; {go_on}"])

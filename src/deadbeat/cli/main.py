@@ -21,8 +21,7 @@ import click
 from click.shell_completion import shell_complete
 
 from deadbeat.cli._errors import DEBUG, explain_error, explain_usage
-from deadbeat.cli._signals import INTERRUPTED, Told, interruptible
-from deadbeat.cli._streams import OutputError, make_usable
+from deadbeat.cli._signals import INTERRUPTED, OutputError, Told, interruptible, make_usable
 from deadbeat.cli.commands import root
 from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
 from deadbeat.model.refused import refusal

@@ -37,7 +37,8 @@ from deadbeat.report.document import (
 from deadbeat.report.html import terms, write_page
 from deadbeat.report.paper import FORMATS, Words, write_charts
 from deadbeat.store.files import followed, parse_json, read_bytes
-from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
+from deadbeat.store.latency import LatencyStore
+from deadbeat.store.runfolder import DOCTOR_FILE
 
 #: Sides whose kernels stand below a figure on paper; rows of a table that a terminal shows first.
 _KERNELS, _ROWS = 7, 24

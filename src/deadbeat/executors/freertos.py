@@ -46,8 +46,7 @@ from deadbeat.executors.calibration import (
 from deadbeat.executors.programs import usable_on
 from deadbeat.executors.tables import plan_slots
 from deadbeat.host.environment import environment_of, platform_from_environment
-from deadbeat.lab.bare import BareMachine
-from deadbeat.lab.hosted import HostedMachine
+from deadbeat.lab.bare import BareMachine, HostedMachine
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import RunError, TargetError, UsageError

@@ -31,8 +31,7 @@ from deadbeat.executors.session import HardwareSession
 from deadbeat.host.recorded import PLATFORM, recorded_target
 from deadbeat.lab.boot import MODES
 from deadbeat.lab.guest import Guest, require_room
-from deadbeat.lab.image import ImageFile
-from deadbeat.lab.job import WARM_UP_NS, Job
+from deadbeat.lab.job import WARM_UP_NS, ImageFile, Job
 from deadbeat.lab.kernels import Kernel, fetch, fetched
 from deadbeat.lab.offers import ARCHITECTURES, chosen, offers
 from deadbeat.lab.qemu import find_qemu

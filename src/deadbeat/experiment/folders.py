@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from attrs import Factory, field, frozen
 
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.settings.tune import elsewhere
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.place import (
+    CONTINUE_HINT,
+    LIST_HINT,
     FolderKind,
     FolderState,
     Place,
-    choose_place,
+    family,
+    has_head,
+    numbered,
     other_parameters,
 )
 from deadbeat.store.runfolder import RunFolder
@@ -54,27 +58,51 @@ class Folders(Generic[F]):
         self,
         runs: Path,
         name: str,
-        differs: Callable[[F], Iterator[str]],
+        differs: Callable[[F], Iterable[str]],
         *,
         fresh: bool = False,
         retry: bool = False,
         keep: bool = False,
     ) -> Place:
-        """Where what is called ``name`` is to be measured; as `choose_place`.
+        """Where what is called ``name`` is to be measured. Folders of other kinds are passed over.
 
         Args:
-            differs: What is not as it was, each as a predicate.
+            differs: Why what is in a folder is not what is asked now, each as a predicate (``was
+                begun with ...``); only asked of folders that are not damaged.
+            fresh: Begin anew even where one could be continued.
+            retry: Take the last even when it is finished.
+            keep: Take the last finished one that does not differ, rather than begin anew.
+
+        Raises:
+            UsageError: The one to continue was begun otherwise; or there is nothing to retry.
+            DataError: It is damaged.
         """
-        return choose_place(
-            runs,
-            name,
-            self.kind,
-            state_of=self.state_of,
-            differs=lambda path: differs(self.store.open(path)),
-            fresh=fresh,
-            retry=retry,
-            keep=keep,
-        )
+        known = family(runs, name)
+        begin = Place(path=runs / numbered(name, max(known, default=0) + 1), resumed=False)
+        own = [known[number] for number in sorted(known, reverse=True)]
+        own = [path for path in own if self.kind.holds(path) or not has_head(path)]
+        if retry and not own:
+            raise UsageError(f"there is no {self.kind.noun} {name} in {runs} to retry", LIST_HINT)
+        if not own or (fresh and not retry):
+            return begin
+        for path in own if keep and not retry else ():
+            if self.state_of(path).state == "finished" and not any(differs(self.store.open(path))):
+                return Place(path=path, resumed=True, finished=True)
+        last, *earlier = own
+        state = self.state_of(last)
+        if state.state == "damaged":
+            cures = filter(None, (state.cure, "begin anew with --fresh"))
+            raise DataError(f"{last} cannot be continued: {state.problem}", "; or ".join(cures))
+        if state.state != "finished" or retry:
+            if why := list(differs(self.store.open(last))):
+                raise UsageError(f"{last} is {state.state} and {'; it '.join(why)}", CONTINUE_HINT)
+            return Place(path=last, resumed=True)
+        # What was finished once, or was left for another, may lack something of just what is asked.
+        for path in earlier:
+            undone = self.state_of(path).state in ("unfinished", "measured")
+            if undone and not any(differs(self.store.open(path))):
+                return Place(path=path, resumed=True)
+        return begin
 
 
 @frozen(kw_only=True)
@@ -139,7 +167,7 @@ class RunFolders(Folders[S]):
         retry: bool = False,
         keep: bool = False,
     ) -> Place:
-        """Where ``spec`` (resolved) is to be measured on ``platform``; as `choose_place`.
+        """Where ``spec`` (resolved) is to be measured on ``platform``; as `place`.
 
         Args:
             differs: What else is not as it was, each as a predicate.

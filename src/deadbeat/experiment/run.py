@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,13 +26,14 @@ from deadbeat.experiment.base import (
     Todo,
     Watcher,
 )
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.words import count_of
 from deadbeat.store.files import atomic_write, read_bytes, storing
 from deadbeat.targets.guarded import GuardedProgram, ended_words, found, shared_path
 
 K = TypeVar("K")
 R = TypeVar("R")
+A = TypeVar("A")
 Clock = Callable[[], float]
 #: In the folder of a result: when the program beside its runs ended, how, and its starts.
 BESIDE_LOG = "beside.log"
@@ -225,3 +226,31 @@ class _Work(Generic[K, R]):
         if self.experiment.decided() is None:
             return max(0, self.todo.left - self.ended)
         return self.experiment.expected_left()
+
+
+def in_series(
+    machines: Iterable[str], measure: Callable[[str, A | None], A], say: Callable[[str], None]
+) -> tuple[dict[str, A], dict[str, DeadbeatError]]:
+    """One specification on several machines, one after another; what is finished there stays.
+
+    Args:
+        machines: By the names of their results.
+        measure: What a machine answers, given what the first one did.
+
+    Returns:
+        The answers, and why others have none: they do not end the series.
+
+    Raises:
+        UsageError: What is asked cannot be measured.
+    """
+    answers: dict[str, A] = {}
+    failed: dict[str, DeadbeatError] = {}
+    for name in machines:
+        try:
+            answers[name] = measure(name, next(iter(answers.values()), None))
+        except UsageError:
+            raise
+        except DeadbeatError as error:
+            say(f"{name}: {error}")
+            failed[name] = error
+    return answers, failed

@@ -1,14 +1,15 @@
 """Debian packages fetched and unpacked in a folder of our own, as an ordinary user.
 
 A private configuration of apt: own state, cache and sources. The host's settings (proxy, keys, how
-old a list may be) count; its lists, its cache and what is installed are never touched.
+old a list may be) count; its lists, its cache and what is installed are never touched. Sources are
+read in both formats of sources.list(5); no result holds what names the mirror.
 """
 
 from __future__ import annotations
 
 import fcntl
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.resources import files
@@ -17,7 +18,6 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from deadbeat.build.native import cache_root
-from deadbeat.lab.sources import AptSource
 from deadbeat.model.errors import TargetError
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.targets.base import Completed, Target
@@ -42,6 +42,47 @@ def locked(folder: Path) -> Iterator[None]:
     with storing(folder), (folder / "lock").open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
+
+
+SECURITY = "-security"
+#: Releases from the one with the oldest kernel on, oldest first, and what each offers beside it.
+RELEASES = {
+    "bullseye": ("", SECURITY),
+    "bookworm": ("", SECURITY, "-backports"),
+    "trixie": ("", SECURITY, "-backports"),
+    "forky": ("",),
+    "sid": ("",),
+    "experimental": ("",),
+}
+#: Every suite that may hold a kernel.
+SUITES = tuple(name + part for name, parts in RELEASES.items() for part in parts)
+
+
+@frozen
+class AptSource:
+    """One suite at one place.
+
+    Attributes:
+        uri: Where; ``suite``: a name as apt has it.
+        signed_by: Key or path of it, as it was written; "" where every trusted key counts.
+    """
+
+    uri: str
+    suite: str
+    signed_by: str = ""
+
+    def stanza(self, architecture: str) -> str:
+        """It as a part of a file, for packages of ``architecture`` alone."""
+        lines = [
+            "Types: deb",
+            f"URIs: {self.uri}",
+            f"Suites: {self.suite}",
+            "Components: main",
+            f"Architectures: {architecture}",
+            "Targets: Packages",
+            *([f"Signed-By: {self.signed_by}"] if self.signed_by else []),
+        ]
+        return "\n".join(lines) + "\n"
 
 
 @frozen(kw_only=True)
@@ -126,8 +167,7 @@ class Apt:
         Raises:
             TargetError: There is no apt, or it did not end within five minutes.
         """
-        done = self._run("apt-get", "update", timeout=_UPDATE_SECONDS)
-        return complaints(done)
+        return complaints(self._run("apt-get", "update", timeout=_UPDATE_SECONDS))
 
     def versions(self, name: str) -> tuple[Package, ...]:
         """Versions of a package, newest first.
@@ -184,8 +224,7 @@ class Apt:
             for name, version, architecture in inst.findall(done.stdout)
         )
         if done.returncode or not found:
-            lines = complaints(done) or ("apt does not say why",)
-            raise TargetError(f"{package.name} does not go with this system: {lines[0]}")
+            raise TargetError(f"{package.name} does not go with this system: {_why(done)}")
         return found
 
     def download(self, packages: Sequence[Package], folder: Path) -> tuple[Path, ...]:
@@ -200,9 +239,8 @@ class Apt:
         words = [word.replace(":all=", "=") for word in words]
         done = self._run("apt-get", "download", *words, at=folder, timeout=_DOWNLOAD_SECONDS)
         if done.returncode:
-            lines = complaints(done) or ("apt does not say why",)
             names = ", ".join(each.name for each in packages)
-            raise TargetError(f"{names} cannot be fetched: {lines[0]}", OFFLINE)
+            raise TargetError(f"{names} cannot be fetched: {_why(done)}", OFFLINE)
         return tuple(
             folder / f"{each.name}_{each.version.replace(':', '%3a')}_{each.architecture}.deb"
             for each in packages
@@ -223,8 +261,7 @@ class Apt:
             "/usr/lib/apt/apt-helper", "download-file", *words, timeout=_DOWNLOAD_SECONDS
         )
         if done.returncode or not path.is_file():
-            lines = complaints(done) or ("apt does not say why",)
-            raise TargetError(f"{package.name} cannot be fetched: {lines[0]}", OFFLINE)
+            raise TargetError(f"{package.name} cannot be fetched: {_why(done)}", OFFLINE)
 
     def unpack(self, package: Path, folder: Path, *patterns: str) -> None:
         """The files of a package below ``folder``; nothing of it is run.
@@ -273,9 +310,95 @@ def native_architecture(target: Target) -> str:
     return done.stdout.strip()
 
 
+def _why(done: Completed) -> str:
+    return next(iter(complaints(done)), "apt does not say why")
+
+
 def complaints(done: Completed) -> tuple[str, ...]:
     """What apt could not do, a line each, without the name of the mirror."""
     text = re.sub(r"\b\w+://[^/\s]+/?| *\[IP: [^\]]*\]", "", done.stderr)
     found = re.findall(r"^E: (?!Some index files failed)(.*)$", text, re.M)
     refused = re.findall(r"^W: (Failed to fetch .*)$", text, re.M)
     return tuple(dict.fromkeys(re.sub(r"\s+", " ", line).strip() for line in (*found, *refused)))
+
+
+# -- sources of this machine
+
+
+def host_sources(etc: Path) -> tuple[AptSource, ...]:
+    """Suites with a component ``main`` that the apt of this machine uses.
+
+    Args:
+        etc: Folder of its configuration.
+    """
+    folder = etc / "sources.list.d"
+    single = [etc / "sources.list", *sorted(folder.glob("*.list"))]
+    found = [each for path in single for each in _single_lines(_text(path))]
+    for path in sorted(folder.glob("*.sources")):
+        found += (each for stanza in _stanzas(_text(path)) for each in _of_stanza(stanza))
+    return tuple(dict.fromkeys(found))
+
+
+def debian_sources(host: tuple[AptSource, ...], suites: tuple[str, ...]) -> tuple[AptSource, ...]:
+    """``suites`` at the places where ``host`` gets this Debian and its security updates.
+
+    Suites of security are left out where the host has none.
+
+    Raises:
+        TargetError: The host has no Debian.
+    """
+    plain = [each for each in host if each.suite in RELEASES or each.suite in _ALIASES]
+    if not plain:
+        raise TargetError(
+            "the kernel lab gets kernels and QEMU as Debian packages, and the apt of this machine"
+            " has no Debian suite",
+            "use a machine with Debian, or give a kernel as a file and install QEMU 10",
+        )
+    secure = [each for each in host if each.suite.endswith((SECURITY, "/updates"))]
+    found = []
+    for suite in suites:
+        places = secure if suite.endswith(SECURITY) else plain
+        if places:
+            found.append(evolve(places[0], suite=suite))
+    return tuple(found)
+
+
+_ALIASES = ("oldoldstable", "oldstable", "stable", "testing", "unstable")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _single_lines(text: str) -> Iterator[AptSource]:
+    line = re.compile(r"\s*deb\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<uri>\S+)\s+(?P<rest>[^#]+)")
+    for found in filter(None, map(line.match, text.splitlines())):
+        suite, *components = found["rest"].split()
+        options = dict(
+            word.partition("=")[::2] for word in (found["options"] or "").lower().split()
+        )
+        signed = re.search(r"signed-by=(\S+)", found["options"] or "", re.I)
+        if "main" in components and options.get("enabled", "yes") != "no":
+            yield AptSource(found["uri"], suite, signed[1] if signed else "")
+
+
+def _stanzas(text: str) -> Iterator[Mapping[str, str]]:
+    """Fields of each stanza, names in lower case; lines that continue one keep their breaks."""
+    lines = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    for stanza in re.split(r"\n[ \t]*\n", lines):
+        found = re.findall(r"^([\w-]+):[ \t]*(.*(?:\n[ \t]+.*)*)", stanza, re.M)
+        yield {name.lower(): value.rstrip() for name, value in found}
+
+
+def _of_stanza(fields: Mapping[str, str]) -> Iterator[AptSource]:
+    words = {name: fields.get(name, "").split() for name in ("types", "components")}
+    if "deb" not in words["types"] or "main" not in words["components"]:
+        return
+    if fields.get("enabled", "yes").strip().lower() in ("no", "false", "0"):
+        return
+    for uri in fields.get("uris", "").split():
+        for suite in fields.get("suites", "").split():
+            yield AptSource(uri, suite, fields.get("signed-by", ""))

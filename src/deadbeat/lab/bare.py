@@ -1,4 +1,4 @@
-"""Runs a program without an operating system of ours on an emulated board, in virtual time.
+"""Runs a program of FreeRTOS: on an emulated board, in virtual time, or hosted on this Linux.
 
 The board's RAM is a file of this host: the job lies in it before the start, results after the end
 (runtime/port/freertos/riscv64_virt/exchange.h). What is read from it is checked; the emulator ends
@@ -14,9 +14,12 @@ from typing import BinaryIO
 
 from attrs import frozen
 
+from deadbeat.build.native import verb_program
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.lab.qemu import Qemu
 from deadbeat.model.errors import TargetError
 from deadbeat.store.files import storing
+from deadbeat.targets.base import Target
 from deadbeat.targets.guarded import GuardedProgram, ended_words
 from deadbeat.targets.local import LocalTarget
 
@@ -26,6 +29,8 @@ JOB_BYTES = 65536
 HEADER = struct.Struct("<8sIIIIQ224s")
 ASKED, STARTED, DONE, FAILED = range(4)
 _WORDS_MOST = 4096
+_GUARD_MARGIN_S = 30.0
+_LOCK_WAIT_S = 10.0
 
 
 @frozen(kw_only=True)
@@ -115,3 +120,44 @@ def _tail(path: Path) -> str:
 
 def _printable(text: str) -> str:
     return "".join(c for c in text if c.isprintable())[:300]
+
+
+@frozen(kw_only=True)
+class HostedMachine:
+    """One CPU of this machine (runtime/port/freertos/hosted), under the runtime's guard: what it
+    starts ends with us.
+
+    Attributes:
+        target: This machine. ``cpu``: On which all tasks take turns.
+        policy: ``fifo`` (SCHED_FIFO, memory locked) or ``other``.
+    """
+
+    target: Target
+    cpu: int
+    policy: str = "fifo"
+
+    def run(
+        self, program: Path, words: Sequence[str], result: Path, *, timeout_s: float = 600.0
+    ) -> None:
+        """As `BareMachine.run`; nobody else measures on this machine meanwhile."""
+        guard = verb_program(Toolchain.find())
+        bounds = ("--bound-ns", str(round(timeout_s * 1e9)), "--lock", "1")
+        waits = ("--lock-wait-ns", str(round(_LOCK_WAIT_S * 1e9)))
+        done = self.target.run(
+            [str(guard), "guard", *bounds, *waits, "--", str(program), str(self.cpu), self.policy,
+             str(result), *words],
+            timeout=timeout_s + _LOCK_WAIT_S + _GUARD_MARGIN_S,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise _refusal(done.stderr)
+
+
+def _refusal(said: str) -> TargetError:
+    lines = said.strip().splitlines() or ["it ended without a word"]
+    if lines[0].startswith("error busy"):
+        return TargetError(
+            f"another deadbeat measurement has this machine (process {lines[0].split()[-1]})",
+            "wait for it to end; two at once would measure each other",
+        )
+    hint = "run as root, or give CAP_SYS_NICE and CAP_IPC_LOCK" if "refused" in lines[-1] else ""
+    return TargetError(f"FreeRTOS on this Linux: {lines[-1][:300]}", hint)

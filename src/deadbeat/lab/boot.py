@@ -7,16 +7,20 @@ emulator ends with us, however we end.
 
 from __future__ import annotations
 
+import binascii
 import re
+import struct
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Event
-from typing import Literal, Protocol
+from typing import Literal
 
 from attrs import define, frozen
 
-from deadbeat.lab.export import exported
+from deadbeat.lab.kernels import Kernel
+from deadbeat.lab.qemu import Qemu
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.store.files import storing
 from deadbeat.targets.guarded import GuardedProgram, ended_words
@@ -63,30 +67,6 @@ BOARDS = {
 }
 
 
-class Emulator(Protocol):
-    """As `deadbeat.lab.qemu.Qemu`: the words that start it; those of a machine follow."""
-
-    @property
-    def command(self) -> tuple[str, ...]: ...
-    @property
-    def identification(self) -> str: ...
-
-
-class Bootable(Protocol):
-    """As `deadbeat.lab.kernels.Kernel`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def machine(self) -> str: ...
-    @property
-    def image(self) -> Path: ...
-    @property
-    def config(self) -> Path | None: ...
-    @property
-    def facts(self) -> Mapping[str, object]: ...
-
-
 @frozen(kw_only=True)
 class Booted:
     """What a boot gave.
@@ -107,8 +87,8 @@ Boot = Callable[..., Booted]
 
 
 def boot(
-    qemu: Emulator,
-    kernel: Bootable,
+    qemu: Qemu,
+    kernel: Kernel,
     *,
     initramfs: bytes,
     cmdline: str = "",
@@ -152,14 +132,14 @@ def boot(
         attempt += 1
 
 
-def command_line(kernel: Bootable, words: str = "") -> str:
+def command_line(kernel: Kernel, words: str = "") -> str:
     """What the kernel is told; the last word tells its first process what it is."""
     console = BOARDS[kernel.machine].console
     return " ".join([f"console={console}", _ALWAYS, *words.split(), "--", "init"])
 
 
 def machine_options(
-    kernel: Bootable, *, seed: int, cpus: int, memory: int, mode: Mode
+    kernel: Kernel, *, seed: int, cpus: int, memory: int, mode: Mode
 ) -> tuple[str, ...]:
     """The machine, without what it boots."""
     board = BOARDS[kernel.machine]
@@ -183,8 +163,8 @@ def machine_options(
 class _Machine:
     """Boots the same thing as often as is needed."""
 
-    _qemu: Emulator
-    _kernel: Bootable
+    _qemu: Qemu
+    _kernel: Kernel
     _initramfs: bytes
     _cmdline: str
     _limits_s: tuple[float, float]  # in processor time, and on the host's clock
@@ -270,3 +250,64 @@ def _last_words(console: str, said: str) -> str:
         if last:
             return f"; {who}: {' / '.join(last)}"
     return "; its console is empty"
+
+
+# -- what left a machine (runtime/port/linux/guest_export.c): checked, as nobody vouches for it
+
+HEADER_BYTES = 64
+_HEADER = re.compile(rb"deadbeat-guest 1 (\d{1,10}) ([0-9a-f]{8})\n")
+_END = b"deadbeat-guest end"
+_NAME_MOST = 4096
+_DAMAGED = "the machine's last words are above; boot it again"
+
+
+def exported(memory: bytes, console: bytes) -> dict[str, bytes] | None:
+    """Name -> content of what was handed over through shared memory, else on the console; None
+    where nothing was.
+
+    Raises:
+        DataError: It is damaged.
+    """
+    head = _HEADER.match(memory)
+    if head:
+        length = int(head[1])
+        return _files(_checked(memory[HEADER_BYTES : HEADER_BYTES + length], head))
+    plain = console.replace(b"\r", b"")
+    heads = list(_HEADER.finditer(plain))
+    if not heads:
+        return None
+    found = heads[-1]
+    text, end, _ = plain[found.end() :].partition(_END)
+    if not end:
+        return None
+    try:
+        payload = b"".join(binascii.a2b_base64(line) for line in text.split())
+    except binascii.Error as error:
+        told = f"what the machine wrote on its console is damaged: {error}"
+        raise DataError(told, _DAMAGED) from error
+    return _files(_checked(payload, found))
+
+
+def _checked(payload: bytes, head: re.Match[bytes]) -> bytes:
+    if len(payload) != int(head[1]):
+        raise DataError(
+            f"what the machine handed over has {len(payload)} bytes, not {int(head[1])}", _DAMAGED
+        )
+    if zlib.crc32(payload) != int(head[2], 16):
+        raise DataError("what the machine handed over is damaged: its checksum differs", _DAMAGED)
+    return payload
+
+
+def _files(payload: bytes) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    at = 0
+    while at < len(payload):
+        if at + 8 > len(payload):
+            raise DataError("what the machine handed over ends in the middle of a file", _DAMAGED)
+        name_bytes, size = struct.unpack_from("<II", payload, at)
+        name, at = payload[at + 8 : at + 8 + name_bytes], at + 8 + name_bytes
+        content, at = payload[at : at + size], at + size
+        if at > len(payload) or not 0 < name_bytes <= _NAME_MOST:
+            raise DataError("what the machine handed over ends in the middle of a file", _DAMAGED)
+        found[name.decode(errors="replace")] = content
+    return found

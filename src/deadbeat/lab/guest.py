@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
 
 from attrs import field, frozen
 
-from deadbeat.lab.boot import KINDS, Boot, Bootable, Booted, Emulator, Mode, boot, command_line
-from deadbeat.lab.image import ImageFile, image
-from deadbeat.lab.job import JOB, PROGRAM, Job
-from deadbeat.model.errors import UsageError
+from deadbeat.lab.boot import KINDS, Boot, Booted, Mode, boot, command_line
+from deadbeat.lab.job import JOB, PROGRAM, ImageFile, Job, image
+from deadbeat.lab.kernels import Kernel
+from deadbeat.lab.qemu import Qemu
+from deadbeat.model.errors import DeadbeatError, UsageError
 
 #: Processor time that a boot may take, s: the kernel's own start for each processor, and a second
 #: of the machine's time (2 s where it computes, 20 where it switches and forks).
 _BOOT_S, _PROCESSOR_S, _SECOND_S = 120.0, 30.0, 150.0
+#: A kernel that KVM really runs is there in two seconds.
+_TRIAL_SECONDS = 30.0
+_DEVICE = Path("/dev/kvm")
 
 
 @frozen(kw_only=True)
@@ -32,8 +38,8 @@ class Guest:
         booted: Boots it; a test gives another.
     """
 
-    qemu: Emulator
-    kernel: Bootable
+    qemu: Qemu
+    kernel: Kernel
     program: Path
     words: str = ""
     mode: Mode = "virtual-time"
@@ -116,3 +122,40 @@ def require_room(mode: Mode, wanted: float, cpus: int, *, what: str) -> None:
         f"{what} wants {wanted:g} CPUs, and in virtual time {cpus} CPUs do the work of one",
         f"at most {100 / cpus:.0f} % of each of them; or --smp 1",
     )
+
+
+def kvm_works(
+    qemu: Qemu,
+    kernel: Kernel,
+    program: Path,
+    *,
+    booted: Boot = boot,
+    device: Path = _DEVICE,
+    machine: str = "",
+) -> tuple[bool, str]:
+    """Whether KVM boots ``kernel``, and why not: tried, because the device alone says nothing (a
+    hypervisor in a virtual machine may offer it and fail at a kernel's first instructions).
+
+    Args:
+        program: Ours, for its machine. ``booted``: boots it; a test gives another.
+        device: KVM's. ``machine``: of this host; "" asks it.
+    """
+    own = machine or platform.machine()
+    if kernel.machine != own:
+        return False, f"KVM runs kernels for {own} here, and {kernel.name} is for {kernel.machine}"
+    if not os.access(device, os.R_OK | os.W_OK):
+        return False, f"{device} is missing, or not yours to use"
+    lines = Job().log("look")
+    files = {PROGRAM: ImageFile(program.read_bytes(), True), JOB: ImageFile(lines.text)}
+    try:
+        booted(
+            qemu,
+            kernel,
+            initramfs=image(files),
+            mode="kvm",
+            timeout_s=_TRIAL_SECONDS,
+            retries=0,
+        )
+    except DeadbeatError as error:
+        return False, f"KVM does not boot it here: {error.message}"
+    return True, ""

@@ -13,10 +13,8 @@ from attrs import evolve, field, frozen
 
 from deadbeat.lab.apt import Apt, Package, lab_folder, locked
 from deadbeat.lab.offers import Offer, kernel_apt, series_of, version_key
-from deadbeat.lab.preempt import Preemption, preemption
 from deadbeat.lab.vmlinux import BootImage, boot_image
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
-from deadbeat.model.refused import refusal
 from deadbeat.model.words import shown
 from deadbeat.model.words import size as size_text
 from deadbeat.store.campaign import free_bytes
@@ -31,6 +29,37 @@ IMAGE, CONFIG, FACTS = "image", "config", "kernel.json"
 _UNPACKED = 80 << 20
 _ETC = Path("/etc/apt")
 _LOOK_SECONDS = 0.2
+
+
+#: From the first version on that takes the word (Linux: kernel/sched/core.c, sched_dynamic_mode).
+_DYNAMIC, _LAZY, _RESTRICTED = (5, 12), (6, 13), (7, 0)
+_BUILT = (
+    ("PREEMPT_RT", "rt"),
+    ("PREEMPT_LAZY", "lazy"),
+    ("PREEMPT", "full"),
+    ("PREEMPT_VOLUNTARY", "voluntary"),
+    ("PREEMPT_NONE", "none"),
+)
+
+
+@frozen(kw_only=True)
+class Preemption:
+    """Preemption models of a kernel, as ``preempt=`` takes them; "rt": it is built with PREEMPT_RT.
+
+    Attributes:
+        default: Without a word on its command line; "" where nobody knows.
+        choices: What ``preempt=`` takes; none where the model is built in.
+    """
+
+    default: str = ""
+    choices: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """All that it can run with."""
+        if self.default == "rt":
+            return ("rt",)
+        return self.choices or ((self.default,) if self.default else ())
 
 
 @frozen(kw_only=True)
@@ -86,13 +115,10 @@ class Kernel:
         }
 
     @classmethod
-    def of_file(
-        cls, path: Path, *, config: Path | None = None, folder: Path | None = None
-    ) -> Kernel:
+    def of_file(cls, path: Path, *, folder: Path | None = None) -> Kernel:
         """A kernel of the user's: machine and version are read from the image.
 
         Args:
-            config: Its build configuration, where the image holds none.
             folder: Of the lab, where its uncompressed image is kept.
 
         Raises:
@@ -101,11 +127,6 @@ class Kernel:
         """
         folder = folder or lab_folder()
         found = boot_image(path, LocalTarget(folder=folder))
-        if config is not None:
-            try:
-                found = evolve(found, config=config.read_text(errors="replace"))
-            except OSError as error:
-                raise DataError(*refusal(f"{config}", error, "give a kernel's .config")) from None
         sha256 = hashlib.sha256(found.data).hexdigest()
         home = folder / "own" / sha256[:16]
         return _kept(home, found, cls(name=found.release, machine=found.machine, flavour="own"))
@@ -160,13 +181,11 @@ def _read(path: Path) -> Kernel | None:
 
 def _kept(home: Path, found: BootImage, kernel: Kernel) -> Kernel:
     """``kernel`` with what was found in its image, kept in the folder ``home``."""
-    numbers = re.match(r"(\d+)\.(\d+)", found.release)
-    version = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
     kernel = evolve(
         kernel,
         banner=found.banner,
         sha256=hashlib.sha256(found.data).hexdigest(),
-        preemption=preemption(config_options(found.config), version, found.banner),
+        preemption=preemption(config_options(found.config), _version(found.release), found.banner),
     )
     new = home.with_name(f"{home.name}.new")
     with storing(home):
@@ -352,3 +371,55 @@ def _patterns(offer: Offer, package: Package) -> tuple[str, ...]:
     if package.name.startswith("linux-binary-"):
         return ("*/vmlinu[xz]*",)
     return ("./boot/config-*", "./boot/vmlinu[xz]-*")
+
+
+# -- preemption models by the build configuration
+
+
+def _version(release: str) -> tuple[int, int]:
+    found = re.match(r"(\d+)\.(\d+)", release)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def preemption(
+    options: Mapping[str, str], version: tuple[int, int], banner: str = ""
+) -> Preemption:
+    """Models of a kernel.
+
+    Args:
+        options: Its configuration, without ``CONFIG_``; empty where it is not known.
+        version: Major and minor number.
+        banner: What it says of its build, for what a missing configuration does not say.
+    """
+    known = dict(options)
+    for word in ("PREEMPT_RT", "PREEMPT_DYNAMIC"):
+        if word in banner.replace("PREEMPT RT", "PREEMPT_RT"):
+            known.setdefault(word, "y")
+    if not options and version >= _LAZY and "x86" in banner:
+        known["ARCH_HAS_PREEMPT_LAZY"] = "y"
+    default = next((word for option, word in _BUILT if known.get(option) == "y"), "")
+    if known.get("PREEMPT_DYNAMIC") != "y" or version < _DYNAMIC:
+        return Preemption(default=default)
+    realtime = known.get("PREEMPT_RT") == "y"
+    lazy = known.get("ARCH_HAS_PREEMPT_LAZY") == "y"
+    old = () if realtime or (lazy and version >= _RESTRICTED) else ("none", "voluntary")
+    return Preemption(default=default, choices=(*old, "full", *(("lazy",) if lazy else ())))
+
+
+def expected(flavour: str, release: str) -> Preemption:
+    """Models of a Debian kernel that is not here, as its neighbours have them.
+
+    Args:
+        flavour: ``rt-amd64``. ``release``: begins with its version.
+    """
+    version = _version(release)
+    x86 = "amd64" in flavour
+    lazy = version >= _LAZY
+    options = {
+        "PREEMPT_RT": "y" if flavour.startswith("rt-") else "",
+        "PREEMPT_DYNAMIC": "y" if x86 and version > (5, 10) else "",
+        "ARCH_HAS_PREEMPT_LAZY": "y" if lazy else "",
+        "PREEMPT_LAZY": "y" if lazy else "",
+        "PREEMPT_VOLUNTARY": "y",
+    }
+    return preemption(options, version)

@@ -12,8 +12,16 @@ from pathlib import Path
 
 from attrs import frozen
 
-from deadbeat.lab.apt import OFFLINE, Apt, Package, lab_folder, locked
-from deadbeat.lab.sources import SUITES, debian_sources, host_sources
+from deadbeat.lab.apt import (
+    OFFLINE,
+    SUITES,
+    Apt,
+    Package,
+    debian_sources,
+    host_sources,
+    lab_folder,
+    locked,
+)
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.words import nearest, shown
 from deadbeat.store.files import read_json, write_json
@@ -107,7 +115,6 @@ def version_key(version: str) -> tuple[object, ...]:
 def offers(
     machine: str,
     *,
-    refresh: bool = True,
     target: Target | None = None,
     folder: Path | None = None,
     etc: Path = _ETC,
@@ -116,9 +123,10 @@ def offers(
 ) -> Offers:
     """Kernels to be had for ``machine``.
 
+    The mirror is asked where the answer is older than a day; where it cannot be reached, the last
+    answer counts.
+
     Args:
-        refresh: Ask the mirror where the answer is older than a day. Where it cannot be reached,
-            the last answer counts.
         target: Runs apt; this machine, or a script of it. ``etc``: folder of its configuration.
         folder: Of the lab. ``now``: seconds since 1970.
         say: Told in a line that the mirror is asked, and what it refuses.
@@ -130,7 +138,7 @@ def offers(
     now = time.time() if now is None else now
     path = folder / "kernels" / f"offers-{machine}.json"
     kept = _kept(path)
-    if kept and (not refresh or now - kept.time < _AGE_SECONDS):
+    if kept and now - kept.time < _AGE_SECONDS:
         return kept
     target = target or LocalTarget(folder=folder)
     with locked(folder):
@@ -167,11 +175,7 @@ def kernel_apt(machine: str, target: Target, folder: Path, etc: Path) -> Apt:
 
 def _kept(path: Path) -> Offers | None:
     try:
-        plain = read_json(
-            path,
-            what="list of kernels",
-            hint="remove it and repeat",
-        )
+        plain = read_json(path, what="list of kernels", hint="remove it and repeat")
         return structure(plain, Offers, path=path, what="list of kernels", hint="remove it")
     except DeadbeatError:
         return None  # it is made again

@@ -12,8 +12,16 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from deadbeat.lab.apt import OFFLINE, Apt, Package, lab_folder, locked, native_architecture
-from deadbeat.lab.sources import debian_sources, host_sources
+from deadbeat.lab.apt import (
+    OFFLINE,
+    Apt,
+    Package,
+    debian_sources,
+    host_sources,
+    lab_folder,
+    locked,
+    native_architecture,
+)
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.words import nearest
 from deadbeat.store.files import storing
@@ -88,16 +96,12 @@ def find_qemu(
     folder = folder or lab_folder()
     target = target or LocalTarget(folder=folder)
     home = folder / "qemu" / machine
-    found = _of_host(target, machine, oldest) or _of_folder(target, machine, home)
+    host = Qemu(machine=machine, program=Path(f"qemu-system-{machine}"))
+    found = _tried(target, host, oldest) or _of_folder(target, machine, home)
     if found is None:
         with locked(folder):
             found = _of_folder(target, machine, home) or _fetch(target, machine, home, etc, say)
     return found
-
-
-def _of_host(target: Target, machine: str, oldest: int) -> Qemu | None:
-    program = Path(f"qemu-system-{machine}")
-    return _tried(target, Qemu(machine=machine, program=program), oldest)
 
 
 def _of_folder(target: Target, machine: str, home: Path) -> Qemu | None:

@@ -21,8 +21,8 @@ from deadbeat.model.errors import TargetError
 from deadbeat.model.platform import LOCAL, Platform, other_target, target_option
 from deadbeat.model.tuning import Applied, JournalEntry, Returned, Setting
 from deadbeat.settings.journal import Journal, new_session
-from deadbeat.targets.ancestry import process_on
 from deadbeat.targets.base import Target
+from deadbeat.targets.keeper import process_on
 
 _SIGNED = re.compile(r"(?P<reason>.*) \[process (?P<process>\d+), started at tick (?P<tick>\d+)\]")
 #: Of proc_pid_stat(5), counted from behind the name.

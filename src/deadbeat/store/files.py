@@ -34,10 +34,7 @@ PART_SUFFIX = ".part"
 _FILE_LIMIT = 1 << 20
 #: No file of a result is longer: the sparse one of a stranger would fill the memory.
 _DATA_LIMIT = 1 << 30
-
-
 Buffer = bytes | memoryview
-
 _MODE_HINT = "check owner and permissions of the folder"
 
 
@@ -57,12 +54,8 @@ def storing(path: Path) -> Iterator[None]:
         raise DeadbeatError(*refusal(f"cannot write {path}", error, hint)) from error
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames in ``folder`` durable."""
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make the content of a file, or the renames in a folder, durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -83,12 +76,12 @@ def _replacing(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
         try:
             yield part
-            _sync(part)
+            sync(part)
             part.replace(path)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
 def write_buffers(path: Path, buffers: Iterable[Buffer]) -> None:
@@ -130,7 +123,7 @@ def move_file(source: Path, target: Path) -> None:
         DeadbeatError: It cannot be read or written; ``source`` is then still there.
     """
     with storing(target):
-        _sync(source)
+        sync(source)
         try:
             source.replace(target)
         except OSError as error:
@@ -138,7 +131,7 @@ def move_file(source: Path, target: Path) -> None:
                 raise
             copy_file(source, target)
             source.unlink()
-        sync_folder(target.parent)
+        sync(target.parent)
 
 
 def json_text(value: Any) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from deadbeat.model.latency import LatencyKey, LatencyRun
 from deadbeat.model.validity import judged_latency
-from deadbeat.store.runfolder import DOCTOR_FILE, RunFolder, run_converter
-
-__all__ = ["DOCTOR_FILE", "LATENCY_FILE", "LatencyStore"]
+from deadbeat.store.runfolder import RunFolder, run_converter
 
 LATENCY_FILE = "latency.json"
 

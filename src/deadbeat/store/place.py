@@ -8,7 +8,7 @@ the same command begins the next. No command ever removes or renames one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ from deadbeat.store.files import (
     part_path,
     read_json,
     storing,
-    sync_folder,
+    sync,
 )
 from deadbeat.store.latency import LATENCY_FILE
 from deadbeat.store.load import LOAD_FILE
@@ -123,7 +123,7 @@ HEADS = (
 )
 
 
-def _has_head(path: Path) -> bool:
+def has_head(path: Path) -> bool:
     return any((path / file).is_file() for file in HEADS)
 
 
@@ -194,7 +194,7 @@ def beheaded(runs: Path) -> list[FolderState]:
             cure="restore it from a backup",
         )
         for path in sorted(entries(runs))
-        if not _has_head(path) and not (path / "runs").is_symlink() and listing(path / "runs")
+        if not has_head(path) and not (path / "runs").is_symlink() and listing(path / "runs")
     ]
 
 
@@ -217,57 +217,6 @@ def stage(path: Path, *, complete: bool) -> str:
     if not complete:
         return "unfinished"
     return "finished" if (path / REPORT_FILE).is_file() else "measured"
-
-
-def choose_place(
-    runs: Path,
-    name: str,
-    kind: FolderKind,
-    *,
-    state_of: Callable[[Path], FolderState],
-    differs: Callable[[Path], Iterable[str]],
-    fresh: bool = False,
-    retry: bool = False,
-    keep: bool = False,
-) -> Place:
-    """Where what is called ``name`` is to be measured. Folders of other kinds are passed over.
-
-    Args:
-        differs: Why what is in a folder is not what is asked now, each as a predicate (``was begun
-            with ...``); only asked of folders that are not damaged.
-        fresh: Begin anew even where one could be continued.
-        retry: Take the last even when it is finished.
-        keep: Take the last finished one that does not differ, rather than begin anew.
-
-    Raises:
-        UsageError: The one to continue was begun otherwise; or there is nothing to retry.
-        DataError: It is damaged.
-    """
-    known = family(runs, name)
-    begin = Place(path=runs / numbered(name, max(known, default=0) + 1), resumed=False)
-    own = [known[number] for number in sorted(known, reverse=True)]
-    own = [path for path in own if kind.holds(path) or not _has_head(path)]
-    if retry and not own:
-        raise UsageError(f"there is no {kind.noun} {name} in {runs} to retry", LIST_HINT)
-    if not own or (fresh and not retry):
-        return begin
-    for path in own if keep and not retry else ():
-        if state_of(path).state == "finished" and not any(differs(path)):
-            return Place(path=path, resumed=True, finished=True)
-    last, *earlier = own
-    state = state_of(last)
-    if state.state == "damaged":
-        cures = filter(None, (state.cure, "begin anew with --fresh"))
-        raise DataError(f"{last} cannot be continued: {state.problem}", "; or ".join(cures))
-    if state.state != "finished" or retry:
-        if why := list(differs(last)):
-            raise UsageError(f"{last} is {state.state} and {'; it '.join(why)}", CONTINUE_HINT)
-        return Place(path=last, resumed=True)
-    # What was finished once, or was left for another, may lack something of just what is asked.
-    for path in earlier:
-        if state_of(path).state in ("unfinished", "measured") and not any(differs(path)):
-            return Place(path=path, resumed=True)
-    return begin
 
 
 def other_parameters(there: Mapping[str, object], now: Mapping[str, object]) -> Iterator[str]:
@@ -293,5 +242,5 @@ def point_latest(runs_root: Path, name: str) -> Path:
         part.unlink(missing_ok=True)
         part.symlink_to(name)
         part.replace(link)
-        sync_folder(runs_root)
+        sync(runs_root)
     return link

@@ -8,8 +8,7 @@ from typing import Protocol, Self
 
 from deadbeat.model.errors import UnreachableError
 from deadbeat.model.platform import LOCAL
-from deadbeat.targets.completed import Completed
-from deadbeat.targets.readings import Readings
+from deadbeat.targets.readings import Completed, Readings
 
 __all__ = ["LOCAL", "Completed", "Process", "Readings", "Target", "is_here", "require_connected"]
 

@@ -53,7 +53,6 @@ class FakeProcess(Process):
         self._returncode = conversation.returncode
 
     def write_line(self, line: str) -> None:
-        """Send one line; see the protocol."""
         if not self.running:
             raise TargetError(f"{self._argv[0]} no longer listens", self._conversation.stderr)
         self.received.append(line)
@@ -63,7 +62,6 @@ class FakeProcess(Process):
             self.running = False
 
     def read_line(self, timeout: float | None = None) -> str | None:
-        """Next line, or None at the end; see the protocol."""
         if self._lines:
             return self._lines.popleft()
         if not self.running:
@@ -72,7 +70,6 @@ class FakeProcess(Process):
         raise TargetError(f"{self._argv[0]} did not answer (waited for {wait}, scripted)")
 
     def close(self, timeout: float = 5.0) -> Completed:
-        """Close its input; see the protocol."""
         self.running = False
         rest = "".join(f"{line}\n" for line in self._lines)
         self._lines.clear()
@@ -81,7 +78,6 @@ class FakeProcess(Process):
         )
 
     def kill(self) -> None:
-        """End it now; see the protocol."""
         if self.running:
             self.running = False
             self._returncode = -9
@@ -144,7 +140,6 @@ class FakeTarget(ClosedAfterwards):
         self.closed = False
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
-        """The scripted result of a command; see the protocol."""
         self.calls.append(tuple(argv))
         command = self.commands.get(argv[0])
         if command is None:
@@ -152,7 +147,6 @@ class FakeTarget(ClosedAfterwards):
         return command if isinstance(command, Completed) else command(tuple(argv))
 
     def start(self, argv: Sequence[str]) -> FakeProcess:
-        """Begin a scripted conversation; see the protocol."""
         self.calls.append(tuple(argv))
         conversation = self.conversations.get(argv[0])
         if conversation is None:
@@ -162,14 +156,12 @@ class FakeTarget(ClosedAfterwards):
         return process
 
     def put(self, source: Path, destination: str) -> None:
-        """Keep the content of a file of this host; see the protocol."""
         try:
             self.files[destination] = source.read_bytes()
         except OSError as error:
             raise TargetError(f"{source} cannot be copied to {destination}") from error
 
     def get(self, source: str, destination: Path) -> None:
-        """Give the content of a scripted file to this host; see the protocol."""
         if source not in self.files:
             raise TargetError(f"{source} cannot be copied to {destination}", "script it in files=")
         destination.write_bytes(self.files[source])
@@ -177,7 +169,6 @@ class FakeTarget(ClosedAfterwards):
     def read_many(
         self, paths: Sequence[str], commands: Mapping[str, str] | None = None
     ) -> Readings:
-        """What of ``files``, ``outputs`` and ``refused`` is asked for; see the protocol."""
         there = sorted({*self.files, *self.refused})
         patterns = {p: tuple(fnmatch.filter(there, p)) for p in paths if is_pattern(p)}
         plain = [path for path in paths if not is_pattern(path)]

@@ -81,15 +81,12 @@ class Coordinator:
         self._owner = ""
 
     def acquire(self, place: str) -> Lease:
-        """See `Farm`."""
         return self._with_session(lambda session: self._acquire(session, place))
 
     def release(self, place: str) -> None:
-        """See `Farm`."""
         self._with_session(lambda session: self._release(session, place))
 
     def release_command(self, place: str) -> tuple[str, ...]:
-        """See `Farm`."""
         words = (f"--coordinator={self._address}", f"--place={place}", "release-from", self._owner)
         return (sys.executable, "-m", "labgrid.remote.client", *words)
 

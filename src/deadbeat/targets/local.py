@@ -159,7 +159,6 @@ class LocalProcess(Process):
         return self._popen.poll() is None
 
     def write_line(self, line: str) -> None:
-        """Send one line; see the protocol."""
         data = memoryview(line.encode() + b"\n")
         try:
             while data:
@@ -171,7 +170,6 @@ class LocalProcess(Process):
             ) from error
 
     def read_line(self, timeout: float | None = None) -> str | None:
-        """Next line, or None at the end; see the protocol."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             newline = self._pending.find(b"\n")
@@ -265,7 +263,6 @@ class LocalProcess(Process):
         )
 
     def kill(self) -> None:
-        """End it now; see the protocol."""
         if self._popen.poll() is None:
             if self._apart:
                 os.killpg(self._popen.pid, signal.SIGKILL)
@@ -317,7 +314,6 @@ class LocalTarget(ClosedAfterwards):
         return str(self._folder)
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
-        """Run a command to its end; see the protocol."""
         popen = spawn(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
@@ -339,21 +335,17 @@ class LocalTarget(ClosedAfterwards):
         )
 
     def start(self, argv: Sequence[str]) -> LocalProcess:
-        """Start a command and talk to it; see the protocol."""
         process = LocalProcess(argv)
         self._running.add(process)
         return process
 
     def put(self, source: Path, destination: str) -> None:
-        """Copy a file; see the protocol."""
         _copy(source, Path(destination))
 
     def get(self, source: str, destination: Path) -> None:
-        """Copy a file; see the protocol."""
         _copy(Path(source), destination)
 
     def read_text(self, path: str) -> str | None:
-        """A file as text, or None; see the protocol."""
         try:
             data = Path(path).read_bytes()
             return _text(gzip.decompress(data) if path.endswith(".gz") else data)
@@ -365,7 +357,6 @@ class LocalTarget(ClosedAfterwards):
     def read_many(
         self, paths: Sequence[str], commands: Mapping[str, str] | None = None
     ) -> Readings:
-        """Many files and commands at once; see the protocol."""
         return ask(self.run, paths, commands or {})
 
     def close(self) -> None:

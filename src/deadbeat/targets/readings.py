@@ -15,7 +15,6 @@ from attrs import field, frozen
 
 from deadbeat.model.errors import TargetError
 from deadbeat.model.refused import hint_in
-from deadbeat.targets.completed import Completed
 
 #: Words of a `Reading` whose file does not exist, and whose program is not there.
 MISSING = "no such file"
@@ -27,6 +26,22 @@ _LACKING = ("Cannot fork", "can't fork", "fork: retry", "Too many open files")
 #: has it to itself, before anything else is read; one that only takes its time runs beside the rest
 #: (one of them or a few: each is a process).
 ALONE, MEANWHILE = "# alone\n", "# meanwhile\n"
+
+
+@frozen(kw_only=True)
+class Completed:
+    """A command that has ended.
+
+    Attributes:
+        argv: What was run.
+        returncode: Exit status; -N when it was killed by signal N.
+        stdout, stderr: What it wrote, as UTF-8 with undecodable bytes replaced.
+    """
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 @frozen

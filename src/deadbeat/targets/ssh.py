@@ -111,14 +111,12 @@ class SshProcess(Process):
         return self._connection.lost(f"{plain(self._argv[0])} has not ended", self.stderr())
 
     def write_line(self, line: str) -> None:
-        """Send one line; see the protocol."""
         try:
             self._local.write_line(line)
         except TargetError as error:
             raise error if self._connection.alive else self._cut() from error
 
     def read_line(self, timeout: float | None = None) -> str | None:
-        """Next line, or None at the end; see the protocol."""
         while True:
             try:
                 line = self._local.read_line(timeout)
@@ -164,7 +162,6 @@ class SshProcess(Process):
         yield rest
 
     def close(self, timeout: float | None = 5.0) -> Completed:
-        """Close its input and wait for its end; see the protocol."""
         try:
             done = self._local.close(timeout)
         except TargetError:
@@ -180,7 +177,6 @@ class SshProcess(Process):
         return evolve(done, returncode=-9 if self._status is None else self._status)
 
     def kill(self) -> None:
-        """End it now, with its process group; see the protocol."""
         if self._status is None and not self._killed and self._number:
             self._connection.ask(f"kill {self._number}")
             self._killed = True
@@ -242,7 +238,6 @@ class SshTarget(ClosedAfterwards):
         return self._connected().folder
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
-        """Run a command to its end; see the protocol."""
         given = self._given(argv, timeout=timeout)
         return Completed(
             argv=tuple(argv),
@@ -270,7 +265,6 @@ class SshTarget(ClosedAfterwards):
         return given
 
     def start(self, argv: Sequence[str], *, stdin: IO[bytes] | None = None) -> SshProcess:
-        """Start a command and talk to it, or let it read a file; see the protocol."""
         process = SshProcess(self._connected(), argv, stdin=stdin)
         self._running.add(process)
         return process
@@ -344,7 +338,6 @@ class SshTarget(ClosedAfterwards):
     def read_many(
         self, paths: Sequence[str], commands: Mapping[str, str] | None = None
     ) -> Readings:
-        """Many files and commands at once; see the protocol."""
         return ask(self.run, paths, commands or {})
 
     def close(self) -> None:

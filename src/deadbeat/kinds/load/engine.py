@@ -27,7 +27,7 @@ from deadbeat.model.platform import LOCAL, Platform
 from deadbeat.model.tuning import JournalEntry, Setting
 from deadbeat.settings.journal import Journal
 from deadbeat.settings.tune import applied
-from deadbeat.targets.ancestry import process_on
+from deadbeat.targets.keeper import process_on
 from deadbeat.targets.base import Target
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Readings
