@@ -1,65 +1,29 @@
-"""How help is laid out, and what options were called before: tables, read by name.
+"""How help is laid out, by the tables of ``verbs/help.toml``.
 
-The same option means the same in every verb, so it stands under the same title everywhere. Options
-that are not listed here stand under "Other"; verbs under "More".
+Options that are not listed there stand under "Other"; verbs under "More".
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
 
 import click
 
-#: Titles of the verbs, in the order of ``deadbeat --help``.
-VERBS = {
-    "Measure": "latency load profile stress breakdown run primitives interfere",
-    "Read": "import show why explain report open watch plot compare predict observe runs",
-    "Machine": "doctor targets tune selftest",
-    "Lab": "sched lab",
-    "More": "calibrate fragments version",
-}
 
-#: Titles of the options, in the order of help. Behind the bar: rare ones, in ``--help-all`` alone.
-OPTIONS = {
-    "Begin with": "quick preset campaign study simulated | import executor",
-    "What to vary": (
-        "cores sync-share contended-ratio loads engine normal remedies processors tasks"
-        " tasks-per-core utilisation deadline-factor critical-cores sets count form"
-        " tests works sizes shares"
-        " runtimes allocators placements threads handlers aggressors"
-        " | mix step fill-utilisation per-task groups"
-    ),
-    "Task sets": (
-        "wcet-min wcet-max programs-from utilisations deadlines offsets"
-        " | distribution fragments segments-max classes-min classes-max utilisation-method"
-        " utilisation-min utilisation-max mean heavy-share heavy-from periods period-min"
-        " period-max granularity lcm-limit deadline-min deadline-max tolerance attempts pool"
-        " seed first"
-    ),
-    "Real-time work": "interval round period deadline limits | work batch",
-    "Length": (
-        "duration samples repeats remedy-repeats precision time-budget warmup fresh retry"
-        " | precision-metric sets-min sets-max sets-mean miss-share search-from search-to steps"
-    ),
-    "Machine": (
-        "target cpus rt-cpus | cross layout dma-latency calibration calibration-seconds"
-        " price-seconds cost-basis slot-periods warmup-jobs overrun"
-    ),
-    "Scheduling": (
-        "policy priority scheduler test ties partition order admission unplaced balance"
-        " cluster-size threshold cost-context-switch cost-migration cost-cache-reload blocking"
-        " | priorities"
-    ),
-    "Simulation": "simulate model method horizon max-steps run-on metrics workers dask",
-    "Checks": "only workload all config cmdline hardening-cost",
-    "Comparison": "aa metric minimum-effect minimum-miss ungated per-cpu allow-mixed partial",
-    "Recording": "causes trace keep-above beside | worst split counters",
-    "Output": (
-        "name names load unit from inventory runs out html report gantt perfetto show-from show-to"
-        " format figures junit annotations openmetrics fail-on force list json"
-    ),
-}
+@cache
+def row_of(name: str) -> Mapping[str, object]:
+    """What ``verbs/NAME.toml`` says of a command: ``text``, its help; ``options``; ``told``: those
+    of HOW its answer can be told, of one that prints it itself none; ``several``: as `Declared`."""
+    path = Path(__file__).with_name("verbs").joinpath(f"{name}.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+#: Titles of the verbs; and of the options, with the rare ones behind a bar.
+VERBS, OPTIONS = cast(tuple[dict[str, str], ...], (*row_of("help").values(),))
 
 #: A command with no more options than this shows the rare ones, too.
 FEW = 28

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +13,7 @@ from typing import Any, cast
 import click
 from click.shell_completion import CompletionItem
 
-from deadbeat.cli._help import Titled
+from deadbeat.cli._help import Titled, row_of
 from deadbeat.cli._runs import default_runs, use_runs
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
@@ -189,14 +187,6 @@ class Declared(Titled):
         command = click.get_current_context().command_path.partition(" ")[2]
         import_module(f"{__package__}._output").print_shown(found, command=command, **how)
         return int(found.status)
-
-
-@cache
-def row_of(name: str) -> Mapping[str, object]:
-    """What ``verbs/NAME.toml`` says of a command: ``text``, its help; ``options``; ``told``: those
-    of HOW its answer can be told, of one that prints it itself none; ``several``: as `Declared`."""
-    path = Path(__file__).with_name("verbs").joinpath(f"{name}.toml")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def text_of(name: str) -> str:

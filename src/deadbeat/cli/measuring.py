@@ -9,8 +9,8 @@ from typing import Any
 import click
 from attrs import frozen
 
-from deadbeat.cli._help import Titled
-from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_in, row_of
+from deadbeat.cli._help import Titled, row_of
+from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_in
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import Layer, Row, options_of
