@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +19,13 @@ os.fsync = lambda _: None
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here is an empty folder, and results go into its ``runs``."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
 
 
 @pytest.hookimpl(tryfirst=True)

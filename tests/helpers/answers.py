@@ -7,7 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from jsonschema import Draft202012Validator
+
+from deadbeat.cli.main import main
 
 SCHEMA = Path(__file__).parents[2] / "docs/reference/answer.schema.json"
 
@@ -27,3 +30,10 @@ def answer_of(text: str) -> Any:
     if not isinstance(results, dict):
         return results
     return {**{key: envelope[key] for key in ("kind", "state", "headline", "findings")}, **results}
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> Any:
+    """What a command prints with ``--json``, which must be all of stdout."""
+    capsys.readouterr()
+    assert main((*words, "--json")) == status
+    return answer_of(capsys.readouterr().out)

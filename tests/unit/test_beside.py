@@ -67,9 +67,7 @@ class Waits(Experiment[str, str]):
         return Kept(result)
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 def lines(path: Path) -> list[str]:

@@ -13,13 +13,12 @@ from deadbeat.cli.main import main
 
 RUN = ("profile", "--quick", "--simulated", "--no-figures")
 STRESS = ("stress", "--simulated", "--no-figures")
+PER_TASK = ("--per-task", "--sync-share", "1", "--contended-ratio", "1")
+BOTH = ("--utilisation", "0.3", "--deadline-factor", "5")
 THREE_TASKS = ("--utilisation", "0.5", "--tasks-per-core", "3", "--utilisation-min", "0.4")
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 @pytest.mark.parametrize(
@@ -121,6 +120,14 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "--utilisation: 3 tasks on a core reach 1.2 to 3, found 0.5 (raise --utilisation, lower"
             " --utilisation-min or",
         ),
+        ((*STRESS, "--cores", "64"), 2, "--cores: M = 64 asked (2 cores can be used here)"),
+        ((*STRESS, "--critical-cores", "2"), 2, "--critical-cores: 2 critical cores leave none of"),
+        ((*STRESS, "--preset", "3c"), 2, '--preset: "3c" is not a choice'),
+        ((*STRESS, "--preset", "2a", "--cores", "64"), 2, "--cores: M = 64 asked"),
+        ((*STRESS, "--preset", "2a"), 2, "--preset: none of M = 4, 8, 12, 16 exists"),
+        ((*STRESS, "--quick", "--preset", "2b"), 2, "--quick and --preset 2b exclude each other"),
+        ((*STRESS, *PER_TASK), 2, "--per-task: rho and"),
+        ((*STRESS, *BOTH), 2, "--deadline-factor: with a utilisation"),
         (("selftest", "--executor", "freertos"), 2, "the self-test is about a real machine (drop"),
         (("selftest", "--simulated", "--duration", "-1"), 2, '--duration: "-1" is out of range ('),
     ],
@@ -181,28 +188,6 @@ def test_other_parameters_for_an_unfinished_campaign(capsys: pytest.CaptureFixtu
     err = capsys.readouterr().err
     assert "run.overrun (skip there, late now)" in err
     assert "--name NAME" in err and "--fresh" in err
-
-
-def test_a_damaged_campaign(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 3
-    Path("runs/tiny/campaign.json").write_text('{"format": 1}')
-    capsys.readouterr()
-    for arguments in (TINY_OPTIONS, ("show", "tiny"), ("report", "tiny")):
-        assert main(arguments) == 3
-        err = capsys.readouterr().err
-        assert "damaged" in err
-        assert err.splitlines()[-1].startswith("deadbeat: error: ")
-
-
-def test_a_damaged_result(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(TINY_OPTIONS) == 0
-    victim = sorted(Path("runs/tiny/jobs").iterdir())[0]
-    victim.write_bytes(victim.read_bytes()[:-9])
-    capsys.readouterr()
-    assert main(("report", "tiny", "--no-figures")) == 3
-    err = capsys.readouterr().err
-    assert victim.name in err and "truncated" in err and err.count("\n") == 1
-    assert "(delete or move the file and repeat the campaign's command: only this run" in err
 
 
 def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import answer
 from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
@@ -21,23 +21,18 @@ MANY = (
 LEAST = (*MANY, "--cores", "1,8", "--sync-share", "0,1", "--contended-ratio", "0,1")
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
-def answer(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
-    capsys.readouterr()
-    assert main(("observe", *arguments, "--json")) == status
-    return answer_of(capsys.readouterr().out)["observations"]
+def observed(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> Any:
+    return answer(capsys, "observe", *words, status=status)["observations"]
 
 
 def test_two_cores_show_the_first_and_say_what_the_others_need(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     simulated = ("--quick", "--simulated", "--no-figures")
-    found = answer(capsys, "1..5", "7-9", *simulated)
+    found = observed(capsys, "1..5", "7-9", *simulated)
     assert {each["number"]: each["verdict"] for each in found} == {
         1: "confirmed",
         2: "needs >= 4 cores",
@@ -72,7 +67,7 @@ def test_an_interrupted_campaign_is_continued(capsys: pytest.CaptureFixture[str]
 
 def test_a_many_core_campaign_is_judged(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(MANY) == 0
-    found = answer(capsys, "1", "2", "3", "4", "--from", "many")
+    found = observed(capsys, "1", "2", "3", "4", "--from", "many")
     # 1 + (M - 1) (0.01 + 0.6 rho alpha): too steep at 4 cores, sharp at 8, moderate hurts at 16
     assert [each["verdict"] for each in found] == [
         "confirmed",
@@ -81,17 +76,17 @@ def test_a_many_core_campaign_is_judged(capsys: pytest.CaptureFixture[str]) -> N
         "confirmed",
     ]
     assert all(each["runs"] == ["many"] for each in found)
-    small = answer(capsys, "6", "9", "--from", "many", status=2)
+    small = observed(capsys, "6", "9", "--from", "many", status=2)
     assert {each["verdict"] for each in small} == {"needs a stress campaign"}
     assert small[0]["because"] == "many is a profile campaign"
     # what could be judged is an answer
-    mixed = answer(capsys, "1", "9", "--from", "many")
+    mixed = observed(capsys, "1", "9", "--from", "many")
     assert [each["verdict"] for each in mixed] == ["confirmed", "needs a stress campaign"]
 
 
 def test_a_balanced_map_is_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
     assert main((*LEAST, "--mix", "balanced")) == 0
-    found = answer(capsys, "1", "2", "--from", "many", status=2)
+    found = observed(capsys, "1", "2", "--from", "many", status=2)
     assert {each["verdict"] for each in found} == {"not judged: another mix"}
     because = "many draws every object as often: deadbeat profile --mix random"
     assert {each["because"] for each in found} == {because}
@@ -100,9 +95,9 @@ def test_a_balanced_map_is_not_judged(capsys: pytest.CaptureFixture[str]) -> Non
 def test_each_given_campaign_gets_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(TINY_OPTIONS) == 0
     assert main((*TINY_OPTIONS, "--name", "other")) == 0
-    found = answer(capsys, "1", "--from", "tiny", "other")
+    found = observed(capsys, "1", "--from", "tiny", "other")
     assert [each["runs"] for each in found] == [["tiny"], ["other"]]
-    found = answer(capsys, "1", "--from", "tiny,other", "--from", "tiny")
+    found = observed(capsys, "1", "--from", "tiny,other", "--from", "tiny")
     assert [each["runs"] for each in found] == [["tiny"], ["other"]]
 
 
@@ -112,7 +107,7 @@ def test_each_is_judged_also_beside_one_with_foreign_costs(
     assert main(TINY_OPTIONS) == 0
     far = ("profile", "--no-figures", "--executor", "fake:name=far", "--programs-from", "tiny")
     assert main((*far, "--name", "far")) == 0
-    found = answer(capsys, "1", "--from", "far", "tiny")
+    found = observed(capsys, "1", "--from", "far", "tiny")
     assert [(each["runs"], "foreign costs" in each["labels"]) for each in found] == [
         (["far"], True),
         (["tiny"], False),
@@ -154,10 +149,10 @@ def test_a_machine_without_any_result_is_an_error(capsys: pytest.CaptureFixture[
 def test_mode_2_and_shielding_are_run_where_they_can_be(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    found = answer(capsys, "6", "--quick", "--no-figures", "--simulated")
+    found = observed(capsys, "6", "--quick", "--no-figures", "--simulated")
     assert (found[0]["verdict"], found[0]["runs"]) == ("confirmed", ["observe-random-quick"])
     many = ("--quick", "--no-figures", "--executor", "fake:cores=16")
-    (found,) = answer(capsys, "5", *many)
+    (found,) = observed(capsys, "5", *many)
     assert (found["verdict"], found["runs"]) == ("confirmed", ["observe-shielding-quick"])
     assert "critical tasks on 4 of 16 cores" in found["because"]
 
@@ -176,12 +171,12 @@ def test_kernels_are_compared_by_the_same_programs(capsys: pytest.CaptureFixture
     again = ("profile", "--no-figures", "--executor", "fake:cores=16", "--programs-from", "many")
     for name in ("newer", "realtime"):
         assert main((*again, "--name", name)) == 0
-    found = answer(capsys, "7", "8", "--from", "many", "newer", status=2)
+    found = observed(capsys, "7", "8", "--from", "many", "newer", status=2)
     assert {each["verdict"] for each in found} == {"needs results of 2 kernels"}
     renamed(Path("runs/many"), "5.15.0", "full")
     renamed(Path("runs/newer"), "6.12.1", "full")
     renamed(Path("runs/realtime"), "6.12.1", "rt")
-    found = answer(capsys, "7", "8", "--from", "many", "newer", "realtime")
+    found = observed(capsys, "7", "8", "--from", "many", "newer", "realtime")
     # the made-up machine is the same under every name: nothing is better
     assert [each["verdict"] for each in found] == ["not confirmed", "not confirmed"]
     assert [each["runs"] for each in found] == [["many", "newer"], ["newer", "realtime"]]

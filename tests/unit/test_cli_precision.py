@@ -17,9 +17,7 @@ FEW = (
 ASKED = ("--precision", "0.02", "--sets-min", "6", "--sets-max", "12")
 
 
-@pytest.fixture(autouse=True)
-def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 def test_the_answer_says_what_was_reached(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import answer
 from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
@@ -16,22 +15,14 @@ from deadbeat.cli.main import main
 FROM = ("profile", "--no-figures", "--executor", "fake:name=elsewhere", "--programs-from")
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 @pytest.fixture
-def tiny(_folder: None, capsys: pytest.CaptureFixture[str]) -> Path:
+def tiny(in_a_folder: None, capsys: pytest.CaptureFixture[str]) -> Path:
     assert main(TINY_OPTIONS) == 0
     capsys.readouterr()
     return Path("runs/tiny")
-
-
-def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    assert main((*arguments, "--json")) == 0
-    return answer_of(capsys.readouterr().out)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 2) -> str:

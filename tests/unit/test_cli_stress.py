@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import answer
 from helpers.rows import rows_of, sets_of
 
 import deadbeat
 from deadbeat.cli.main import main
-from deadbeat.model.figures import STRESS_COLUMNS, SetFigures
 from deadbeat.store.summary import read_summary
 
 OPTIONS = (
@@ -23,16 +21,7 @@ OPTIONS = (
 SUMMARY = Path("runs/tiny/summary.csv")
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
-
-
-def answer(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
-    capsys.readouterr()
-    assert main((*arguments, "--json")) == status
-    return answer_of(capsys.readouterr().out)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -50,17 +39,7 @@ def test_stress_ends_with_a_row_per_group_and_the_path_of_the_report(
         ["M=2", "3"],
         ["random", "3"],
     ]
-    assert "SIMULATED" in out and "SIMULATED" in err
-    assert "Of 6 task sets" in out
-    assert "6 of 6 runs\n" in err
-    assert out.splitlines()[-1] == "page: runs/tiny/report.html"
-    summary, sets = rows(Path("runs/tiny/summary.csv")), rows(Path("runs/tiny/sets.csv"))
-    assert tuple(summary[0]) == STRESS_COLUMNS and tuple(sets[0]) == SetFigures.columns("stress")
-    assert [(row["group"], row["cores"], row["task_sets"]) for row in summary] == [
-        ("M=2", "2", "3"),
-        ("random", "", "3"),
-    ]
-    assert {row["deadline_factor"] for row in sets} == {"10"}
+    assert "Of 6 task sets" in out and "6 of 6 runs\n" in err
 
 
 def test_open_reads_a_stress_campaign() -> None:
@@ -106,60 +85,6 @@ def test_the_answer_says_how_much_of_the_interference_reaches_critical_tasks(
     assert "times where nothing is shielded (M=2)." in out
 
 
-def test_failed_sets_are_retried_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
-    key = answer(capsys, *OPTIONS)["rows"] and rows(Path("runs/tiny/sets.csv"))[0]["key"]
-    fresh = (*OPTIONS, "--fresh", "--executor", f"fake:fail={key}*1")
-    assert answer(capsys, *fresh)["failed"][0]["run"] == key
-    found = answer(capsys, *OPTIONS, "--retry")
-    assert (found["name"], found["done"], found["failed"]) == ("tiny-2", 6, [])
-
-
-def test_a_preset_says_loudly_which_cores_do_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ("--preset", "paper", "--sets", "1", "--duration", "0.2")
-    options = (*options, "--simulated", "--no-figures")
-    assert main(("stress", *options)) == 0
-    err = capsys.readouterr().err
-    assert "WARNING: preset paper names core counts that do not exist here" in err
-    assert "M = 4, 8, 12, 16 are left out" in err
-    assert [row["group"] for row in rows(Path("runs/stress-paper/summary.csv"))] == ["random"]
-
-
-@pytest.mark.parametrize(
-    ("options", "part"),
-    [
-        (("--sets", "0"), '--sets: "0" is out of range'),
-        (("--cores", "64"), "--cores: M = 64 asked (2 cores can be used here)"),
-        (("--critical-cores", "2"), "--critical-cores: 2 critical cores leave none of"),
-        (("--preset", "3c"), '--preset: "3c" is not a choice'),
-        (("--preset", "2a", "--cores", "64"), "--cores: M = 64 asked"),
-        (("--preset", "2a"), "--preset: none of M = 4, 8, 12, 16 exists"),
-        (("--quick", "--preset", "2b"), "--quick and --preset 2b exclude each other"),
-        (("--per-task", "--sync-share", "1", "--contended-ratio", "1"), "--per-task: rho and"),
-        (("--utilisation", "0.3", "--deadline-factor", "5"), "--deadline-factor: with a util"),
-    ],
-)
-def test_bad_input_is_one_line_and_status_2(
-    options: tuple[str, ...], part: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(("stress", "--simulated", *options)) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and part in err
-    assert len(err.splitlines()) <= 2
-    assert not Path("runs").exists()
-
-
-def test_a_file_of_the_other_mode_names_the_right_verb(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("a.toml").write_text('mode = "stress"\n[stress]\nsets = 2\n')
-    assert main(("profile", "--simulated", "--campaign", "a.toml")) == 2
-    assert "a.toml is of deadbeat stress, not of deadbeat profile" in (
-        err := capsys.readouterr().err
-    )
-    assert "deadbeat stress --campaign a.toml" in err
-    Path("b.toml").write_text('mode = "profile"\n')
-    assert main(("stress", "--simulated", "--campaign", "b.toml")) == 2
-    assert "deadbeat profile --campaign b.toml" in capsys.readouterr().err
-
-
 def test_a_profile_at_several_deadline_factors_has_a_row_for_each() -> None:
     options = ("--quick", "--simulated", "--no-figures", "--name", "p", "--sets", "1")
     grid = ("--sync-share", "1", "--contended-ratio", "1", "--duration", "0.1")
@@ -195,15 +120,6 @@ def test_a_set_that_asks_more_than_its_cores_have_is_named(
         told = [each["message"] for each in found["findings"] if each["id"] == "overloaded"]
         assert bool(told) == overloaded
         assert not overloaded or told[0].startswith("3 of 3 task sets")
-
-
-def test_programs_of_a_stress_campaign_run_again() -> None:
-    assert main(OPTIONS) == 0
-    again = ("stress", "--simulated", "--no-figures", "--programs-from", "tiny", "--name", "again")
-    assert main(again) == 0
-    found = [rows(Path(f"runs/{name}/sets.csv")) for name in ("tiny", "again")]
-    assert [row["set_id"] for row in found[0]] == [row["set_id"] for row in found[1]]
-    assert {row["group"] for row in found[1]} == {"M=2", "random"}
 
 
 def test_the_simulator_runs_random_task_sets() -> None:

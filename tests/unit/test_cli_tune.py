@@ -250,9 +250,6 @@ def test_the_list_names_every_knob_and_profile(capsys: pytest.CaptureFixture[str
 def test_what_a_file_shows_means_the_same_here_and_to_the_shell(
     tune: Tool, setting: Setting, text: str, same: bool
 ) -> None:
-    from deadbeat.settings.journal import Journal  # noqa: PLC0415
-    from deadbeat.targets.local import LocalTarget  # noqa: PLC0415
-
     grow(tune.root, {"/a": text})
     with LocalTarget() as target:
         journal = Journal(target, folder=f"{tune.root}/state", root=str(tune.root))

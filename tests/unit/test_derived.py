@@ -17,10 +17,7 @@ from deadbeat.store.derived import digest_of
 INTERFERE = ("interfere", "--name", "m", "--works", "matmul:20,atomic_line:16", "--repeats", "3")
 
 
-@pytest.fixture(autouse=True)
-def _results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:

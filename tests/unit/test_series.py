@@ -3,16 +3,15 @@ killed; what differs between them is compared."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from helpers.answers import answer
 
 import deadbeat
 from deadbeat.cli.main import main
@@ -47,20 +46,12 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.fixture(autouse=True)
-def pretended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def pretended(in_a_folder: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(opening.SCHEMES, "pretend", "tests.helpers.pretend:PretendedTarget")
     monkeypatch.setattr(PretendedTarget, "cut_at", None)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
     PretendedTarget.made.clear()
     yield
     assert all(each.closed for each in PretendedTarget.made)
-
-
-def answer(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> Any:
-    capsys.readouterr()
-    assert main([*words, "--json"]) == status
-    return json.loads(capsys.readouterr().out)["results"]
 
 
 def folders() -> list[str]:
