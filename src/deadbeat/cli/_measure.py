@@ -17,10 +17,7 @@ from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import print_shown, say
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import Told
-from deadbeat.experiment.base import (
-    Experiment,
-    Outcome,
-)
+from deadbeat.experiment.base import Experiment, Outcome
 from deadbeat.experiment.run import run
 from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
 from deadbeat.kinds.registry import all_kinds, kind_of

@@ -100,11 +100,7 @@ def doctor(
 
 
 def _kernel_files(files: Mapping[str, Path]) -> KernelFiles:
-    """The machine that ``config`` and ``cmdline`` describe.
-
-    Raises:
-        DataError: One cannot be read, or is not what it should be.
-    """
+    """The machine that ``config`` and ``cmdline`` describe."""
     texts = {
         name: read_text(path, what=f"--{name}", hint="give the file of the kernel").text
         for name, path in files.items()

@@ -309,12 +309,7 @@ def _with(first: Shown, second: Shown) -> Shown:
 def _campaigns(
     file: Path, lines: Sequence[tuple[Kernel, str, str]], how: Asked, machine: str
 ) -> Shown:
-    """Task sets on each kernel, with the programs of the first, and how they compare.
-
-    Raises:
-        UsageError: The file is of no campaign.
-        Told: It was interrupted.
-    """
+    """Task sets on each kernel, with the programs of the first, and how they compare."""
     options = f"cores={how.cpus},memory={how.memory},mode={how.mode},seed={how.seed}"
     machines = {
         f"{how.name}-{name}": ",".join(
@@ -426,12 +421,7 @@ def _looked(
 
 
 def _kernels(names: str, file: Path | None, machine: str) -> list[Kernel]:
-    """The kernels that are asked for; those that are not here are fetched.
-
-    Raises:
-        UsageError: None is, or there is none of that name.
-        DeadbeatError: None could be had.
-    """
+    """The kernels that are asked for; those that are not here are fetched."""
     found = [] if file is None else [Kernel.of_file(file)]
     words = [word for word in names.split(",") if word]
     found += needed(words, machine) if words else ()
@@ -453,11 +443,7 @@ def _command_lines(kernel: Kernel, preempt: str) -> list[tuple[str, str]]:
 
 
 def _extra(folder: Path | None) -> dict[str, ImageFile]:
-    """The files below a folder, by their path in the machine.
-
-    Raises:
-        UsageError: It is none, or holds more than 256 MB.
-    """
+    """The files below a folder, by their path in the machine."""
     if folder is None:
         return {}
     if not folder.is_dir():

@@ -65,11 +65,7 @@ def sweep(
 
 
 def _row(flavour: str, first: str, last: str) -> list[Offer]:
-    """Every package of a flavour, oldest first.
-
-    Raises:
-        UsageError: There is none.
-    """
+    """Every package of a flavour, oldest first."""
     debian = next((each for each in MACHINES if each in flavour), "")
     if not debian:
         raise UsageError(

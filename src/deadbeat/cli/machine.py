@@ -133,12 +133,7 @@ def selftest(
             machine.selftest
             if isinstance(machine, FakeExecutor)
             else partial(controls.selftest, machine)
-        )(
-            make_catalog(machine),
-            given,
-            seconds=spec.calibration.seconds,
-            progress=watch.share,
-        )
+        )(make_catalog(machine), given, seconds=spec.calibration.seconds, progress=watch.share)
     return Shown(
         headline=_verdict(outcome),
         plain={**attrs.asdict(outcome), "passed": outcome.passed, "platform": kind},
@@ -197,11 +192,7 @@ _COLUMNS = (
 
 
 def fragments(
-    *,
-    calibration: Path | None,
-    policy: str,
-    runs: Path,
-    **words: Unpack[MachineOptions],
+    *, calibration: Path | None, policy: str, runs: Path, **words: Unpack[MachineOptions]
 ) -> Shown:
     catalog, missing, problem = _probe(policy, **words)
     known = _known(runs, calibration)

@@ -97,10 +97,7 @@ def command(name: str) -> click.Command:
             *([failing, *CI] if own.fail_on else []),
             *machine,
             opt("--fresh", "Begin anew instead of continuing."),
-            opt(
-                "--time-budget TIME",
-                "Begin no run after 30m or 2h; the same command continues.",
-            ),
+            opt("--time-budget TIME", "Begin no run after 30m or 2h; the same command continues."),
             FIGURES,
             RUNS,
             JSON,

@@ -107,8 +107,7 @@ def runs(runs: Path) -> Shown:
         rows.append(_row("", state, latest))
     if not rows:
         return Shown(
-            plain=plain,
-            parts=[partial(say, f"nothing in {runs} yet: deadbeat latency --quick")],
+            plain=plain, parts=[partial(say, f"nothing in {runs} yet: deadbeat latency --quick")]
         )
     columns = ["name", "state", "asked for", "runs", "failed", "note"]
     return Shown(plain=plain, parts=[table(columns, rows, numeric=columns[3:])])

@@ -20,21 +20,9 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.report.document import Column, Table
 from deadbeat.report.terminal import print_part
-from deadbeat.sched.analysis import (
-    Analysis,
-    SchedulerAnalysis,
-    TestResult,
-    require_agreement,
-)
+from deadbeat.sched.analysis import Analysis, SchedulerAnalysis, TestResult, require_agreement
 from deadbeat.sched.analysis import analyze as analyze_system
-from deadbeat.sched.simulator import (
-    Model,
-    Scheduler,
-    Verdict,
-    policies,
-    require_model,
-    simulate,
-)
+from deadbeat.sched.simulator import Model, Scheduler, Verdict, policies, require_model, simulate
 
 _WORDS = ("priorities", "partition", "order", "admission")
 

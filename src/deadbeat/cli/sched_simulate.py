@@ -43,12 +43,8 @@ from deadbeat.sched.simulator import (
 from deadbeat.sched.simulator import simulate as simulate_system
 
 FAILED = 1
-#: Kinds of files, in the order of writing.
-_WRITTEN = ("gantt", "perfetto", "report")
-#: What they are called in the answer, where that is not the option's name.
-_KEYS = {"perfetto": "trace"}
-
-
+#: Files in the order of writing -> what they are called in the answer.
+_WRITTEN = {"gantt": "gantt", "perfetto": "trace", "report": "report"}
 _COSTS = ("context_switch", "migration", "cache_reload")
 #: Asks every tie rule there is.
 ALL_TIES = "all"
@@ -109,7 +105,7 @@ def simulate(
             write_text(outputs[kind], text)
         else:  # a warning has said why
             del outputs[kind]
-    written = {_KEYS.get(kind, kind): str(path) for kind, path in outputs.items()}
+    written = {_WRITTEN[kind]: str(path) for kind, path in outputs.items()}
     return Shown(
         plain={**answer, "files": written},
         parts=list(_parts(system, answer, written)),
@@ -137,10 +133,8 @@ def _fails(answer: ScheduleAnswer, wanted: str | None) -> bool:
 def _simulate(
     system: TaskSystem, scheduler: Scheduler, **asked: Any
 ) -> tuple[Verdict, TiesVerdict | None]:
-    """The verdict whose schedule is told and, with --ties all, those of all rules.
-
-    Of several the first that denies is told, else the first.
-    """
+    """The verdict whose schedule is told (the first that denies, else the first) and, with
+    --ties all, those of all rules."""
     if scheduler.ties != ALL_TIES:
         return simulate_system(system, scheduler, **asked), None
     ties = simulate_ties(system, scheduler, **asked)
@@ -150,11 +144,7 @@ def _simulate(
 
 
 def _windows(
-    system: TaskSystem,
-    verdict: Verdict,
-    kinds: Sequence[str],
-    low: int | None,
-    high: int | None,
+    system: TaskSystem, verdict: Verdict, kinds: Sequence[str], low: int | None, high: int | None
 ) -> dict[str, tuple[int, int]]:
     """What of the schedule each file shows: from ``low`` to ``high`` where these are given."""
     if low is not None and high is not None and low >= high:

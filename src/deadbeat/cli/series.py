@@ -115,11 +115,7 @@ def beside(found: Sequence[Ended]) -> Shown:
 
 
 def answer(
-    paths: Sequence[Path],
-    *,
-    runs: Path,
-    figures: bool | None,
-    metrics: tuple[str, ...] = (),
+    paths: Sequence[Path], *, runs: Path, figures: bool | None, metrics: tuple[str, ...] = ()
 ) -> Shown:
     """The comparison of all with the first; of one alone its own answer.
 

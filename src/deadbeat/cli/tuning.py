@@ -30,11 +30,7 @@ _OUTCOMES: tuple[Any, ...] = ("applied", "already", "skipped", "refused", "left"
 
 @contextmanager
 def _opened(root: Path | None, word: str | None) -> Iterator[tuple[Target, Journal]]:
-    """The target ``word`` to read from, and the journal of its settings, which lies there.
-
-    Raises:
-        UsageError: ``root`` is no folder there, or its name would be taken for a pattern.
-    """
+    """The target ``word`` to read from, and the journal of its settings, which lies there."""
     with open_target(word) as target:
         if root is None:
             yield target, Journal(target)
@@ -79,13 +75,8 @@ def status(root: Path | None, target: str | None) -> Shown:
         standing = journal.status()
         owned = [(each, holder_of(each.reason, journal.target.read_text)) for each in standing]
     changes = [
-        {
-            **attrs.asdict(each),
-            "reason": owner.reason,
-            "process": owner.process,
-            "running": owner.lives,
-        }
-        for each, owner in owned
+        {**attrs.asdict(e), "reason": o.reason, "process": o.process, "running": o.lives}
+        for e, o in owned
     ]
     rows = [(e.path, e.old, e.now, e.stand, e.time, owner.words) for e, owner in owned]
     word = "change" if len(standing) == 1 else "changes"

@@ -29,12 +29,8 @@ def beside_load(runs: Iterable[LoadRun]) -> str:
 
 
 def _said(others: Sequence[float], stolen: Sequence[float]) -> str:
-    """``12 of 46 runs were disturbed by other work (up to 22 % of a CPU); they count``.
-
-    Args:
-        others: Of every run that counts, CPUs of work that was no part of it.
-        stolen: Likewise, the share of its time that the host took; the same runs.
-    """
+    """Of every run that counts, CPUs of ``others``, and the share that was ``stolen``: ``12 of
+    46 runs were disturbed by other work (up to 22 % of a CPU); they count``."""
     busy = [work for work in others if work > LOAD_TOLERANCE]
     late = [share for share in stolen if share > STEAL]
     many = f"of {len(others)} run{'' if len(others) == 1 else 's'}"

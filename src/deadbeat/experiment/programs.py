@@ -56,14 +56,8 @@ class TaskSetExperiment(Experiment[RunKey, M]):
     def _calibrated(
         self, tell: Watcher, *, borrowed: Calibration | None = None
     ) -> Iterator[Calibration]:
-        """The costs, made if need be; what the machine is like before and after is recorded.
-
-        Args:
-            borrowed: Those of the programs that are run, wherever they were made.
-
-        Raises:
-            CalibrationError: Those that are there cannot serve, or two differ.
-        """
+        """The costs, made if need be, or ``borrowed``: those of the programs that are run. What the
+        machine is like before and after is recorded."""
         store = self._store
         known = borrowed or self._known()
         store.remember(_TABLES_BYTES)

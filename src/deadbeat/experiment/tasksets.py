@@ -124,10 +124,7 @@ class TasksSpec:
         rules.Whole(1, 256), "--segments-max N", "Most segments that a task consists of.", default=8
     )
     wcet_min: int = keyed(
-        _WCET,
-        "--wcet-min TIME",
-        "Shortest execution time (C) of a task.",
-        default=100_000,
+        _WCET, "--wcet-min TIME", "Shortest execution time (C) of a task.", default=100_000
     )
     wcet_max: int = keyed(
         _WCET, "--wcet-max TIME", "Longest execution time (C) of a task.", default=500_000

@@ -149,12 +149,7 @@ def kvm_works(
     files = {PROGRAM: ImageFile(program.read_bytes(), True), JOB: ImageFile(lines.text)}
     try:
         booted(
-            qemu,
-            kernel,
-            initramfs=image(files),
-            mode="kvm",
-            timeout_s=_TRIAL_SECONDS,
-            retries=0,
+            qemu, kernel, initramfs=image(files), mode="kvm", timeout_s=_TRIAL_SECONDS, retries=0
         )
     except DeadbeatError as error:
         return False, f"KVM does not boot it here: {error.message}"

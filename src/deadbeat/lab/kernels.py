@@ -323,11 +323,7 @@ def _downloads(offer: Offer, packages: Path) -> list[Path]:
 
 
 def _one(apt: Apt, offer: Offer, home: Path, packages: Path) -> Kernel:
-    """Fetches and unpacks one.
-
-    Raises:
-        DeadbeatError: It cannot be had, or is not what it should be.
-    """
+    """Fetches and unpacks one."""
     with storing(home):
         root = home.with_name(f"{home.name}.files")
         shutil.rmtree(root, ignore_errors=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from attrs import frozen
 
@@ -22,25 +22,15 @@ from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import PrecisionRecord, RunKey
 from deadbeat.model.traces import COUNTER_EVENTS, RunTrace
-from deadbeat.store.files import (
-    listing,
-    move_file,
-    read_json,
-    storing,
-    write_json,
-)
+from deadbeat.store.files import listing, move_file, read_json, storing, write_json
 from deadbeat.store.folder import Head, OwnedFolder
-from deadbeat.store.jobfile import (
-    find_cut,
-    find_inconsistency,
-    read_job_table,
-    write_job_table,
-)
+from deadbeat.store.jobfile import find_cut, find_inconsistency, read_job_table, write_job_table
 from deadbeat.store.origin import ORIGIN_FILE, Origin, read_origin, write_origin
 from deadbeat.store.programs import ProgramFolder
 from deadbeat.store.serial import read_calibration, structure, to_plain, write_calibration
 from deadbeat.store.traces import Severity, TraceFolder
 
+T = TypeVar("T")
 CAMPAIGN_FILE = "campaign.json"
 FOLDERS = ("sessions", "programs", "jobs", "rejected", "failed", "traces")
 
@@ -108,13 +98,8 @@ class CampaignStore(OwnedFolder):
             write_calibration(self.path / "calibration.json", calibration)
 
     def load_calibration(self) -> Calibration | None:
-        """The campaign's calibration; None before it was made.
-
-        Raises:
-            DataError: Damaged or of another format.
-        """
-        path = self.path / "calibration.json"
-        return read_calibration(path) if path.exists() else None
+        """The campaign's calibration; None before it was made. DataError: damaged."""
+        return self._load("calibration.json", read_calibration)
 
     def save_own_costs(self, calibration: Calibration) -> None:
         """Of the system that runs the task sets of another: its shared objects alone."""
@@ -122,18 +107,12 @@ class CampaignStore(OwnedFolder):
             write_calibration(self.path / "own-costs.json", calibration)
 
     def load_own_costs(self) -> Calibration | None:
-        """As saved; None where none were. DataError: damaged or of another format."""
-        path = self.path / "own-costs.json"
-        return read_calibration(path) if path.exists() else None
+        """As saved; None where none were. DataError: damaged."""
+        return self._load("own-costs.json", read_calibration)
 
     def load_origin(self) -> Origin | None:
-        """Whose programs it runs; None: its own.
-
-        Raises:
-            DataError: Damaged or of another format.
-        """
-        path = self.path / ORIGIN_FILE
-        return read_origin(path) if path.exists() else None
+        """Whose programs it runs; None: its own. DataError: damaged."""
+        return self._load(ORIGIN_FILE, read_origin)
 
     def save_precision(self, record: PrecisionRecord) -> None:
         with self.lock():
@@ -141,16 +120,17 @@ class CampaignStore(OwnedFolder):
 
     def load_precision(self) -> PrecisionRecord | None:
         """Which points are known how well; None before the first session of such a campaign ended.
+        DataError: damaged."""
 
-        Raises:
-            DataError: Damaged or of another format.
-        """
-        path = self.path / "precision.json"
-        if not path.exists():
-            return None
-        return structure(
-            _part(path, "precision"), PrecisionRecord, path=path, what="file", hint=_DERIVED_HINT
-        )
+        def read(path: Path) -> PrecisionRecord:
+            plain = _part(path, "precision")
+            return structure(plain, PrecisionRecord, path=path, what="file", hint=_DERIVED_HINT)
+
+        return self._load("precision.json", read)
+
+    def _load(self, name: str, read: Callable[[Path], T]) -> T | None:
+        path = self.path / name
+        return read(path) if path.exists() else None
 
     def next_session(self) -> int:
         """Number of the next invocation; the first is 1."""

@@ -112,11 +112,7 @@ class OwnedFolder:
 
     @classmethod
     def begun(
-        cls,
-        path: Path,
-        head: Mapping[str, object],
-        *,
-        beside: Callable[[], object] = lambda: None,
+        cls, path: Path, head: Mapping[str, object], *, beside: Callable[[], object] = lambda: None
     ) -> Self:
         """Writes the head into ``path``, which must be missing, empty, or begun and killed at once,
         and opens it.
@@ -136,8 +132,7 @@ class OwnedFolder:
             )
         if foreign:
             raise UsageError(
-                f"{path} is not empty: it holds {min(foreign)}",
-                "choose an empty or a new folder",
+                f"{path} is not empty: it holds {min(foreign)}", "choose an empty or a new folder"
             )
         with writing(path), storing(path):
             cls._clean(path)

@@ -68,7 +68,7 @@ def job_file_buffers(table: JobTable) -> list[bytes]:
     header["magic"] = MAGIC
     header["version"] = VERSION
     header["header_bytes"] = j.HEADER_DTYPE.itemsize
-    sections = [(*of, _section(table, of[0])) for of in _SECTIONS]
+    sections = [(name, dtype, getattr(table, f"{name}s")) for name, dtype in _SECTIONS]
     for name, dtype, section in sections:
         header[_size_field(name)] = dtype.itemsize
         header[f"{name}_count"] = len(section)
@@ -79,11 +79,6 @@ def job_file_buffers(table: JobTable) -> list[bytes]:
     for buffer in buffers:
         checksum = zlib.crc32(buffer, checksum)
     return [*buffers, checksum.to_bytes(4, "little")]
-
-
-def _section(table: JobTable, name: str) -> NDArray[Any]:
-    found: NDArray[Any] = getattr(table, f"{name}s")
-    return found
 
 
 def _size_field(section: str) -> str:

@@ -18,15 +18,7 @@ from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.refused import refusal
 from deadbeat.model.specification import differences
 from deadbeat.store.campaign import CAMPAIGN_FILE, BreakdownStore
-from deadbeat.store.files import (
-    PART_SUFFIX,
-    followed,
-    listing,
-    part_path,
-    read_json,
-    storing,
-    sync,
-)
+from deadbeat.store.files import PART_SUFFIX, followed, listing, part_path, read_json, storing, sync
 from deadbeat.store.latency import LATENCY_FILE
 from deadbeat.store.load import LOAD_FILE
 from deadbeat.store.origin import ORIGIN_FILE

@@ -44,10 +44,13 @@ def converter() -> Converter:
     )
     made.register_structure_hook(Segment, lambda item, _: _segment(item))
     known = made.get_structure_hook(ParallelRatio)
-    made.register_structure_hook(
-        ParallelRatio,
-        lambda item, kind: _old_ratio(item) if isinstance(item, float) else known(item, kind),
-    )
+
+    def ratio(item: Any, kind: type[ParallelRatio]) -> Any:
+        if isinstance(item, float):  # before ratios had an interval
+            return ParallelRatio(ratio=item, low=item, high=item, rounds=0)
+        return known(item, kind)
+
+    made.register_structure_hook(ParallelRatio, ratio)
     return made
 
 
@@ -56,7 +59,7 @@ def exact_converter() -> Converter:
     made = Converter(forbid_extra_keys=True)
     for kind in (str, bool, int, float):
         made.register_structure_hook(kind, _exact)
-    made.register_structure_hook_factory(_is_tuple, _tuple)
+    made.register_structure_hook_factory(lambda kind: get_origin(kind) is tuple, _tuple)
     made.register_unstructure_hook(Histogram, to_json)
     numbers = override(struct_hook=_numbers)
     hook = make_dict_structure_fn(Histogram, made, buckets=numbers, counts=numbers)
@@ -77,10 +80,6 @@ def _exact(value: Any, kind: type) -> Any:
     if number and kind(value) == value:  # 1 is a float, 1.0 whole
         return kind(value)
     raise ValueError(f"expected {kind.__name__}, found {value!r:.80}")
-
-
-def _is_tuple(kind: Any) -> bool:
-    return get_origin(kind) is tuple
 
 
 def _tuple(kind: Any, made: Converter) -> Any:
@@ -111,11 +110,6 @@ def _seed(value: Any, _: Any) -> int:
     if type(value) is int and 0 <= value < 1 << 64:
         return value
     raise ValueError(f"expected a seed of 64 bits, found {value!r:.80}")
-
-
-def _old_ratio(ratio: float) -> ParallelRatio:
-    """What a calibration held before ratios had an interval."""
-    return ParallelRatio(ratio=ratio, low=ratio, high=ratio, rounds=0)
 
 
 def _fraction(text: Any) -> Fraction:

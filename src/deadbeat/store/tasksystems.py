@@ -39,19 +39,9 @@ def task_system_text(system: TaskSystem) -> str:
     """JSON, a line per task; what has its default is left out, but for the deadline."""
     head = {key: value for key, value in (("name", system.name), ("unit", system.unit)) if value}
     lines = [f"  {_json(key)}: {_json(value)}," for key, value in head.items()]
+    lines += [f'  "processors": {system.processors},', '  "tasks": [']
     tasks = ",\n".join(f"    {_json(_entry(task))}" for task in system.tasks)
-    return "\n".join(
-        [
-            "{",
-            *lines,
-            f'  "processors": {system.processors},',
-            '  "tasks": [',
-            tasks,
-            "  ]",
-            "}",
-            "",
-        ]
-    )
+    return "\n".join(["{", *lines, tasks, "  ]", "}", ""])
 
 
 def csv_text(system: TaskSystem) -> str:
@@ -72,11 +62,7 @@ def csv_text(system: TaskSystem) -> str:
 
 
 def _entry(task: TimedTask) -> dict[str, object]:
-    entry: dict[str, Any] = {
-        "wcet": task.wcet,
-        "period": task.period,
-        "deadline": task.deadline,
-    }
+    entry: dict[str, Any] = {key: getattr(task, key) for key in _COLUMNS[:3]}
     for key in _COLUMNS[3:]:
         value = getattr(task, key)
         if value not in (None, "") and (value != 0 or key not in ("offset", "priority")):

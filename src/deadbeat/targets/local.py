@@ -373,11 +373,7 @@ class LocalTarget(ClosedAfterwards):
 
 
 def _work_folder() -> tuple[Path, int]:
-    """A new temporary folder, and the descriptor that keeps it locked.
-
-    Raises:
-        TargetError: It cannot be made.
-    """
+    """A new temporary folder, and the descriptor that keeps it locked."""
     while True:
         folder = None
         try:
@@ -399,13 +395,8 @@ def _open_folder(folder: Path) -> int:
 
 
 def _locked(owner: int, folder: Path, *, wait: bool) -> bool:
-    """Whether ``folder``, opened as ``owner``, is locked now, and still there.
-
-    It then is until it is closed: the kernel does so for whoever is killed.
-
-    Args:
-        wait: For a folder of one's own: until whoever takes it for an orphan has removed it.
-    """
+    """Whether ``folder``, opened as ``owner``, is locked until it is closed, and still there;
+    ``wait`` for one of one's own, until whoever takes it for an orphan has removed it."""
     try:
         fcntl.flock(owner, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -84,9 +84,7 @@ def is_pattern(path: str) -> bool:
 
 
 def ask(
-    run: Callable[[Sequence[str]], Completed],
-    paths: Sequence[str],
-    commands: Mapping[str, str],
+    run: Callable[[Sequence[str]], Completed], paths: Sequence[str], commands: Mapping[str, str]
 ) -> Readings:
     """Reads through a shell; what a target's ``read_many`` does.
 
@@ -97,7 +95,8 @@ def ask(
         TargetError: The shell itself failed.
     """
     mark = f"=={secrets.token_hex(8)}=="
-    files = [word for path in dict.fromkeys(paths) for word in (_kind(path), path)]
+    kinds = {path: "glob" if is_pattern(path) else "file" for path in paths}
+    files = [word for path, kind in kinds.items() for word in (kind, path)]
     beside = [name for name, what in commands.items() if what.startswith(MEANWHILE)]
     first = [name for name, what in commands.items() if what.startswith(ALONE)]
     others = [name for name in commands if name not in {*beside, *first}]
@@ -128,10 +127,6 @@ def ask(
 
 def _asked(kind: str, names: Sequence[str], commands: Mapping[str, str]) -> list[str]:
     return [word for name in names for word in (kind, f"{name}={commands[name]}")]
-
-
-def _kind(path: str) -> str:
-    return "glob" if is_pattern(path) else "file"
 
 
 def _parse(output: str, mark: str) -> Readings | None:
