@@ -2,7 +2,10 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,6 +29,14 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here is an empty folder, and results go into its ``runs``."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A server of SSH on this machine; see `helpers.sshd.Sshd`."""
+    made = import_module("helpers.sshd").private_sshd
+    with made(tmp_path_factory.mktemp("sshd")) as server:
+        yield server
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -36,4 +36,4 @@ def test_a_kernel_and_an_emulator_of_this_machines_mirror(tmp_path, monkeypatch)
     qemu = find_qemu("x86_64")
     assert qemu.version >= (OLDEST, 0, 0)
     # What was fetched works without a network.
-    assert offers("x86_64", refresh=False).kernels == known
+    assert offers("x86_64").kernels == known

@@ -65,25 +65,6 @@ def test_an_interrupted_campaign_is_continued(capsys: pytest.CaptureFixture[str]
     assert out.startswith("1. Tasks are generated as the parameters ask: CONFIRMED")
 
 
-def test_a_many_core_campaign_is_judged(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(MANY) == 0
-    found = observed(capsys, "1", "2", "3", "4", "--from", "many")
-    # 1 + (M - 1) (0.01 + 0.6 rho alpha): too steep at 4 cores, sharp at 8, moderate hurts at 16
-    assert [each["verdict"] for each in found] == [
-        "confirmed",
-        "not confirmed",
-        "not confirmed",
-        "confirmed",
-    ]
-    assert all(each["runs"] == ["many"] for each in found)
-    small = observed(capsys, "6", "9", "--from", "many", status=2)
-    assert {each["verdict"] for each in small} == {"needs a stress campaign"}
-    assert small[0]["because"] == "many is a profile campaign"
-    # what could be judged is an answer
-    mixed = observed(capsys, "1", "9", "--from", "many")
-    assert [each["verdict"] for each in mixed] == ["confirmed", "needs a stress campaign"]
-
-
 def test_a_balanced_map_is_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
     assert main((*LEAST, "--mix", "balanced")) == 0
     found = observed(capsys, "1", "2", "--from", "many", status=2)
@@ -180,15 +161,3 @@ def test_kernels_are_compared_by_the_same_programs(capsys: pytest.CaptureFixture
     # the made-up machine is the same under every name: nothing is better
     assert [each["verdict"] for each in found] == ["not confirmed", "not confirmed"]
     assert [each["runs"] for each in found] == [["many", "newer"], ["newer", "realtime"]]
-
-
-def test_campaigns_of_different_programs_are_no_two_kernels(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(LEAST) == 0
-    assert main((*LEAST, "--name", "other", "--seed", "2")) == 0
-    renamed(Path("runs/many"), "6.12.1", "full")
-    renamed(Path("runs/other"), "6.12.1", "rt")
-    capsys.readouterr()
-    assert main(("observe", "8", "--from", "many", "other")) == 2
-    assert "deadbeat: error:" in capsys.readouterr().err

@@ -222,11 +222,6 @@ def test_a_journal_is_named_from_the_root(tune: Tool, monkeypatch: pytest.Monkey
 def test_the_list_names_every_knob_and_profile(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "list", "--json"]) == 0
     answer = answer_of(capsys.readouterr().out)
-    assert {profile["name"] for profile in answer["profiles"]} >= {"realtime", "compute"}
-    assert {knob["name"] for knob in answer["knobs"] if knob["irreversible"]} == {
-        "irq-affinity",
-        "smt",
-    }
     assert main(["tune", "list"]) == 0
     told = capsys.readouterr().out
     assert all(f"{knob['name']}: {knob['title']}" in told for knob in answer["knobs"])

@@ -18,7 +18,6 @@ import pytest
 from helpers.processes import python
 from helpers.trees import (
     BOOT_ID,
-    ODD,
     WANTED,
     KillBefore,
     adjusting,
@@ -194,18 +193,12 @@ def test_what_moved_by_itself_is_told_after_the_way_back(machine: Machine) -> No
     assert sorted(file.name for file in machine.state.iterdir()) == ["journal.sh", "lock"]
 
 
-def test_settings_hold_for_a_block(machine: Machine) -> None:
-    with applied(machine.target, WANTED, reason="test", journal=machine.journal) as done:
-        assert len(done.those("applied")) == len(WANTED)
-        assert machine.reads(SWAPPINESS) == "10\n"
-    assert held(machine.root) == machine.before
-
-
-def test_settings_go_with_an_error_in_the_block(machine: Machine) -> None:
+def test_settings_hold_for_a_block_and_go_with_an_error_in_it(machine: Machine) -> None:
     with (
         pytest.raises(KeyError),
-        applied(machine.target, WANTED, reason="test", journal=machine.journal),
+        applied(machine.target, WANTED, reason="test", journal=machine.journal) as done,
     ):
+        assert len(done.those("applied")) == len(WANTED) and machine.reads(SWAPPINESS) == "10\n"
         raise KeyError
     assert held(machine.root) == machine.before
 
@@ -496,10 +489,6 @@ def test_killed_at_any_moment_it_puts_everything_back(machine: Machine) -> None:
 @pytest.mark.slow
 def test_killed_at_hundreds_of_moments_it_puts_everything_back(machine: Machine) -> None:
     assert _kills(machine, 300, 0.06) > 100
-
-
-def test_the_tree_of_the_tests_holds_no_value_that_is_wanted() -> None:
-    assert not {each.value.encode() for each in WANTED} & {text.strip() for text in ODD.values()}
 
 
 _HOLDS = """

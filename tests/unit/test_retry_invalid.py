@@ -28,7 +28,7 @@ from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
-from deadbeat.model.load import LoadKey, Seen
+from deadbeat.model.load import Seen
 from deadbeat.model.specification import plain_of
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.load import LoadStore
@@ -99,6 +99,11 @@ def test_without_the_option_the_cure_names_it_and_the_next_is_begun(
         if each.id == "latency-no-valid-run"
     ]  # fmt: skip
     assert "--retry" in finding.cure
+    matrix.run_path(LatencyKey(IDLE, "simulated", 1)).unlink()
+    assert main([*MATRIX, *where]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "ones again" in line]
+    assert line.startswith("measure the invalid ones again: deadbeat latency")
+    assert line.endswith("--retry")
     assert main([*MATRIX, *where]) == 0
     assert len(matrix.invalid()) == 2 and (matrix.path.parent / "m-2").is_dir()
     # the last of the name has none: nothing is measured, nothing is refused
@@ -212,16 +217,6 @@ def test_a_load_test_measures_its_invalid_runs_again(
     assert load_test.invalid() == set() and not (load_test.path.parent / "load-2").exists()
     assert not any(cell.invalid for cell in summary_of(load_test).cells)
     assert len(list((load_test.path / "set-aside").iterdir())) == many
-
-
-def test_what_is_invalid_names_the_option(
-    load_test: LoadStore, capsys: pytest.CaptureFixture[str]
-) -> None:
-    load_test.run_path(LoadKey(0, "plain", 1)).unlink()
-    assert main([*LOAD, "--runs", str(load_test.path.parent)]) == 0
-    told = capsys.readouterr().out
-    (line,) = [line for line in told.splitlines() if "ones again: deadbeat load" in line]
-    assert line.startswith("measure the invalid") and line.endswith("--retry")
 
 
 def test_another_deadline_is_refused_in_the_units_it_is_typed_in(

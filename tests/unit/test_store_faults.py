@@ -20,7 +20,6 @@ CHILD_FULL = """
 import resource, sys
 from pathlib import Path
 from deadbeat.model.errors import DeadbeatError
-from deadbeat.model.results import KnownPoint, PrecisionRecord
 from deadbeat.store.campaign import CampaignStore
 from helpers.runs import RunTask, job_table, key, ran
 store = CampaignStore.open(Path(sys.argv[1]))

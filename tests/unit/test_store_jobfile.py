@@ -161,11 +161,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read_job_table(tmp_path / "gone.jobs")
 
 
-def test_a_folder_is_no_job_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot read job file"):
-        read_job_table(tmp_path)
-
-
 def test_a_table_without_jobs_is_valid() -> None:
     empty = job_table([], [], slots=[])
     data = b"".join(job_file_buffers(empty))

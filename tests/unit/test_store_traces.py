@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.runs import RunTask, calibration, job_table, key, new_store, ran
 
-from deadbeat.kinds.contention.late import Worst, late_of
+from deadbeat.kinds.contention.late import late_of
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
@@ -15,7 +15,6 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import CpuMove, JobTotals, JobTrace, RunTrace, ThreadShare, TraceEvent
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.files import read_json
 from deadbeat.store.summary import write_summary
 from deadbeat.store.traces import TraceFolder
 
@@ -168,23 +167,6 @@ def test_a_refusal_is_told_of_the_runs_that_it_hit(store: CampaignStore) -> None
     store.save_trace(key(replica=1), traced(1), (0, 0.95))
     assert late_of(store).unavailable == "no tracefs (of some runs; others have events)"
     assert late_of(store, count=1).unavailable == ""
-
-
-def test_jobs_without_the_split_are_not_named() -> None:
-    table = job_table([RunTask()], [[ran(0, 0, 900)]])
-    worst = Worst(3)
-    worst.consider(key(), table)
-    assert worst.keys() == set()
-
-
-def test_causes_are_written_with_the_summary(store: CampaignStore) -> None:
-    store.save_trace(key(), RunTrace(unavailable="refused"), (0, 0.9))
-    summary = summarise(store, worst=1)
-    write_summary(store, summary)
-    plain = read_json(store.path / "causes.json", what="causes", hint="")
-    assert [job["run"] for job in plain["causes"]] == [key(replica=1).text]
-    assert plain["causes_unavailable"] == "refused"
-    assert sum(plain["causes"][0]["parts_ns"].values()) == plain["causes"][0]["response_ns"]
 
 
 def test_a_campaign_without_the_split_claims_no_causes(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.processes import is_alive
-from helpers.sshd import Sshd, private_sshd
+from helpers.sshd import Sshd
 
 from deadbeat.model.errors import TargetError
 from deadbeat.targets.base import Process, Target
@@ -32,12 +32,6 @@ print(os.getpid(), flush=True)
 while True:
     time.sleep(60)
 """
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    with private_sshd(tmp_path_factory.mktemp("sshd")) as server:
-        yield server
 
 
 @contextmanager

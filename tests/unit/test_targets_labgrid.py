@@ -15,17 +15,10 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 from helpers.processes import python
-from helpers.sshd import Sshd, private_sshd
 
 from deadbeat.model.errors import TargetError, UnreachableError, UsageError
 from deadbeat.targets.labgrid import LabgridTarget, Lease
 from deadbeat.targets.opening import open_target
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    with private_sshd(tmp_path_factory.mktemp("sshd")) as server:
-        yield server
 
 
 @define

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.sshd import Sshd, private_sshd
+from helpers.sshd import Sshd
 
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.targets.ssh import SshTarget
 from deadbeat.targets.ssh_connection import Address
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    with private_sshd(tmp_path_factory.mktemp("sshd")) as server:
-        yield server
 
 
 @pytest.fixture

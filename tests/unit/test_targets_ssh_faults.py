@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,12 +29,6 @@ given = subprocess.Popen(["sh", "-c", sys.argv[1]], stdout=subprocess.PIPE, star
 subprocess.run(["sh", "-c", sys.argv[2]], stdin=given.stdout)
 sys.exit(255)' "$last" "$THROUGH"
 """
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    with private_sshd(tmp_path_factory.mktemp("sshd")) as server:
-        yield server
 
 
 def connected(server: Sshd, monkeypatch: pytest.MonkeyPatch) -> SshTarget:
