@@ -95,25 +95,6 @@ def test_each_is_judged_also_beside_one_with_foreign_costs(
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("10",), "there is no observation 10 (1 to 9, or all)"),
-        (("0..3",), "there is no observation 0..3"),
-        (("nine",), '"nine" is no observation'),
-        (("1", "--from", "nowhere"), "there is no result nowhere"),
-        (("1", "--executor", "fake:cores=0"), "--executor"),
-    ],
-)
-def test_what_is_not_understood_is_one_line(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
-) -> None:
-    assert main(("observe", *arguments)) == 2
-    out, err = capsys.readouterr()
-    (line,) = err.splitlines()
-    assert out == "" and words in line
-
-
 def test_a_machine_without_any_result_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     every = ",".join(
         f"fail=m001-s{s:04d}-c{c:04d}-r{r:04d}*9"

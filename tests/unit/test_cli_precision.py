@@ -61,27 +61,6 @@ def test_a_budget_bounds_a_fixed_design_too(capsys: pytest.CaptureFixture[str]) 
     assert main(["profile", *FEW, "--sets", "2"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--precision", "0.05", "--sets", "3"], "--sets: a fixed number"),
-        (["--sets-min", "9"], "--precision: missing"),
-        (["--precision", "tight"], '--precision: "tight" is not a number'),
-        (["--precision", "0.05", "--precision-metric", "slow"], "--precision-metric"),
-        (["--precision", "0.05", "--sets-min", "300"], "--sets-min: 300 is above"),
-        (["--time-budget", "soon"], '--time-budget: "soon" is not a length of time'),
-        (["--time-budget", "0m"], "--time-budget"),
-    ],
-)
-def test_what_contradicts_itself_is_refused(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
-) -> None:
-    assert main(["profile", *FEW, *arguments]) == 2
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert words in error and error.startswith("deadbeat: error: ")
-    assert not Path("runs").exists()
-
-
 def test_stress_takes_it_too(capsys: pytest.CaptureFixture[str]) -> None:
     few = ("--quick", "--simulated", "--no-figures", "--duration", "0.1")
     asked = ("--precision", "0.2", "--sets-min", "6", "--sets-max", "20", "--cores", "2")
