@@ -177,7 +177,7 @@ class Declared(Titled):
         how = {name: options.pop(name) for name in HOW if name in options}
         function = self.function()
         if "," in (options.get("target") or "") and not self.several:
-            each = import_module(f"{__package__}.series").on_each
+            each = import_module(f"{__package__}.each").on_each
             openmetrics = how.get("openmetrics", False)
             found = each(function, openmetrics=openmetrics, **options)
         else:

@@ -1,29 +1,26 @@
-"""What is asked of several machines: measured, and compared; or answered by each."""
+"""One specification on several machines, and how their results compare."""
 
 from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from attrs import evolve
 
 from deadbeat.cli._measure import Ended, Order, measured
 from deadbeat.cli._options import to_repeat
-from deadbeat.cli._output import Part, print_shown, say
+from deadbeat.cli._output import say
 from deadbeat.cli.compare import compare
+from deadbeat.cli.each import named, under
 from deadbeat.executors.made import refuse_made_up
 from deadbeat.experiment.run import in_series
 from deadbeat.kinds.base import Begin, Shown
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.report.machines import Verdicted
 from deadbeat.store.place import family
-from deadbeat.store.serial import CALIBRATION_FILE
 from deadbeat.targets.opening import open_target, slug, targets_in
 
 #: Rows of a comparison that are printed.
@@ -135,53 +132,3 @@ def answer(
     assert found.document is not None
     again = shlex.join(["deadbeat", "compare", *names, "--all"])
     return evolve(found, document=evolve(found.document, rows=_ROWS, details=again))
-
-
-def on_each(
-    does: Callable[..., Shown], *, target: str, openmetrics: bool = False, **options: Any
-) -> Shown:
-    """What a command answers on each machine of ``--target``, under its name.
-
-    Raises:
-        UsageError: Its figures alone are asked for.
-    """
-    if openmetrics:
-        raise UsageError("--openmetrics prints the figures of one machine", "ask one by one")
-    found: dict[str, Shown] = {}
-    for word in targets_in(target):
-        found[word] = does(**{**options, "target": word, **_file_of(word, **options)})
-    return Shown(
-        headline=" ".join(f"{word}: {each.headline}" for word, each in found.items()),
-        doubts=[doubt for each in found.values() for doubt in each.doubts],
-        plain={"targets": {word: each.plain for word, each in found.items()}},
-        parts=under(found),
-        cases=[named(slug(word), case) for word, each in found.items() for case in each.cases],
-        status=max(each.status for each in found.values()),
-    )
-
-
-def under(found: Mapping[str, Shown]) -> list[Part]:
-    """Answers under their names, an empty line between two."""
-    parts: list[Part] = []
-    for name, each in found.items():
-        parts += ["", f"{name}:", partial(print_shown, each)]
-    return parts[1:]
-
-
-def _file_of(
-    word: str,
-    *,
-    out: Path | None = None,
-    html: bool = False,
-    pool: str = "",
-    runs: Path = Path(),
-    **_: object,
-) -> dict[str, Path]:
-    """The file that a command writes of a machine: where it would write it, with its name."""
-    file = out or (Path("doctor.html") if html else runs / CALIBRATION_FILE if pool else None)
-    return {"out": file.with_stem(f"{file.stem}-{slug(word)}")} if file else {}
-
-
-def named(name: str, case: Verdicted) -> Verdicted:
-    """A verdict as one of ``name``."""
-    return evolve(case, group=".".join(filter(None, [name, case.group])))
