@@ -59,7 +59,7 @@ def exact_converter() -> Converter:
     made = Converter(forbid_extra_keys=True)
     for kind in (str, bool, int, float):
         made.register_structure_hook(kind, _exact)
-    made.register_structure_hook_factory(lambda kind: get_origin(kind) is tuple, _tuple)
+    made.register_structure_hook_factory(_is_tuple, _tuple)
     made.register_unstructure_hook(Histogram, to_json)
     numbers = override(struct_hook=_numbers)
     hook = make_dict_structure_fn(Histogram, made, buckets=numbers, counts=numbers)
@@ -80,6 +80,10 @@ def _exact(value: Any, kind: type) -> Any:
     if number and kind(value) == value:  # 1 is a float, 1.0 whole
         return kind(value)
     raise ValueError(f"expected {kind.__name__}, found {value!r:.80}")
+
+
+def _is_tuple(kind: Any) -> bool:
+    return get_origin(kind) is tuple
 
 
 def _tuple(kind: Any, made: Converter) -> Any:
