@@ -27,9 +27,9 @@ from deadbeat.model.platform import LOCAL, Platform
 from deadbeat.model.tuning import JournalEntry, Setting
 from deadbeat.settings.journal import Journal
 from deadbeat.settings.tune import applied
-from deadbeat.targets.keeper import process_on
 from deadbeat.targets.base import Target
 from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.keeper import process_on
 from deadbeat.targets.readings import Readings
 from deadbeat.trace.session import Tracer
 from deadbeat.trace.why import takers_of
