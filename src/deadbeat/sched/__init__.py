@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.sched.analysis import (
-    Analysis,
-    SchedulerAnalysis,
-    TestFacts,
-    TestResult,
     analyze,
     test_batch,
     tests,
@@ -15,7 +11,6 @@ from deadbeat.sched.analysis import (
 from deadbeat.sched.arrays import TaskBatch
 from deadbeat.sched.generators import (
     Recipe,
-    SamplerFacts,
     generate,
     period_samplers,
     sample_cfs,
@@ -24,11 +19,8 @@ from deadbeat.sched.generators import (
 )
 from deadbeat.sched.simulator import (
     Costs,
-    PolicyFacts,
     Scheduler,
-    TiesVerdict,
     Verdict,
-    option_words,
     policies,
     simulate,
     simulate_batch,
@@ -37,23 +29,15 @@ from deadbeat.sched.simulator import (
 )
 
 __all__ = [
-    "Analysis",
     "Costs",
-    "PolicyFacts",
     "Recipe",
-    "SamplerFacts",
     "Scheduler",
-    "SchedulerAnalysis",
     "TaskBatch",
     "TaskSystem",
-    "TestFacts",
-    "TestResult",
-    "TiesVerdict",
     "TimedTask",
     "Verdict",
     "analyze",
     "generate",
-    "option_words",
     "period_samplers",
     "policies",
     "sample_cfs",
