@@ -22,15 +22,7 @@ POOLS = ("full", "quick", "portable")
 #: Words of ``requires`` that every core port has (runtime/include/deadbeat/port_sync.h).
 CORE_PORT = frozenset({"message-queue", "priority-inheritance", "realtime-policy"})
 MODES = ("default", "shared-address-space")
-NS_CLASSES = (
-    "compute-integer",
-    "compute-float",
-    "control",
-    "memory",
-    "crypto",
-    "codec",
-    "signal",
-)
+NS_CLASSES = ("compute-integer", "compute-float", "control", "memory", "crypto", "codec", "signal")
 
 _OPEN = "/*+++"
 _CLOSE = "+++*/"

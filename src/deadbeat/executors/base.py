@@ -265,11 +265,7 @@ class Executor(Protocol):
         """What operations take alone and shared."""
 
     def open(
-        self,
-        requests: Sequence[RunRequest],
-        settings: RunSettings,
-        *,
-        program: Path | None = None,
+        self, requests: Sequence[RunRequest], settings: RunSettings, *, program: Path | None = None
     ) -> Session:
         """Builds ``requests`` (at most 1000) into one program.
 

@@ -37,12 +37,7 @@ from deadbeat.executors.base import (
     RunSettings,
     untold,
 )
-from deadbeat.executors.calibration import (
-    VIRTUAL_MOST_S,
-    calibration_of,
-    read_samples,
-    runnable,
-)
+from deadbeat.executors.calibration import VIRTUAL_MOST_S, calibration_of, read_samples, runnable
 from deadbeat.executors.programs import usable_on
 from deadbeat.executors.tables import plan_slots
 from deadbeat.host.environment import environment_of, platform_from_environment
@@ -145,11 +140,7 @@ class FreeRTOSExecutor:
         return PriceBatch(works=asked.works, errors=(_ONE_CORE,) * len(asked.works), slots=())
 
     def open(
-        self,
-        requests: Sequence[RunRequest],
-        settings: RunSettings,
-        *,
-        program: Path | None = None,
+        self, requests: Sequence[RunRequest], settings: RunSettings, *, program: Path | None = None
     ) -> FreeRTOSSession:
         """Builds a batch, or takes the one given."""
         self._check_policy(settings.policy)

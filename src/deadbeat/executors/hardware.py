@@ -29,12 +29,7 @@ from deadbeat.executors.calibration import (
 )
 from deadbeat.executors.programs import LOCK_WAIT_S, ProgramMachine, toolchain_of
 from deadbeat.executors.session import HardwareSession
-from deadbeat.host.environment import (
-    core_kinds,
-    environment_of,
-    name_of,
-    platform_from_environment,
-)
+from deadbeat.host.environment import core_kinds, environment_of, name_of, platform_from_environment
 from deadbeat.host.values import understood
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import RunError, UsageError
@@ -74,10 +69,7 @@ class HardwareExecutor(ProgramMachine):
 
     def environment(self) -> dict[str, object]:
         """State of the machine now."""
-        more = {
-            "hardening": states_of(self._target),
-            "toolchain": self._toolchain.identification,
-        }
+        more = {"hardening": states_of(self._target), "toolchain": self._toolchain.identification}
         return environment_of(self._target, now=datetime.now(UTC), more=more)
 
     def unavailable(
@@ -97,10 +89,7 @@ class HardwareExecutor(ProgramMachine):
             for name, fragment in catalog.fragments.items()
             if name not in refused
         ]
-        options = {
-            "--entries": self._put_entries(entries),
-            "--participants": str(participants),
-        }
+        options = {"--entries": self._put_entries(entries), "--participants": str(participants)}
         for line in self.converse("try", policy, options, timeout=90.0):
             word, _, rest = line.partition(" ")
             if word == "no":

@@ -17,14 +17,7 @@ from attrs import evolve
 from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import toolchain_for
 from deadbeat.catalog import Catalog
-from deadbeat.executors.base import (
-    Costing,
-    Injection,
-    Progress,
-    RunRequest,
-    RunSettings,
-    untold,
-)
+from deadbeat.executors.base import Costing, Injection, Progress, RunRequest, RunSettings, untold
 from deadbeat.executors.calibration import VIRTUAL_MOST_S
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.session import HardwareSession

@@ -10,15 +10,9 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.executors.base import (
-    RunSettings,
-)
+from deadbeat.executors.base import RunSettings
 from deadbeat.executors.simulated import FakeExecutor, Faults, Rows, Timings
-from deadbeat.executors.tables import (
-    RunTiming,
-    counted_until_ns,
-    releases_in,
-)
+from deadbeat.executors.tables import RunTiming, counted_until_ns, releases_in
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_calibration, example_entries, example_fragments
@@ -110,11 +104,7 @@ class SimExecutor(FakeExecutor):
 
 
 def _slot_jobs(
-    task_set: TaskSet,
-    timings: Sequence[RunTiming],
-    slot: Any,
-    settings: RunSettings,
-    policy: str,
+    task_set: TaskSet, timings: Sequence[RunTiming], slot: Any, settings: RunSettings, policy: str
 ) -> NDArray[Any]:
     """Jobs released in one slot, in no order."""
     solo = int(slot["kind"]) == j.SLOT_SOLO

@@ -6,21 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from deadbeat.executors.base import (
-    UNSCALED_PPM,
-    Injection,
-    RunOutcome,
-    RunRequest,
-    RunSettings,
-)
+from deadbeat.executors.base import UNSCALED_PPM, Injection, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.programs import ProgramMachine
-from deadbeat.model.errors import (
-    DataError,
-    RunError,
-    TargetError,
-    UnreachableError,
-    UsageError,
-)
+from deadbeat.model.errors import DataError, RunError, TargetError, UnreachableError, UsageError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import RunTrace

@@ -214,11 +214,7 @@ class FakeExecutor:
         )
 
     def open(
-        self,
-        requests: Sequence[RunRequest],
-        settings: RunSettings,
-        *,
-        program: Path | None = None,
+        self, requests: Sequence[RunRequest], settings: RunSettings, *, program: Path | None = None
     ) -> FakeSession:
         """A simulation needs no program: a given one changes nothing."""
         return FakeSession(

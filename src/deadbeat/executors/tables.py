@@ -135,11 +135,7 @@ def counted_until_ns(slots: NDArray[Any], slot: Any, settings: RunSettings) -> i
 
 
 def task_rows(
-    task_set: TaskSet,
-    settings: RunSettings,
-    jobs: NDArray[Any],
-    *,
-    period_ppm: int = UNSCALED_PPM,
+    task_set: TaskSet, settings: RunSettings, jobs: NDArray[Any], *, period_ppm: int = UNSCALED_PPM
 ) -> NDArray[Any]:
     """Rows of TASK_DTYPE; ``jobs`` are sorted by task."""
     rows = np.zeros(len(task_set.tasks), dtype=j.TASK_DTYPE)

@@ -189,11 +189,7 @@ def analyze(
 
 
 def test_batch(
-    batch: TaskBatch,
-    names: Sequence[str],
-    *,
-    threads: int = 1,
-    **settings: Unpack[TestSettings],
+    batch: TaskBatch, names: Sequence[str], *, threads: int = 1, **settings: Unpack[TestSettings]
 ) -> NDArray[np.int8]:
     """Answers of the tests ``names``, shape (systems, tests), as indices of TEST_ANSWERS.
 

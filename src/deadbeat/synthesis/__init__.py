@@ -4,10 +4,4 @@ from deadbeat.synthesis.generator import GENERATOR_VERSION, Synthesiser, synthes
 from deadbeat.synthesis.parameters import SynthesisParameters
 from deadbeat.synthesis.stream import seed_for
 
-__all__ = [
-    "GENERATOR_VERSION",
-    "SynthesisParameters",
-    "Synthesiser",
-    "seed_for",
-    "synthesise",
-]
+__all__ = ["GENERATOR_VERSION", "SynthesisParameters", "Synthesiser", "seed_for", "synthesise"]
