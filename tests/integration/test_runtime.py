@@ -269,9 +269,7 @@ def test_the_split_accounts_for_a_span_of_pure_execution() -> None:
 def test_work_that_is_not_right_fails_the_run_and_says_why() -> None:
     with executor() as machine:
         outcomes = run_all(
-            machine,
-            [task_set(task("liar", 1)), task_set(task("busy", 1))],
-            settings(),
+            machine, [task_set(task("liar", 1)), task_set(task("busy", 1))], settings()
         )
     assert outcomes[0].error is not None
     assert "liar/1" in str(outcomes[0].error)

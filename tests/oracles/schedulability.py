@@ -319,10 +319,7 @@ def ff_dbf(question: Question) -> Finding:
 
 
 def _next_root(
-    tasks: Sequence[TimedTask],
-    sigma: Fraction,
-    t: int,
-    misses: Callable[[int, Fraction], Fraction],
+    tasks: Sequence[TimedTask], sigma: Fraction, t: int, misses: Callable[[int, Fraction], Fraction]
 ) -> Fraction | None:
     """The least value above sigma for which t holds: between two kinks the sides are lines."""
     kinks = {

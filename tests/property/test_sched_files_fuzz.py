@@ -20,10 +20,7 @@ SCHEMA = Draft202012Validator(schema())
 QUICK = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 times = st.integers(1, 50) | st.integers(1, TIME_MAX)
-names = st.text(
-    st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")),
-    max_size=12,
-)
+names = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), max_size=12)
 tasks = st.builds(
     TimedTask,
     wcet=times,

@@ -127,10 +127,7 @@ def test_cfs_draws_from_any_box(boxes: list[tuple[float, float]], share: float, 
 
 
 @settings(max_examples=100, deadline=None)
-@given(
-    boxes=st.lists(st.floats(0.001, 1), min_size=2, max_size=10),
-    share=st.floats(0.02, 0.98),
-)
+@given(boxes=st.lists(st.floats(0.001, 1), min_size=2, max_size=10), share=st.floats(0.02, 0.98))
 def test_cfs_is_symmetric_in_the_box(boxes: list[float], share: float) -> None:
     """Mirroring the box at its centre mirrors the law: means add up to the ranges."""
     assume(max(boxes) > 0.01)

@@ -7,12 +7,7 @@ from itertools import pairwise
 
 import pytest
 from attrs import evolve
-from helpers.sched import (
-    Draw,
-    compare_answers,
-    compare_runs,
-    missing_policies,
-)
+from helpers.sched import Draw, compare_answers, compare_runs, missing_policies
 from oracles import schedule as reference
 
 from deadbeat.model.systems import TaskSystem, TimedTask
@@ -157,8 +152,7 @@ def test_spans_with_skipped_jobs_equal_the_twins(policy: str) -> None:
 def within_periods(system: TaskSystem) -> TaskSystem:
     """Servers take no deadlines after the next release."""
     return evolve(
-        system,
-        tasks=tuple(evolve(it, deadline=min(it.deadline, it.period)) for it in system.tasks),
+        system, tasks=tuple(evolve(it, deadline=min(it.deadline, it.period)) for it in system.tasks)
     )
 
 

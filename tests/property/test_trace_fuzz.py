@@ -47,9 +47,7 @@ switches = st.tuples(
 
 
 @given(switches)
-def test_what_the_kernel_prints_comes_back(
-    drawn: tuple[str, int, str, int, int, int, str],
-) -> None:
+def test_what_the_kernel_prints_comes_back(drawn: tuple[str, int, str, int, int, int, str]) -> None:
     own, pid, other, next_pid, cpu, at_us, state = drawn
     line = (
         f"{own:>16}-{pid:<7} [{cpu:03d}] d..2. {at_us // 10**6}.{at_us % 10**6:06d}: sched_switch:"

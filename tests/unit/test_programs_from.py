@@ -49,11 +49,7 @@ class Building(FakeExecutor):
     opened: list[Path] = attrs.field(factory=list)
 
     def open(
-        self,
-        requests: Sequence[RunRequest],
-        settings: RunSettings,
-        *,
-        program: Path | None = None,
+        self, requests: Sequence[RunRequest], settings: RunSettings, *, program: Path | None = None
     ) -> Compiled:
         plain = super().open(requests, settings)
         if program is None:

@@ -12,10 +12,7 @@ from deadbeat.targets.fake import FakeTarget
 GROUP = "/sys/fs/cgroup/cpu/job"
 IN_A_GROUP = replaced(
     VIRTUAL_MACHINE,
-    {
-        "/proc/self/cgroup": "1:cpu,cpuacct:/job\n0::/\n",
-        f"{GROUP}/cpu.rt_runtime_us": "0\n",
-    },
+    {"/proc/self/cgroup": "1:cpu,cpuacct:/job\n0::/\n", f"{GROUP}/cpu.rt_runtime_us": "0\n"},
 )
 CAPABLE_V2 = replaced(
     RT_KERNEL,

@@ -315,12 +315,7 @@ FULL = TaskSystem(
         TimedTask(wcet=1, period=3, deadline=3),
         TimedTask(wcet=2, period=9, deadline=4, offset=1, name='#"x", y;', priority=-2, home=0),
         TimedTask(
-            wcet=TIME_MAX,
-            period=TIME_MAX,
-            deadline=1,
-            budget=3,
-            server_period=4,
-            server_deadline=5,
+            wcet=TIME_MAX, period=TIME_MAX, deadline=1, budget=3, server_period=4, server_deadline=5
         ),
     ),
 )

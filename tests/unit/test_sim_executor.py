@@ -55,12 +55,7 @@ def table(cores: int, tasks: int, factor: int = 10, **options: object) -> JobTab
 
 def bound(core: int, priority: int, wcet: int, period: int, offset: int = 0) -> TimedTask:
     return TimedTask(
-        home=core,
-        priority=priority,
-        wcet=wcet,
-        period=period,
-        deadline=period,
-        offset=offset,
+        home=core, priority=priority, wcet=wcet, period=period, deadline=period, offset=offset
     )
 
 

@@ -12,13 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attrs import fields_dict
-from helpers.fixed_sum import (
-    KS_LIMIT,
-    assert_follows,
-    distance,
-    marginal,
-    marginal_of_task,
-)
+from helpers.fixed_sum import KS_LIMIT, assert_follows, distance, marginal, marginal_of_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -371,12 +365,7 @@ def test_seed_for_depends_on_all_three_and_fits_signed_64_bits():
     assert all(0 <= seed < 2**63 for seed in seeds)
 
 
-GOOD = {
-    "cores": 2,
-    "tasks": 2,
-    "sync_share": Fraction(1, 2),
-    "contended_ratio": Fraction(1, 10),
-}
+GOOD = {"cores": 2, "tasks": 2, "sync_share": Fraction(1, 2), "contended_ratio": Fraction(1, 10)}
 
 
 def test_defaults_are_the_papers():

@@ -197,11 +197,7 @@ def test_a_refusal_is_told_and_nothing_stays(
     ],
 )
 def test_what_the_instance_refuses_is_told_and_it_is_removed(
-    target: LocalTarget,
-    tracefs: Path,
-    commands: Callable[[str, str], None],
-    line: str,
-    reason: str,
+    target: LocalTarget, tracefs: Path, commands: Callable[[str, str], None], line: str, reason: str
 ) -> None:
     commands("mkdir", MKDIR.replace("EVENTS", " ".join(EVENTS)) + line + "\n")
     with Tracer(target, cpus=(0, 1), place=str(tracefs)) as tracer:
@@ -312,8 +308,7 @@ def test_a_target_without_a_shell_has_no_tracing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpus", "mask"),
-    [((0,), "1"), ((0, 1, 3), "b"), ((32, 0), "1,00000001"), ((), "0")],
+    ("cpus", "mask"), [((0,), "1"), ((0, 1, 3), "b"), ((32, 0), "1,00000001"), ((), "0")]
 )
 def test_a_mask_is_written_as_the_kernel_reads_it(cpus: tuple[int, ...], mask: str) -> None:
     assert cpu_mask(cpus) == mask
