@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 import pytest
+from helpers.latency_series import run_of
 
 from deadbeat.kinds.latency.circumstances import judge
 from deadbeat.kinds.latency.cyclictest import (
@@ -25,7 +26,6 @@ from deadbeat.kinds.latency.foreign import Foreign, ForeignFile, expecting, with
 from deadbeat.kinds.latency.formats.cyclictest_json import IMPORTER as CYCLICTEST
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun
 from deadbeat.targets.base import Completed
 from deadbeat.targets.fake import Conversation, FakeTarget
 
@@ -175,15 +175,7 @@ def problems(target: FakeTarget) -> list[str]:
     request = Request(cpus=(0,), seconds=2.0)
     cpus = CyclictestEngine(program=lambda _: RUNTIME).measure(target, request).cpus
     cpus = tuple(attrs.evolve(cpu, expected=cpu.cycles, missed=0) for cpu in cpus)
-    run = LatencyRun(
-        key=LatencyKey(IDLE, "cyclictest", 0),
-        started="",
-        seconds=2.0,
-        interval_ns=1_000_000,
-        priority=90,
-        policy="fifo",
-        cpus=cpus,
-    )
+    run = attrs.evolve(run_of(*cpus, engine="cyclictest"), seconds=2.0)
     return [problem.id for problem in judge(run, request)]
 
 

@@ -132,15 +132,6 @@ def test_text_of_cyclictest() -> None:
     assert [cpu.raw.total for cpu in both.cpus] == [563, 268]
 
 
-def test_jitterdebugger_misses_nothing_and_may_overflow() -> None:
-    foreign = read_foreign(JITTER, "f")
-    assert (foreign.engine, foreign.skips) == ("jitterdebugger", False)
-    run = as_run(foreign, IDLE, 0, name="f", told=Foreign(interval_ns=1_000_000, priority=80))
-    (cpu,) = run.cpus
-    assert (cpu.cycles, cpu.missed, cpu.raw.overflow, cpu.corrected) == (10, 0, 1, None)
-    assert cpu.raw.max_ns == 1_500_000
-
-
 def test_osadl_tells_maxima_above_its_classes() -> None:
     foreign = read_foreign(OSADL, "f")
     assert (foreign.interval_ns, foreign.priority, foreign.host) == (200_000, 99, "r0s0")

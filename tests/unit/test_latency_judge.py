@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 import pytest
 from helpers.latencies import load_of, seen_of
+from helpers.latency_series import run_of
 
 from deadbeat.host.proc import tasks_of
 from deadbeat.host.snapshot import COMMANDS, parse, take
@@ -15,14 +16,7 @@ from deadbeat.kinds.latency.circumstances import circumstances, judge
 from deadbeat.kinds.latency.engines import Request
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import (
-    IDLE,
-    Circumstances,
-    CpuLatency,
-    LatencyKey,
-    LatencyRun,
-    LateWakeUp,
-)
+from deadbeat.model.latency import Circumstances, CpuLatency, LateWakeUp
 from deadbeat.targets.fake import FakeTarget
 
 CPU = "/sys/devices/system/cpu"
@@ -177,16 +171,9 @@ def test_realtime_tasks_are_those_with_a_realtime_policy() -> None:
 # --- judging ---
 
 GOOD = CpuLatency(
-    cpu=0,
-    expected=3000,
-    cycles=3000,
-    missed=0,
-    raw=Histogram.of([5000] * 3000),
-    policy="fifo",
-    priority=90,
-    placed=0,
-    clock_cost_ps=30_000,
-)
+    cpu=0, expected=3000, cycles=3000, missed=0, raw=Histogram.of([5000] * 3000),
+    policy="fifo", priority=90, placed=0, clock_cost_ps=30_000,
+)  # fmt: skip
 ASKED = Request(cpus=(0,), seconds=3.0)
 
 
@@ -199,15 +186,10 @@ def problems(
     **cpu: Any,
 ) -> tuple[Finding, ...]:
     seen = circumstances or {"clocksource": ["tsc", "tsc"]}
-    run = LatencyRun(
-        key=LatencyKey(IDLE, "prober", 0),
-        started="",
+    run = attrs.evolve(
+        run_of(*(cpus or (attrs.evolve(GOOD, **cpu),))),
         seconds=ASKED.seconds,
-        interval_ns=ASKED.interval_ns,
-        priority=ASKED.priority,
-        policy=ASKED.policy,
-        cpus=cpus or (attrs.evolve(GOOD, **cpu),),
-        load=load_of(load or {"asked": 50, "judged": True, "achieved": {"0": 0.52}, "died": ""}),
+        load=load_of(load or loaded(50, 0.52)),
         circumstances=seen if isinstance(seen, Circumstances) else seen_of(seen),
     )
     return judge(run, attrs.evolve(ASKED, **(request or {})))
@@ -229,95 +211,86 @@ LITTLE = {"load_share": 0.3}
 
 
 @pytest.mark.parametrize(
-    ("given", "name", "seriousness"),
+    ("given", "found"),
     [
-        ({"load": loaded(50, 0.2)}, "load-not-reached", "invalid"),
-        ({"load": loaded(25, 0.151)}, "load-not-reached", "invalid"),
-        ({"load": loaded(10, 0.06)}, "load-not-reached", "invalid"),
-        ({"load": named(workers={"a": [2, 2, 2], "b": [2, 1, 1]})}, "load-not-reached", "invalid"),
-        ({"load": named(workers={"a": [2, 2, 2], "b": [2, 2, 0]})}, "load-not-reached", "invalid"),
-        ({"load": named(workers={"a": [2, 2, 2], "b": [2, 2, 1]})}, "load-not-reached", "warning"),
-        ({"load": named(workers=None)}, "load-unknown", "warning"),
+        ({"load": loaded(50, 0.2)}, "invalid load-not-reached"),
+        ({"load": loaded(25, 0.151)}, "invalid load-not-reached"),
+        ({"load": loaded(10, 0.06)}, "invalid load-not-reached"),
+        ({"load": named(workers={"a": [2, 2, 2], "b": [2, 1, 1]})}, "invalid load-not-reached"),
+        ({"load": named(workers={"a": [2, 2, 2], "b": [2, 2, 0]})}, "invalid load-not-reached"),
+        ({"load": named(workers={"a": [2, 2, 2], "b": [2, 2, 1]})}, "warning load-not-reached"),
+        ({"load": named(workers=None)}, "warning load-unknown"),
         (
             {"load": named(throughput={"hdd written B/s": 10.0}, least={"hdd written B/s": 99})},
-            "load-not-reached",
-            "invalid",
+            "invalid load-not-reached",
         ),
-        ({"load": loaded(50, 0.7)}, "other-work", "warning"),
-        ({"load": loaded(50, 0.9)}, "other-work", "warning"),
-        ({"load": loaded(0, 0.2)}, "other-work", "warning"),
-        ({"load": loaded(0, 0.99)}, "other-work", "warning"),
+        ({"load": loaded(50, 0.7)}, "warning other-work"),
+        ({"load": loaded(50, 0.9)}, "warning other-work"),
+        ({"load": loaded(0, 0.2)}, "warning other-work"),
+        ({"load": loaded(0, 0.99)}, "warning other-work"),
         # the measuring thread took what the load could not have: 0.3 + 0.65 of a CPU
         (
             {"load": loaded(100, 0.3), "cpu_ns": 1_950_000_000, "circumstances": LITTLE},
-            "load-starved",
-            "warning",
+            "warning load-starved",
         ),
         # nothing but the load was kept from it, and it did nothing
         (
             {"load": named(computes=True, achieved={"0": 0.0}), "circumstances": {"load_share": 0}},
-            "load-not-reached",
-            "invalid",
+            "invalid load-not-reached",
         ),
-        ({"load": loaded(50, 0.5, died="killed")}, "load-died", "invalid"),
-        ({"load": {"asked": 50, "judged": True, "achieved": {}}}, "load-unknown", "warning"),
-        ({"circumstances": {"steal_share": {"0": 0.01}}}, "steal", "warning"),
-        ({"circumstances": {"steal_share": {"0": 0.2}}}, "steal", "warning"),
-        ({"circumstances": {"throttled": {"0": 2}}}, "throttled", "warning"),
-        ({"circumstances": {"throttled": {"1": 2}}}, "throttled", "warning"),
-        ({"circumstances": {"limit_khz": {"0": [9, 8, 9]}}}, "throttled", "warning"),
-        ({"circumstances": {"limit_khz": {"1": [9, 8]}}}, "throttled", "warning"),
-        ({"circumstances": {"cooling": {"a": [0, 2, 0]}}}, "throttled", "warning"),
+        ({"load": loaded(50, 0.5, died="killed")}, "invalid load-died"),
+        ({"load": {"asked": 50, "judged": True, "achieved": {}}}, "warning load-unknown"),
+        ({"circumstances": {"steal_share": {"0": 0.01}}}, "warning steal"),
+        ({"circumstances": {"steal_share": {"0": 0.2}}}, "warning steal"),
+        ({"circumstances": {"throttled": {"0": 2}}}, "warning throttled"),
+        ({"circumstances": {"throttled": {"1": 2}}}, "warning throttled"),
+        ({"circumstances": {"limit_khz": {"0": [9, 8, 9]}}}, "warning throttled"),
+        ({"circumstances": {"limit_khz": {"1": [9, 8]}}}, "warning throttled"),
+        ({"circumstances": {"cooling": {"a": [0, 2, 0]}}}, "warning throttled"),
         (
             {"circumstances": {"trip_mc": {"z": 80}, "temperature_mc": {"z": [70, 80]}}},
-            "hot",
-            "warning",
+            "warning hot",
         ),
         (
             {"circumstances": {"stalls": ["[9] sched: RT throttling activated"]}},
-            "rt-throttled",
-            "warning",
+            "warning rt-throttled",
         ),
-        ({"circumstances": {"frequency_khz": {"0": [800, 2000]}}}, "frequency-moved", "warning"),
-        ({"circumstances": {"stalls": ["rcu stall"]}}, "stall", "warning"),
-        ({"circumstances": {"clocksource": ["hpet", "hpet"]}}, "slow-clock", "warning"),
-        ({"circumstances": {"clocksource": ["tsc", "hpet"]}}, "clock-changed", "invalid"),
-        ({"policy": "other"}, "wrong-policy", "invalid"),
-        ({"policy": "", "priority": None, "placed": None}, "thread-unverified", "warning"),
-        ({"priority": 1}, "wrong-priority", "invalid"),
-        ({"placed": 1}, "wrong-cpu", "invalid"),
-        ({"placed": -1}, "wrong-cpu", "invalid"),
-        ({"cpu": 1, "placed": 1}, "cpu-missing", "invalid"),
-        ({"cycles": 2800}, "too-few-cycles", "warning"),
-        ({"cycles": 1600}, "too-few-cycles", "warning"),
-        ({"cycles": 1000}, "too-few-cycles", "invalid"),
-        ({"cycles": 2990, "missed": 10}, "missed-periods", "warning"),
-        ({"cycles": 1000, "missed": 2000}, "missed-periods", "warning"),
-        ({"clock_cost_ps": 3_000_000}, "slow-clock", "warning"),
-        ({"raw": Histogram.of([1000] * 3000, resolution_ns=1000)}, "coarse-clock", "warning"),
-        ({"raw": Histogram(overflow=1, overflow_from_ns=5)}, "overflow", "warning"),
-        ({"request": {"seconds": 0.5}}, "short", "warning"),
+        ({"circumstances": {"frequency_khz": {"0": [800, 2000]}}}, "warning frequency-moved"),
+        ({"circumstances": {"stalls": ["rcu stall"]}}, "warning stall"),
+        ({"circumstances": {"clocksource": ["hpet", "hpet"]}}, "warning slow-clock"),
+        ({"circumstances": {"clocksource": ["tsc", "hpet"]}}, "invalid clock-changed"),
+        ({"policy": "other"}, "invalid wrong-policy"),
+        ({"policy": "", "priority": None, "placed": None}, "warning thread-unverified"),
+        ({"priority": 1}, "invalid wrong-priority"),
+        ({"placed": 1}, "invalid wrong-cpu"),
+        ({"placed": -1}, "invalid wrong-cpu"),
+        ({"cpu": 1, "placed": 1}, "invalid cpu-missing"),
+        ({"cycles": 2800}, "warning too-few-cycles"),
+        ({"cycles": 1600}, "warning too-few-cycles"),
+        ({"cycles": 1000}, "invalid too-few-cycles"),
+        ({"cycles": 2990, "missed": 10}, "warning missed-periods"),
+        ({"cycles": 1000, "missed": 2000}, "warning missed-periods"),
+        ({"clock_cost_ps": 3_000_000}, "warning slow-clock"),
+        ({"raw": Histogram.of([1000] * 3000, resolution_ns=1000)}, "warning coarse-clock"),
+        ({"raw": Histogram(overflow=1, overflow_from_ns=5)}, "warning overflow"),
+        ({"request": {"seconds": 0.5}}, "warning short"),
         (
             {
                 "circumstances": {
                     "realtime_tasks": [{"name": "a", "policy": "fifo", "priority": 99}]
                 }
             },
-            "other-realtime-task",
-            "warning",
+            "warning other-realtime-task",
         ),
         (
             {"circumstances": {"dma_latency_us": 0}, "request": {"dma_latency": "system"}},
-            "dma-latency-held",
-            "warning",
+            "warning dma-latency-held",
         ),
     ],
 )
-def test_each_problem_has_its_name_and_its_weight(
-    given: dict[str, Any], name: str, seriousness: str
-) -> None:
+def test_each_problem_has_its_name_and_its_weight(given: dict[str, Any], found: str) -> None:
     (problem,) = problems(**given)
-    assert (problem.id, problem.severity) == (name, seriousness)
+    assert f"{problem.severity} {problem.id}" == found
     assert problem.message and "\n" not in problem.message
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import attrs
 import pytest
-from helpers.answers import answer_of
 from helpers.latencies import made_up_runs
 from helpers.scripted_loads import ScriptedLoads
 
@@ -277,21 +276,6 @@ def test_an_engine_that_is_refused_loses_runs_not_the_matrix(tmp_path: Path) -> 
 
 
 # --- the command ----------------------------------------------------------------------------------
-
-
-def test_the_command_measures_continues_and_begins_anew(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["latency", "--simulated", "--quick", "--no-figures", "--runs", str(tmp_path)]
-    assert main([*words, "--json"]) == 0
-    answer = answer_of(capsys.readouterr().out)
-    assert (answer["planned"], answer["done"], answer["labels"]) == (9, 9, ["SIMULATED"])
-    assert answer["state"] == "finished" and Path(answer["report"]).is_file()
-    assert {row["load"] for row in answer["rows"]} == {"idle", "cpu-050", "cpu-100"}
-    assert (tmp_path / "latest").resolve().name == "latency-quick"
-    assert main([*words, "--fresh", "--fail-on", "invalid"]) == 0
-    assert "SIMULATED" in capsys.readouterr().out
-    assert (tmp_path / "latency-quick-2" / "latency.json").is_file()
 
 
 def test_runs_without_a_result_are_named(

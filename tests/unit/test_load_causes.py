@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
+import pytest
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
 from deadbeat.kinds.load.causes import episodes_of
@@ -58,41 +60,59 @@ def test_nothing_lost_has_no_cause() -> None:
     assert causes(crowd(wait_ns=0), SceneMachine(kernel=(6, 1))) == []
 
 
-def test_before_the_fair_server_it_is_the_rt_bandwidth() -> None:
-    (cause,) = causes(crowd(), SceneMachine(kernel=(6, 1)))
-    assert (cause.name, cause.certainty) == ("rt-bandwidth", "likely")
-    assert "50.0 ms of every second" in cause.evidence
-    assert "1000 ms apart" in cause.evidence
+def traced(waited_ns: dict[str, int] | None = None, **trace: Any) -> LoadRun:
+    told = {"waited_ns": waited_ns} if waited_ns else {}
+    rounds = back_to_back([10 * MS] * 20)
+    return run_of(rounds, condition="traced", window_ns=WINDOW, trace={**told, **trace})
 
 
-def test_it_is_shown_where_it_goes_with_the_limit() -> None:
-    free = crowd(wait_ns=0, machine=FREE, condition="rt-bandwidth")
-    (cause,) = causes([*crowd(), *free], SceneMachine(kernel=(6, 1)))
-    assert (cause.name, cause.certainty) == ("rt-bandwidth", "shown")
-    (cause,) = causes([*crowd(), *free[:2]], SceneMachine(kernel=(6, 1)))
-    assert cause.certainty == "likely"
+def freed(**more: Any) -> list[LoadRun]:
+    """The same without an RT bandwidth limit."""
+    return crowd(machine=FREE, condition="rt-bandwidth", **more)
 
 
-def test_without_a_limit_it_is_the_fair_server() -> None:
-    (cause,) = causes(crowd(machine=FREE), SceneMachine(kernel=(6, 18)))
-    assert (cause.name, cause.certainty) == ("fair-server", "likely")
+ORDINARY, ABOVE = "ordinary threads of this test", "multipathd (priority 99)"
+SERVER_OFF = {"/sys/kernel/debug/sched/fair_server/cpu0/runtime": "0"}
+#: Runs, minor version of Linux 6 (the fair server is there from 12 on), cause, its evidence.
+CASES: dict[str, tuple[Callable[[], list[LoadRun]], int, str, str]] = {
+    "before the fair server": (
+        crowd, 1, "rt-bandwidth likely", r"50\.0 ms of every second.*1000 ms apart"),
+    "it goes with the limit": (
+        lambda: [*crowd(), *freed(wait_ns=0)], 1, "rt-bandwidth shown", ""),
+    "it goes in two of three": (
+        lambda: [*crowd(), *freed(wait_ns=0)[:2]], 1, "rt-bandwidth likely", ""),
+    "without a limit": (lambda: crowd(machine=FREE), 18, "fair-server likely", ""),
+    "both may be, without an experiment": (crowd, 18, "bandwidth likely", ""),
+    "it stays without the limit": (lambda: [*crowd(), *freed()], 18, "fair-server shown", ""),
+    "it goes, and there is a server": (
+        lambda: [*crowd(), *freed(wait_ns=0)], 18, "rt-bandwidth shown", ""),
+    "two repeats": (
+        lambda: [*crowd()[:2], *freed(wait_ns=0)[:2]], 18, "bandwidth likely", "too few pairs"),
+    "a remedy that takes both off": (
+        lambda: [*crowd(), *freed(wait_ns=0, applied=SERVER_OFF)], 18, "bandwidth shown", ""),
+    "of another size": (lambda: crowd(wait_ns=200 * MS), 18, "other-task unknown", ""),
+    "no limit and no fair server": (lambda: crowd(machine=FREE), 1, "other-task unknown", ""),
+    "events show ordinary threads": (
+        lambda: [*crowd(), traced({ORDINARY: 90 * MS, "sh (ordinary)": 9 * MS})],
+        18, "bandwidth shown", r"of this test 90\.0 ms, sh \(ordinary\) 9\.0 ms"),
+    "events show a real-time task": (
+        lambda: [*crowd(), traced({ABOVE: 90 * MS, "sh (ordinary)": 9 * MS})],
+        1, "other-task likely", r"multipathd \(priority 99\) 90\.0 ms"),
+    "no events": (
+        lambda: [*crowd(), traced(unavailable="tracefs is read-only")],
+        18, "bandwidth likely", "events were not recorded: tracefs"),
+    "an ordinary thread": (
+        lambda: [attrs.evolve(run, policy="other") for run in crowd(wait_ns=400 * MS)],
+        18, "fair-scheduling shown", ""),
+}  # fmt: skip
 
 
-def test_where_both_may_be_nothing_is_claimed_without_an_experiment() -> None:
-    (cause,) = causes(crowd(), SceneMachine(kernel=(6, 18)))
-    assert (cause.name, cause.certainty) == ("bandwidth", "likely")
-
-
-def test_what_stays_without_the_limit_is_the_fair_servers() -> None:
-    free = crowd(machine=FREE, condition="rt-bandwidth")
-    (cause,) = causes([*crowd(), *free], SceneMachine(kernel=(6, 18)))
-    assert (cause.name, cause.certainty) == ("fair-server", "shown")
-
-
-def test_what_goes_with_the_limit_is_the_rt_bandwidths() -> None:
-    free = crowd(wait_ns=0, machine=FREE, condition="rt-bandwidth")
-    (cause,) = causes([*crowd(), *free], SceneMachine(kernel=(6, 18)))
-    assert (cause.name, cause.certainty) == ("rt-bandwidth", "shown")
+@pytest.mark.parametrize("name", CASES)
+def test_who_had_the_cpu_and_how_sure_that_is(name: str) -> None:
+    runs, minor, found, evidence = CASES[name]
+    (cause,) = causes(runs(), SceneMachine(kernel=(6, minor)))
+    assert f"{cause.name} {cause.certainty}" == found
+    assert re.search(evidence, cause.evidence)
 
 
 def test_a_part_that_stays_is_shared_out() -> None:
@@ -145,13 +165,6 @@ def test_a_comparison_whose_runs_differ_too_much_contradicts_nothing() -> None:
     assert found["fair-server"].certainty == "likely"
 
 
-def test_two_repeats_show_nothing() -> None:
-    runs = [*crowd()[:2], *crowd(wait_ns=0, machine=FREE, condition="rt-bandwidth")[:2]]
-    (cause,) = causes(runs, SceneMachine(kernel=(6, 18)))
-    assert (cause.name, cause.certainty) == ("bandwidth", "likely")
-    assert "too few pairs" in cause.evidence
-
-
 def test_events_do_not_show_which_of_the_two_it_was() -> None:
     seen = traced({"ordinary threads of this test": 90 * MS})
     runs = [
@@ -169,50 +182,6 @@ def test_a_small_part_that_is_shown_is_named() -> None:
     ]  # fmt: skip
     found = {cause.name: cause.certainty for cause in causes(runs, SceneMachine(kernel=(6, 18)))}
     assert found == {"rt-bandwidth": "shown", "fair-server": "shown"}
-
-
-def test_a_remedy_that_takes_both_off_does_not_tell_them_apart() -> None:
-    applied = {"/sys/kernel/debug/sched/fair_server/cpu0/runtime": "0"}
-    free = crowd(wait_ns=0, machine=FREE, condition="rt-bandwidth", applied=applied)
-    (cause,) = causes([*crowd(), *free], SceneMachine(kernel=(6, 18)))
-    assert (cause.name, cause.certainty) == ("bandwidth", "shown")
-
-
-def test_waiting_of_another_size_is_not_put_down_to_the_kernels_share() -> None:
-    (cause,) = causes(crowd(wait_ns=200 * MS), SceneMachine(kernel=(6, 18)))
-    assert (cause.name, cause.certainty) == ("other-task", "unknown")
-
-
-def test_no_limit_and_no_fair_server_leave_another_task() -> None:
-    (cause,) = causes(crowd(machine=FREE), SceneMachine(kernel=(6, 1)))
-    assert cause.name == "other-task"
-
-
-def traced(waited_ns: dict[str, int] | None = None, **trace: Any) -> LoadRun:
-    told = {"waited_ns": waited_ns} if waited_ns else {}
-    rounds = back_to_back([10 * MS] * 20)
-    return run_of(rounds, condition="traced", window_ns=WINDOW, trace={**told, **trace})
-
-
-def test_events_that_show_ordinary_threads_show_the_kernels_share() -> None:
-    seen = traced({"ordinary threads of this test": 90 * MS, "sh (ordinary)": 9 * MS})
-    (cause,) = causes([*crowd(), seen], SceneMachine(kernel=(6, 18)))
-    assert (cause.name, cause.certainty) == ("bandwidth", "shown")
-    assert "ordinary threads of this test 90.0 ms, sh (ordinary) 9.0 ms" in cause.evidence
-
-
-def test_events_that_show_a_real_time_task_name_it() -> None:
-    seen = traced({"multipathd (priority 99)": 90 * MS, "sh (ordinary)": 9 * MS})
-    (cause,) = causes([*crowd(), seen], SceneMachine(kernel=(6, 1)))
-    assert (cause.name, cause.certainty) == ("other-task", "likely")
-    assert "multipathd (priority 99) 90.0 ms" in cause.evidence
-
-
-def test_no_events_no_claim_and_the_reason() -> None:
-    seen = traced(unavailable="tracefs on /sys/kernel/tracing is read-only")
-    (cause,) = causes([*crowd(), seen], SceneMachine(kernel=(6, 18)))
-    assert (cause.name, cause.certainty) == ("bandwidth", "likely")
-    assert "events were not recorded: tracefs" in cause.evidence
 
 
 def test_the_traced_run_counts_nowhere() -> None:
@@ -322,12 +291,6 @@ def test_slower_rounds_are_the_frequency_where_the_governor_helps() -> None:
     slow, fast = crowd(wait_ns=0, slower=1.3), crowd(wait_ns=0, condition="governor")
     (cause,) = causes([*slow, *fast], SceneMachine(kernel=(6, 1), scaling=True))
     assert cause.name == "frequency"
-
-
-def test_an_ordinary_thread_shares_like_the_others() -> None:
-    runs = [attrs.evolve(run, policy="other") for run in crowd(wait_ns=400 * MS)]
-    (cause,) = causes(runs, SceneMachine(kernel=(6, 18)))
-    assert (cause.name, cause.certainty) == ("fair-scheduling", "shown")
 
 
 def test_what_is_compared_with_itself_is_not_slower() -> None:

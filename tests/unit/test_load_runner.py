@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -18,7 +17,7 @@ from deadbeat.kinds.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
 from deadbeat.kinds.load.kind import FOLDERS, other_remedies
 from deadbeat.kinds.load.runner import LoadExperiment, look
 from deadbeat.kinds.load.spec import LoadSpec, plan, planned_keys, resolve, specify
-from deadbeat.model.errors import DataError, DeadbeatError, RunError, TargetError, UsageError
+from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.model.load import LoadKey, Seen
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
@@ -329,42 +328,3 @@ def test_an_unfinished_test_is_continued_and_another_question_is_refused(tmp_pat
     with pytest.raises(UsageError, match="other remedies were possible: governor no longer"):
         choose(tmp_path, SPEC, engine.describe(), {"pin": "x"})
     assert choose(tmp_path, SPEC, engine.describe(), words, fresh=True).path.name == "load-2"
-
-
-def test_a_run_survives_its_file(tmp_path: Path) -> None:
-    engine = Watched()
-    store = begin(tmp_path / "a", engine)
-    go(engine, store)
-    for run in store.runs():
-        again = LoadStore.open(store.path).load(run.key)
-        assert store.to_plain(again) == store.to_plain(run)
-        with pytest.raises(DeadbeatError, match="counts: it is not measured again"):
-            store.keep(run)
-
-
-def test_damage_is_named_and_only_that_run_is_lost(tmp_path: Path) -> None:
-    engine = Watched()
-    store = begin(tmp_path / "a", engine)
-    go(engine, store)
-    key = min(store.committed())
-    path = store.run_path(key)
-    whole = path.read_text()
-    plain = json.loads(whole)
-    plain["run"]["rounds"]["finish_ns"].append(1)
-    for text in ("", whole[: len(whole) // 2], "[]", json.dumps(plain), whole.replace("gaps", "x")):
-        path.write_text(text)
-        with pytest.raises(DataError, match="delete the file and repeat the command"):
-            store.load(key)
-    path.unlink()
-    assert len(LoadStore.open(store.path).lacking(planned_keys(store))) == 1
-
-
-def test_the_made_up_machine_gives_the_same_again(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        engine = Watched()
-        go(engine, begin(tmp_path / name, engine))
-    runs = zip(
-        LoadStore.open(tmp_path / "a").runs(), LoadStore.open(tmp_path / "b").runs(), strict=True
-    )
-    for one, other in runs:
-        assert one.rounds.to_json() == other.rounds.to_json()

@@ -8,11 +8,11 @@ import attrs
 import pytest
 from helpers.latencies import made_up_runs
 
-from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import IDLE, Circumstances, LatencyKey, PathSplit, WorstTraced
-from deadbeat.store.latency import LATENCY_FILE, LatencyStore
+from deadbeat.store.latency import LatencyStore
 
 
 @pytest.fixture
@@ -51,19 +51,3 @@ def test_a_run_is_never_replaced_and_a_failure_is_forgotten_once_it_is_measured(
     assert store.failed() == {other: "lost"}
     with pytest.raises(DeadbeatError, match="counts: it is not measured again"):
         store.keep(run)
-
-
-def test_damage_is_named(store: LatencyStore) -> None:
-    run, other = made_up_runs(loads=[IDLE], repeats=2)
-    path = store.keep(run)
-    store.run_path(other.key).write_text(path.read_text())
-    with pytest.raises(DataError, match="it is idle"):
-        store.load(other.key)
-    path.write_text(path.read_text().replace('"interval_ns"', '"interval"'))
-    with pytest.raises(DataError, match="damaged"):
-        store.load(run.key)
-    (store.path / LATENCY_FILE).write_text("{}")
-    with pytest.raises(DataError, match="format"):
-        LatencyStore.open(store.path)
-    with pytest.raises(UsageError, match="already holds a latency matrix"):
-        LatencyStore.create(store.path, {}, example_platform())
