@@ -6,13 +6,14 @@ import json
 import math
 
 from attrs import evolve
+from helpers.latency_series import run_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, CpuLatency, LatencyKey, LatencyRun, LateWakeUp, LoadPoint
+from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun, LateWakeUp, LoadPoint
 
 TIMES = st.lists(st.one_of(st.integers(0, 10_000), st.integers(0, 2**60)), max_size=40)
 
@@ -48,16 +49,13 @@ def runs(draw: st.DrawFn) -> list[LatencyRun]:
     for repeat in range(draw(st.integers(0, 5))):
         numbers = draw(st.sets(st.integers(0, 3), max_size=3))
         found.append(
-            LatencyRun(
-                key=LatencyKey(
-                    draw(st.sampled_from([IDLE, LoadPoint("memory", 100)])), "prober", repeat
+            evolve(
+                run_of(
+                    *(draw(cpus(number)) for number in sorted(numbers)),
+                    repeat=repeat,
+                    load=draw(st.sampled_from([IDLE, LoadPoint("memory", 100)])),
                 ),
-                started="2026-01-01T00:00:00Z",
                 seconds=draw(st.sampled_from([0.1, 10.0, 300.0])),
-                interval_ns=1_000_000,
-                priority=90,
-                policy="fifo",
-                cpus=tuple(draw(cpus(number)) for number in sorted(numbers)),
                 problems=draw(
                     st.sampled_from([(), (Finding(id="x", severity="invalid", message="y"),)])
                 ),

@@ -167,11 +167,6 @@ def test_what_is_no_campaign_is_called_what_it_is(
         assert main((*command, *where)) == 2
         told = capsys.readouterr().err
         assert "l1 is a load test, not a campaign (deadbeat show l1" in told
-    for one, two in (("l1", "m"), ("m", "l1")):
-        kinds = {"l1": "load test", "m": "latency matrix"}
-        assert main(("compare", one, two, *where)) == 2
-        told = capsys.readouterr().err
-        assert f"{two} is a {kinds[two]}, the other is a {kinds[one]}" in told
 
 
 def test_the_latest_wake_up_is_one_figure_in_every_sentence_and_no_tautology() -> None:

@@ -86,12 +86,6 @@ def test_a_length_out_of_range_names_the_range_as_one_types_it() -> None:
         DurationNs(50_000, 60 * 10**9).parse("2h")
 
 
-@pytest.mark.parametrize("place", ["/proc/foo", "/proc/foo/bar"])
-def test_where_no_file_can_be_is_not_called_full(place: str) -> None:
-    with pytest.raises(DeadbeatError, match="cannot be written: /proc holds no files"):
-        free_bytes(Path(place))
-
-
 def test_a_file_is_no_place_for_results(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DeadbeatError, match="file is not a folder"):

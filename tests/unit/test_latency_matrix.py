@@ -95,13 +95,6 @@ def test_values_must_fit_each_other(layer: dict[str, object], key: str) -> None:
     assert key in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("10s", 10), ("5min", 300), ("2h", 7200), ("3d", 259200), (1.5, 1.5)]
-)
-def test_a_duration_has_a_unit(text: object, seconds: float) -> None:
-    assert specify({"duration": text, "repeats": 1}).duration == seconds
-
-
 def test_a_long_duration_is_cut_into_runs_that_are_at_least_as_long() -> None:
     spec = specify({"duration": "1001s", "repeats": 2, "loads": "idle", "engines": "simulated"})
     assert (spec.segments, spec.seconds, spec.blocks) == (4, 251, 8)
