@@ -62,8 +62,16 @@ from deadbeat.model.latency_summary import CellSummary
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.platform import difference_row, differing_platforms
 from deadbeat.model.results import Summary
-from deadbeat.model.rules import Problem, ReadBy, RefusedError, Rule, Whole, refuse
-from deadbeat.model.sizes import bytes_of, size_word
+from deadbeat.model.rules import (
+    Problem,
+    ReadBy,
+    RefusedError,
+    Rule,
+    Whole,
+    bytes_of,
+    refuse,
+    size_word,
+)
 from deadbeat.model.specification import usage as usage_error
 from deadbeat.model.words import nearest as nearest_word
 from deadbeat.model.words import seconds_text, time_text

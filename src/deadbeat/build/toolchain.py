@@ -23,7 +23,7 @@ from attrs import evolve, field, frozen
 
 from deadbeat.model.errors import BuildError, UsageError
 from deadbeat.model.refused import OTHER_TMPDIR, hint_in, refusal
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, nearest, shown
 
 OPTIMISED = ("-O2",)
 STATIC = ("-static", "-no-pie", "-fno-pie")
@@ -349,7 +349,7 @@ def _by_file(path: Path) -> Toolchain:
 _HINT = "docs/howto/build-for-another-architecture.md shows one"
 
 
-def _refuse_faults(path: Path, table: Mapping[str, object]) -> None:
+def _refuse_faults(path: Path, table: Mapping[str, Json]) -> None:
     faults = [
         f"{shown(key)} is unknown: {nearest(key, _KEYS)}" for key in table if key not in _KEYS
     ]

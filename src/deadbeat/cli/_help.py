@@ -13,9 +13,11 @@ from typing import Any, cast
 
 import click
 
+from deadbeat.model.words import Json
+
 
 @cache
-def row_of(name: str) -> Mapping[str, object]:
+def row_of(name: str) -> Mapping[str, Json]:
     """What ``verbs/NAME.toml`` says of a command: ``text``, its help; ``options``; ``told``: those
     of HOW its answer can be told, of one that prints it itself none; ``several``: as `Declared`."""
     path = Path(__file__).with_name("verbs").joinpath(f"{name}.toml")

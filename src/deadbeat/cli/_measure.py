@@ -24,6 +24,7 @@ from deadbeat.kinds.registry import all_kinds, kind_of
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.platform import target_option
 from deadbeat.model.specification import Layer, names_in_file
+from deadbeat.model.words import Json
 from deadbeat.report.machines import Verdicted
 from deadbeat.sched.core import core
 from deadbeat.store.files import read_toml
@@ -76,7 +77,7 @@ def measure(
     command: str,
     name: str,
     asked: Layer,
-    given: Mapping[str, object],
+    given: Mapping[str, Json],
     /,
     *,
     series: Callable[[Order, str], Ended] | None = None,

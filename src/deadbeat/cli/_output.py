@@ -14,6 +14,7 @@ from attrs import asdict
 
 from deadbeat.kinds.base import Shown
 from deadbeat.model.finding import Finding
+from deadbeat.model.words import Json
 from deadbeat.report import machines, terminal
 from deadbeat.store.files import atomic_write, storing
 
@@ -46,7 +47,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], **more: Any) ->
 SCHEMA = 1
 
 
-def envelope(shown: Shown, command: str = "") -> dict[str, object]:
+def envelope(shown: Shown, command: str = "") -> dict[str, Json]:
     """What ``--json`` prints, the same of every command.
 
     Args:

@@ -155,12 +155,13 @@ def _cases(report: DoctorReport, least: Severity | None) -> Iterator[Verdicted]:
 
 def _metrics(report: DoctorReport) -> str:
     """Which checks fail; what is not known has no sample."""
-    rows = [
-        {"id": each.id, "severity": each.severity, "failed": int(each.status == "fail")}
-        for each in report.results
-        if each.status != "unknown"
-    ]
-    return openmetrics("check", rows, ("id", "severity"), {})
+    known = [each for each in report.results if each.status != "unknown"]
+    return openmetrics(
+        "check",
+        [{"id": k.id, "severity": k.severity, "failed": int(k.status == "fail")} for k in known],
+        ("id", "severity"),
+        {},
+    )
 
 
 def _status(report: DoctorReport, least: Severity | None) -> int:

@@ -46,7 +46,7 @@ from deadbeat.lab.presets import PRESETS, LabPreset
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.platform import Platform
-from deadbeat.model.words import count_of, duration, nearest, shown
+from deadbeat.model.words import Json, count_of, duration, nearest, shown
 from deadbeat.store.files import read_toml
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import MATRIX, Place, family, point_latest
@@ -161,7 +161,8 @@ class Asked:
             key if key != "limits" else "deadlines": value for key, value in self.matrix.items()
         }
         layer = {key: value for key, value in typed.items() if value is not None}
-        fixed = {"name": self.name, "engines": ["prober"], "repeats": self.seeds, "seed": self.seed}
+        fixed: dict[str, Json] = {"name": self.name, "engines": ["prober"]}
+        fixed |= {"repeats": self.seeds, "seed": self.seed}
         names = {key: f"--{key}" for key in self.matrix}
         names |= {"deadlines": "--limits", "name": "--name"}
         wanted = specify(base, layer, fixed, names=names)

@@ -14,7 +14,7 @@ from deadbeat.lab.offers import ARCHITECTURES, Offer, Offers, chosen, newest, of
 from deadbeat.lab.presets import PRESETS
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.errors import DeadbeatError, TargetError
-from deadbeat.model.words import count_of, duration, size
+from deadbeat.model.words import Json, count_of, duration, size
 
 #: Debian's word for an architecture -> that of a kernel (``uname -m``).
 MACHINES = {debian: machine for machine, debian in ARCHITECTURES.items()}
@@ -51,13 +51,13 @@ def listed(*, machine: str, show_all: bool) -> Shown:
     )
 
 
-def _models(row: dict[str, object]) -> str:
+def _models(row: dict[str, Json]) -> str:
     models, default = row["models"], row["default"]
     assert isinstance(models, list)
     return ", ".join(f"{each}*" if each == default and len(models) > 1 else each for each in models)
 
 
-def _plain(each: Kernel | Offer) -> dict[str, object]:
+def _plain(each: Kernel | Offer) -> dict[str, Json]:
     if isinstance(each, Kernel):
         models, size_bytes = each.preemption, each.image.stat().st_size
     else:

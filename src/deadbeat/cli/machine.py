@@ -29,7 +29,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import BuildError, TargetError, UsageError
 from deadbeat.model.platform import target_option
 from deadbeat.model.tasks import Fragment
-from deadbeat.model.words import time_text
+from deadbeat.model.words import Json, time_text
 from deadbeat.store.files import storing
 from deadbeat.store.place import CAMPAIGN
 from deadbeat.store.serial import (
@@ -247,7 +247,7 @@ def _known(runs: Path, file: Path | None) -> tuple[Calibration, Path] | None:
     return None if path is None else (read_calibration(path), path)
 
 
-def _facts(fragment: Fragment) -> dict[str, object]:
+def _facts(fragment: Fragment) -> dict[str, Json]:
     names = ("name", "summary", "resource_class", "size_unit", "blocking", "parallel")
     lists = ("sizes", "quick", "requires", "modes")
     return {

@@ -14,6 +14,7 @@ from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_i
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import Layer, Row, options_of
+from deadbeat.model.words import Json
 
 
 @frozen(kw_only=True)
@@ -122,7 +123,7 @@ def value_options(values: Sequence[Row]) -> list[click.Option]:
     ]
 
 
-def typed(values: Iterable[Row], options: Mapping[str, object]) -> Layer:
+def typed(values: Iterable[Row], options: Mapping[str, Json]) -> Layer:
     """What was typed.
 
     Args:
@@ -148,7 +149,7 @@ def name_precision(layer: Layer) -> None:
         layer.names.setdefault("precision.target", "--precision")
 
 
-def _both_axes(layer: Layer, options: Mapping[str, object]) -> None:
+def _both_axes(layer: Layer, options: Mapping[str, Json]) -> None:
     _beside(layer, options)
     for axis in ("grid.sync_share", "grid.contended_ratio") if options["step"] is not None else ():
         if axis not in layer.names:
@@ -157,13 +158,13 @@ def _both_axes(layer: Layer, options: Mapping[str, object]) -> None:
     name_precision(layer)
 
 
-def _mode(layer: Layer, options: Mapping[str, object]) -> None:
+def _mode(layer: Layer, options: Mapping[str, Json]) -> None:
     _beside(layer, options)
     layer.values["mode"] = "stress"
     name_precision(layer)
 
 
-def _study(layer: Layer, options: Mapping[str, object]) -> None:
+def _study(layer: Layer, options: Mapping[str, Json]) -> None:
     if options["as_list"]:
         shown = import_module("deadbeat.cli.results").study_presets()
         import_module("deadbeat.cli._output").print_shown(
@@ -176,7 +177,7 @@ def _study(layer: Layer, options: Mapping[str, object]) -> None:
         layer.names.setdefault(path, option)
 
 
-def _program(layer: Layer, options: Mapping[str, object]) -> None:
+def _program(layer: Layer, options: Mapping[str, Json]) -> None:
     if options["header"]:
         root = import_module("deadbeat.build.native").native_root()
         click.echo(root / "runtime" / "include")
@@ -191,7 +192,7 @@ def _program(layer: Layer, options: Mapping[str, object]) -> None:
         raise UsageError("no program is named", "deadbeat run -- ./program ARGUMENT")
 
 
-def _primitives(layer: Layer, options: dict[str, object]) -> None:
+def _primitives(layer: Layer, options: dict[str, Json]) -> None:
     """What a file of arguments says, where no option does."""
     file = options["arguments"]
     if file is not None:
@@ -211,7 +212,7 @@ def _primitives(layer: Layer, options: dict[str, object]) -> None:
         layer.put("keep", True, "--datadir")
 
 
-def _beside(layer: Layer, options: Mapping[str, object]) -> None:
+def _beside(layer: Layer, options: Mapping[str, Json]) -> None:
     """The program behind ``--``, which runs beside all runs."""
     words = options["command"]
     assert isinstance(words, tuple)
@@ -223,7 +224,7 @@ def _beside(layer: Layer, options: Mapping[str, object]) -> None:
 
 
 #: What completes what was typed, of commands that need it.
-_ADJUST: Mapping[str, Callable[[Layer, dict[str, object]], None]] = {
+_ADJUST: Mapping[str, Callable[[Layer, dict[str, Any]], None]] = {
     "latency": _beside,
     "load": _beside,
     "primitives": _primitives,

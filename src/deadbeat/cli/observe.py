@@ -152,7 +152,7 @@ def _here(
         if lacking is None:
             name = observation.campaign
             if name not in known:
-                layer = ask(name, cores=cores, quick=quick)
+                layer: dict[str, Any] = ask(name, cores=cores, quick=quick)
                 layer["name"] = f"{layer['name']}{asked.typed['name']}"
                 wanted = attrs.evolve(asked, typed=layer, held=ExitStack())
                 known[name] = _campaign(answered(KIND, wanted, figures))

@@ -21,7 +21,7 @@ from deadbeat.kinds.registry import all_kinds, find
 from deadbeat.kinds.study.preset import presets
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import explanations
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, nearest, shown
 from deadbeat.report.machines import openmetrics
 from deadbeat.store.derived import DERIVED, state_of
 from deadbeat.store.files import atomic_write, storing
@@ -113,7 +113,7 @@ def runs(runs: Path) -> Shown:
     return Shown(plain=plain, parts=[table(columns, rows, numeric=columns[3:])])
 
 
-def _plain(kind: str, state: FolderState, latest: str) -> dict[str, object]:
+def _plain(kind: str, state: FolderState, latest: str) -> dict[str, Json]:
     """What all kinds have."""
     names = ("name", "state", "preset", "planned", "done", "failed", "problem")
     return {

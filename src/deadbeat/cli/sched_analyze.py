@@ -18,6 +18,7 @@ from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.view import CampaignView, open_campaign
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
+from deadbeat.model.words import Json
 from deadbeat.report.document import Column, Table
 from deadbeat.report.terminal import print_part
 from deadbeat.sched.analysis import Analysis, SchedulerAnalysis, TestResult, require_agreement
@@ -60,7 +61,7 @@ def _simulated(system: TaskSystem, analysis: Analysis, model: Model | None) -> d
     return found
 
 
-def _plain(analysis: Analysis, verdicts: dict[str, Verdict]) -> dict[str, object]:
+def _plain(analysis: Analysis, verdicts: dict[str, Verdict]) -> dict[str, Json]:
     return {
         "name": analysis.system.name,
         "processors": analysis.system.processors,
@@ -77,13 +78,13 @@ def _plain(analysis: Analysis, verdicts: dict[str, Verdict]) -> dict[str, object
     }
 
 
-def _plain_result(result: TestResult) -> dict[str, object]:
+def _plain_result(result: TestResult) -> dict[str, Json]:
     plain = asdict(result)
     facts = plain.pop("facts")
     return {"test": facts.pop("name"), **facts, **plain}
 
 
-def _plain_verdict(verdict: Verdict) -> dict[str, object]:
+def _plain_verdict(verdict: Verdict) -> dict[str, Json]:
     names = ("schedulable", "proved", "model", "first_miss", "because")
     own = {name: getattr(verdict, name) for name in names}
     return {**own, "ties": verdict.scheduler.ties, "simulated": True}

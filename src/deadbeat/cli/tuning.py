@@ -15,6 +15,7 @@ from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.platform import target_option
 from deadbeat.model.tuning import Applied
+from deadbeat.model.words import Json
 from deadbeat.settings.journal import STATE_FOLDER, Journal
 from deadbeat.settings.knob import all_knobs
 from deadbeat.settings.profile import all_profiles, find_profile, turns
@@ -168,7 +169,7 @@ def _summary(done: Applied, option: str) -> str:
     return f"{text}; nothing was changed"
 
 
-def _plain(planned: Plan, done: Applied, *, dry_run: bool) -> dict[str, object]:
+def _plain(planned: Plan, done: Applied, *, dry_run: bool) -> dict[str, Json]:
     rows = [{"knob": planned.knob_of(each.path), **attrs.asdict(each)} for each in done.changes]
     return {
         "session": None if dry_run else done.session,

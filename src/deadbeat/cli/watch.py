@@ -28,7 +28,7 @@ from deadbeat.kinds.base import ExperimentKind
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.refused import refusal
-from deadbeat.model.words import escape
+from deadbeat.model.words import Json, escape
 from deadbeat.report.html import page
 
 #: Least time between two pages that are made.
@@ -98,7 +98,7 @@ class Followed:
                 found.append(str((self.path / name).stat().st_mtime_ns))
         return "-".join(found)
 
-    def state(self) -> dict[str, object]:
+    def state(self) -> dict[str, Json]:
         """What the page asks again and again."""
         if not self.path.is_dir():
             return {"version": "", "text": "the folder is gone"}

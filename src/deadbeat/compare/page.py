@@ -21,12 +21,7 @@ from deadbeat.compare.words import (
     words_list,
 )
 from deadbeat.kinds.load.document import remedies_beside
-from deadbeat.model.comparison import (
-    CellComparison,
-    Comparison,
-    ComparisonResult,
-    MetricComparison,
-)
+from deadbeat.model.comparison import CellComparison, Comparison, ComparisonResult, MetricComparison
 from deadbeat.model.platform import difference_row
 from deadbeat.model.words import loud
 from deadbeat.report.charts import Chart

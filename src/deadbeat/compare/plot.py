@@ -7,21 +7,14 @@ from pathlib import Path
 
 from attrs import asdict, frozen
 
-from deadbeat.kinds.latency.sides import (
-    DrawnPlot,
-    PlotPreset,
-    Question,
-    Side,
-    SidesTable,
-    question,
-)
+from deadbeat.kinds.latency.sides import DrawnPlot, PlotPreset, Question, Side, SidesTable, question
 from deadbeat.kinds.latency.spec import keys, read_spec
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import kernel_text
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.published import nearest_preset, published
-from deadbeat.model.words import loud, shown
+from deadbeat.model.words import Json, loud, shown
 from deadbeat.report.document import (
     Document,
     FactList,
@@ -56,7 +49,7 @@ class Plot:
     page: Path
     files: tuple[Path, ...]
 
-    def plain(self) -> dict[str, object]:
+    def plain(self) -> dict[str, Json]:
         """As JSON values."""
         return {
             "preset": self.preset.name,
@@ -136,7 +129,7 @@ def read_inventory(path: Path) -> dict[str, str]:
     return {str(line["title"]): _line_text(line) for line in lines}
 
 
-def _line_text(line: Mapping[str, object]) -> str:
+def _line_text(line: Mapping[str, Json]) -> str:
     """Its value; of one that is not known, why."""
     text, basis = str(line.get("text") or "not known"), line.get("basis")
     return f"{text}: {basis}" if line.get("value") is None and basis else text

@@ -7,7 +7,7 @@ from the refusals to the findings, is the same for all kinds.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.observations import Metric, Observations
 from deadbeat.model.platform import UNDISTURBED, differing_platforms
-from deadbeat.model.words import beside_label, shortened
+from deadbeat.model.words import Json, beside_label, inside, shortened
 from deadbeat.settings.hardening import Differences, differences
 from deadbeat.settings.reading import few
 
@@ -230,8 +230,8 @@ def _require_alike(every: Sequence[Subject], words: Vocabulary) -> None:
 # -- what the reader must know
 
 
-def _facts(subject: Subject) -> dict[str, object]:
-    platform: Mapping[str, Any] = subject.platform
+def _facts(subject: Subject) -> dict[str, Json]:
+    platform = subject.platform
     return {
         "name": subject.name,
         "path": subject.path,
@@ -408,7 +408,7 @@ class HardeningCost:
             doubts.append(f"not known is {few(self.differences.unknown)}")
         return f"{told}; but {' and '.join(doubts)}" if doubts else told
 
-    def plain(self) -> dict[str, object]:
+    def plain(self) -> dict[str, Json]:
         """As JSON values."""
         return {
             "differs": [
@@ -445,15 +445,9 @@ def hardening_cost(without: Matrix, hardened: Matrix) -> HardeningCost:
     return HardeningCost(differences=found, beside=beside, result=result)
 
 
-def _details(matrix: Matrix) -> dict[str, object]:
-    details = matrix.platform.get("details")
-    return details if isinstance(details, dict) else {}
-
-
 def _recorded(matrix: Matrix) -> dict[str, str]:
     """States of options as the matrix's environment has them; empty: not recorded."""
-    recorded = _details(matrix).get("hardening")
-    plain = recorded if isinstance(recorded, dict) else {}
+    plain = inside(matrix.platform, "details", "hardening")
     return {name: state for name, state in plain.items() if isinstance(state, str)}
 
 
@@ -461,6 +455,8 @@ def _explained(line: str, found: Differences, sides: tuple[Matrix, Matrix]) -> b
     """Whether a difference of platforms is no more than the options that differ."""
     if not line.startswith("cmdline:"):
         return False
-    words = [set(str(_details(side).get("cmdline", "")).split()) for side in sides]
+    words = [
+        set(str(inside(side.platform, "details").get("cmdline", "")).split()) for side in sides
+    ]
     switching = {name for each in found.known for name in each.option.arguments}
     return {word.partition("=")[0] for word in words[0] ^ words[1]} <= switching

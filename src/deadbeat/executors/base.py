@@ -19,6 +19,7 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import TaskSet
 from deadbeat.model.traces import RunTrace
+from deadbeat.model.words import Json
 
 if TYPE_CHECKING:
     from deadbeat.catalog import Catalog
@@ -241,7 +242,7 @@ class Executor(Protocol):
     def describe(self) -> Platform:
         """The platform; ``kind`` tells hardware from simulation."""
 
-    def environment(self) -> dict[str, object]:
+    def environment(self) -> dict[str, Json]:
         """State of the machine now, JSON values; recorded before and after every session."""
 
     def unavailable(

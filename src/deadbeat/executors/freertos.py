@@ -47,7 +47,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.model.platform import HOSTED_ON, Platform
 from deadbeat.model.results import RunKey
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, nearest, shown
 from deadbeat.prices.table import PriceBatch
 from deadbeat.prices.works import Pricing
 from deadbeat.targets.local import LocalTarget
@@ -87,7 +87,7 @@ class FreeRTOSExecutor:
     def describe(self) -> Platform:
         return self.platform
 
-    def environment(self) -> dict[str, object]:
+    def environment(self) -> dict[str, Json]:
         """Of FreeRTOS; where it is hosted, with the state of the Linux below it."""
         if self._is_virtual:
             return dict(self.platform.details)

@@ -35,6 +35,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import RunError, UsageError
 from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.tasks import Entry
+from deadbeat.model.words import Json
 from deadbeat.prices.table import PriceBatch
 from deadbeat.prices.works import Pricing
 from deadbeat.settings.hardening import states_of
@@ -67,10 +68,11 @@ class HardwareExecutor(ProgramMachine):
             name=name_of(environment, self._target),
         )
 
-    def environment(self) -> dict[str, object]:
+    def environment(self) -> dict[str, Json]:
         """State of the machine now."""
-        more = {"hardening": states_of(self._target), "toolchain": self._toolchain.identification}
-        return environment_of(self._target, now=datetime.now(UTC), more=more)
+        more: Json = states_of(self._target)
+        also = {"hardening": more, "toolchain": self._toolchain.identification}
+        return environment_of(self._target, now=datetime.now(UTC), more=also)
 
     def unavailable(
         self, catalog: Catalog, *, policy: str, participants: int = 1

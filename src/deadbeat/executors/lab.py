@@ -32,6 +32,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.refused import refusal
 from deadbeat.model.rules import Whole
+from deadbeat.model.words import Json
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.targets.base import ClosedAfterwards, Completed, Process, Readings
 from deadbeat.targets.fake import FakeTarget
@@ -212,7 +213,7 @@ class GuestExecutor(HardwareExecutor):
         )
         self._guest = guest
 
-    def environment(self) -> dict[str, object]:
+    def environment(self) -> dict[str, Json]:
         return {**super().environment(), "lab": self._guest.facts}
 
     def calibrate(

@@ -19,6 +19,7 @@ from deadbeat.model.examples import example_calibration, example_entries, exampl
 from deadbeat.model.platform import Platform
 from deadbeat.model.systems import TimedTask
 from deadbeat.model.tasks import Kind, TaskSet
+from deadbeat.model.words import Json
 from deadbeat.prices.rates import NOTHING, RatesByRivals, priced_matrices
 from deadbeat.prices.replay import replay_releases
 from deadbeat.prices.sets import prepared
@@ -80,7 +81,7 @@ class SimExecutor(FakeExecutor):
             fingerprint=f"simulated:{self.policy}:{self.cores}",
         )
 
-    def environment(self) -> dict[str, object]:
+    def environment(self) -> dict[str, Json]:
         return {**super().environment(), "hostname": f"simulated-{self.policy}"}
 
     def simulated(

@@ -58,6 +58,7 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import Entry, Kind, TaskSet
 from deadbeat.model.traces import RunTrace
+from deadbeat.model.words import Json
 from deadbeat.prices.table import PriceBatch, Slot
 from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.store.jobfile import new_header, write_job_table
@@ -122,7 +123,7 @@ class FakeExecutor:
             fingerprint=f"simulated:{self.name}:{self.cores}",
         )
 
-    def environment(self) -> dict[str, object]:
+    def environment(self) -> dict[str, Json]:
         return {"simulated": True, "hostname": self.name, "cpus_online": list(range(self.cores))}
 
     def unavailable(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.words import Json
 
 
 class Columns(Mapping[str, NDArray[Any]]):
@@ -19,7 +20,7 @@ class Columns(Mapping[str, NDArray[Any]]):
         self._columns = columns
 
     @classmethod
-    def of(cls, rows: Iterable[Mapping[str, object]]) -> Columns:
+    def of(cls, rows: Iterable[Mapping[str, Json]]) -> Columns:
         """The columns of rows that have the same keys."""
         listed = list(rows)
         return cls(

@@ -11,6 +11,7 @@ from attrs import Factory, field, frozen
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
+from deadbeat.model.words import Json
 from deadbeat.settings.tune import elsewhere
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.place import (
@@ -119,7 +120,7 @@ class RunFolders(Folders[S]):
     read: Callable[[Any], Any]
     planned: Callable[[S], Sequence[Any]]
     asked_for: Callable[[Any], str] = lambda spec: ""
-    plain: Callable[[Any], Mapping[str, object]] = plain_of
+    plain: Callable[[Any], Mapping[str, Json]] = plain_of
     stand: Callable[[S], FolderState] = field(
         init=False, default=Factory(lambda self: self._stand, takes_self=True)
     )

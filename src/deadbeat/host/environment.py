@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from deadbeat.host import reading
 from deadbeat.host.kernel import (
@@ -42,6 +41,7 @@ from deadbeat.host.proc import (
     ticks_of,
 )
 from deadbeat.host.values import (
+    Fact,
     Read,
     Unknown,
     cpu_list,
@@ -54,6 +54,7 @@ from deadbeat.host.values import (
 from deadbeat.model.platform import TARGET, Platform
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import usage
+from deadbeat.model.words import Json, inside
 from deadbeat.targets.base import Target, is_here
 
 #: Asked for in one go; what depends on what these hold is asked for in a second.
@@ -82,8 +83,8 @@ PLATFORM_FILES = (
 
 
 def environment_of(
-    target: Target, *, now: datetime, more: Mapping[str, object] | None = None
-) -> dict[str, object]:
+    target: Target, *, now: datetime, more: Mapping[str, Json] | None = None
+) -> dict[str, Json]:
     """`read_environment` of a target, in few round trips.
 
     Raises:
@@ -96,8 +97,8 @@ def environment_of(
 
 
 def read_environment(
-    read: Read, *, now: datetime, more: Mapping[str, object] | None = None
-) -> dict[str, object]:
+    read: Read, *, now: datetime, more: Mapping[str, Json] | None = None
+) -> dict[str, Json]:
     """State of the machine behind ``read``, as values that JSON can hold.
 
     Dicts by CPU have the CPU number, as text, for a key. The unit is in the key where there is one;
@@ -113,7 +114,7 @@ def read_environment(
     virtual, virtual_basis = is_virtual(read)
     ticks = {str(c): t for c, t in ticks_of(read(STAT) or "").items() if c in cpus}
     no_ticks = Unknown(f"{STAT} has no ticks by CPU")
-    found = {
+    found: dict[str, Fact] = {
         "time": now.isoformat(timespec="milliseconds"),
         "hostname": value(read, "/proc/sys/kernel/hostname"),
         "machine": reading.machine(read),
@@ -155,13 +156,15 @@ def read_environment(
     return {key: _plain(entry) for key, entry in found.items()}
 
 
-def _plain(entry: object) -> Any:
+def _plain(entry: Fact) -> Json:
     """As JSON holds it."""
     if isinstance(entry, Unknown):
         return str(entry)
     if isinstance(entry, Mapping):
         return {key: _plain(part) for key, part in entry.items()}
-    return [_plain(part) for part in entry] if isinstance(entry, list) else entry
+    if isinstance(entry, Sequence) and not isinstance(entry, str):
+        return [_plain(part) for part in entry]
+    return entry
 
 
 #: Record of CPUs -> why one that is not in it cannot be used; a machine that keeps none is made up.
@@ -172,14 +175,14 @@ _WITHHELD = {
 }
 
 
-def _withheld(cpu: int, details: Mapping[str, object]) -> str:
+def _withheld(cpu: int, details: Mapping[str, Json]) -> str:
     """Why a CPU of a machine cannot be used; "": unknown."""
     records = ((details.get(key), why) for key, why in _WITHHELD.items())
     return next((why for cpus, why in records if isinstance(cpus, list) and cpu not in cpus), "")
 
 
 def unusable(
-    asked: Iterable[int], usable: Sequence[int], details: Mapping[str, object], path: str
+    asked: Iterable[int], usable: Sequence[int], details: Mapping[str, Json], path: str
 ) -> Iterator[Problem]:
     """A problem of the first CPU that is asked for under ``path`` and not ``usable``.
 
@@ -197,7 +200,7 @@ def unusable(
 def require_usable(
     asked: Iterable[int],
     usable: Sequence[int],
-    details: Mapping[str, object] | None = None,
+    details: Mapping[str, Json] | None = None,
     path: str = "--cpus",
 ) -> None:
     """Raises UsageError for what `unusable` finds."""
@@ -205,7 +208,7 @@ def require_usable(
         raise usage(problems)
 
 
-def left_out(cpus: Iterable[int], details: Mapping[str, object]) -> str:
+def left_out(cpus: Iterable[int], details: Mapping[str, Json]) -> str:
     """``2-3, 5 (is offline)``: those of a machine's CPUs that are not among ``cpus``, and why."""
     there = details.get("cpus_present")
     reasons: dict[str, list[int]] = {}
@@ -215,14 +218,14 @@ def left_out(cpus: Iterable[int], details: Mapping[str, object]) -> str:
     return ", ".join(f"{text} ({why})" if why else text for text, why in groups)
 
 
-def name_of(environment: Mapping[str, object], target: Target) -> str:
+def name_of(environment: Mapping[str, Json], target: Target) -> str:
     """What a machine calls itself; of one that does not, the target's name."""
     name = environment["hostname"]
     return target.name if is_here(target) or is_unknown(name) else str(name)
 
 
 def platform_from_environment(
-    environment: dict[str, object],
+    environment: dict[str, Json],
     *,
     cpus: Sequence[int],
     kind: str,
@@ -269,7 +272,7 @@ def platform_from_environment(
     )
 
 
-def core_kinds(environment: Mapping[str, object], cpus: Sequence[int]) -> tuple[int, ...]:
+def core_kinds(environment: Mapping[str, Json], cpus: Sequence[int]) -> tuple[int, ...]:
     """Kind of each of ``cpus``, numbered from 0 in their order: cores of a kind have the same
     highest frequency, capacity, identification register and cache sizes, as far as these are known.
 
@@ -281,10 +284,8 @@ def core_kinds(environment: Mapping[str, object], cpus: Sequence[int]) -> tuple[
     return tuple(kinds.setdefault(_kind(environment, str(cpu)), len(kinds)) for cpu in cpus)
 
 
-def _kind(environment: Mapping[str, object], cpu: str) -> str:
-    policy, topology = (
-        _of_cpu(environment, name, cpu) for name in ("frequency_policy", "topology")
-    )
+def _kind(environment: Mapping[str, Json], cpu: str) -> str:
+    policy, topology = (inside(environment, n, cpu) for n in ("frequency_policy", "topology"))
     caches = topology.get("caches")
     sizes = [
         (cache["level"], cache["type"], cache["size_bytes"])
@@ -292,12 +293,6 @@ def _kind(environment: Mapping[str, object], cpu: str) -> str:
     ]
     frequency = policy.get("scaling_max_freq")
     return repr((frequency, topology.get("capacity"), topology.get("midr"), sizes))
-
-
-def _of_cpu(environment: Mapping[str, object], name: str, cpu: str) -> dict[str, object]:
-    entry = environment.get(name)
-    found = entry.get(cpu) if isinstance(entry, dict) else None
-    return found if isinstance(found, dict) else {}
 
 
 def _governor_words(governor: object) -> str:

@@ -6,27 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
-from deadbeat.host.kernel import (
-    VERSION,
-    kernel_release,
-)
-from deadbeat.host.proc import (
-    CPU_FOLDER,
-    CPUINFO,
-    LOADAVG,
-    MEMINFO,
-    colon_fields,
-    cpu_cgroup,
-)
-from deadbeat.host.values import (
-    Read,
-    Unknown,
-    chosen,
-    cpu_list,
-    integer,
-    stripped,
-    value,
-)
+from deadbeat.host.kernel import VERSION, kernel_release
+from deadbeat.host.proc import CPU_FOLDER, CPUINFO, LOADAVG, MEMINFO, colon_fields, cpu_cgroup
+from deadbeat.host.values import Fact, Read, Unknown, chosen, cpu_list, integer, stripped, value
 
 HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 
@@ -84,7 +66,7 @@ def kernel(read: Read) -> str | Unknown:
     return value(read, VERSION)
 
 
-def topology(read: Read, cpu: int) -> dict[str, object]:
+def topology(read: Read, cpu: int) -> dict[str, Fact]:
     folder = f"{CPU_FOLDER}/cpu{cpu}/topology"
     # Arm: cores of one chip differ; where they do not, these files say so too.
     kind = {"capacity": "cpu_capacity", "midr": "regs/identification/midr_el1"}
@@ -103,8 +85,8 @@ def _there(read: Read, folder: str, names: Mapping[str, str]) -> dict[str, str]:
     return {key: text for key, text in texts.items() if text is not None}
 
 
-def _caches(read: Read, cpu: int) -> list[dict[str, object]] | Unknown:
-    caches: list[dict[str, object]] = []
+def _caches(read: Read, cpu: int) -> list[dict[str, Fact]] | Unknown:
+    caches: list[dict[str, Fact]] = []
     for index in range(_CACHES_MAX):
         folder = f"{CPU_FOLDER}/cpu{cpu}/cache/index{index}"
         if read(f"{folder}/level") is None:
@@ -140,7 +122,7 @@ def governor(read: Read, cpus: Sequence[int]) -> dict[str, str] | str | Unknown:
     return {cpu: name or "none" for cpu, name in found.items()}
 
 
-def frequency_policy(read: Read, cpus: Sequence[int]) -> dict[str, object]:
+def frequency_policy(read: Read, cpus: Sequence[int]) -> dict[str, Fact]:
     """What decides at which frequency a CPU runs; never a frequency of the moment."""
     files = ("scaling_driver", "scaling_governor", "scaling_min_freq", "scaling_max_freq")
     names = {name: f"cpufreq/{name}" for name in files}
@@ -174,9 +156,9 @@ def throttle(read: Read, cpu: int) -> dict[str, int | Unknown]:
     return {part: integer(read, f"{folder}/{part}_throttle_count") for part in ("core", "package")}
 
 
-def thermal(read: Read) -> list[dict[str, object]] | Unknown:
+def thermal(read: Read) -> list[dict[str, Fact]] | Unknown:
     folders = (f"/sys/class/thermal/thermal_zone{index}" for index in range(_THERMAL_ZONES_MAX))
-    zones: list[dict[str, object]] = [
+    zones: list[dict[str, Fact]] = [
         {"zone": value(read, f"{each}/type"), "millidegrees": integer(read, f"{each}/temp")}
         for each in takewhile(lambda folder: read(f"{folder}/type") is not None, folders)
     ]
@@ -190,7 +172,7 @@ def mitigations(read: Read) -> dict[str, str] | str | Unknown:
     )
 
 
-def memory(read: Read) -> dict[str, object]:
+def memory(read: Read) -> dict[str, Fact]:
     fields = colon_fields(read(MEMINFO) or "")
 
     def kilobytes(name: str) -> int | Unknown:
@@ -213,11 +195,11 @@ def loadavg(read: Read) -> list[float] | Unknown:
     return [float(word) for word in words]
 
 
-def cgroup(read: Read) -> dict[str, object] | Unknown:
+def cgroup(read: Read) -> dict[str, Fact] | Unknown:
     group = cpu_cgroup(read)
     if group is None:
         return Unknown("/proc/self/cgroup and /proc/self/mountinfo show no group for CPU time")
-    found: dict[str, object] = {
+    found: dict[str, Fact] = {
         "version": group.version,
         "path": group.path,
         "folder": group.folder,

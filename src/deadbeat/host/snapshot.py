@@ -28,6 +28,7 @@ from deadbeat.host.proc import (
     waited_us,
 )
 from deadbeat.host.values import NOT_ASKED, Unknown, understood
+from deadbeat.model.words import Json
 from deadbeat.targets.base import Target
 from deadbeat.targets.readings import Reading, Readings
 
@@ -156,7 +157,7 @@ def parse(readings: Readings) -> Snapshot:
     )
 
 
-def recorded(environment: Mapping[str, object]) -> Snapshot:
+def recorded(environment: Mapping[str, Json]) -> Snapshot:
     """What a stored record of a machine's state tells of counters; see `read_environment`.
 
     Other sessions, machines and versions may have written it: what is missing or marked unknown is
@@ -176,7 +177,7 @@ def recorded(environment: Mapping[str, object]) -> Snapshot:
     )
 
 
-def _entries(found: object) -> dict[str, object]:
+def _entries(found: object) -> dict[str, Json]:
     """Of a dict or a list."""
     if isinstance(found, Mapping):
         return {str(key): each for key, each in found.items()}

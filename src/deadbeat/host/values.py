@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from attrs import frozen
 
 from deadbeat.model.errors import TargetError
-from deadbeat.model.words import shown
+from deadbeat.model.words import Json, shown
 from deadbeat.targets.base import Target
 
 #: What a reader is asked for that no file tells: ``command:NAME=WORDS``, words for a shell.
@@ -40,6 +40,8 @@ class Unknown:
         return f"unknown: {self.reason}"
 
 
+#: What is told of a machine, part of it perhaps not.
+Fact: TypeAlias = "Json | Unknown | Sequence[Fact] | Mapping[str, Fact]"
 #: Of a value that nobody asked for.
 NOT_ASKED = Unknown("not asked")
 

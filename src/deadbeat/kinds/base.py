@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attrs import field, frozen
 
@@ -19,7 +19,7 @@ from deadbeat.experiment.columns import Columns
 from deadbeat.model.comparison import Comparable
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
-from deadbeat.model.words import duration, size
+from deadbeat.model.words import Json, duration, size
 from deadbeat.report.document import CellMap, Document, Table
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.notebook import Drawing, glance
@@ -100,8 +100,8 @@ class Begin:
     """
 
     runs: Path
-    written: Mapping[str, Any] = field(factory=dict)
-    typed: Mapping[str, Any] = field(factory=dict)
+    written: Mapping[str, Json] = field(factory=dict)
+    typed: Mapping[str, Json] = field(factory=dict)
     names: Mapping[str, str] = field(factory=dict)
     fresh: bool = False
     keep: bool = False
@@ -236,10 +236,6 @@ class ExperimentKind:
         return document.picture if document else None
 
 
-#: A row of a result's table for Python: column -> number, text or None.
-TableRow: TypeAlias = Mapping[str, Any]
-
-
 class OpenedResult(ABC):
     """What `deadbeat.open` gives of every folder; a notebook shows its answer."""
 
@@ -253,7 +249,7 @@ class OpenedResult(ABC):
 
     @property
     @abstractmethod
-    def rows(self) -> Sequence[TableRow]:
+    def rows(self) -> Sequence[Mapping[str, Json]]:
         """The results as a table: one mapping for each cell, point or group."""
 
     @cached_property
@@ -328,7 +324,7 @@ class Stored(OpenedResult, Generic[S, T]):
 
     store: S
     summary: T
-    rows: Sequence[TableRow]
+    rows: Sequence[Mapping[str, Json]]
     show: Callable[[Path], Shown]
 
     @property

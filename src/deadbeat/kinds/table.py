@@ -13,6 +13,7 @@ from deadbeat.executors.made import refuse_made_up
 from deadbeat.experiment.folders import Folders, RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.model.platform import Platform
+from deadbeat.model.words import Json
 from deadbeat.report.beside import with_beside
 from deadbeat.report.document import Column, Document, csv_of
 from deadbeat.report.html import write_result
@@ -52,7 +53,7 @@ def begun_store(
     details: str = "",
     need: Callable[[int], int | None] = lambda left: None,
     differs: Callable[[S], Iterator[str]] = lambda store: iter(()),
-    ready: Callable[[int], Mapping[str, object]] = lambda left: {},
+    ready: Callable[[int], Mapping[str, Json]] = lambda left: {},
     made: Callable[[S], None] = lambda store: None,
 ) -> S:
     """Makes the folder of ``spec``, or finds the one to continue, and says what will happen.
@@ -108,7 +109,7 @@ class TableKind(Generic[W, F]):
         fails: What ``--fail-on`` may name that is so.
         lines: What ``deadbeat why`` says below.
         words: Labels and caption of every figure on paper.
-        shown: What else is said where a folder is shown (`Shown`). ``judged``: of a report;
+        shown: `Shown` where a folder is shown. ``judged``: what else is said of a report;
             whatever can be refused is refused here.
         write: Writes everything derived (with figures or without), and returns what it comes to;
             None: the page, the figures on it and the files above.
@@ -119,17 +120,17 @@ class TableKind(Generic[W, F]):
     summarise: Callable[[W], F]
     answer: Callable[[F], Sequence[str]]
     document: Callable[[F, W], Document]
-    plain: Callable[[F, W], dict[str, object]]
-    rows: Callable[[F], Sequence[Mapping[str, object]]]
+    plain: Callable[[F, W], dict[str, Json]]
+    rows: Callable[[F], Sequence[Mapping[str, Json]]]
     typed: Callable[[F], Any] = lambda found: found
     sort: Callable[[F], str] | None = None
     columns: Sequence[Column] = ()
-    files: Callable[[F], Mapping[str, str | dict[str, object]]] = lambda found: {}
+    files: Callable[[F], Mapping[str, str | dict[str, Json]]] = lambda found: {}
     fails: Callable[[F], frozenset[str]] = lambda found: frozenset()
     lines: Sequence[str] = ()
     words: Callable[[Any], Words] = lambda found: Words(labels=" · ".join(found.labels), caption="")
     empty: Callable[[Any], bool] = lambda found: not found.cells
-    shown: Callable[[F, W, FolderState], Mapping[str, Any]] = lambda found, store, state: {}
+    shown: Callable[[F, W, FolderState, Shown], Shown] = lambda found, store, state, said: said
     judged: Callable[[F, W], Mapping[str, Any]] = lambda found, store: {}
     write: Callable[[W, bool], F] | None = None
 
@@ -166,8 +167,8 @@ class TableKind(Generic[W, F]):
         """As `ExperimentKind.show`."""
         store = self.folders.store.open(path)
         found = self.summarise(store)
-        more = self.shown(found, store, self.folders.state_of(path))
-        return evolve(self.answered(store, found), whole=True, **more)
+        said = evolve(self.answered(store, found), whole=True)
+        return self.shown(found, store, self.folders.state_of(path), said)
 
     def _why(self, path: Path, worst: int) -> Shown:
         return evolve(self.show(path), lines=self.lines)

@@ -16,6 +16,7 @@ from deadbeat.lab.job import JOB, PROGRAM, ImageFile, Job, image
 from deadbeat.lab.kernels import Kernel
 from deadbeat.lab.qemu import Qemu
 from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.words import Json
 
 #: Processor time that a boot may take, s: the kernel's own start for each processor, and a second
 #: of the machine's time (2 s where it computes, 20 where it switches and forks).
@@ -55,7 +56,7 @@ class Guest:
         return KINDS[self.mode]
 
     @property
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Json]:
         """What a figure depends on beside the program, as results record it."""
         return {
             "kernel": self.kernel.name,

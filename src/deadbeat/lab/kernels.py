@@ -15,7 +15,7 @@ from deadbeat.lab.apt import Apt, Package, lab_folder, locked
 from deadbeat.lab.offers import Offer, kernel_apt, series_of, version_key
 from deadbeat.lab.vmlinux import BootImage, boot_image
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
-from deadbeat.model.words import shown
+from deadbeat.model.words import Json, shown
 from deadbeat.model.words import size as size_text
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.files import atomic_write, read_json, storing, write_json
@@ -101,7 +101,7 @@ class Kernel:
         return self.name if self.flavour == "own" else f"{self.series}-{self.flavour}"
 
     @property
-    def facts(self) -> Mapping[str, object]:
+    def facts(self) -> Mapping[str, Json]:
         """What results record of it; neither a path nor a mirror."""
         return {
             "version": self.version,

@@ -11,6 +11,7 @@ from attrs import asdict, evolve, field, frozen
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import Effect
 from deadbeat.model.observations import Metric, Observations
+from deadbeat.model.words import Json
 
 #: Of the second campaign against the first (the baseline); ``equal`` is shown by an equivalence
 #: test, never by the absence of a difference.
@@ -202,8 +203,8 @@ class Subject:
     name: str
     path: str
     kind: str
-    platform: Mapping[str, Any] = field(repr=False)
-    settings: Mapping[str, Any] = field(factory=dict)
+    platform: Mapping[str, Json] = field(repr=False)
+    settings: Mapping[str, Json] = field(factory=dict)
     counted: int
     stored: int
     left: str = ""
@@ -235,7 +236,7 @@ class Aligned:
     tables: tuple[Observations, ...]
     findings: tuple[Finding, ...] = ()
     differences: tuple[str, ...] = ()
-    parameters: Mapping[str, Any] = field(factory=dict)
+    parameters: Mapping[str, Json] = field(factory=dict)
     remedies: tuple[RemedyEffects, ...] = ()
 
 
@@ -327,17 +328,17 @@ class ComparisonResult:
         look: How it looks.
     """
 
-    campaigns: tuple[dict[str, Any], ...]
+    campaigns: tuple[dict[str, Json], ...]
     comparisons: tuple[Comparison, ...]
     differences: tuple[str, ...]
     findings: tuple[Finding, ...]
     labels: tuple[str, ...]
     verdict: str
-    parameters: dict[str, Any] = field(factory=dict)
+    parameters: dict[str, Json] = field(factory=dict)
     remedies: tuple[RemedyEffects, ...] = ()
     look: ComparedLook = ComparedLook()
 
-    def plain(self) -> dict[str, object]:
+    def plain(self) -> dict[str, Json]:
         """As JSON values; a metric is its name."""
         return asdict(
             self,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict
 from attrs import asdict, field, frozen
 
 from deadbeat.model.lazy import Later
+from deadbeat.model.words import Json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -231,7 +232,7 @@ def pool(histograms: Sequence[Histogram]) -> Histogram:
     )
 
 
-def to_json(histogram: Histogram) -> dict[str, object]:
+def to_json(histogram: Histogram) -> dict[str, Json]:
     """JSON values; `store.serial.exact_converter` reads them."""
     plain = asdict(histogram)
     return plain | {name: plain[name].tolist() for name in ("buckets", "counts")}

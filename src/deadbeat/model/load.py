@@ -12,6 +12,7 @@ from deadbeat.model.histogram import Histogram, Integers, integers
 from deadbeat.model.lazy import Later
 from deadbeat.model.moment import WorstMoment
 from deadbeat.model.run import StoredRun
+from deadbeat.model.words import Json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -379,7 +380,7 @@ class LoadSummary:
 
     name: str
     kind: str = "hardware"
-    spec: dict[str, object]
+    spec: dict[str, Json]
     platform: dict[str, str]
     round_ns: int
     deadline_ns: int

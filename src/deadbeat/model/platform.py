@@ -8,6 +8,8 @@ from typing import Any
 
 from attrs import field, frozen
 
+from deadbeat.model.words import Json, inside
+
 #: Those that nothing disturbs: what is measured once more in the same way is the same.
 UNDISTURBED = ("virtual-time", "simulated")
 
@@ -47,7 +49,7 @@ class Platform:
     toolchain: str
     flags: str
     fingerprint: str
-    details: dict[str, Any] = field(factory=dict)
+    details: dict[str, Json] = field(factory=dict)
 
     @property
     def system(self) -> str:
@@ -107,10 +109,10 @@ def places_of(topology: object) -> dict[int, CpuPlace]:
                     size_bytes=whole(cache.get("size_bytes")),
                     cpus=numbers(cache.get("shared_cpus")),
                 )
-                for cache in map(_mapping, listed(place.get("caches")))
+                for cache in map(inside, listed(place.get("caches")))
             ),
         )
-        for cpu, place in _mapping(topology).items()
+        for cpu, place in inside(topology).items()
         if isinstance(place, Mapping) and cpu.isdecimal()
     }
 
@@ -133,9 +135,9 @@ _DETAILS = (
 _TUNED_SHOWN, _TEXT_MAX = 12, 100
 
 
-def differing_platforms(one: Mapping[str, object], two: Mapping[str, object]) -> list[str]:
+def differing_platforms(one: Mapping[str, Json], two: Mapping[str, Json]) -> list[str]:
     """``what: A's value | B's value`` for what two platforms, as JSON values, differ in."""
-    details = [_mapping(side.get("details")) for side in (one, two)]
+    details = [inside(side, "details") for side in (one, two)]
     rows = [(key, one.get(key), two.get(key)) for key in _COMPARED]
     rows += [(key, details[0].get(key), details[1].get(key)) for key in _DETAILS]
     rows += [(key, one.get(key), two.get(key)) for key in ("flags", "cpus")]
@@ -145,7 +147,7 @@ def differing_platforms(one: Mapping[str, object], two: Mapping[str, object]) ->
     return found + _tuned_differently(*(side.get(TUNED) for side in details))
 
 
-def other_target(then: Mapping[str, object], now: Mapping[str, object]) -> Iterator[str]:
+def other_target(then: Mapping[str, Json], now: Mapping[str, Json]) -> Iterator[str]:
     """Why what was begun with the details ``then`` is not continued with those of ``now``, as a
     predicate; nothing where both are of the same target."""
     begun, here = (str(each.get(TARGET) or "this machine") for each in (then, now))
@@ -180,10 +182,6 @@ def _tuned_differently(one: Any, two: Any) -> list[str]:
     ]
     more = len(paths) - len(lines)
     return [*lines, f"tuned: and {more} more settings"] if more else lines
-
-
-def _mapping(value: Any) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def shortened(value: Any, nothing: str = "not known") -> str:

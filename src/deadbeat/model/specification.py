@@ -21,14 +21,12 @@ from attrs import frozen
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Problem, RefusedError, duration_ns, duration_words, refuse
-from deadbeat.model.words import nearest, shortened, shown
+from deadbeat.model.words import Json, inside, nearest, shortened, shown
 
 T = TypeVar("T")
 #: Keys whose plain numbers are seconds; other lengths of time have their unit beside them.
 _SECONDS = ("seconds", "duration")
 _LENGTH = re.compile(r"[0-9]+(?:ns|us|ms|s|min|h|d)")
-
-
 #: Option, path of the key, metavar and help.
 Row = tuple[str, str, str, str]
 
@@ -125,15 +123,15 @@ def _options(kind: type, path: str) -> Iterator[Row]:
                 yield option.name, path + field.name, option.metavar, option.help
 
 
-def layered(kind: type, *layers: Mapping[str, object]) -> dict[str, object]:
+def layered(kind: type, *layers: Mapping[str, Json]) -> dict[str, Json]:
     """Later layers win, key by key inside a table of ``kind``; nothing is checked."""
-    merged: dict[str, object] = {}
+    merged: dict[str, Json] = {}
     for layer in layers:
         for key, value in layer.items():
             below = merged.get(key) if key in sections_of(kind) else None
             merged[key] = value
             if isinstance(value, Mapping):
-                merged[key] = {**(below if isinstance(below, Mapping) else {}), **value}
+                merged[key] = {**inside(below), **value}
     return merged
 
 
@@ -151,17 +149,16 @@ class Layer:
         self.names[path] = name
 
 
-def names_in_file(file: Path, written: Mapping[str, object]) -> dict[str, str]:
+def names_in_file(file: Path, written: Mapping[str, Json]) -> dict[str, str]:
     """What the paths of ``written`` are called in messages: ``f.toml: run.seconds``."""
     found = {}
     for key, value in written.items():
-        below = value if isinstance(value, Mapping) else {}
-        for path in (str(key), *(f"{key}.{name}" for name in below)):
+        for path in (str(key), *(f"{key}.{name}" for name in inside(value))):
             found[path] = f"{file}: {path}"
     return found
 
 
-def plain_of(spec: Any) -> dict[str, object]:
+def plain_of(spec: Any) -> dict[str, Json]:
     """The canonical plain form of a specification, which its rules read back."""
     kind: type = type(spec)
     return {
@@ -180,7 +177,7 @@ def _plain(rule: Any, value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-def read(kind: type[T], *layers: Mapping[str, object], names: Mapping[str, str] | None = None) -> T:
+def read(kind: type[T], *layers: Mapping[str, Json], names: Mapping[str, str] | None = None) -> T:
     """The specification that ``layers`` describe over its defaults, the last of them first.
 
     Args:
@@ -280,7 +277,7 @@ def usage(problems: Sequence[Problem]) -> UsageError:
 
 
 def differing(
-    old: Mapping[str, object], new: Mapping[str, object], path: str = ""
+    old: Mapping[str, Json], new: Mapping[str, Json], path: str = ""
 ) -> Iterator[tuple[str, object, object]]:
     """Paths at which two canonical specifications differ, with both values; None: not there."""
     for key in sorted(set(old) | set(new)):
@@ -291,7 +288,7 @@ def differing(
             yield f"{path}{key}", a, b
 
 
-def differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
+def differences(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[str]:
     """What `differing` finds for a reader: ``run.period (3 ms there, 2 ms now)``."""
     return [
         f"{path} ({_told(path, a)} there, {_told(path, b)} now)"

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:  # a value as JSON holds it
+    Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+else:  # of what reads annotations nobody knows such a type
+    Json = Any
+
+
+def inside(value: object, *keys: str) -> Mapping[str, Json]:
+    """The table below ``keys`` of nested ones; empty where there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
 
 #: Where figures come from that carry a label (`Platform.kind`). ``virtual-time``: a processor that
 #: takes a ns for an instruction, and no time for anything else; ``emulated``: one as fast as the

@@ -8,13 +8,8 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from deadbeat.model.platform import Platform
-from deadbeat.prediction.results import (
-    CLOSE,
-    LEVEL,
-    Predictions,
-    Predictor,
-    SetPrediction,
-)
+from deadbeat.model.words import Json
+from deadbeat.prediction.results import CLOSE, LEVEL, Predictions, Predictor, SetPrediction
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Curve, Panel
 from deadbeat.report.document import (
@@ -340,7 +335,7 @@ def document(found: Predictions, platform: Platform) -> Document:
     )
 
 
-def rows(found: Predictions) -> list[dict[str, object]]:
+def rows(found: Predictions) -> list[dict[str, Json]]:
     """A mapping for each set."""
     return [
         {
@@ -359,7 +354,7 @@ def _plain(interval: Interval | None) -> list[float] | None:
     return list(interval) if interval else None
 
 
-def plain(found: Predictions) -> dict[str, object]:
+def plain(found: Predictions) -> dict[str, Json]:
     """JSON values."""
     return {
         "matrix": found.matrix,
@@ -379,7 +374,7 @@ def plain(found: Predictions) -> dict[str, object]:
     }
 
 
-def _predictor(each: Predictor) -> dict[str, object]:
+def _predictor(each: Predictor) -> dict[str, Json]:
     return {
         "name": each.name,
         "sets": len(each.errors),

@@ -12,13 +12,7 @@ from deadbeat.kinds.breakdown.spec import built_utilisation
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, finding
 from deadbeat.prediction.read import StoredMatrix, StoredSet, StoredSets
-from deadbeat.prediction.results import (
-    Predictions,
-    SetPrediction,
-    few,
-    halves,
-    with_intervals,
-)
+from deadbeat.prediction.results import Predictions, SetPrediction, few, halves, with_intervals
 from deadbeat.prices.rates import PairMatrix, RatesByRivals
 from deadbeat.prices.replay import UNKNOWN, Overheads, ReplayTask, Slowdowns, alone, replay
 from deadbeat.prices.sets import copied, prepared, works_of

@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 import attrs
 from attrs import evolve, field, frozen
 
+from deadbeat.model.words import Json
+
 T = TypeVar("T")
 
 #: Okabe and Ito's colours, which the colour-blind tell apart; black last, yellow left out.
@@ -293,7 +295,7 @@ _DERIVED: Mapping[type, tuple[str, ...]] = {
 }
 
 
-def chart_data(charts: Iterable[Chart]) -> list[dict[str, object]]:
+def chart_data(charts: Iterable[Chart]) -> list[dict[str, Json]]:
     """The charts as plain values of a page; numbers with five significant digits."""
     kept = ("name", "panels")
     return [

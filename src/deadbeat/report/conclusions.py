@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
 from deadbeat.model.conclusion import VERDICTS, Judgement
-from deadbeat.model.words import loud
+from deadbeat.model.words import Json, loud
 from deadbeat.report.document import Lines, Part, Remark, Remarks, Subsection, Table, counted, said
 
 #: What stands for `Evidence.holds`.
@@ -84,7 +84,7 @@ def variant_text(variant: Mapping[str, str]) -> str:
     return ", ".join(f"{name}: {value}" for name, value in variant.items()) or "as specified"
 
 
-def plain_conclusions(judgements: Sequence[Judgement]) -> list[dict[str, object]]:
+def plain_conclusions(judgements: Sequence[Judgement]) -> list[dict[str, Json]]:
     """JSON values."""
     return [
         {

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from deadbeat.model.finding import Finding
+from deadbeat.model.words import Json
 from deadbeat.report.charts import Chart
 from deadbeat.store.summary import csv_text
 
@@ -39,7 +40,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def machine_facts(
-    platform: Mapping[str, object], *, cores: int = 0, kernel: str = ""
+    platform: Mapping[str, Json], *, cores: int = 0, kernel: str = ""
 ) -> tuple[tuple[str, str], ...]:
     """What stands under the title of every result: machine, kernel and preemption model.
 
@@ -441,10 +442,10 @@ def keys_of(columns: Iterable[Column]) -> list[str]:
     return [key for column in columns if column.raw for key in _keys(column)]
 
 
-def records(columns: Sequence[Column], rows: Iterable[Any]) -> Iterator[dict[str, object]]:
+def records(columns: Sequence[Column], rows: Iterable[Any]) -> Iterator[dict[str, Json]]:
     """Each row as plain values by key; what is not known is None."""
     for row in rows:
-        found: dict[str, object] = {}
+        found: dict[str, Json] = {}
         for column in columns:
             if column.raw:
                 found.update(zip(_keys(column), _values(column, row), strict=True))

@@ -17,17 +17,9 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.model.words import escape
+from deadbeat.model.words import Json, escape
 from deadbeat.report.charts import Chart, chart_data
-from deadbeat.report.document import (
-    UNKNOWN,
-    CellMap,
-    Document,
-    Figures,
-    Markup,
-    Section,
-    inside,
-)
+from deadbeat.report.document import UNKNOWN, CellMap, Document, Figures, Markup, Section, inside
 from deadbeat.report.paper import Words, write_charts
 from deadbeat.report.parts import definitions, parts_of, table, text
 from deadbeat.store.files import atomic_write, storing, write_json
@@ -91,7 +83,7 @@ def plotly(*, surfaces: bool) -> str:
 }})();"""
 
 
-def encode(data: Mapping[str, object]) -> str:
+def encode(data: Mapping[str, Json]) -> str:
     """JSON that may stand inside a script element: ``<``, ``>`` and ``&`` only as escapes."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
@@ -285,7 +277,7 @@ def write_page(path: Path, document: Document) -> Path:
 def write_result(
     store: OwnedFolder,
     document: Document,
-    files: Mapping[str, str | dict[str, object]],
+    files: Mapping[str, str | dict[str, Json]],
     *,
     words: Words,
     charts: Sequence[Chart] = (),

@@ -14,6 +14,8 @@ from xml.etree import ElementTree
 
 from attrs import frozen
 
+from deadbeat.model.words import Json
+
 CaseVerdict = Literal["passed", "failed", "skipped"]
 #: What a column's name calls its unit: the base unit of OpenMetrics, and how many of it that is.
 UNITS = {
@@ -95,7 +97,7 @@ def _escaped(text: str) -> str:
 
 def openmetrics(
     what: str,
-    rows: Iterable[Mapping[str, object]],
+    rows: Iterable[Mapping[str, Json]],
     keys: Sequence[str],
     labels: Mapping[str, str],
 ) -> str:

@@ -18,15 +18,7 @@ from attrs import evolve, field, frozen
 
 from deadbeat.model.errors import NotDrawnWarning
 from deadbeat.report import categories
-from deadbeat.report.charts import (
-    BOUND,
-    COLOURS,
-    Bars,
-    Chart,
-    Curve,
-    Mark,
-    Panel,
-)
+from deadbeat.report.charts import BOUND, COLOURS, Bars, Chart, Curve, Mark, Panel
 from deadbeat.report.paper_heat import colour_bar, draw_heat, draw_surface
 from deadbeat.store.files import atomic_write, make_folder
 

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from deadbeat.model.moment import WorstMoment
+from deadbeat.model.words import Json
 
-TraceRecord = dict[str, object]
+TraceRecord = dict[str, Json]
 
 
 def trace_text(records: Iterable[TraceRecord], facts: Mapping[str, str] | None = None) -> str:
@@ -55,13 +56,13 @@ def span(
     end_ns: int,
     *,
     source: str = "measured",
-    **args: object,
+    **args: Json,
 ) -> TraceRecord:
     """Something that went on from ``begin_ns`` to ``end_ns``."""
     length = {"ts": begin_ns / 1e3, "dur": max(end_ns - begin_ns, 0) / 1e3}
     return record("X", process, track, name, **length, cat=source, args=args)
 
 
-def record(kind: str, process: int, track: int, name: str, **more: object) -> TraceRecord:
+def record(kind: str, process: int, track: int, name: str, **more: Json) -> TraceRecord:
     """An event of ``kind``, a letter of the format."""
     return {"ph": kind, "pid": process, "tid": track + 1, "name": name, **more}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from deadbeat.model.words import duration
+from deadbeat.model.words import Json, duration
 from deadbeat.prices.table import LEAST_SLOTS, Price, PriceTable
 from deadbeat.report.building import CurvePoint, aside, curve
 from deadbeat.report.charts import Chart, Panel
@@ -226,6 +226,6 @@ def price_parts(table: PriceTable) -> tuple[Part, ...]:
     return (Figures([price_chart(table)]), whole, *([Sentence(told)] if told else []))
 
 
-def price_rows(table: PriceTable | None) -> list[dict[str, object]]:
+def price_rows(table: PriceTable | None) -> list[dict[str, Json]]:
     """``results.prices`` of ``--json``."""
     return [attrs.asdict(price) for price in (table.prices if table else ())]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import chain
 
+from deadbeat.model.words import Json
 from deadbeat.report.perfetto import TraceRecord, named, record, trace_text
 from deadbeat.report.sched_drawing import caption, verdict_words
 from deadbeat.sched.picture import Picture
@@ -79,7 +80,7 @@ def _pieces(picture: Picture, scale: Fraction) -> Iterator[TraceRecord]:
     for index, (task, job, processor, start, end) in enumerate(rows):
         label, key = picture.system.label(task), (task, job)
         span = {"ts": _time(start, scale), "dur": _time(end - start, scale), "cat": "run"}
-        about = {"job": job, "processor": processor, "simulated": True}
+        about: dict[str, Json] = {"job": job, "processor": processor, "simulated": True}
         args = {**about, "task": label}
         yield record("X", _PROCESSORS, processor, f"{label} #{job}", **span, args=args)
         yield record("X", _TASKS, task, f"#{job} on {processor}", **span, args=about)
@@ -94,7 +95,7 @@ def _pieces(picture: Picture, scale: Fraction) -> Iterator[TraceRecord]:
 
 def _instants(picture: Picture, scale: Fraction) -> Iterator[TraceRecord]:
     for each in picture.drawn_jobs:
-        about: dict[str, object] = {"job": each.job, "simulated": True}
+        about: dict[str, Json] = {"job": each.job, "simulated": True}
         missed = picture.missed(each)
         late = {**about, "completed": each.finish if each.finish >= 0 else "no"}
         word, told = ("deadline missed", late) if missed else ("deadline", about)

@@ -12,6 +12,7 @@ from attrs import asdict
 from numpy.typing import NDArray
 
 from deadbeat.model.systems import TaskSystem
+from deadbeat.model.words import Json
 from deadbeat.sched.picture import observe
 from deadbeat.sched.simulator import JOB_FIELDS, PolicyFacts, TiesVerdict, Verdict
 
@@ -101,7 +102,7 @@ def looked_at(facts: PolicyFacts) -> list[str]:
     return [name for name in POLICY_OPTIONS if used[name]]
 
 
-def relevant_options(verdict: Verdict) -> dict[str, object]:
+def relevant_options(verdict: Verdict) -> dict[str, Json]:
     """Options of the scheduler that the policy looks at, by name."""
     scheduler = verdict.scheduler
     chosen = {name: getattr(scheduler, name) for name in looked_at(verdict.facts)}

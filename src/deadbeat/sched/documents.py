@@ -16,7 +16,7 @@ from attrs import frozen
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, nearest, shown
 from deadbeat.sched.arrays import FIELDS
 from deadbeat.sched.simulator import TIME_MAX
 
@@ -243,7 +243,7 @@ def _array(value: list[Any], rule: Rule, path: Path) -> Iterator[Defect]:
         yield from _schema_defects(item, rule["items"], (*path, index))
 
 
-def _object(value: dict[str, object], rule: Rule, path: Path) -> Iterator[Defect]:
+def _object(value: dict[str, Json], rule: Rule, path: Path) -> Iterator[Defect]:
     required, known = rule["required"], rule["properties"]
     near = {_near(str(other), required) for other in value if other not in required}
     hints = {"processors": 'write "processors": 4, or give --processors 4', "tasks": _TASKS}

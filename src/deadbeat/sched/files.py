@@ -272,7 +272,7 @@ def _is_data(line: str) -> bool:
     return all(re.fullmatch(r"[\d.]+", cell) for cell in re.split(r"[,;\s]+", line.strip()))
 
 
-def _comments(lines: list[str], document: dict[str, object]) -> int:
+def _comments(lines: list[str], document: dict[str, Any]) -> int:
     """Reads ``# processors: 4`` and the like above the header; how many lines that takes."""
     for index, line in enumerate(lines):
         text = line.rstrip("\r")

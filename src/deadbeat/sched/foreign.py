@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from attrs import frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.words import shown
+from deadbeat.model.words import Json, shown
 from deadbeat.sched.documents import path_text, refusal
 
 #: Attribute of a task -> our key.
@@ -39,7 +39,7 @@ class _Found:
 
 def read_simso(
     text: str, *, source: str, whole_cycles: bool = False
-) -> tuple[dict[str, object], tuple[str, ...], Place]:
+) -> tuple[dict[str, Json], tuple[str, ...], Place]:
     """A document for `documents.build`, remarks, and how places of the document are called.
 
     Raises:
@@ -63,7 +63,7 @@ def read_simso(
         entry: dict[str, Any] = {key: int(value * scale) for key, value in values.items()}
         entry["name"] = task.get("name", "")
         entries.append(entry)
-    document = {"processors": processors, "unit": unit, "tasks": entries}
+    document: dict[str, Json] = {"processors": processors, "unit": unit, "tasks": entries}
     return document, tuple(dict.fromkeys(found.remarks)), _place
 
 
@@ -214,8 +214,8 @@ def is_rt_app(document: object) -> bool:
 
 
 def from_rt_app(
-    document: Mapping[str, Mapping[str, object]], source: str
-) -> tuple[dict[str, object], list[str]]:
+    document: Mapping[str, Mapping[str, Json]], source: str
+) -> tuple[dict[str, Json], list[str]]:
     """A document of ours, and what was assumed, a line each.
 
     Raises:
@@ -248,7 +248,7 @@ def _items(thread: Any) -> list[tuple[str, Any]]:
     return [item for part in parts for item in part.items()]
 
 
-def _times(items: Sequence[tuple[str, Any]], where: str) -> dict[str, Any]:
+def _times(items: Sequence[tuple[str, Any]], where: str) -> dict[str, Json]:
     runs = [value for key, value in items if _RUN.fullmatch(key)]
     timers = [v for key, v in items if _TIMER.fullmatch(key) and isinstance(v, dict)]
     periods = [timer.get("period") for timer in timers]

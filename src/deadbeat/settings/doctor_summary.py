@@ -11,6 +11,7 @@ from attrs import frozen
 from deadbeat.host.values import cpus_text
 from deadbeat.model.platform import LOCAL, target_option
 from deadbeat.model.readiness import SEVERITIES, CheckResult
+from deadbeat.model.words import Json
 from deadbeat.settings.doctor import DoctorReport
 from deadbeat.settings.hardening import Hardening, HardeningState
 from deadbeat.settings.knob import Knob, all_knobs
@@ -233,7 +234,7 @@ def hardening_rows(states: Iterable[tuple[Hardening, HardeningState]]) -> list[t
     ]
 
 
-def as_json(report: DoctorReport) -> dict[str, object]:
+def as_json(report: DoctorReport) -> dict[str, Json]:
     """What ``--json`` prints: docs/reference/doctor.md."""
     count: Counter[tuple[str, str]] = Counter((r.severity, r.status) for r in report.results)
     return {
@@ -256,7 +257,7 @@ def as_json(report: DoctorReport) -> dict[str, object]:
     }
 
 
-def _plain(option: Hardening, state: HardeningState) -> dict[str, object]:
+def _plain(option: Hardening, state: HardeningState) -> dict[str, Json]:
     names = ("name", "title", "when", "lands", "expected", "source", "how")
     return {
         **{name: getattr(option, name) for name in names},

@@ -18,15 +18,7 @@ from typing import Any, cast
 from attrs import evolve
 
 from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.model.tuning import (
-    Applied,
-    Change,
-    JournalEntry,
-    Outcome,
-    Return,
-    Returned,
-    Setting,
-)
+from deadbeat.model.tuning import Applied, Change, JournalEntry, Outcome, Return, Returned, Setting
 from deadbeat.targets.base import Target
 from deadbeat.targets.keeper import keeping
 from deadbeat.targets.readings import script

@@ -6,16 +6,16 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from attrs import frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.refused import refusal
-from deadbeat.model.words import count_of, nearest, shown
+from deadbeat.model.words import Json, count_of, nearest, shown
 from deadbeat.settings.knob import Knob, all_knobs
+from deadbeat.store.files import read_toml
 
 _KEYS = ("title", "why", "knobs")
-_SIZE_LIMIT = 1 << 16
 
 
 @frozen
@@ -65,7 +65,9 @@ def find_profile(text: str) -> Profile:
         UsageError: There is none, or it is not written as it should be.
     """
     if "/" in text or text.endswith(".toml"):
-        return _profile(text, _read(Path(text)))
+        hint = "deadbeat tune list shows the profiles"
+        told = ("a profile", "a profile is a TOML file", hint)
+        return _profile(text, read_toml(Path(text), *told, limit=1 << 16))
     known = all_profiles()
     if text not in known:
         raise UsageError(
@@ -75,29 +77,14 @@ def find_profile(text: str) -> Profile:
     return known[text]
 
 
-def _read(path: Path) -> dict[str, object]:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_SIZE_LIMIT + 1)
-    except OSError as error:
-        raise UsageError(*refusal(f"{path}", error, "a profile is a TOML file")) from None
-    if len(data) > _SIZE_LIMIT:
-        raise UsageError(f"{path}: larger than {_SIZE_LIMIT} bytes", "is it a profile?")
-    try:
-        return tomllib.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        text = " ".join(f"{path}: not TOML: {error}".split())
-        raise UsageError(text, "deadbeat tune list shows the profiles") from None
-
-
-def _profile(name: str, table: Mapping[str, object]) -> Profile:
+def _profile(name: str, table: Mapping[str, Json]) -> Profile:
     faults = [
         f"{shown(key)} is unknown: {nearest(key, _KEYS)}" for key in table if key not in _KEYS
     ]
     faults += [
         f"{key} is not text" for key in ("title", "why") if not isinstance(table.get(key, ""), str)
     ]
-    words = table.get("knobs")
+    words: Any = table.get("knobs")
     if not isinstance(words, list) or not words or not all(isinstance(w, str) for w in words):
         faults.append('knobs is not a list such as ["governor", "stat-interval=10"]')
         words = []

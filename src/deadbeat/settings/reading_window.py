@@ -11,13 +11,7 @@ from functools import lru_cache
 
 from attrs import frozen
 
-from deadbeat.host.proc import (
-    DEADLINE,
-    Interrupt,
-    Moment,
-    TaskState,
-    moment_of,
-)
+from deadbeat.host.proc import DEADLINE, Interrupt, Moment, TaskState, moment_of
 from deadbeat.host.values import UnreadError, cpu_set, known
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading import housekeeping, shared

@@ -20,6 +20,7 @@ from cattrs import Converter, transform_error
 
 from deadbeat.model.readiness import Severity
 from deadbeat.model.tuning import Form
+from deadbeat.model.words import Json
 from deadbeat.settings import sources
 from deadbeat.settings.facts import CONFIG, DMESG, ONLINE
 
@@ -238,7 +239,7 @@ def _cited(source: str) -> str:
     return source.format_map(vars(sources))
 
 
-def row_of(id: str, plain: Mapping[str, object]) -> Row:
+def row_of(id: str, plain: Mapping[str, Json]) -> Row:
     """The row ``id`` from its table. Raises ValueError where it is wrong."""
     try:
         row = _converter.structure({"id": id, **plain}, Row)

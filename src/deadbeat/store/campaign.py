@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from attrs import frozen
 
@@ -22,6 +22,7 @@ from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import PrecisionRecord, RunKey
 from deadbeat.model.traces import COUNTER_EVENTS, RunTrace
+from deadbeat.model.words import Json
 from deadbeat.store.files import listing, move_file, read_json, storing, write_json
 from deadbeat.store.folder import Head, OwnedFolder
 from deadbeat.store.jobfile import find_cut, find_inconsistency, read_job_table, write_job_table
@@ -44,8 +45,8 @@ class SessionRecord:
     """Environment before and after one invocation; None where it was not recorded (killed)."""
 
     number: int
-    before: dict[str, Any] | None = None
-    after: dict[str, Any] | None = None
+    before: dict[str, Json] | None = None
+    after: dict[str, Json] | None = None
 
 
 class CampaignStore(OwnedFolder):
@@ -54,7 +55,7 @@ class CampaignStore(OwnedFolder):
 
     NOUN, HEAD, FOLDERS, BESIDE = "campaign", CAMPAIGN_FILE, FOLDERS, (ORIGIN_FILE,)
 
-    def __init__(self, path: Path, *, spec: dict[str, object], seed: int) -> None:
+    def __init__(self, path: Path, *, spec: dict[str, Json], seed: int) -> None:
         """Use `create` or `open`."""
         super().__init__(path)
         self.spec = spec
@@ -68,7 +69,7 @@ class CampaignStore(OwnedFolder):
 
     @classmethod
     def create(
-        cls, path: Path | str, spec: dict[str, object], seed: int, *, origin: Origin | None = None
+        cls, path: Path | str, spec: dict[str, Json], seed: int, *, origin: Origin | None = None
     ) -> Self:
         """Starts a campaign of ``spec``, as JSON values; as `begun`.
 
@@ -136,7 +137,7 @@ class CampaignStore(OwnedFolder):
         """Number of the next invocation; the first is 1."""
         return max((number for number, _, _ in self._session_files()), default=0) + 1
 
-    def save_session(self, number: int, when: str, environment: dict[str, object]) -> None:
+    def save_session(self, number: int, when: str, environment: dict[str, Json]) -> None:
         """Record the environment ``when`` ("before" or "after") invocation ``number``."""
         with self.lock(), storing(self.path):
             (self.path / "sessions").mkdir(exist_ok=True)
@@ -149,7 +150,7 @@ class CampaignStore(OwnedFolder):
         Raises:
             DataError: A record is damaged.
         """
-        found: dict[int, dict[str, dict[str, object]]] = {}
+        found: dict[int, dict[str, dict[str, Json]]] = {}
         for number, when, path in self._session_files():
             found.setdefault(number, {})[when] = _part(path, "environment")
         return tuple(SessionRecord(number=each, **pair) for each, pair in sorted(found.items()))
@@ -179,7 +180,7 @@ class CampaignStore(OwnedFolder):
                 found[key] = path
         return found
 
-    def failed(self) -> dict[RunKey, dict[str, object]]:
+    def failed(self) -> dict[RunKey, dict[str, Json]]:
         """Runs that failed and were not committed since: ``key``, ``reason``, ``attempt``.
 
         Raises:
@@ -273,7 +274,7 @@ class CampaignStore(OwnedFolder):
             before = _part(path, "failure") if path.exists() else {}
             last = before.get("attempt")
             attempt = (last if isinstance(last, int) else 0) + 1
-            failure = {"key": key.text, "reason": reason, "attempt": attempt}
+            failure: Json = {"key": key.text, "reason": reason, "attempt": attempt}
             write_json(path, {"failure": failure})
 
     def clear_failed(self, key: RunKey) -> None:
@@ -290,7 +291,7 @@ class BreakdownStore(CampaignStore):
     NOUN, HEAD = "breakdown search", "breakdown.json"
 
 
-def _part(path: Path, name: str) -> dict[str, object]:
+def _part(path: Path, name: str) -> dict[str, Json]:
     plain = read_json(path, what="file", hint=_DERIVED_HINT).get(name)
     if not isinstance(plain, dict):
         raise DataError(f"file {path} is damaged: no {name} in it", _DERIVED_HINT)

@@ -14,6 +14,7 @@ from attrs import asdict, frozen
 
 from deadbeat.model.errors import DataError
 from deadbeat.model.finding import Finding
+from deadbeat.model.words import Json
 from deadbeat.store.files import PART_SUFFIX, read_json, write_json
 from deadbeat.store.place import HEADS, FolderKind, FolderState
 from deadbeat.store.serial import plain_converter, structure
@@ -92,7 +93,7 @@ class DerivedState(FolderState):
 
     inputs: tuple[InputFolder, ...] = ()
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Json]:
         return {"inputs": [asdict(each) for each in self.inputs]}
 
 

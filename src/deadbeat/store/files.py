@@ -26,12 +26,11 @@ from typing import Any
 
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.refused import refusal
+from deadbeat.model.words import Json
 
 #: Version of the layout of a campaign directory and of every JSON file in it.
 FORMAT = 1
 PART_SUFFIX = ".part"
-#: No file of parameters that a person wrote is longer.
-_FILE_LIMIT = 1 << 20
 #: No file of a result is longer: the sparse one of a stranger would fill the memory.
 _DATA_LIMIT = 1 << 30
 Buffer = bytes | memoryview
@@ -139,7 +138,7 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write_json(path: Path, value: Mapping[str, object]) -> None:
+def write_json(path: Path, value: Mapping[str, Json]) -> None:
     """Write ``value`` with the format and the tool's version beside its own keys, atomically."""
     atomic_write(path, json_text({**value, "format": FORMAT, "tool": tool_version()}))
 
@@ -235,7 +234,7 @@ def read_bytes(path: Path, *, what: str, hint: str, piped: bool = False) -> byte
         raise DataError(*refusal(f"cannot read {what} {path}", error, hint)) from error
 
 
-def read_json(path: Path, *, what: str, hint: str, tool: bool = False) -> dict[str, Any]:
+def read_json(path: Path, *, what: str, hint: str, tool: bool = False) -> dict[str, Json]:
     """Object in ``path`` as written by `write_json`, without ``format`` and, unless asked for, the
     ``tool`` that wrote it.
 
@@ -274,7 +273,7 @@ def _finite(text: str) -> float:
     return value
 
 
-def check_format(path: Path, value: Mapping[str, object], *, what: str, hint: str) -> None:
+def check_format(path: Path, value: Mapping[str, Json], *, what: str, hint: str) -> None:
     """Refuse a file of another format and say which version can read it.
 
     Raises:
@@ -293,17 +292,23 @@ def check_format(path: Path, value: Mapping[str, object], *, what: str, hint: st
     )
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The layer a TOML campaign file holds. Raises UsageError when it cannot be read as TOML."""
+def read_toml(
+    path: Path,
+    what: str = "a file of parameters",
+    missing: str = "name a TOML file",
+    hint: str = "see examples/",
+    limit: int = 1 << 20,
+) -> dict[str, Json]:
+    """What a TOML file of a person holds. Raises UsageError when it cannot be read as TOML."""
     try:
         with path.open("rb") as stream:
-            data = stream.read(_FILE_LIMIT + 1)
+            data = stream.read(limit + 1)
     except OSError as error:
-        raise UsageError(*refusal(f"{path}", error, "name a TOML file")) from None
-    if len(data) > _FILE_LIMIT:
-        raise UsageError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a file of parameters?")
+        raise UsageError(*refusal(f"{path}", error, missing)) from None
+    if len(data) > limit:
+        raise UsageError(f"{path}: larger than {limit} bytes", f"is it {what}?")
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         text = f"{path}: not TOML: {error}".replace("\n", " ")
-        raise UsageError(text, "see examples/") from None
+        raise UsageError(text, hint) from None

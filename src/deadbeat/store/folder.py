@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 from attrs import frozen
 
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.words import Json
 from deadbeat.store.files import (
     PART_SUFFIX,
     check_folder,
@@ -86,7 +87,7 @@ def _locked(path: Path) -> int:
 class Head:
     """What the head of a folder holds: what was asked, the version that wrote it, and more."""
 
-    spec: dict[str, object]
+    spec: dict[str, Json]
     tool: str
     facts: dict[str, Any]
 
@@ -112,7 +113,7 @@ class OwnedFolder:
 
     @classmethod
     def begun(
-        cls, path: Path, head: Mapping[str, object], *, beside: Callable[[], object] = lambda: None
+        cls, path: Path, head: Mapping[str, Json], *, beside: Callable[[], object] = lambda: None
     ) -> Self:
         """Writes the head into ``path``, which must be missing, empty, or begun and killed at once,
         and opens it.

@@ -9,6 +9,7 @@ from cattrs.gen.typeddicts import make_dict_structure_fn
 
 from deadbeat.model.load import Gaps, LoadKey, LoadMachine, LoadRun, Rounds, Takers
 from deadbeat.model.validity import judged_load
+from deadbeat.model.words import Json
 from deadbeat.store.runfolder import RunFolder, run_converter
 
 LOAD_FILE = "load.json"
@@ -42,7 +43,7 @@ class LoadStore(RunFolder[LoadKey, LoadRun]):
         return dict(self.facts["changes"])
 
     @classmethod
-    def has_facts(cls, plain: Mapping[str, object]) -> bool:
+    def has_facts(cls, plain: Mapping[str, Json]) -> bool:
         unit_ps = plain.get("unit_ps")
         told = all(are_words(plain.get(name)) for name in ("changes", "impossible"))
         return told and isinstance(unit_ps, int) and 1 <= unit_ps <= UNIT_MAX_PS

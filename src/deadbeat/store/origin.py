@@ -11,6 +11,7 @@ from cattrs import Converter, override
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from deadbeat.model.platform import Platform
+from deadbeat.model.words import Json
 from deadbeat.store.files import read_json, write_json
 from deadbeat.store.serial import converter, structure, to_plain
 
@@ -76,7 +77,7 @@ def read_origin(path: Path) -> Origin:
     return structure(plain, Origin, path=path, what="origin", hint=_HINT, made=_converter())
 
 
-def origin_facts(origin: Origin) -> dict[str, object]:
+def origin_facts(origin: Origin) -> dict[str, Json]:
     """What a summary tells of it: all but the hashes of each batch."""
     return {
         "from": origin.name,

@@ -17,6 +17,7 @@ from attrs import frozen
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.refused import refusal
 from deadbeat.model.specification import differences
+from deadbeat.model.words import Json
 from deadbeat.store.campaign import CAMPAIGN_FILE, BreakdownStore
 from deadbeat.store.files import PART_SUFFIX, followed, listing, part_path, read_json, storing, sync
 from deadbeat.store.latency import LATENCY_FILE
@@ -165,7 +166,7 @@ class FolderState:
         state = "damaged" if harm else stage(path, complete=complete)
         return cls(name=path.name, path=path, state=state, **more)
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Json]:
         """What ``deadbeat runs --json`` tells of this kind alone."""
         return {"invalid": self.invalid}
 
@@ -211,7 +212,7 @@ def stage(path: Path, *, complete: bool) -> str:
     return "finished" if (path / REPORT_FILE).is_file() else "measured"
 
 
-def other_parameters(there: Mapping[str, object], now: Mapping[str, object]) -> Iterator[str]:
+def other_parameters(there: Mapping[str, Json], now: Mapping[str, Json]) -> Iterator[str]:
     """How two canonical specifications differ, as a predicate; nothing where they do not."""
     if changed := differences(there, now):
         yield f"was begun with other parameters: {', '.join(changed)}"

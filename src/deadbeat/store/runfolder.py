@@ -26,6 +26,7 @@ from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.platform import Platform
 from deadbeat.model.run import Replaced, StoredRun
+from deadbeat.model.words import Json
 from deadbeat.store.files import (
     FORMAT,
     atomic_write,
@@ -84,7 +85,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
     CONVERTER: ClassVar[Converter]
 
     def __init__(
-        self, path: Path, *, spec: Mapping[str, object], platform: Platform, **facts: Any
+        self, path: Path, *, spec: Mapping[str, Json], platform: Platform, **facts: Any
     ) -> None:
         super().__init__(path)
         self.spec = spec
@@ -92,9 +93,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         self.facts = facts
 
     @classmethod
-    def create(
-        cls, path: Path, spec: Mapping[str, object], platform: Platform, **facts: Any
-    ) -> Self:
+    def create(cls, path: Path, spec: Mapping[str, Json], platform: Platform, **facts: Any) -> Self:
         """Begins an experiment; as `begun`."""
         head = {"spec": spec, "platform": platform_to_plain(platform), **facts}
         if cls.HEAD == EXPERIMENT_FILE:
@@ -118,11 +117,11 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         return cls(path, spec=head.spec, platform=platform, **plain)
 
     @classmethod
-    def has_facts(cls, plain: Mapping[str, object]) -> bool:
+    def has_facts(cls, plain: Mapping[str, Json]) -> bool:
         """Whether a head holds what a kind wants beside specification and platform."""
         return True
 
-    def save_doctor(self, answer: Mapping[str, object]) -> None:
+    def save_doctor(self, answer: Mapping[str, Json]) -> None:
         """Keeps what ``deadbeat doctor --json`` says of the machine."""
         with self.lock():
             write_json(self.path / DOCTOR_FILE, answer)
@@ -131,7 +130,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         """``run`` by today's rule."""
         return run
 
-    def to_plain(self, run: R) -> dict[str, object]:
+    def to_plain(self, run: R) -> dict[str, Json]:
         """JSON values of a run."""
         plain = self.CONVERTER.unstructure(run)
         assert isinstance(plain, dict)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import DataError, DeadbeatError
+from deadbeat.model.words import Json
 from deadbeat.store.files import (
     FORMAT,
     check_format,
@@ -43,7 +44,7 @@ class StudyStore(OwnedFolder):
 
     NOUN, HEAD, FOLDERS = "study", STUDY_FILE, (CHUNKS,)
 
-    def __init__(self, path: Path, *, spec: Mapping[str, object], digest: str, tool: str) -> None:
+    def __init__(self, path: Path, *, spec: Mapping[str, Json], digest: str, tool: str) -> None:
         super().__init__(path)
         self.spec = spec
         self.digest = digest
@@ -51,7 +52,7 @@ class StudyStore(OwnedFolder):
         self.tool = tool
 
     @classmethod
-    def create(cls, path: Path, spec: Mapping[str, object], digest: str) -> StudyStore:
+    def create(cls, path: Path, spec: Mapping[str, Json], digest: str) -> StudyStore:
         """Begins a study of ``spec``, as JSON values, which ``digest`` identifies; as `begun`."""
         return cls.begun(path, {"spec": spec, "digest": digest})
 

@@ -21,6 +21,7 @@ from deadbeat.model.errors import DataError
 from deadbeat.model.figures import CELL_COLUMNS, CellFigures, SetFigures, Value
 from deadbeat.model.results import PrecisionRecord, Summary
 from deadbeat.model.traces import LateJob
+from deadbeat.model.words import Json
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, read_bytes, read_json, write_json
 from deadbeat.store.programs import file_hash
@@ -74,8 +75,8 @@ def read_summary(store: CampaignStore) -> Summary | None:
     try:
         if read_bytes(store.path / _HASHES, what="hashes", hint="") != _hashes(store.path):
             return None
-        plain = read_json(store.path / "summary.json", what="summary", hint="")
-        sets = read_json(store.path / "sets.json", what="set file", hint="")["sets"]
+        plain: Any = read_json(store.path / "summary.json", what="summary", hint="")
+        sets: Any = read_json(store.path / "sets.json", what="set file", hint="")["sets"]
         del plain["columns"]
         plain |= {"cells": plain.pop("rows"), "sets": sets}
         columns = CELL_COLUMNS[plain["mode"]], SetFigures.columns(plain["mode"])
@@ -112,7 +113,7 @@ def _hashes(folder: Path) -> bytes:
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]+$)")
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Json]]) -> str:
     """CSV with exactly ``columns``; a key that a row lacks is an error (KeyError)."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.model.words import Json
 from deadbeat.store.files import atomic_write
 
 #: Columns of a CSV file; those that no task needs are left out. The name is last: it is text, and
@@ -61,7 +62,7 @@ def csv_text(system: TaskSystem) -> str:
     return out.getvalue()
 
 
-def _entry(task: TimedTask) -> dict[str, object]:
+def _entry(task: TimedTask) -> dict[str, Json]:
     entry: dict[str, Any] = {key: getattr(task, key) for key in _COLUMNS[:3]}
     for key in _COLUMNS[3:]:
         value = getattr(task, key)

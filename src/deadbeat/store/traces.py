@@ -17,6 +17,7 @@ from cattrs import Converter, transform_error
 from deadbeat.model.errors import DataError
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import RunTrace, TraceEvent
+from deadbeat.model.words import Json
 from deadbeat.store.files import FORMAT, atomic_write, read_json, storing, tool_version, write_json
 from deadbeat.store.serial import exact_converter
 
@@ -98,14 +99,15 @@ class TraceFolder:
             for path in sorted(self._path.glob("m*.json")):
                 try:
                     key = RunKey.parse(path.stem)
-                    tardiness, share = read_json(path, what="trace", hint=_HINT)["severity"]
+                    plain: Any = read_json(path, what="trace", hint=_HINT)["severity"]
+                    tardiness, share = plain
                     self._kept[key] = (int(tardiness), float(share))
                 except (ArithmeticError, DataError, KeyError, TypeError, ValueError):
                     continue  # a damaged trace is told where it is read
         return self._kept
 
 
-def trace_from_plain(plain: Mapping[str, object], path: Path) -> RunTrace:
+def trace_from_plain(plain: Mapping[str, Json], path: Path) -> RunTrace:
     """The trace that was read of ``path``.
 
     Raises:

@@ -8,12 +8,7 @@ from attrs import frozen
 
 from deadbeat import CellFigures, Evidence, all_hold
 from deadbeat_papers.claims import claims
-from deadbeat_papers.observations.base import (
-    Campaign,
-    Campaigns,
-    PublishedObservation,
-    undecided,
-)
+from deadbeat_papers.observations.base import Campaign, Campaigns, PublishedObservation, undecided
 
 #: Label of a campaign whose C was measured on other hardware: its delay ratios mean nothing alone.
 _FOREIGN = "foreign costs"

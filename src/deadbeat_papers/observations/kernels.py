@@ -7,14 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from deadbeat import (
-    CellComparison,
-    Comparison,
-    Evidence,
-    LackingError,
-    UsageError,
-    all_hold,
-)
+from deadbeat import CellComparison, Comparison, Evidence, LackingError, UsageError, all_hold
 from deadbeat_papers.claims import claims
 from deadbeat_papers.observations.base import (
     Campaign,

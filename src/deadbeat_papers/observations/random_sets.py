@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from deadbeat import CellFigures, Evidence, all_hold
 from deadbeat_papers.claims import claims
-from deadbeat_papers.observations.base import (
-    Campaigns,
-    PublishedObservation,
-    undecided,
-)
+from deadbeat_papers.observations.base import Campaigns, PublishedObservation, undecided
 from deadbeat_papers.observations.campaigns import CRITICAL_CORES, SHIELDED_CORES
 from deadbeat_papers.observations.grid import value
 

@@ -9,12 +9,7 @@ from typing import Any
 
 from deadbeat import CONFIRMED, NOT_CONFIRMED, UNDECIDED, Judgement, UsageError
 from deadbeat_papers.observations import OBSERVATIONS
-from deadbeat_papers.observations.base import (
-    PublishedObservation,
-    lack,
-    needs_cores,
-    needs_kernels,
-)
+from deadbeat_papers.observations.base import PublishedObservation, lack, needs_cores, needs_kernels
 
 #: Words that name observations.
 NUMBERS = re.compile(r"all|([0-9]+)(?:(?:\.\.|-)([0-9]+))?")

@@ -8,15 +8,9 @@ from typing import Any
 
 import attrs
 
-from deadbeat.kinds.breakdown.results import (
-    Breakdown,
-    CellResult,
-    SetResult,
-    columns,
-    row,
-)
+from deadbeat.kinds.breakdown.results import Breakdown, CellResult, SetResult, columns, row
 from deadbeat.kinds.breakdown.spec import SearchCell
-from deadbeat.model.words import time_text
+from deadbeat.model.words import Json, time_text
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Curve, Panel
 from deadbeat.report.document import (
@@ -297,7 +291,7 @@ def breakdown_document(found: Breakdown) -> Document:
     )
 
 
-def summary_dict(found: Breakdown) -> dict[str, object]:
+def summary_dict(found: Breakdown) -> dict[str, Json]:
     """JSON values: the answer in words, then everything it rests on."""
     plain = attrs.asdict(found, filter=lambda field, _: field.name not in ("cells", "sets"))
     return {
@@ -307,7 +301,7 @@ def summary_dict(found: Breakdown) -> dict[str, object]:
     }
 
 
-def files(found: Breakdown) -> dict[str, str | dict[str, object]]:
+def files(found: Breakdown) -> dict[str, str | dict[str, Json]]:
     """Tables and figures beside the page."""
     return {
         "summary.csv": csv_text(columns(CellResult), map(row, found.cells)),

@@ -17,22 +17,13 @@ from deadbeat.kinds.breakdown.document import (
     summary_dict,
 )
 from deadbeat.kinds.breakdown.results import Breakdown, row, summarise
-from deadbeat.kinds.breakdown.search import (
-    BreakdownExperiment,
-    estimate_seconds,
-    lacking,
-    planned,
-)
+from deadbeat.kinds.breakdown.search import BreakdownExperiment, estimate_seconds, lacking, planned
 from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.specification import layered
+from deadbeat.model.words import Json
 from deadbeat.store.campaign import BreakdownStore
-from deadbeat.store.place import (
-    BREAKDOWN,
-    REPORT_FILE,
-    FolderState,
-    other_parameters,
-)
+from deadbeat.store.place import BREAKDOWN, REPORT_FILE, FolderState, other_parameters
 
 
 def _stand(store: BreakdownStore) -> FolderState:
@@ -82,7 +73,7 @@ def begin(asked: Begin) -> Begun:
     return Begun(experiment=experiment)
 
 
-def _plain(found: Breakdown, store: BreakdownStore) -> dict[str, object]:
+def _plain(found: Breakdown, store: BreakdownStore) -> dict[str, Json]:
     path = store.path
     return {**summary_dict(found), "path": str(path), "report": str(path / REPORT_FILE)}
 

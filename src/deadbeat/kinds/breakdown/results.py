@@ -25,6 +25,7 @@ from deadbeat.kinds.breakdown.spec import (
 )
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
+from deadbeat.model.words import Json
 from deadbeat.prices.stage import prices_in
 from deadbeat.stats.binomial import Z95
 from deadbeat.stats.intervals import Interval, student_half_width
@@ -293,7 +294,7 @@ def columns(kind: type[CellResult | SetResult]) -> tuple[str, ...]:
     return (*(field.name for field in attrs.fields(SearchCell)), *names)
 
 
-def row(found: CellResult | SetResult) -> dict[str, object]:
+def row(found: CellResult | SetResult) -> dict[str, Json]:
     """Its values by `columns`."""
     plain = attrs.asdict(found)
     cell: dict[str, Any] = plain.pop("cell")

@@ -30,7 +30,7 @@ from deadbeat.model.results import Point, RunKey
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import checked, keyed, layered, plain_of, usage
 from deadbeat.model.tasks import TaskSet
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, inside, nearest, shown
 from deadbeat.synthesis import SynthesisParameters, seed_for
 from deadbeat.synthesis.parameters import PRIORITIES
 
@@ -162,7 +162,7 @@ class SearchCell:
     priorities: str
 
 
-def specify(layer: Mapping[str, object], *, names: Mapping[str, str]) -> BreakdownSpec:
+def specify(layer: Mapping[str, Json], *, names: Mapping[str, str]) -> BreakdownSpec:
     """What ``layer`` asks for over its preset.
 
     Args:
@@ -178,7 +178,7 @@ def specify(layer: Mapping[str, object], *, names: Mapping[str, str]) -> Breakdo
     return _read(layered(BreakdownSpec, DEFAULT, _DEFAULT, PRESETS[preset], layer), names)
 
 
-def _read(values: Mapping[str, object], names: Mapping[str, str]) -> BreakdownSpec:
+def _read(values: Mapping[str, Json], names: Mapping[str, str]) -> BreakdownSpec:
     spec = checked(BreakdownSpec, values, names)
     # the axes take the place of what [tasks] says
     per_core, priorities = spec.variants[0]
@@ -203,19 +203,16 @@ def resolve(spec: BreakdownSpec, platform: Platform, *, names: Mapping[str, str]
     return whole
 
 
-def to_plain(spec: BreakdownSpec) -> dict[str, object]:
+def to_plain(spec: BreakdownSpec) -> dict[str, Json]:
     """JSON values; from_plain(to_plain(s)) == s. The task sets have the form of a campaign."""
     plain = plain_of(spec)
     search = plain.pop("breakdown")
     return {"campaign": {"mode": "profile", "precision": None, **plain}, "breakdown": search}
 
 
-def from_plain(plain: Mapping[str, object]) -> BreakdownSpec:
+def from_plain(plain: Mapping[str, Json]) -> BreakdownSpec:
     """Raises UsageError naming every problem."""
-    campaign = plain.get("campaign")
-    values = dict(campaign) if isinstance(campaign, Mapping) else {}
-    for key in ("mode", "precision"):
-        values.pop(key, None)
+    values = {k: v for k, v in inside(plain, "campaign").items() if k not in ("mode", "precision")}
     return _read({**values, "breakdown": plain.get("breakdown", {})}, {})
 
 

@@ -26,6 +26,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Cpus, Name, RefusedError
 from deadbeat.model.specification import usage
 from deadbeat.model.tasks import Kind
+from deadbeat.model.words import Json
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.origin import Origin
 from deadbeat.store.serial import CALIBRATION_FILE
@@ -228,7 +229,7 @@ def _source(runs: Path, text: str, mode: str) -> CampaignStore:
     return store
 
 
-def _given(layer: Mapping[str, object], key: str, rule: Any) -> Any:
+def _given(layer: Mapping[str, Json], key: str, rule: Any) -> Any:
     if layer.get(key) is None:
         return None
     try:

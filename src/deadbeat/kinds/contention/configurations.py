@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from deadbeat.kinds.contention import grids
-from deadbeat.kinds.contention.facts import Level, inside, levels
+from deadbeat.kinds.contention.facts import Level, levels
 from deadbeat.kinds.contention.samples import SetSample, samples
 from deadbeat.kinds.contention.stress_rows import set_misses
 from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.results import Summary
+from deadbeat.model.words import inside
 from deadbeat.report.charts import COLOURS
 
 #: Parameter and column of a task set, and what it is called.

@@ -9,17 +9,10 @@ import attrs
 from attrs import frozen
 
 from deadbeat.executors.base import SLOT_MIN_NS
-from deadbeat.executors.tables import (
-    SOLO_SAMPLE,
-    RunTiming,
-    rounds_min,
-    slot_lengths,
-)
+from deadbeat.executors.tables import SOLO_SAMPLE, RunTiming, rounds_min, slot_lengths
 from deadbeat.kinds.contention.plan import group_of, most_runs, plan
 from deadbeat.kinds.contention.spec import CampaignSpec
-from deadbeat.kinds.contention.stress import (
-    Group,
-)
+from deadbeat.kinds.contention.stress import Group
 from deadbeat.store.campaign import estimate_bytes
 
 #: Wall time of a simulated job and of the rest of its run (generate, store, summarise), generous.

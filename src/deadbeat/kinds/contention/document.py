@@ -25,19 +25,10 @@ from deadbeat.kinds.contention.profile_charts import (
     profile_charts,
     shared_charts,
 )
-from deadbeat.kinds.contention.screen import (
-    below_prices,
-    next_steps,
-    short_answer,
-    slowdown_map,
-)
+from deadbeat.kinds.contention.screen import below_prices, next_steps, short_answer, slowdown_map
 from deadbeat.kinds.contention.stress_charts import stress_charts
 from deadbeat.kinds.contention.stress_words import group_answers, stress_sentence
-from deadbeat.kinds.contention.tables import (
-    further_table,
-    group_table,
-    point_tables,
-)
+from deadbeat.kinds.contention.tables import further_table, group_table, point_tables
 from deadbeat.kinds.contention.worst_job import worst_job_charts
 from deadbeat.model.results import Summary
 from deadbeat.report.beside import with_beside

@@ -20,7 +20,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.results import RunKey
 from deadbeat.model.specification import names_in_file
 from deadbeat.model.tasks import TaskSet
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, nearest, shown
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import read_toml
 from deadbeat.store.serial import given_calibration
@@ -129,7 +129,7 @@ def _planned(file: Path, calibration: Calibration | None, catalog: Catalog) -> _
     if calibration is None:
         text = f"{file} says what to draw, but not what fragments cost"
         raise UsageError(text, "add --calibration FILE, which deadbeat calibrate makes")
-    values: Mapping[str, object] = read_toml(file)
+    values: Mapping[str, Json] = read_toml(file)
     names = names_in_file(file, values)
     if "stress" in values:
         values = {"mode": "stress", **values}

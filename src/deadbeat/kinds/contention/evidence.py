@@ -17,6 +17,7 @@ from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.platform import UNDISTURBED, Platform
 from deadbeat.model.results import NoiseFacts, RunKey
+from deadbeat.model.words import Json
 from deadbeat.store.campaign import SessionRecord
 from deadbeat.store.origin import Origin
 
@@ -83,7 +84,7 @@ class CampaignEvidence:
         return self.platform is not None and self.platform.kind in UNDISTURBED
 
     @property
-    def last(self) -> Mapping[str, object]:
+    def last(self) -> Mapping[str, Json]:
         """The latest recorded environment; empty if none."""
         for record in reversed(self.sessions):
             found = record.after or record.before

@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 
 from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.results import PrecisionRecord, Summary
-from deadbeat.model.words import beside_label, loud
+from deadbeat.model.words import Json, beside_label, inside, loud
 from deadbeat.prices.table import PriceTable
 from deadbeat.report.building import spread
 from deadbeat.report.charts import Mark
@@ -28,8 +28,6 @@ from deadbeat.store.serial import converter, plain_converter, structure
 #: Points or groups, or task sets.
 Of = TypeVar("Of", CellFigures, SetFigures)
 
-#: Plain values by name, as files have them.
-Plain: TypeAlias = Mapping[str, Any]
 
 #: Failed runs that are named with a reason.
 _RUNS = 4
@@ -190,7 +188,7 @@ def campaign_name(summary: Summary) -> str:
     return str(summary.meta.get("name") or "unnamed campaign")
 
 
-def platform(summary: Summary) -> Plain:
+def platform(summary: Summary) -> Mapping[str, Json]:
     """The platform as plain values; empty when not recorded."""
     return inside(summary.meta, "platform")
 
@@ -338,10 +336,3 @@ def nothing_decided(summary: Summary) -> str:
     stored = counted or summary.sets or summary.meta.get("failed")
     what = "No task set has a result" if stored else "No run is stored"
     return f"{what}: nothing is decided."
-
-
-def inside(value: object, *keys: str) -> Plain:
-    """The table below ``keys`` of nested ones; empty where there is none."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value if isinstance(value, Mapping) else {}

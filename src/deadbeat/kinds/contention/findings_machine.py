@@ -14,6 +14,7 @@ from deadbeat.host.snapshot import Difference, diff, recorded
 from deadbeat.host.values import Unknown, is_unknown
 from deadbeat.kinds.contention.evidence import CampaignEvidence, machine
 from deadbeat.model.finding import Finding, finding
+from deadbeat.model.words import Json
 from deadbeat.store.campaign import SessionRecord
 
 
@@ -50,7 +51,7 @@ def _unknown_facts(evidence: CampaignEvidence) -> Iterator[str]:
         yield f"could not be read: {', '.join(missing)}"
 
 
-def _told(key: str, value: object) -> bool:
+def _told(key: str, value: Json) -> bool:
     if key == "throttle_counts":
         return not isinstance(recorded({key: value}).throttled, Unknown)
     return value is not None and not is_unknown(value)

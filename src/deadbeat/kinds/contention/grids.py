@@ -10,12 +10,7 @@ from collections.abc import Callable, Iterable
 
 from attrs import frozen
 
-from deadbeat.kinds.contention.facts import (
-    Level,
-    NoiseFloor,
-    levels,
-    multiple,
-)
+from deadbeat.kinds.contention.facts import Level, NoiseFloor, levels, multiple
 from deadbeat.model.figures import CellFigures, Figure
 from deadbeat.model.results import PointFigures, Summary
 from deadbeat.model.words import UNDECIDED

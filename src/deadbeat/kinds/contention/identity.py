@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from deadbeat.kinds.contention.facts import inside, platform
+from deadbeat.kinds.contention.facts import platform
 from deadbeat.kinds.contention.plan import is_complete, plan
 from deadbeat.kinds.contention.spec import read_spec
 from deadbeat.kinds.contention.view import CampaignView
@@ -15,6 +15,7 @@ from deadbeat.model.finding import Finding, finding
 from deadbeat.model.platform import differing_platforms, shortened
 from deadbeat.model.results import RunKey
 from deadbeat.model.specification import differing
+from deadbeat.model.words import inside
 from deadbeat.store.programs import file_hash
 
 _KEYS_SHOWN, _PARAMETERS_SHOWN = 3, 8

@@ -27,6 +27,7 @@ from deadbeat.model.finding import counts_text
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import Access
 from deadbeat.model.traces import PARTS, LateJob
+from deadbeat.model.words import Json
 from deadbeat.prices.stage import prices_in
 from deadbeat.report.document import Table, said
 from deadbeat.report.prices import ns_text, price_rows, shown_prices
@@ -45,7 +46,7 @@ def write(store: CampaignStore, figures: bool, worst: int = WORST) -> Summary:
     return summary
 
 
-def plain(summary: Summary, store: CampaignStore) -> dict[str, object]:
+def plain(summary: Summary, store: CampaignStore) -> dict[str, Json]:
     """What ``--json`` prints of a campaign."""
     path = store.path
     state = state_of(path)
@@ -59,7 +60,7 @@ def plain(summary: Summary, store: CampaignStore) -> dict[str, object]:
         "failed": [{"run": key, "reason": failed[key].get("reason", "")} for key in sorted(failed)],
         "labels": list(labels(summary)),
         "origin": summary.meta.get("origin"),
-        "noise_floor": summary.noise_floor and attrs.asdict(summary.noise_floor),
+        "noise_floor": attrs.asdict(summary.noise_floor) if summary.noise_floor else None,
         "precision": summary.meta.get("precision"),
         "prices": price_rows(price_table(summary)),
         "points": [attrs.asdict(point) for point in summary.points],
@@ -68,12 +69,12 @@ def plain(summary: Summary, store: CampaignStore) -> dict[str, object]:
     }
 
 
-def _shown(summary: Summary, _store: CampaignStore, state: FolderState) -> dict[str, object]:
+def _shown(summary: Summary, _store: CampaignStore, state: FolderState, said: Shown) -> Shown:
     stand = (
         f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed;"
         f" findings: {counts_text(summary.findings)}"
     )
-    return {"findings": summary.findings, "lines": (stand,)}
+    return evolve(said, findings=summary.findings, lines=(stand,))
 
 
 _TABLE = TableKind(

@@ -9,7 +9,6 @@ import attrs
 
 from deadbeat.kinds.contention.blame import BlamedRun, blame_late
 from deadbeat.kinds.contention.causes import in_us
-from deadbeat.kinds.contention.facts import inside
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.worst_job import moment_of
 from deadbeat.model import jobs as j
@@ -18,6 +17,7 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.moment import WorstMoment
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import LateJob, RunTrace
+from deadbeat.model.words import Json, inside
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.serial import to_plain
 from deadbeat.store.traces import MOST
@@ -184,7 +184,7 @@ def run_of(store: CampaignStore, key: RunKey, trace: RunTrace | None) -> BlamedR
     return BlamedRun(key.text, table, trace, planned.task_set if planned else None)
 
 
-def late_facts(store: CampaignStore, worst: Worst) -> dict[str, object]:
+def late_facts(store: CampaignStore, worst: Worst) -> dict[str, Json]:
     """``worst_job`` of a summary's meta; where responses were split also ``causes``,
     ``causes_unavailable`` and ``causes_notes``.
 
@@ -192,7 +192,7 @@ def late_facts(store: CampaignStore, worst: Worst) -> dict[str, object]:
         DataError: A file of the campaign is damaged, other than those of events.
     """
     late, moment = worst.named(store), worst.moment(store)
-    drawn: dict[str, object] = {"worst_job": to_plain(moment)} if moment else {}
+    drawn: dict[str, Json] = {"worst_job": to_plain(moment)} if moment else {}
     if not late.jobs:
         return drawn
     return {

@@ -11,6 +11,7 @@ from deadbeat.kinds.contention.configurations import group_samples, groups
 from deadbeat.kinds.contention.facts import Level, levels
 from deadbeat.model.figures import SUMMARY_COLUMNS, CellFigures, SetFigures
 from deadbeat.model.results import ClassFigures, JobHistogram, Summary
+from deadbeat.model.words import Json
 from deadbeat.report.charts import MEASURED
 from deadbeat.report.html import plain
 
@@ -50,7 +51,7 @@ _OF_STRESS = tuple(name for name in _FIELDS if name not in ("class", "miss_episo
 SETS_SHOWN = 100
 
 
-def page_data(summary: Summary) -> dict[str, object]:
+def page_data(summary: Summary) -> dict[str, Json]:
     """Everything the page draws, as plain values; the points beside the grid as rows alone."""
     loaded = facts.loaded_cells(summary)
     summary = facts.grid_of(summary)
@@ -99,13 +100,13 @@ def _lines(sets: Iterable[SetFigures], columns: Sequence[str]) -> list[list[Any]
     return [[plain(row[column]) for column in columns] for row in (s.row("stress") for s in sets)]
 
 
-def _sets(sets: Sequence[SetFigures]) -> dict[str, object]:
+def _sets(sets: Sequence[SetFigures]) -> dict[str, Json]:
     """A line per set behind the four numbers of its point."""
     point = ("cores", "sync_share", "contended_ratio", "deadline_factor")
     return {"set_fields": _fields(_OF_POINT), "sets": _lines(sets, (*point, *_OF_POINT))}
 
 
-def sets_data(summary: Summary) -> dict[str, object]:
+def sets_data(summary: Summary) -> dict[str, Json]:
     """The worst task sets of each group, as the table of the page shows them."""
     columns = _OF_STRESS
     shown = [item for level in levels(summary.cells) for item in _worst(summary, level)]
@@ -149,7 +150,7 @@ def _most(sets: Sequence[SetFigures], column: str, count: int) -> dict[int, SetF
     return {place: sets[place] for place in ordered[:count]}
 
 
-def _distributions(items: Sequence[JobHistogram]) -> dict[str, object]:
+def _distributions(items: Sequence[JobHistogram]) -> dict[str, Json]:
     """Histograms without their empty ends, as a place in one list of edges and the counts.
 
     Bins of one grid, whole or cut, share that list; bins that do not fit into it bring their own.

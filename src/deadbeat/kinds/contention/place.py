@@ -13,7 +13,7 @@ from deadbeat.kinds.contention.plan import is_complete, planned_runs
 from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spec, spec_dict
 from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform
-from deadbeat.model.words import near
+from deadbeat.model.words import Json, near
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.origin import Origin
 from deadbeat.store.place import (
@@ -43,7 +43,7 @@ class CampaignState(FolderState):
 
     programs_from: str = ""
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Json]:
         return {"programs_from": self.programs_from or None}
 
     def words(self, kind: str) -> str:

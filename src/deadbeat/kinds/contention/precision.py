@@ -20,13 +20,7 @@ from attrs import define, evolve, field, frozen
 from deadbeat.executors.metrics import job_columns, of_tasks
 from deadbeat.kinds.contention.classes import is_saturated
 from deadbeat.kinds.contention.figures import run_figures
-from deadbeat.kinds.contention.plan import (
-    class_unit,
-    group_of,
-    most_runs,
-    round_of,
-    unit_of,
-)
+from deadbeat.kinds.contention.plan import class_unit, group_of, most_runs, round_of, unit_of
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
 from deadbeat.model.figures import CellFigures, SetFigures

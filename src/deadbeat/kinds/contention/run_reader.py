@@ -31,10 +31,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.figures import SetFigures
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import (
-    Point,
-    RunKey,
-)
+from deadbeat.model.results import Point, RunKey
 from deadbeat.prices.stage import prices_in
 from deadbeat.prices.states import CHANGED, FAR
 from deadbeat.store.campaign import CampaignStore

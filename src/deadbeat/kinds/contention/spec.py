@@ -25,7 +25,7 @@ from deadbeat.kinds.contention.stress import Group, StressSpec
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, RefusedError
 from deadbeat.model.specification import built, checked, keyed, layered, plain_of, renamed, usage
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, inside, nearest, shown
 
 MODES = ("profile", "stress")
 #: What an interval may be of.
@@ -127,7 +127,7 @@ class PrecisionSpec:
 
 
 #: Two tasks a core that ask for all of it: what contends misses its deadlines here.
-_LOADED = {"per_core": 2, "deadline_factor": 2, "sync_share": [1], "contended_ratio": [0, 1]}
+_LOADED: Json = {"per_core": 2, "deadline_factor": 2, "sync_share": [1], "contended_ratio": [0, 1]}
 #: Sets of each object at a point that shares, and of a point that does not: first the fewest, then
 #: what is known least gets more.
 _TO_THE_WIDEST = {"target": 0.02, "sets_min": 2, "sets_max": 8, "sets_mean": 3}
@@ -307,7 +307,7 @@ class CampaignSpec(TaskSetSpec):
             yield Problem(where, f"{runs} runs are more than {RUNS_MAX}", hint)
 
 
-_GRID = {
+_GRID: Json = {
     "sync_share": {"step": 0.25},
     "contended_ratio": {"step": 0.25},
     "replicas": 10,
@@ -323,7 +323,7 @@ _OWN_POINTS = {
 }
 
 
-def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = None) -> CampaignSpec:
+def specify(*layers: Mapping[str, Json], names: Mapping[str, str] | None = None) -> CampaignSpec:
     """The specification the layers describe over their preset.
 
     Args:
@@ -344,7 +344,7 @@ def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = Non
     return spec
 
 
-def _unknown_preset(asked: dict[str, object]) -> list[Problem]:
+def _unknown_preset(asked: dict[str, Json]) -> list[Problem]:
     """Whether the mode has no such preset, which is then taken out."""
     known: dict[str, tuple[str, ...]] = {
         "profile": tuple(PRESETS),
@@ -362,7 +362,7 @@ def _unknown_preset(asked: dict[str, object]) -> list[Problem]:
     return [Problem("preset", f"{shown(preset)} is not a choice", nearest(preset, known[mode]))]
 
 
-def _values(asked: dict[str, object]) -> dict[str, object]:
+def _values(asked: dict[str, Json]) -> dict[str, Json]:
     """What ``asked`` says over the defaults and the preset of its mode."""
     if asked.get("mode") == "stress":
         preset = asked.get("preset", "random")
@@ -370,29 +370,24 @@ def _values(asked: dict[str, object]) -> dict[str, object]:
             preset = asked["preset"] = stress.ALIASES[preset]
         base = stress.PRESETS.get(preset) if isinstance(preset, str) else None
         name = "stress" if base is None else f"stress-{preset}"
-        defaults = {"mode": "stress", "preset": "random", "name": name, "stress": stress.DEFAULT}
-        return layered(CampaignSpec, DEFAULT, defaults, base or {}, asked)
+        own = {"mode": "stress", "preset": "random", "name": name}
+        return layered(CampaignSpec, DEFAULT, own, {"stress": stress.DEFAULT}, base or {}, asked)
     preset = asked.get("preset", "default")
     base = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
-    defaults = {"preset": "default", "name": str(preset) if base else "default"}
-    own = any(_says(asked, table, key) for table, keys in _OWN_POINTS.items() for key in keys)
-    if preset in _WITH_LOADED and not own:
+    defaults: dict[str, Json] = {"preset": "default", "name": str(preset) if base else "default"}
+    changed = any(_says(asked, table, key) for table, keys in _OWN_POINTS.items() for key in keys)
+    if preset in _WITH_LOADED and not changed:
         defaults["loaded"] = _LOADED
-    fixed = _says(asked, "grid", "replicas") or _table(asked, "grid").get("mix") == "random"
+    fixed = _says(asked, "grid", "replicas") or inside(asked, "grid").get("mix") == "random"
     if preset in _WITH_LOADED and not fixed:
         asks = "precision" in asked
         defaults["precision"] = _FEWEST if asks else _TO_THE_WIDEST
     return layered(CampaignSpec, DEFAULT, {"grid": _GRID}, base, defaults, asked)
 
 
-def _says(values: Mapping[str, object], section: str, key: str) -> bool:
+def _says(values: Mapping[str, Json], section: str, key: str) -> bool:
     """Whether ``values`` have one of their own there."""
-    return _table(values, section).get(key) is not None
-
-
-def _table(values: Mapping[str, object], section: str) -> Mapping[str, object]:
-    found = values.get(section)
-    return found if isinstance(found, Mapping) else {}
+    return inside(values, section).get(key) is not None
 
 
 #: What says how many sets there are: section and key.
@@ -400,7 +395,7 @@ FIXED = (("grid", "replicas"), ("stress", "sets"), ("stress", "random_sets"))
 
 
 def _contradictions(
-    layers: Sequence[Mapping[str, object]], names: Mapping[str, str]
+    layers: Sequence[Mapping[str, Json]], names: Mapping[str, str]
 ) -> list[Problem]:
     """A fixed number of sets beside a precision; a precision asked later replaces one.
 
@@ -420,7 +415,7 @@ def _contradictions(
     ]
 
 
-def _with_most_sets(values: dict[str, object]) -> dict[str, object]:
+def _with_most_sets(values: dict[str, Json]) -> dict[str, Json]:
     """``values`` with sets_max as the number of sets where a precision is asked."""
     asked = values.get("precision")
     if not isinstance(asked, Mapping):
@@ -429,7 +424,7 @@ def _with_most_sets(values: dict[str, object]) -> dict[str, object]:
         most = _SETS.parse(asked.get("sets_max", SETS_MAX))
     except RefusedError:
         return values  # reported where it was written
-    keys: dict[str, dict[str, object]] = {
+    keys: dict[str, dict[str, Json]] = {
         "grid": {"replicas": most},
         "stress": {"sets": most, "random_sets": None},
     }
@@ -445,7 +440,7 @@ def is_of_windows(values: Any) -> bool:
     return isinstance(values, Mapping) and "quiet" in values
 
 
-def _without_windows(values: Mapping[str, object]) -> dict[str, object]:
+def _without_windows(values: Mapping[str, Json]) -> dict[str, Json]:
     """``values`` of such a version, as far as they say something now."""
     kept = {key: value for key, value in values.items() if key != "quiet"}
     run = kept.get("run")
@@ -462,7 +457,7 @@ def read_spec(values: Any, *, names: Mapping[str, str] | None = None) -> Campaig
     )
 
 
-def spec_dict(spec: CampaignSpec) -> dict[str, object]:
+def spec_dict(spec: CampaignSpec) -> dict[str, Json]:
     """The canonical plain form: read_spec(spec_dict(s)) == s."""
     absent = [name for name in ("grid", "loaded", "stress") if getattr(spec, name) is None]
     return {key: value for key, value in plain_of(spec).items() if key not in absent}

@@ -20,9 +20,7 @@ from deadbeat.kinds.contention.late import WORST, Worst, late_facts
 from deadbeat.kinds.contention.plan import group_of, group_text
 from deadbeat.kinds.contention.point import noise_floor, point_cell, pool_plain
 from deadbeat.kinds.contention.precision import precision_findings, with_precision
-from deadbeat.kinds.contention.predict import (
-    is_plain,
-)
+from deadbeat.kinds.contention.predict import is_plain
 from deadbeat.kinds.contention.run_reader import RunReader
 from deadbeat.kinds.contention.spec import CampaignSpec, read_spec
 from deadbeat.kinds.contention.stress import Group, groups
@@ -38,6 +36,7 @@ from deadbeat.model.results import (
     Summary,
     point_text,
 )
+from deadbeat.model.words import Json
 from deadbeat.prices.stored import PRICES_FILE
 from deadbeat.prices.table import PriceTable
 from deadbeat.store.campaign import CampaignStore
@@ -311,7 +310,7 @@ def labels_of(
 
 def _meta(
     store: CampaignStore, calibration: Calibration | None, attempts: Attempts
-) -> dict[str, object]:
+) -> dict[str, Json]:
     sessions, origin = store.sessions(), store.load_origin()
     platform = where_it_ran(calibration, origin)
     first = next((record.before for record in sessions if record.before), {})
@@ -352,7 +351,7 @@ def _price_facts(table: PriceTable | None, points: Sequence[PointFigures]) -> ob
     return to_plain(evolve(table, prices=prices, states={}))
 
 
-def _calibration_facts(calibration: Calibration) -> dict[str, object]:
+def _calibration_facts(calibration: Calibration) -> dict[str, Json]:
     return {
         "basis": calibration.basis,
         "policy": calibration.policy,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import JobColumns, job_columns
 from deadbeat.experiment.columns import Columns, pandas
-from deadbeat.kinds.base import OpenedResult, Shown, TableRow
+from deadbeat.kinds.base import OpenedResult, Shown
 from deadbeat.kinds.contention.evidence import where_it_ran
 from deadbeat.kinds.contention.plan import group_of
 from deadbeat.kinds.contention.predict import (
@@ -34,6 +34,7 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import TaskSet
+from deadbeat.model.words import Json
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.summary import read_summary
 
@@ -63,7 +64,7 @@ class CampaignView(OpenedResult):
         return self.store.path
 
     @property
-    def rows(self) -> Sequence[TableRow]:
+    def rows(self) -> Sequence[Mapping[str, Json]]:
         """A row per point (or group), with the columns of summary.csv."""
         return [cell.row(self.summary.mode) for cell in self.summary.cells]
 

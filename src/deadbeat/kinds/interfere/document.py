@@ -12,7 +12,7 @@ from deadbeat.kinds.interfere.sharing import RULES, Shared, levels, nothing, sha
 from deadbeat.kinds.interfere.spec import OTHERS, SIBLING, SetWork, plan
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
-from deadbeat.model.words import UNDECIDED
+from deadbeat.model.words import UNDECIDED, Json
 from deadbeat.prices.table import PriceTable
 from deadbeat.report.charts import FAINT, SHOWN, Chart, Heat, HeatCell, Panel
 from deadbeat.report.document import (
@@ -281,7 +281,7 @@ def _prices(prices: PriceTable) -> tuple[Part, ...]:
     return (evolve(price_list(prices), page=False), *price_parts(prices))
 
 
-def rows(found: InterfereSummary) -> list[dict[str, object]]:
+def rows(found: InterfereSummary) -> list[dict[str, Json]]:
     """A mapping for each pair."""
     return [
         {column.key: column.of(cell) for column in COLUMNS if column.raw}
@@ -291,7 +291,7 @@ def rows(found: InterfereSummary) -> list[dict[str, object]]:
     ]
 
 
-def summary_dict(found: InterfereSummary, store: InterfereStore) -> dict[str, object]:
+def summary_dict(found: InterfereSummary, store: InterfereStore) -> dict[str, Json]:
     """JSON values."""
     return {
         "name": found.name,

@@ -15,16 +15,11 @@ from deadbeat.executors.hardware import VerbEngine
 from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.kinds.interfere.machine import CACHE, CORE, MEMORY, VictimCaches, machine_of
 from deadbeat.kinds.interfere.results import ALONE, ASLEEP, InterfereRun, footprint_of
-from deadbeat.kinds.interfere.spec import (
-    SIBLING,
-    InterfereKey,
-    InterfereSpec,
-    SetWork,
-    placed,
-)
+from deadbeat.kinds.interfere.spec import SIBLING, InterfereKey, InterfereSpec, SetWork, placed
 from deadbeat.model.errors import DataError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.platform import Platform
+from deadbeat.model.words import Json
 from deadbeat.prices.stage import Pricer
 from deadbeat.prices.works import PriceWork
 
@@ -106,7 +101,7 @@ def parsed(
 
 #: Of the made-up machine: CPUs 0 and 1 are one core, so are 2 and 3.
 _OWN, _SHARED = 512 * 1024, 32 * 1024**2
-_TOPOLOGY = {
+_TOPOLOGY: Json = {
     str(cpu): {
         "siblings": [cpu & ~1, cpu | 1],
         "caches": [

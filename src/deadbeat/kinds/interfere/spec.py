@@ -16,11 +16,10 @@ from deadbeat.host.environment import require_usable
 from deadbeat.kinds.interfere.machine import VictimCaches
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
-from deadbeat.model.rules import refuse
-from deadbeat.model.sizes import bytes_of, size_word
+from deadbeat.model.rules import bytes_of, refuse, size_word
 from deadbeat.model.specification import keyed
 from deadbeat.model.tasks import Fragment, Kind
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, nearest, shown
 from deadbeat.pool import MEMORY_LIMIT, Primitive, primitives
 
 _WORK = re.compile(r"(?P<name>[a-z0-9_]+)(?P<words>(?::\w+)*)(?P<shared>@shared)?")
@@ -215,14 +214,14 @@ class InterfereSpec:
 
 
 #: What --quick changes: a minute.
-QUICK = {"name": "interfere-quick", "duration": 10.0, "repeats": 5}
+QUICK: dict[str, Json] = {"name": "interfere-quick", "duration": 10.0, "repeats": 5}
 
 
 def resolved(
     spec: InterfereSpec,
     allowed: Sequence[int],
     machine: VictimCaches | None = None,
-    details: Mapping[str, object] | None = None,
+    details: Mapping[str, Json] | None = None,
 ) -> InterfereSpec:
     """With the machine's CPUs, works that tell its resources apart, and where aggressors may be.
 

@@ -28,7 +28,7 @@ from deadbeat.model.latency_summary import (
     LatencySummary,
     TailStatement,
 )
-from deadbeat.model.words import time_text, us_text
+from deadbeat.model.words import Json, time_text, us_text
 from deadbeat.report.beside import with_beside
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
@@ -156,7 +156,7 @@ def _marks(rows: Sequence[MatrixLine]) -> str:
     return f"{MARKS}." if marked else ""
 
 
-def _by_load(summary: LatencySummary, machine: Mapping[str, object]) -> Table:
+def _by_load(summary: LatencySummary, machine: Mapping[str, Json]) -> Table:
     """A row per load, the latest first: what users of cyclictest look for."""
     rows = [
         MatrixLine(cell, cell.whole, cell.whole.honest, corrected=False) for cell in summary.cells
@@ -345,8 +345,8 @@ def latency_document(
     summary: LatencySummary,
     runs: Sequence[LatencyRun] = (),
     *,
-    platform: Mapping[str, object] | None = None,
-    parameters: Mapping[str, object] | None = None,
+    platform: Mapping[str, Json] | None = None,
+    parameters: Mapping[str, Json] | None = None,
 ) -> Document:
     """What a matrix says: how late a task wakes up, and why.
 

@@ -32,7 +32,7 @@ from deadbeat.model.latency import (
     load_named,
 )
 from deadbeat.model.rules import duration_text
-from deadbeat.model.words import seconds_text
+from deadbeat.model.words import Json, seconds_text
 from deadbeat.store.texts import Text, json_within, unindented
 
 _INTERVAL_MAX_NS, _PERIODS_LATE_MAX = 10**12, 10**6
@@ -370,7 +370,7 @@ def thread(
     )
 
 
-def in_order(threads: Mapping[str, object]) -> list[tuple[int, Any]]:
+def in_order(threads: Mapping[str, Json]) -> list[tuple[int, Any]]:
     """The threads of a JSON object, by their numbers."""
     return sorted((int(number), values) for number, values in threads.items())
 
@@ -380,7 +380,7 @@ def counts_of(values: Any) -> dict[int, int]:
     return {int(value): int(count) for value, count in (values.get("histogram") or {}).items()}
 
 
-def kernel_of(system: Mapping[str, object]) -> str:
+def kernel_of(system: Mapping[str, Json]) -> str:
     """The kernel as ``uname`` has it."""
     return f"{system.get('release', '')} {system.get('version', '')}".strip()
 

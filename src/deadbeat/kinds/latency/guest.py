@@ -32,6 +32,7 @@ from deadbeat.lab.job import PROGRAM, WARM_UP_NS, Job
 from deadbeat.model.errors import DeadbeatError, TargetError
 from deadbeat.model.latency import LatencyKey, LatencyRun, LoadPoint
 from deadbeat.model.platform import LOADED_BY, Platform
+from deadbeat.model.words import Json
 from deadbeat.settings.hardening import states_of
 from deadbeat.store.files import tool_version
 from deadbeat.targets.readings import Reading
@@ -65,7 +66,7 @@ def platform_of(guest: Guest, *, name: str, stop: Event | None = None) -> Platfo
     """
     target = look(guest, name=name, stop=stop)
     loads = f"{OWN} {tool_version()}"
-    more = {
+    more: dict[str, Json] = {
         "hardening": states_of(target),
         "lab": guest.facts,
         IGNORED: ignored_words(target, guest.words),

@@ -17,7 +17,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import ASSUMED, THREADS, LatencyRun, LoadPoint
 from deadbeat.model.platform import Platform
 from deadbeat.model.rules import RefusedError
-from deadbeat.model.words import count_of
+from deadbeat.model.words import Json, count_of
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import family, numbered
 from deadbeat.store.texts import read_text
@@ -74,9 +74,7 @@ def _name(file: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", file.name).strip("-._")[:60] or "imported"
 
 
-def _spec(
-    runs: Sequence[LatencyRun], platform: Platform, layer: Mapping[str, object]
-) -> LatencySpec:
+def _spec(runs: Sequence[LatencyRun], platform: Platform, layer: Mapping[str, Json]) -> LatencySpec:
     """What would have been asked to get these runs."""
     first = runs[0]
     return specify(

@@ -48,7 +48,7 @@ from deadbeat.model.finding import counts_text
 from deadbeat.model.latency import PATH_PARTS
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.model.platform import LOADED_BY, Platform
-from deadbeat.model.words import count_of
+from deadbeat.model.words import Json, count_of
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.perfetto import moments_text
 from deadbeat.settings.doctor import examine
@@ -80,7 +80,7 @@ def begin(asked: Begin) -> Begun:
     target = opened(asked) or FakeTarget()
     machine, spec, platform = _fit(asked, target)
 
-    def ready(left: int) -> dict[str, object]:
+    def ready(left: int) -> dict[str, Json]:
         if left:
             try_engines(spec, machine)
         return {}
@@ -178,7 +178,7 @@ def read(path: Path) -> LatencySummary:
     return summary_of(LatencyStore.open(path))
 
 
-def plain(summary: LatencySummary, store: LatencyStore) -> dict[str, object]:
+def plain(summary: LatencySummary, store: LatencyStore) -> dict[str, Json]:
     """What ``--json`` prints of a matrix."""
     state = FOLDERS.state_of(store.path)
     report = store.path / REPORT_FILE
@@ -202,13 +202,13 @@ def plain(summary: LatencySummary, store: LatencyStore) -> dict[str, object]:
     }
 
 
-def _shown(summary: LatencySummary, store: LatencyStore, state: FolderState) -> dict[str, object]:
+def _shown(summary: LatencySummary, store: LatencyStore, state: FolderState, said: Shown) -> Shown:
     failed = [f"no result: {key.text}: {why}" for key, why in store.failed().items()]
     stand = (
         f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed,"
         f" {summary.invalid_runs} invalid   findings: {counts_text(summary.findings)}"
     )
-    return {"findings": summary.findings, "lines": (*failed[:_TOLD], stand)}
+    return evolve(said, findings=summary.findings, lines=(*failed[:_TOLD], stand))
 
 
 def _judged(summary: LatencySummary, store: LatencyStore) -> dict[str, object]:
@@ -287,7 +287,7 @@ def _untraced(summary: LatencySummary, traced: TracedWakeUp) -> Iterator[str]:
         yield f"The worst wake-up was not traced. {sentence(summary)}"
 
 
-def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, object]]:
+def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, Json]]:
     """The worst traced wake-up of every CPU beside every load, the latest first, as plain values:
     times in ns; a part that is not known is None."""
     return [

@@ -12,7 +12,7 @@ from deadbeat.kinds.latency.words import load_order, load_words, loads_of, polic
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
-from deadbeat.model.words import nearest, seconds_text, time_text
+from deadbeat.model.words import Json, nearest, seconds_text, time_text
 from deadbeat.report.charts import Chart, Curve, Panel
 from deadbeat.report.document import UNKNOWN, counted
 
@@ -36,7 +36,7 @@ class Side:
 
     name: str
     summary: LatencySummary
-    platform: Mapping[str, object] = field(factory=dict)
+    platform: Mapping[str, Json] = field(factory=dict)
     dma_latency: str = ""
     inventory: Mapping[str, str] = field(factory=dict)
     lacking: int = 0

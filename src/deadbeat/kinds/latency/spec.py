@@ -24,7 +24,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import PROFILES, UNKNOWN, LatencyKey, LoadPoint, load_named
 from deadbeat.model.rules import Problem, duration_text, refuse
 from deadbeat.model.specification import checked, keyed, plain_of, read, renamed, usage
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, nearest, shown
 
 #: A run is no longer than this; more is measured as several, kept one by one.
 SEGMENT_S = 300
@@ -243,7 +243,7 @@ class LatencySpec:
                 yield Problem("interval", text, hint)
 
 
-def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = None) -> LatencySpec:
+def specify(*layers: Mapping[str, Json], names: Mapping[str, str] | None = None) -> LatencySpec:
     """The specification the layers describe over their preset; UsageError names every problem."""
     preset = next((each["preset"] for each in reversed(layers) if "preset" in each), "default")
     base = PRESETS.get(preset) if isinstance(preset, str) else None
@@ -251,12 +251,12 @@ def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = Non
     return read(LatencySpec, given, *layers, names=names)
 
 
-def read_spec(values: Mapping[str, object]) -> LatencySpec:
+def read_spec(values: Mapping[str, Json]) -> LatencySpec:
     """A stored specification; raises UsageError naming every problem."""
     return checked(LatencySpec, values)
 
 
-def spec_dict(spec: LatencySpec) -> dict[str, object]:
+def spec_dict(spec: LatencySpec) -> dict[str, Json]:
     """The canonical plain form: read_spec(spec_dict(s)) == s."""
     times = {name: duration_text(getattr(spec, name)) for name in ("interval", "keep_above")}
     return plain_of(spec) | times
@@ -267,7 +267,7 @@ def resolve(
     *,
     engines: Mapping[str, str],
     cpus: Sequence[int],
-    details: Mapping[str, object] | None = None,
+    details: Mapping[str, Json] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> LatencySpec:
     """``spec`` on a machine: engines and CPUs are chosen where it leaves them open.

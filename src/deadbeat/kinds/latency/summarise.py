@@ -28,7 +28,7 @@ from deadbeat.model.latency_summary import (
     LatencySummary,
     MatrixFacts,
 )
-from deadbeat.model.words import beside_label
+from deadbeat.model.words import Json, beside_label
 from deadbeat.report.document import Column, records
 
 
@@ -238,12 +238,12 @@ def lines_of(summary: LatencySummary) -> list[Line]:
     return [(cell, row) for cell in summary.cells for row in (cell.whole, *cell.cpus)]
 
 
-def latency_rows(summary: LatencySummary) -> list[dict[str, object]]:
+def latency_rows(summary: LatencySummary) -> list[dict[str, Json]]:
     """A row per cell and CPU, by the keys of LATENCY_COLUMNS."""
     return list(records(LATENCY_COLUMNS, lines_of(summary)))
 
 
-def tail_rows(summary: LatencySummary) -> list[dict[str, object]]:
+def tail_rows(summary: LatencySummary) -> list[dict[str, Json]]:
     """What the tail of each cell and CPU allows to say, as JSON values; all CPUs of a cell first.
 
     ``statements`` are `TailStatement`, field by field.

@@ -20,7 +20,7 @@ from deadbeat.model.latency_summary import (
     MatrixFacts,
     Quantity,
 )
-from deadbeat.model.words import loud, seconds_text, time_text
+from deadbeat.model.words import Json, loud, seconds_text, time_text
 from deadbeat.report.document import (
     UNKNOWN,
     FactList,
@@ -214,7 +214,7 @@ def _answer(cell: CellSummary, *, named: bool) -> str:
 
 
 def head_facts(
-    summary: LatencySummary, platform: Mapping[str, object]
+    summary: LatencySummary, platform: Mapping[str, Json]
 ) -> tuple[tuple[str, str], ...]:
     """Label and text of what stands under the title."""
     kernel = kernel_text(platform.get("kernel")).removeprefix("kernel ")
@@ -232,7 +232,7 @@ def head_facts(
     )
 
 
-def not_measured(summary: LatencySummary, platform: Mapping[str, object]) -> str:
+def not_measured(summary: LatencySummary, platform: Mapping[str, Json]) -> str:
     """The machine's other CPUs, and why they are missing, where its record says so."""
     details = platform.get("details")
     return left_out(summary.meta.cpus, details) if isinstance(details, Mapping) else ""
@@ -351,7 +351,7 @@ def interrupt_pairs(runs: Sequence[LatencyRun]) -> list[tuple[str, str]]:
 
 
 def circumstances(
-    runs: Sequence[LatencyRun], platform: Mapping[str, object], parameters: Mapping[str, object]
+    runs: Sequence[LatencyRun], platform: Mapping[str, Json], parameters: Mapping[str, Json]
 ) -> tuple[Part, ...]:
     """All of it; long lists fold away."""
     unread = (pair for run in reversed(runs) for pair in run.circumstances.missing.items())

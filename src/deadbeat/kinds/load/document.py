@@ -15,6 +15,7 @@ from deadbeat.model.comparison import RemedyEffects
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import QUANTILES_PPM
 from deadbeat.model.load import REFERENCE, Cause, Effect, Estimate, LoadCell, LoadSummary, LostTime
+from deadbeat.model.words import Json
 from deadbeat.report.document import (
     Column,
     Document,
@@ -359,7 +360,7 @@ def remedies_beside(names: Sequence[str], remedies: Sequence[RemedyEffects]) -> 
 # ---------- files ----------
 
 
-def summary_dict(summary: LoadSummary, **more: object) -> dict[str, object]:
+def summary_dict(summary: LoadSummary, **more: object) -> dict[str, Json]:
     """JSON values of a summary; histograms as `model.histogram` writes them."""
 
     def plain(_owner: object, _field: object, value: object) -> object:

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
 
+from attrs import evolve
+
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.load.document import COLUMNS, load_document, paper_words, summary_dict
@@ -26,6 +28,7 @@ from deadbeat.kinds.load.words import condition_words, headline
 from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.load import PLAIN, LoadCell, LoadSummary
+from deadbeat.model.words import Json
 from deadbeat.report.document import records
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.perfetto import moments_text
@@ -62,7 +65,7 @@ def begin(asked: Begin) -> Begun:
     changes, impossible = look(spec, engine)
     words = {name: change.words for name, change in changes.items()}
 
-    def ready(left: int) -> dict[str, object]:
+    def ready(left: int) -> dict[str, Json]:
         cpus = spec.cpus or engine.cpus()
         unit_ps = engine.unit_ps(cpus, policy=spec.policy, priority=spec.priority) if left else 0
         for name, reason in impossible.items():
@@ -86,7 +89,7 @@ def begin(asked: Begin) -> Begun:
     )
 
 
-def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, object]:
+def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, Json]:
     failed = {key.text: why for key, why in store.failed().items()}
     path = store.path
     return summary_dict(summary, path=str(path), report=str(path / REPORT_FILE), failed=failed)
@@ -163,8 +166,8 @@ KIND = TableKind(
     columns=COLUMNS,
     files=lambda found: {"summary.json": summary_dict(found)},
     words=paper_words,
-    shown=lambda _found, _store, state: {
-        "lines": (f"{state.state}: {state.done} of {state.planned} runs",)
-    },
+    shown=lambda _found, _store, state, said: evolve(
+        said, lines=(f"{state.state}: {state.done} of {state.planned} runs",)
+    ),
     judged=_judged,
 ).kind(begin, keys=("condition", "normal"), perfetto=_perfetto, comparable=COMPARABLE)

@@ -31,7 +31,7 @@ from deadbeat.model.comparison import (
 from deadbeat.model.finding import Finding, finding, not_counted, other_work_beside
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun, LoadSummary
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
-from deadbeat.model.words import LABELLED
+from deadbeat.model.words import LABELLED, Json
 from deadbeat.store.load import LoadStore
 from deadbeat.store.serial import to_plain
 
@@ -137,7 +137,7 @@ def load_test_of(
     )
 
 
-def _settings(spec: LoadSpec) -> dict[str, object]:
+def _settings(spec: LoadSpec) -> dict[str, Json]:
     """What makes a failure what it is, of a resolved specification."""
     additions = spec.additions
     return {

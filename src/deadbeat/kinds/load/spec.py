@@ -28,7 +28,7 @@ from deadbeat.model.rules import (
     refuse,
 )
 from deadbeat.model.specification import checked, keyed
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, nearest, shown
 from deadbeat.store.folder import HEAD_HINT
 from deadbeat.store.load import LoadStore
 
@@ -202,7 +202,7 @@ def _ms(ns: int) -> str:
     return f"{ns / _MS:g} ms"
 
 
-def preset(name: str, layer: Mapping[str, object]) -> dict[str, object]:
+def preset(name: Json, layer: Mapping[str, Json]) -> dict[str, Json]:
     """What a preset asks for, with what the person says otherwise.
 
     Raises:
@@ -211,7 +211,7 @@ def preset(name: str, layer: Mapping[str, object]) -> dict[str, object]:
     if name not in PRESETS:
         known = list(PRESETS)
         raise UsageError(f"--preset: {shown(name)} is not a choice", f"use {', '.join(known)}")
-    found: dict[str, object] = {**PRESETS[name], **layer}
+    found: dict[str, Json] = {**PRESETS[str(name)], **layer}
     if "round" in layer:
         found.pop("additions", None)
     told_apart = "repeats" not in layer and layer.get("remedies") != "none"
@@ -220,12 +220,12 @@ def preset(name: str, layer: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-def specify(values: Mapping[str, object], names: Mapping[str, str] | None = None) -> LoadSpec:
+def specify(values: Mapping[str, Json], names: Mapping[str, str] | None = None) -> LoadSpec:
     """The specification of ``values`` (as typed, or canonical); ``names`` as `checked`."""
     return checked(LoadSpec, dict(values), names)
 
 
-def read_spec(plain: Mapping[str, object]) -> LoadSpec:
+def read_spec(plain: Mapping[str, Json]) -> LoadSpec:
     """The specification of its canonical form. DataError where it is none."""
     try:
         return specify(plain)
@@ -237,7 +237,7 @@ def read_spec(plain: Mapping[str, object]) -> LoadSpec:
 
 
 def resolve(
-    spec: LoadSpec, allowed: Sequence[int], details: Mapping[str, object] | None = None
+    spec: LoadSpec, allowed: Sequence[int], details: Mapping[str, Json] | None = None
 ) -> LoadSpec:
     """The specification on a machine with these CPUs; nothing in it is None but a period that
     rounds back to back do not have.

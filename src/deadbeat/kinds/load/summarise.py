@@ -49,7 +49,7 @@ from deadbeat.model.load import (
 from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.specification import plain_of
-from deadbeat.model.words import time_text
+from deadbeat.model.words import inside, time_text
 from deadbeat.stats.multiple import holm
 from deadbeat.stats.seeds import seed_of
 from deadbeat.store.load import LoadStore
@@ -168,8 +168,8 @@ def summary_of(store: LoadStore, runs: Iterable[LoadRun] | None = None) -> LoadS
 def _machine_of(platform: Platform) -> SceneMachine:
     """What causes are inferred from; what was not recorded is not known."""
     details, virtual = platform.details, platform.details.get("virtual")
-    servers, places = details.get("fair_server_runtime_ns"), places_of(details.get("topology"))
-    read = [n for n in servers.values() if isinstance(n, int)] if isinstance(servers, dict) else []
+    servers, places = inside(details, "fair_server_runtime_ns"), places_of(details.get("topology"))
+    read = [n for n in servers.values() if isinstance(n, int)]
     return SceneMachine(
         kernel=release_of(platform.kernel),
         fair_server=max(read) / 1e9 if read else None,

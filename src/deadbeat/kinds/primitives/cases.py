@@ -24,7 +24,7 @@ from deadbeat.kinds.primitives.runtimes import (
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.kinds.primitives.topology import Cpus, Layout, Topology
 from deadbeat.model.errors import UsageError
-from deadbeat.model.sizes import size_word
+from deadbeat.model.rules import size_word
 from deadbeat.model.specification import built, plain_of
 from deadbeat.model.words import count_of, shown
 from deadbeat.pool import (

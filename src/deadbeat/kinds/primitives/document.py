@@ -13,9 +13,9 @@ from deadbeat.kinds.primitives.preset import PrimitivesPreset
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary
 from deadbeat.kinds.primitives.runs import PrimitivesStore
 from deadbeat.model.platform import Platform
-from deadbeat.model.sizes import size_word
+from deadbeat.model.rules import size_word
 from deadbeat.model.specification import plain_of
-from deadbeat.model.words import count_of, time_text
+from deadbeat.model.words import Json, count_of, time_text
 from deadbeat.pool import NATIVE
 from deadbeat.report.building import log_edges
 from deadbeat.report.charts import Chart, Curve, Panel
@@ -377,7 +377,7 @@ def files(found: PrimitivesSummary) -> dict[str, str]:
     }
 
 
-def rows(found: PrimitivesSummary) -> list[dict[str, object]]:
+def rows(found: PrimitivesSummary) -> list[dict[str, Json]]:
     """A mapping for each cell: COLUMNS that files hold, and the repeats."""
     return [
         {column.key: column.of(row) for column in COLUMNS if column.raw}
@@ -397,7 +397,7 @@ def rows(found: PrimitivesSummary) -> list[dict[str, object]]:
     ]
 
 
-def summary_dict(found: PrimitivesSummary, store: PrimitivesStore) -> dict[str, object]:
+def summary_dict(found: PrimitivesSummary, store: PrimitivesStore) -> dict[str, Json]:
     """JSON values."""
     return {
         "name": found.name,

@@ -31,7 +31,7 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.histogram import Histogram, bucket_of, from_counts
 from deadbeat.model.platform import Platform
-from deadbeat.model.words import count_of
+from deadbeat.model.words import Json, count_of
 from deadbeat.pool import is_native
 
 #: Beyond a run: start-up and the guardian's own bound.
@@ -275,7 +275,7 @@ def _made_up_jvm(runtime: str) -> str:
 def _made_up_machine() -> Platform:
     """Eight CPUs, two and two of which share the last-level cache, as those of two Xeon E5405."""
     caches = ((0, 2), (4, 6), (1, 3), (5, 7))
-    topology = {
+    topology: dict[str, Json] = {
         str(cpu): {
             "siblings": [cpu],
             "caches": [

@@ -10,19 +10,9 @@ from attrs import evolve
 from deadbeat.executors.programs import failure_of, guarded, put_runtime
 from deadbeat.kinds.primitives import jvm
 from deadbeat.kinds.primitives.cases import PrimitiveKey
-from deadbeat.kinds.primitives.engine import (
-    HardwarePrimitives,
-    options_of,
-    parsed,
-    wanted_of,
-)
+from deadbeat.kinds.primitives.engine import HardwarePrimitives, options_of, parsed, wanted_of
 from deadbeat.kinds.primitives.runs import PrimitiveRun
-from deadbeat.kinds.primitives.runtimes import (
-    EXTERNAL,
-    External,
-    external_name,
-    known_to_external,
-)
+from deadbeat.kinds.primitives.runtimes import EXTERNAL, External, external_name, known_to_external
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.pool import NATIVE, is_native

@@ -9,21 +9,11 @@ from attrs import evolve
 from deadbeat.build.allocators import others
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
-from deadbeat.kinds.primitives.document import (
-    COLUMNS,
-    answer,
-    document,
-    files,
-    rows,
-    summary_dict,
-)
+from deadbeat.kinds.primitives.document import COLUMNS, answer, document, files, rows, summary_dict
 from deadbeat.kinds.primitives.engine import PrimitiveEngine, SimulatedPrimitives
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
 from deadbeat.kinds.primitives.preset import presets
-from deadbeat.kinds.primitives.results import (
-    FOLDERS,
-    summarise,
-)
+from deadbeat.kinds.primitives.results import FOLDERS, summarise
 from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
 from deadbeat.kinds.primitives.runs import PrimitivesStore
 from deadbeat.kinds.primitives.runtimes import jvm_words

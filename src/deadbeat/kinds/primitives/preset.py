@@ -32,7 +32,7 @@ class PrimitivesPreset(Generic[S]):
     name: str
     title: str
     about: str
-    layer: Mapping[str, object]
+    layer: Mapping[str, Any]
     parts: tuple[Mapping[str, object], ...]
     charts: tuple[Callable[[S], Iterator[Chart]], ...]
     conclusions: tuple[Conclusion[S], ...]

@@ -9,13 +9,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.experiment.folders import RunFolders
-from deadbeat.kinds.primitives.cases import (
-    PrimitiveCase,
-    cases,
-    held_bytes,
-    plan,
-    where,
-)
+from deadbeat.kinds.primitives.cases import PrimitiveCase, cases, held_bytes, plan, where
 from deadbeat.kinds.primitives.lines import REPEATS_LEAST, Line, contradictions, lines_of
 from deadbeat.kinds.primitives.preset import PrimitivesPreset, presets
 from deadbeat.kinds.primitives.runs import LateSample, PrimitiveRun, PrimitivesStore, ThreadRun

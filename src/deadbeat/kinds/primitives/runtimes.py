@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from deadbeat.model import rules
 from deadbeat.model.rules import refuse
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import inside, nearest, shown
 from deadbeat.pool import NATIVE, PLACEMENTS, is_native, variants_of
 
 #: Collectors of a JVM, and the word behind -XX:+ that asks for each.
@@ -127,7 +127,7 @@ def _external(value: Any) -> External:
     if isinstance(value, str):
         name, _, command = value.partition("=")
         value = {"name": name.strip(), "command": command.strip()}
-    plain = dict(value) if isinstance(value, Mapping) else {}
+    plain: Any = inside(value)
     name, command = str(plain.get("name", "")), str(plain.get("command", ""))
     if not external_name(f"{EXTERNAL}:{name}") or not _split(command):
         hint = "NAME=COMMAND; a name has letters, digits and underscores"

@@ -12,8 +12,7 @@ from deadbeat.experiment import fields
 from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.runtimes import External, externals, runtime
 from deadbeat.model import rules
-from deadbeat.model.rules import Problem, refuse
-from deadbeat.model.sizes import BYTE_SIZES
+from deadbeat.model.rules import BYTE_SIZES, Problem, refuse
 from deadbeat.model.specification import keyed
 from deadbeat.model.words import nearest, shown
 from deadbeat.pool import NATIVE, PLACEMENTS, variants_of

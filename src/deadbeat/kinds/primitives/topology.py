@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from attrs import field, frozen
 
 from deadbeat.model.platform import CpuCache, CpuPlace, Platform, places_of
+from deadbeat.model.words import Json, inside
 
 Cpus = tuple[int, ...]
 
@@ -31,7 +32,7 @@ class Topology:
     caches: tuple[Cpus, ...] = ()
     cache_bytes: int = 0
     free_bytes: int | None = None
-    details: Mapping[str, object] = field(factory=dict, eq=False)
+    details: Mapping[str, Json] = field(factory=dict, eq=False)
 
     def same_core(self, one: int, two: int) -> bool:
         return two in _group(self.cores, one)
@@ -52,8 +53,7 @@ def topology_of(platform: Platform) -> Topology:
     """As `host.environment` recorded it."""
     places = places_of(platform.details.get("topology")).values()
     last = [cache for place in places if (cache := _last_cache(place))]
-    memory = platform.details.get("memory")
-    free_kb = memory.get("available_kb") if isinstance(memory, Mapping) else None
+    free_kb = inside(platform.details, "memory").get("available_kb")
     sizes = [cache.size_bytes for cache in last if cache.size_bytes is not None]
     return Topology(
         cpus=platform.cpus,

@@ -11,7 +11,7 @@ import numpy as np
 from deadbeat.kinds.program.results import ProgramCell, ProgramStore, ProgramSummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
-from deadbeat.model.words import count_of, time_text
+from deadbeat.model.words import Json, count_of, time_text
 from deadbeat.report.building import log_edges
 from deadbeat.report.charts import Chart, Curve, Mark, Panel
 from deadbeat.report.document import (
@@ -176,7 +176,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     )
 
 
-def rows(found: ProgramSummary) -> list[dict[str, object]]:
+def rows(found: ProgramSummary) -> list[dict[str, Json]]:
     """A mapping for each task and CPU: COLUMNS that files hold, and the maxima of the runs."""
     return [
         {"task": cell.task, **{c.key: c.of(cell) for c in COLUMNS if c.raw}}
@@ -185,7 +185,7 @@ def rows(found: ProgramSummary) -> list[dict[str, object]]:
     ]
 
 
-def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, object]:
+def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
     """JSON values."""
     return {
         "name": found.name,

@@ -12,19 +12,8 @@ from attrs import evolve
 
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun
-from deadbeat.kinds.program.document import (
-    COLUMNS,
-    UNTRACED,
-    answer,
-    document,
-    rows,
-    summary_dict,
-)
-from deadbeat.kinds.program.results import (
-    FOLDERS,
-    plan,
-    summarise,
-)
+from deadbeat.kinds.program.document import COLUMNS, UNTRACED, answer, document, rows, summary_dict
+from deadbeat.kinds.program.results import FOLDERS, plan, summarise
 from deadbeat.kinds.program.runner import ProgramExperiment
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.table import TableKind, begun_store

@@ -11,11 +11,7 @@ import numpy as np
 from attrs import define
 
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
-from deadbeat.kinds.program.results import (
-    ProgramKey,
-    ProgramRun,
-    tasks_of,
-)
+from deadbeat.kinds.program.results import ProgramKey, ProgramRun, tasks_of
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.finding import Finding, Severity

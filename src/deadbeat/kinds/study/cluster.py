@@ -16,6 +16,7 @@ from typing import Any
 from deadbeat.kinds.study.chunks import Piece, Rows, compute, compute_chunk
 from deadbeat.kinds.study.spec import StudySpec, read_spec, spec_dict
 from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.model.words import Json
 from deadbeat.store.files import tool_version
 
 #: Times a chunk is begun again after the worker that had it died.
@@ -124,7 +125,7 @@ def fingerprint(spec: StudySpec) -> str:
     return hashlib.sha256(compute(spec, [Piece(0, 0, 1)]).tobytes()).hexdigest()
 
 
-def chunk_there(plain: Mapping[str, object], number: int, wanted: tuple[str, str]) -> Rows:
+def chunk_there(plain: Mapping[str, Json], number: int, wanted: tuple[str, str]) -> Rows:
     """A chunk, on a worker.
 
     Raises:

@@ -15,6 +15,7 @@ from deadbeat.kinds.study.results import Answered, StudyResults, answered, colum
 from deadbeat.kinds.study.runner import load
 from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell, read_spec
 from deadbeat.model.conclusion import Judgement, judge
+from deadbeat.model.words import Json
 from deadbeat.report.conclusions import (
     conclusion_parts,
     counted_verdicts,
@@ -266,7 +267,7 @@ def _parameters(spec: StudySpec) -> tuple[tuple[str, str], ...]:
     )
 
 
-def summary_dict(found: StudyAnswers) -> dict[str, object]:
+def summary_dict(found: StudyAnswers) -> dict[str, Json]:
     """Counts and conclusions as plain values."""
     results = found.results
     return {
@@ -295,7 +296,7 @@ def so_far(store: StudyStore, spec: StudySpec) -> Table:
     return _answers(StudyResults(spec, load(spec, store, sorted(store.finished()))))
 
 
-def files(found: StudyAnswers) -> dict[str, str | dict[str, object]]:
+def files(found: StudyAnswers) -> dict[str, str | dict[str, Json]]:
     """What is written beside the page."""
     cells = csv_of(columns_of(found.results.spec), answered(found.results))
     return {"cells.csv": cells, "summary.json": summary_dict(found)}

@@ -25,7 +25,7 @@ from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads, choo
 from deadbeat.kinds.study.spec import read_spec
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.errors import UsageError
-from deadbeat.model.words import count_of
+from deadbeat.model.words import Json, count_of
 from deadbeat.report.document import records
 from deadbeat.store.place import REPORT_FILE, STUDY, FolderState
 from deadbeat.store.study import STUDY_FILE, StudyStore
@@ -74,7 +74,7 @@ def begin(asked: Begin) -> Begun:
     return Begun(experiment=experiment, so_far=partial(so_far, store, spec), report=report)
 
 
-def _plain(found: StudyAnswers, store: StudyStore) -> dict[str, object]:
+def _plain(found: StudyAnswers, store: StudyStore) -> dict[str, Json]:
     return {
         "name": found.name,
         "path": str(store.path),

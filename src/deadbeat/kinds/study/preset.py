@@ -18,7 +18,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.published import nearest_preset, published
 from deadbeat.model.rules import Problem, RefusedError, refuse
 from deadbeat.model.specification import checked, renamed, usage
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, nearest, shown
 from deadbeat.report.charts import Chart
 from deadbeat.sched import Costs, Scheduler
 
@@ -56,7 +56,7 @@ def presets() -> Mapping[str, Preset]:
 # ---------- from what a person wrote ----------
 
 
-def specify(*layers: Mapping[str, object], names: Mapping[str, str] | None = None) -> StudySpec:
+def specify(*layers: Mapping[str, Json], names: Mapping[str, str] | None = None) -> StudySpec:
     """The study that the layers describe, later ones winning key by key.
 
     Args:
@@ -128,7 +128,7 @@ def _contenders(sweep: Sweep) -> dict[str, Scheduler]:
     return made
 
 
-def _fields(key: str, written: Written, kind: type) -> Written:
+def _fields(key: str, written: Written, kind: type) -> dict[str, Any]:
     """Fields of ``kind`` in the types of their defaults; raises RefusedError."""
     declared, found = attrs.fields_dict(kind), {}
     for name, value in written.items():
@@ -159,7 +159,7 @@ def _as(value: Any, default: Any) -> Any:
     return _COSTS.structure(value, Costs)
 
 
-def _changed(preset: Preset, asked: Mapping[str, object], names: Mapping[str, str]) -> StudySpec:
+def _changed(preset: Preset, asked: Mapping[str, Json], names: Mapping[str, str]) -> StudySpec:
     """The study of a preset, with what may be said beside it."""
     hint = "leave out the one or the other"
     strange = [

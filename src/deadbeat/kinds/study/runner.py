@@ -17,13 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from deadbeat.experiment.base import Experiment, Kept, Todo, Watcher
-from deadbeat.kinds.study.chunks import (
-    Rows,
-    chunk_count,
-    compute_chunk,
-    pieces,
-    row_type,
-)
+from deadbeat.kinds.study.chunks import Rows, chunk_count, compute_chunk, pieces, row_type
 from deadbeat.kinds.study.spec import StudySpec, digest, identity, read_spec, spec_dict
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.store.files import tool_version

@@ -21,7 +21,7 @@ from deadbeat.kinds.study.sweep import SETS_MAX
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import usage
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, nearest, shown
 from deadbeat.sched import Scheduler, policies, tie_rules
 from deadbeat.sched.analysis import TestSettings
 from deadbeat.sched.analysis import tests as known_tests
@@ -134,7 +134,7 @@ class StudySpec:
         return self
 
 
-def spec_dict(spec: StudySpec) -> dict[str, object]:
+def spec_dict(spec: StudySpec) -> dict[str, Json]:
     """The canonical plain form: ``read_spec(spec_dict(spec)) == spec``."""
     contenders = {label: attrs.asdict(it) for label, it in spec.contenders.items()}
     for scheduler in contenders.values():
@@ -151,7 +151,7 @@ def spec_dict(spec: StudySpec) -> dict[str, object]:
     }
 
 
-def read_spec(plain: Mapping[str, object], path: Path = Path(STUDY_FILE)) -> StudySpec:
+def read_spec(plain: Mapping[str, Json], path: Path = Path(STUDY_FILE)) -> StudySpec:
     """The specification of its canonical plain form, which was read of ``path``.
 
     Raises:
@@ -184,7 +184,7 @@ def _converter() -> Converter:
     return made
 
 
-def identity(plain: Mapping[str, object]) -> dict[str, object]:
+def identity(plain: Mapping[str, Json]) -> dict[str, Json]:
     """What of a specification in its plain form its results depend on."""
     found: dict[str, Any] = {k: v for k, v in plain.items() if k not in ("name", "title")}
     # Who places no task is whom studies called admitted by utilisation before it was `auto`.
@@ -197,7 +197,7 @@ def identity(plain: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-def digest(plain: Mapping[str, object]) -> str:
+def digest(plain: Mapping[str, Json]) -> str:
     """What identifies a specification in its plain form."""
     text = json.dumps(identity(plain), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -12,14 +12,14 @@ from attrs import frozen
 from deadbeat.experiment import fields
 from deadbeat.model.rules import ReadBy, Whole, refuse
 from deadbeat.model.specification import keyed
-from deadbeat.model.words import shown
+from deadbeat.model.words import Json, shown
 
 #: Task systems of one study: a hundred times the thesis's.
 SETS_MAX = 2_000_000
 _LIMIT = 10_000
 _RANGE = re.compile(r"\s*([0-9.]{1,12})\s*\.\.\s*([0-9.]{1,12})\s*(?::\s*([0-9.]{1,12})\s*)?")
 #: Fields of a source, or of a scheduler, as words or numbers.
-Written = dict[str, Any]
+Written = Mapping[str, Json]
 
 
 # ---------- rules ----------
@@ -100,7 +100,7 @@ class Variants:
 
     word: str
 
-    def parse(self, value: Any) -> dict[str, Written]:
+    def parse(self, value: Any) -> Mapping[str, Written]:
         made = {}
         for label in _word_list(value):
             name, *pairs = label.split(":")
