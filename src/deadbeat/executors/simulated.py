@@ -61,7 +61,7 @@ from deadbeat.model.traces import RunTrace
 from deadbeat.model.words import Json
 from deadbeat.prices.table import PriceBatch, Slot
 from deadbeat.prices.works import PriceWork, Pricing
-from deadbeat.store.jobfile import new_header, write_job_table
+from deadbeat.store.jobfile import new_header
 
 _WAKE_UP_NS = 2_000
 #: Of a made-up price stage.
@@ -100,7 +100,6 @@ class FakeExecutor:
         salt: Another one jitters otherwise, as another run of the same programs does.
         noise: Relative standard deviation of a price from slot to slot.
         faults: What goes wrong.
-        files: Folder into which runs are written as job files; None: outcomes carry the table.
     """
 
     #: Its timetable begins so long after the program.
@@ -112,7 +111,6 @@ class FakeExecutor:
     salt: int = 0
     noise: float = 0.02
     faults: Faults = field(factory=Faults)
-    files: Path | None = None
     _attempts: dict[str, int] = field(factory=dict, init=False, eq=False, repr=False)
 
     def describe(self) -> Platform:
@@ -342,11 +340,8 @@ class FakeSession:
                 key=key, error=RunError(f"run {text} failed: injected", "it is simulated")
             )
         table = self.executor.jobs(self.task_sets[key], self.settings, period_ppm)
-        if self.executor.files is None:
-            return RunOutcome(key=key, table=table, trace=_no_trace(self.settings))
-        path = self.executor.files / f"{text}.{attempt}.jobs"
-        write_job_table(path, table)
-        return RunOutcome(key=key, file=path, trace=_no_trace(self.settings))
+        trace = RunTrace(unavailable=_NO_KERNEL) if self.settings.causes else None
+        return RunOutcome(key=key, table=table, trace=trace)
 
     def _break(self, runs: int) -> None:
         faults = self.executor.faults
@@ -359,11 +354,6 @@ class FakeSession:
                 os.kill(os.getpid(), number)
         if runs == faults.lose_after:
             raise TargetError("the simulated machine is lost", "the same command resumes")
-
-
-def _no_trace(settings: RunSettings) -> RunTrace | None:
-    """What a simulated run says of scheduling events; None where nobody asked."""
-    return RunTrace(unavailable=_NO_KERNEL) if settings.causes else None
 
 
 def _normals(random: np.random.Generator) -> Iterator[float]:

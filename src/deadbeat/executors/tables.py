@@ -151,15 +151,12 @@ def task_rows(
     return rows
 
 
-def witness_rows(
-    task_set: TaskSet, slots: NDArray[Any], state: tuple[int, int] = (1, 1)
-) -> NDArray[Any]:
-    """A witness of every task of every slot, 1 us times the host's state."""
+def witness_rows(task_set: TaskSet, slots: NDArray[Any]) -> NDArray[Any]:
+    """A witness of every task of every slot, 1 us."""
     every = range(len(task_set.tasks))
     return np.array(
         [
-            (slot["slot"], j.PROBE_WITNESS, task_set.tasks[task].core, task, slot["end_ns"],
-             MS * state[0] // state[1])
+            (slot["slot"], j.PROBE_WITNESS, task_set.tasks[task].core, task, slot["end_ns"], MS)
             for slot in slots
             for task in (every if slot["kind"] == j.SLOT_TOGETHER else [int(slot["task"])])
         ],

@@ -130,12 +130,10 @@ def generate(recipe: Recipe, *, seed: int, count: int, first: int = 0) -> TaskBa
     return TaskBatch.uniform(tasks, count=recipe.tasks, processors=recipe.processors)
 
 
-def sample_utilisations(
-    recipe: Recipe, *, seed: int, count: int, first: int = 0
-) -> NDArray[np.float64]:
+def sample_utilisations(recipe: Recipe, *, seed: int, count: int) -> NDArray[np.float64]:
     """The utilisations alone, before there are periods; shape (count, tasks). Raises as above."""
-    with _drawing(seed, count, first):
-        drawn: NDArray[np.float64] = _core.sample_utilisations(_spec(recipe), seed, first, count)
+    with _drawing(seed, count, 0):
+        drawn: NDArray[np.float64] = _core.sample_utilisations(_spec(recipe), seed, 0, count)
     return drawn
 
 
