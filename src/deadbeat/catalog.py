@@ -206,16 +206,8 @@ def _is_line(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip()) and "\n" not in value
 
 
-def _is_identifier(value: object) -> bool:
-    return isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value))
-
-
 def _is_word(value: object) -> bool:
     return isinstance(value, str) and bool(_WORD.fullmatch(value))
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
 
 
 def _is_ascending(value: Any) -> bool:
@@ -229,12 +221,15 @@ def _are_words(value: Any) -> bool:
 
 
 _LINE = "one line of text in quotes"
-_FLAG = (_is_flag, "true or false")
+_FLAG = (lambda value: isinstance(value, bool), "true or false")
 _ASCENDING = "a list of ascending whole numbers from 1 to 4294967295"
 
 #: key -> (whether a value is one, what is expected)
 _KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "name": (_is_identifier, "a C identifier in quotes"),
+    "name": (
+        lambda value: isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value)),
+        "a C identifier in quotes",
+    ),
     "kind": (lambda value: value in ("NS", "SY"), '"NS" or "SY"'),
     "summary": (_is_line, _LINE),
     "resource_class": (_is_word, "a lower-case word in quotes"),

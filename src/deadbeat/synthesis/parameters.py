@@ -178,7 +178,8 @@ class SynthesisParameters:
         yield from _outside("priority_low", self.priority_low, low, high)
         yield from _outside("priority_high", self.priority_high, self.priority_low, high)
         if self.utilisation is None:
-            yield from self._without_utilisation()
+            own = [name for name in _OF_UTILISATION if getattr(self, name) != _default(name)]
+            yield from (f"{name}: says something only where utilisation is given" for name in own)
         else:
             own = [*self._wrong_utilisation(self.utilisation)]
             yield from own
@@ -195,11 +196,6 @@ class SynthesisParameters:
         for index, value in enumerate(values):
             yield from _outside(f"{name}[{index}]", value, 0, 1)
 
-    def _without_utilisation(self) -> Iterable[str]:
-        for name in _OF_UTILISATION:
-            if getattr(self, name) != fields_dict(type(self))[name].default:
-                yield f"{name}: says something only where utilisation is given"
-
     def _wrong_utilisation(self, utilisation: Fraction) -> Iterable[str]:
         yield from _outside("utilisation", utilisation, _LEAST_UTILISATION, 1)
         yield from _unknown("utilisation_method", self.utilisation_method, UTILISATION_METHODS)
@@ -210,7 +206,7 @@ class SynthesisParameters:
         yield from _outside(
             "period_max_ns", self.period_max_ns, self.period_min_ns, PERIOD_LIMIT_NS
         )
-        if self.deadline_factor != fields_dict(type(self))["deadline_factor"].default:
+        if self.deadline_factor != _default("deadline_factor"):
             yield (
                 "deadline_factor: with utilisation T is drawn, C = u T and D = T; "
                 "leave one of the two out"
@@ -254,6 +250,10 @@ class SynthesisParameters:
             yield f"tasks: fixed-sum is for up to {FIXED_SUM_LIMIT} on a core, found {len(tasks)}"
 
 
+def _default(name: str) -> object:
+    return fields_dict(SynthesisParameters)[name].default
+
+
 def _decimal(number: Fraction) -> str:
     return f"{float(number):.6g}"
 
@@ -277,10 +277,6 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_names(value: object) -> bool:
-    return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
-
-
 def _is_exact(value: object) -> bool:
     return isinstance(value, Fraction) or _is_whole(value)
 
@@ -295,5 +291,8 @@ _TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
         lambda value: isinstance(value, tuple) and all(map(_is_exact, value)),
         "a tuple of exact fractions",
     ),
-    "tuple[str, ...]": (_is_names, "a tuple of names"),
+    "tuple[str, ...]": (
+        lambda value: isinstance(value, tuple) and all(isinstance(name, str) for name in value),
+        "a tuple of names",
+    ),
 }

@@ -54,10 +54,6 @@ def _nanoseconds(seconds: str, fraction: str) -> int:
     return int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0"))
 
 
-def _value(text: str) -> int | str:
-    return int(text) if _NUMBER.fullmatch(text) else text
-
-
 @frozen
 class _Head:
     """What stands before the time."""
@@ -135,7 +131,8 @@ class Trace:
     def _event(self, head: _Head, at_ns: int, name: str, rest: str) -> TraceEvent:
         fields = self._fields.get(rest)
         if fields is None:
-            fields = {key: _value(value) for key, value in _FIELD.findall(rest)}
+            found = _FIELD.findall(rest)
+            fields = {key: int(v) if _NUMBER.fullmatch(v) else v for key, v in found}
             self._fields[rest] = fields
         return TraceEvent(
             at_ns=at_ns - self._epoch_ns,
