@@ -26,7 +26,6 @@ from helpers.sides import made_up
 from judges import KINDS, compare_sides, judge_of, options_of
 
 from deadbeat.compare.engine import CompareOptions
-from deadbeat.model.errors import DataError
 from deadbeat.model.observations import Cell
 from deadbeat.store.files import write_json
 
@@ -63,19 +62,6 @@ def test_every_program_is_drawn_from_two_repeats(made: Pool) -> None:
         assert one.runs[key] != two.runs[key]
 
 
-def test_programs_with_too_few_repeats_are_left_out(made: Pool) -> None:
-    few = Pool(sides=(made.sides[0], made_up(9, replicas=2)), circumstances={})
-    one, _ = draw(few, np.random.default_rng(1))
-    assert len(one.runs) == 36
-    assert draw(few, np.random.default_rng(1), sides=3)[0].runs == {}
-
-
-def test_whole_sessions_are_those_recorded(made: Pool) -> None:
-    drawn = draw_sessions(made, np.random.default_rng(1), sides=3)
-    assert len({side.name for side in drawn}) == 3
-    assert all(side in made.sides for side in drawn)
-
-
 def test_an_injected_effect_moves_ratios_only(made: Pool) -> None:
     side = made.sides[0]
     other = injected(side, lambda cell: 0.1 if cell.cores == 2 else 0.0)
@@ -101,17 +87,6 @@ def test_a_pool_survives_being_written(made: Pool, tmp_path: Path) -> None:
             two = after.runs[name]
             assert (two.cell, two.block) == (one.cell, one.block)
             assert two.values == pytest.approx(one.values, rel=1e-6)
-
-
-def test_a_damaged_pool_is_one_line(made: Pool, tmp_path: Path) -> None:
-    plain = pool_to_plain(made)
-    plain["sides"]["aa-1"] = [1, 2]
-    write_json(tmp_path / "pool.json", plain)
-    with pytest.raises(DataError, match="is damaged"):
-        read_pool(tmp_path / "pool.json")
-    (tmp_path / "text.json").write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match="is damaged"):
-        read_pool(tmp_path / "text.json")
 
 
 def test_every_recorded_pool_says_of_what_it_is() -> None:

@@ -52,10 +52,6 @@ def test_a_bound_is_where_so_few_become_improbable(successes: int, values: int) 
     assert at_most(successes, values, bound) == pytest.approx(0.05, rel=1e-6)
 
 
-def test_three_by_n_and_the_numbers_of_wake_ups_it_takes() -> None:
-    assert upper_bound(0, 1e6) == pytest.approx(3e-6, rel=2e-3)
-
-
 def test_ranks_err_rarely_enough_on_either_side_and_are_the_narrowest() -> None:
     for values, share in ((6, 0.5), (40, 0.9), (2_000, 0.99), (10_000, 0.999)):
         low, high = quantile_ranks(values, share)

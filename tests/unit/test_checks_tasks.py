@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helpers.checks import SHELL, Cases, Thread, case, outcome, window
+from helpers.checks import Cases, Thread, case, window
 
 ONLINE = {"/sys/devices/system/cpu/online": "0-1\n"}
 ALL = (1 << 41) - 1
@@ -105,12 +105,3 @@ CASES: Cases = {
         "unknown": case(),
     },
 }  # fmt: skip
-
-
-def test_a_refused_priority_names_what_to_type() -> None:
-    result = outcome("tasks.realtime-permission", case({**limits(), **status(0, 1000)}))
-    assert "rtprio 90' into /etc/security/limits.d" in result.cure
-
-
-def test_the_reading_shell_itself_is_an_ordinary_task() -> None:
-    assert SHELL.policy == 0 and SHELL.cpus == "0"

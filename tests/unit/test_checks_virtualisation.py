@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
 from helpers.checks import Cases, case, config, window
-
-from deadbeat.host.kernel import is_virtual
-from deadbeat.host.values import is_unknown
 
 GUEST = {"/proc/cpuinfo": "vendor_id : AuthenticAMD\nflags : fpu hypervisor lm\n"}
 METAL = {"/proc/cpuinfo": "vendor_id : GenuineIntel\nflags : fpu lm\n"}
@@ -89,12 +85,3 @@ CASES: Cases = {
         "unknown": case(outputs=config("SECURITY_LOCKDOWN_LSM=y"), says="no such file"),
     },
 }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("files", "answer"), [(GUEST, True), (METAL, False), (BOARD, False),
-                          ({"/sys/hypervisor/type": "xen"}, True)],
-)  # fmt: skip
-def test_a_virtual_machine_is_known_by_what_it_shows(files, answer) -> None:
-    assert is_virtual(files.get)[0] is answer
-    assert is_unknown(is_virtual({}.get)[0])

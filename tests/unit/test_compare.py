@@ -42,7 +42,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made(folder, name, executor)
     made(folder, "seeded", FakeExecutor(), {"seed": 9})
     made(folder, "longer", FakeExecutor(), {"run": {"seconds": 0.2}})
-    CampaignStore.create(folder / "empty", CampaignStore.open(folder / "a").spec, 1)
     return folder
 
 
@@ -67,34 +66,17 @@ def compared(
     return compare_results(COMPARABLE, lineup, **how)
 
 
-def test_a_known_effect_is_found_where_it_is(runs: Path) -> None:
-    found = compared(runs, "a", "worse")
-    assert found.verdict == "worse"
-    cells = found.comparisons[0].metrics[0].cells
+def test_known_effects_are_found_where_they_are(runs: Path) -> None:
+    found = compared(runs, "a", "again", "better", "worse")
+    assert [each.verdict for each in found.comparisons] == ["equal", "better", "worse"]
+    assert [each["name"] for each in found.campaigns] == ["a", "again", "better", "worse"]
+    assert (found.verdict, found.differences, found.labels) == ("worse", (), ("simulated",))
+    cells = found.comparisons[-1].metrics[0].cells
     assert [cell.verdict for cell in cells] == ["equal", "worse"]
     exact = (1.01 + 0.75) / (1.01 + 0.6) - 1
     assert cells[1].effect == pytest.approx(exact, abs=0.002)
     assert cells[1].pairs == 8
-    assert found.labels == ("simulated",)
-
-
-def test_another_run_of_the_same_is_equal(runs: Path) -> None:
-    found = compared(runs, "a", "again")
-    assert found.verdict == "equal"
-    assert found.differences == ()
-
-
-def test_several_are_compared_with_the_first(runs: Path) -> None:
-    found = compared(runs, "a", "again", "better", "worse")
-    assert [each.verdict for each in found.comparisons] == ["equal", "better", "worse"]
-    assert found.verdict == "worse"
-    assert [each["name"] for each in found.campaigns] == ["a", "again", "better", "worse"]
-
-
-def test_a_repeat_makes_the_gate(runs: Path) -> None:
-    found = compared(runs, "a", "worse", aa=("again",))
-    assert found.comparisons[0].metrics[0].gate_basis.startswith("A/A: 1 repeat")
-    assert found.parameters["aa"] == ["again"]
+    assert compared(runs, "a", "elsewhere").differences == ("name: simulated | other",)
 
 
 def test_other_programs_are_refused_with_what_differs(runs: Path) -> None:
@@ -105,25 +87,11 @@ def test_other_programs_are_refused_with_what_differs(runs: Path) -> None:
     assert "--programs-from a" in caught.value.hint
 
 
-def test_a_campaign_with_itself_is_refused(runs: Path) -> None:
-    with pytest.raises(UsageError, match="named twice"):
-        compared(runs, "a", "a")
-    with pytest.raises(UsageError, match="named twice"):
-        compared(runs, "a", "again", aa=("a",))
-
-
-def test_an_empty_campaign_is_refused(runs: Path) -> None:
-    with pytest.raises(UsageError, match="empty has no run that counts"):
-        compared(runs, "a", "empty")
-
-
 def test_an_unfinished_campaign_is_refused(runs: Path) -> None:
     with pytest.raises(UsageError) as caught:
         compared(runs, "a", "half")
     assert caught.value.message == "half is unfinished: 11 of 16 programs are not run yet"
     assert "--partial" in caught.value.hint and "--retry" not in caught.value.hint
-    with pytest.raises(UsageError, match="half is unfinished"):
-        compared(runs, "a", "again", aa=("half",))
 
 
 def test_an_unfinished_campaign_is_compared_on_request_and_labelled(runs: Path) -> None:
@@ -214,17 +182,6 @@ def test_other_settings_of_the_same_programs_are_told(runs: Path) -> None:
     assert "run.seconds: 0.1 | 0.2" in finding.message
 
 
-def test_a_repeat_must_have_run_where_the_baseline_ran(runs: Path) -> None:
-    with pytest.raises(
-        UsageError, match="--aa elsewhere is not a repeat of a: another fingerprint"
-    ):
-        compared(runs, "a", "worse", aa=("elsewhere",))
-
-
-def test_another_machine_is_shown(runs: Path) -> None:
-    assert compared(runs, "a", "elsewhere").differences == ("name: simulated | other",)
-
-
 def test_simulated_beside_measured_is_refused_or_labelled(runs: Path, tmp_path: Path) -> None:
     for name in ("a", "worse"):
         shutil.copytree(runs / name, tmp_path / name)
@@ -238,36 +195,20 @@ def test_simulated_beside_measured_is_refused_or_labelled(runs: Path, tmp_path: 
     with pytest.raises(UsageError, match="is simulated") as caught:
         compared(tmp_path, "worse", "seeded")
     assert "deadbeat sched predict" in caught.value.hint
-    found = compared(tmp_path, "a", "worse", allow_mixed=True)
-    assert found.labels[0] == "simulated and measured"
-
-
-def as_measured(runs: Path, folder: Path, *names: str) -> None:
-    """Copies of campaigns that look as if a machine had run them."""
-    for name in names:
-        shutil.copytree(runs / name, folder / name)
-        edit(folder / name / "calibration.json", lambda text: text.replace('"simulated"', '"own"'))
-
-
-def test_measured_campaigns_need_a_repeat_or_a_word(runs: Path, tmp_path: Path) -> None:
-    as_measured(runs, tmp_path, "a", "again", "worse")
-    found = compared(tmp_path, "a", "worse")
-    assert found.verdict == "undecided"
-    assert "no A/A repeats" in found.comparisons[0].reason
-    assert "ungated" not in " ".join(found.labels)
-    found = compared(tmp_path, "a", "worse", ungated=True)
-    assert (found.verdict, found.labels[0]) == ("worse", "ungated: no A/A repeats")
-    assert found.parameters["ungated"]
-    assert [item.severity for item in found.findings if item.id == "no-aa-repeat"] == ["serious"]
-    # With a repeat there is nothing to waive.
-    repeated = compared(tmp_path, "a", "worse", aa=("again",), ungated=True)
-    assert "ungated" not in " ".join(repeated.labels)
 
 
 def test_ungated_is_on_the_command_line(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    as_measured(runs, tmp_path, "a", "worse")
+    for name in ("a", "worse"):
+        shutil.copytree(runs / name, tmp_path / name)
+        edit(
+            tmp_path / name / "calibration.json", lambda text: text.replace('"simulated"', '"own"')
+        )
+    (finding,) = [
+        item for item in compared(tmp_path, "a", "worse").findings if item.id == "no-aa-repeat"
+    ]
+    assert "(--programs-from)" in finding.cure and "--aa" in finding.cure
     assert answer(tmp_path, "a", "worse", "--fail-on", "worse") == 0
     assert "\nUNDECIDED: worse against a: no A/A repeats" in capsys.readouterr().out
     assert answer(tmp_path, "a", "worse", "--fail-on", "worse", "--ungated") == 1
@@ -275,17 +216,6 @@ def test_ungated_is_on_the_command_line(
     assert second.startswith("WORSE: ") and "UNGATED: no A/A repeats" in first
     (page,) = tmp_path.glob("compare-a-worse-2/compare.html")
     assert "ungated: no A/A repeats" in page.read_text(encoding="utf-8")
-
-
-def test_a_cell_that_the_other_lost_is_not_equal(runs: Path, tmp_path: Path) -> None:
-    shutil.copytree(runs / "a", tmp_path / "a")
-    faults = Faults(fail={f"m002-s1000-c1000-r000{n}": 99 for n in range(8)})
-    made(tmp_path, "ill", FakeExecutor(faults=faults))
-    found = compared(tmp_path, "a", "ill")
-    assert found.verdict == "undecided"
-    assert "1 of 2 cells of the baseline have no result" in found.comparisons[0].reason
-    severities = {item.id: item.severity for item in found.findings}
-    assert severities["survivors-differ"] == severities["unpaired-runs"] == "warning"
 
 
 def test_tasks_that_never_finish_reach_the_comparison(runs: Path) -> None:
@@ -316,18 +246,6 @@ def test_other_executables_of_the_same_sets_are_refused(runs: Path, tmp_path: Pa
         compared(tmp_path, "a", "again")
 
 
-def test_a_damaged_run_is_one_clear_line(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("a", "again"):
-        shutil.copytree(runs / name, tmp_path / name)
-    path = next((tmp_path / "again/jobs").iterdir())
-    path.write_bytes(path.read_bytes()[:-100])
-    assert main(["compare", "a", "again", "--runs", str(tmp_path)]) == 3
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1 and path.name in error
-
-
 # -- the verb
 
 
@@ -348,17 +266,6 @@ def test_the_page_is_never_written_over(
         assert f"page: {runs / folder / 'compare.html'}" in capsys.readouterr().out
 
 
-def test_stored_programs_run_again_are_compared(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.copytree(runs / "a", tmp_path / "a")
-    again = ("profile", "--programs-from", "a", "--name", "b", "--no-figures")
-    assert main([*again, "--runs", str(tmp_path), "--executor", "fake:salt=3,contention=0.8"]) == 0
-    capsys.readouterr()
-    assert answer(tmp_path, "a", "b", "--fail-on", "worse") == 1
-    assert "\nWORSE: b against a: " in capsys.readouterr().out
-
-
 def test_levels_of_the_deadline_factor_are_cells(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -371,35 +278,8 @@ def test_levels_of_the_deadline_factor_are_cells(
     assert "alpha = 1, D/C = 5 │ Slowdown" in capsys.readouterr().out
 
 
-def test_stress_campaigns_are_compared_by_group(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    quick = ("--cores", "2,3", "--sets", "12", "--duration", "0.1")
-    for name, executor in (("a", "fake:cores=3"), ("b", "fake:cores=3,contention=4")):
-        words = ("stress", "--quick", "--name", name, "--executor", executor, "--no-figures")
-        assert main([*words, *quick, "--runs", str(tmp_path)]) == 0
-    capsys.readouterr()
-    assert answer(tmp_path, "a", "b", "--json") == 0
-    (comparison,) = answer_of(capsys.readouterr().out)["comparisons"]
-    cells = comparison["metrics"][0]["cells"]
-    assert [(cell["group"], cell["cores"], cell["pairs"]) for cell in cells] == [
-        ("M=2", 2, 12),
-        ("M=3", 3, 12),
-    ]
-    assert {cell["verdict"] for cell in cells} == {"worse"}
-    assert cells[0]["sync_share"] is None
-
-
 def answer(runs: Path, *words: str) -> int:
     return main(["compare", *words, "--runs", str(runs), "--no-figures"])
-
-
-def test_the_verdict_comes_first(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert answer(runs, "a", "worse", "--all") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("WORSE: worse against a: ")
-    assert lines[0].endswith("SIMULATED")
-    assert any(line.startswith("│ M = 2, rho = 1, alpha = 1") for line in lines)
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 48)])
@@ -460,27 +340,6 @@ def test_what_is_too_rare_could_have_shown_nothing_that_is_known(runs: Path) -> 
     assert not misses.told
     assert misses.high is not None and misses.high > misses.minimum
     assert {misses.smallest_effect, *(cell.smallest_effect for cell in misses.cells)} == {None}
-
-
-def test_a_repeat_is_asked_for_by_the_verb_of_the_baseline(tmp_path: Path) -> None:
-    quick = ("stress", "--quick", "--executor", "fake", "--no-figures", "--runs", str(tmp_path))
-    for name in ("a", "b"):
-        assert main([*quick, "--name", name, "--sets", "3", "--cores", "2"]) == 0
-        edit(
-            tmp_path / name / "calibration.json",
-            lambda text: text.replace('"simulated"', '"hardware"'),
-        )
-        (tmp_path / name / "summary.json").unlink()
-    (finding,) = [
-        item for item in compared(tmp_path, "a", "b").findings if item.id == "no-aa-repeat"
-    ]
-    assert "(--programs-from)" in finding.cure and "--aa" in finding.cure
-
-
-def test_one_metric_alone(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert answer(runs, "a", "worse", "--json", "--metric", "slowdown") == 0
-    (metric,) = answer_of(capsys.readouterr().out)["comparisons"][0]["metrics"]
-    assert metric["metric"] == "slowdown"
 
 
 @pytest.mark.parametrize(

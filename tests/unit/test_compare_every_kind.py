@@ -98,6 +98,9 @@ def test_what_cannot_be_compared_is_refused(kind: Compared) -> None:
         with pytest.raises(UsageError, match=words) as caught:
             compared(kind, a, other)
         assert caught.value.hint
+    for repeat, words in ((a, "named twice"), (half, "b is unfinished")):
+        with pytest.raises(UsageError, match=words):
+            compared(kind, a, kind.make("c", 3, repeats=1), aa=(repeat,))
 
 
 def test_a_repeat_elsewhere_is_no_repeat(kind: Compared) -> None:

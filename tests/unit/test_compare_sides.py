@@ -296,11 +296,6 @@ def test_a_metric_that_nobody_measured_is_undecided() -> None:
     assert (metric.verdict, metric.effect) == ("undecided", None)
 
 
-def test_the_same_sides_give_the_same_answer() -> None:
-    one, two = made_up(120), made_up(121)
-    assert compare_sides(one, two, options=OPTIONS) == compare_sides(one, two, options=OPTIONS)
-
-
 def test_swapping_the_sides_swaps_the_verdict() -> None:
     one, two = made_up(130), made_up(131, effect=lambda cell: 0.1)
     forth = compare_sides(one, two, options=OPTIONS).metrics[0]

@@ -78,17 +78,7 @@ def test_the_same_hardening_has_no_cost() -> None:
 
 
 def latency(runs: Path, name: str, hardening: dict[str, str]) -> None:
-    words = (
-        "--loads",
-        "idle,50",
-        "--repeats",
-        "3",
-        "--duration",
-        "1s",
-        "--no-figures",
-        "--name",
-        name,
-    )
+    words = f"--loads idle,50 --repeats 3 --duration 1s --no-figures --name {name}".split()
     assert main(["latency", "--simulated", "--runs", str(runs), *words]) == 0
     file = runs / name / "latency.json"
     plain = json.loads(file.read_text(encoding="utf-8"))

@@ -16,7 +16,6 @@ from deadbeat.targets.fake import FakeTarget
 
 CPU = "/sys/devices/system/cpu"
 ONLINE = {f"{CPU}/online": "0-3\n", "/proc/cmdline": "root=/dev/sda1 ro quiet\n"}
-FREQ = {c: f"{CPU}/cpu{c}/cpufreq" for c in (0, 1, 2, 10)}
 THP = "/sys/kernel/mm/transparent_hugepage"
 VM = "/proc/sys/vm"
 KERNEL = "/proc/sys/kernel"
@@ -26,245 +25,107 @@ CLOCK = "/sys/devices/system/clocksource/clocksource0"
 CHECK = "/sys/devices/system/machinecheck"
 FAIR = "/sys/kernel/debug/sched/fair_server"
 NET = "/sys/class/net/eth0"
+_BUSY = "/proc/sys/net/core/busy"
+_PREEMPT = "/sys/kernel/debug/sched/preempt"
+_KFENCE = f"{MODULE}/kfence/parameters/sample_interval"
+
+
+def of(folder: str, **texts: str) -> dict[str, str]:
+    """Files of a folder."""
+    return {f"{folder}/{name}": text for name, text in texts.items()}
+
+
+def each_cpu(name: str, *texts: str, cpus: tuple[int, ...] = (0, 1, 2, 3)) -> dict[str, str]:
+    return {f"{CPU}/cpu{cpu}/{name}": text for cpu, text in zip(cpus, texts, strict=False)}
+
+
+def siblings(*lists: str) -> dict[str, str]:
+    return each_cpu("topology/thread_siblings_list", *lists)
+
+
+def tuned(folder: str, **values: str) -> list[tuple[str, str]]:
+    return list(of(folder, **values).items())
+
 
 Case = tuple[str, dict[str, str], list[tuple[str, str]]]
-#: What is given, what the machine has, and what comes of it with CPUs 2 and 3 for real-time tasks.
+#: What is given, what the machine has, and what comes of it with CPUs 2 and 3 for real-time tasks;
+#: "" stands for the first file that the machine has.
 CASES: list[Case] = [
-    ("busy-poll", {"/proc/sys/net/core/busy_read": "0"}, [("", "50")]),
     ("busy-poll", {}, []),
-    (
-        "busy-poll=20",
-        {"/proc/sys/net/core/busy_read": "0", "/proc/sys/net/core/busy_poll": "0"},
-        [("/proc/sys/net/core/busy_read", "20"), ("/proc/sys/net/core/busy_poll", "20")],
-    ),
-    (
-        "clocksource",
-        {f"{CLOCK}/current_clocksource": "hpet", f"{CLOCK}/available_clocksource": "tsc hpet"},
-        [(f"{CLOCK}/current_clocksource", "tsc")],
-    ),
-    (
-        "clocksource",
-        {f"{CLOCK}/current_clocksource": "hpet", f"{CLOCK}/available_clocksource": "hpet"},
-        [],
-    ),
-    ("console", {f"{KERNEL}/printk": "7\t4\t1\t7"}, [(f"{KERNEL}/printk", "3 4 1 7")]),
+    ("busy-poll=20", {f"{_BUSY}_read": "0", f"{_BUSY}_poll": "0"},
+     [("", "20"), (f"{_BUSY}_poll", "20")]),
+    ("clocksource", of(CLOCK, current_clocksource="hpet", available_clocksource="tsc hpet"),
+     [("", "tsc")]),
+    ("clocksource", of(CLOCK, current_clocksource="hpet", available_clocksource="hpet"), []),
+    ("console", {f"{KERNEL}/printk": "7\t4\t1\t7"}, [("", "3 4 1 7")]),
     ("console", {f"{KERNEL}/printk": "1\t4\t1\t7"}, []),
-    ("console=5", {f"{KERNEL}/printk": "1\t4\t1\t7"}, [(f"{KERNEL}/printk", "5 4 1 7")]),
-    (
-        "dirty-pages",
-        {
-            f"{VM}/dirty_ratio": "20",
-            f"{VM}/dirty_background_ratio": "10",
-            f"{VM}/dirty_bytes": "0",
-        },
-        [(f"{VM}/dirty_background_ratio", "3"), (f"{VM}/dirty_ratio", "10")],
-    ),
-    (
-        "dirty-pages",
-        {
-            f"{VM}/dirty_ratio": "0",
-            f"{VM}/dirty_background_ratio": "10",
-            f"{VM}/dirty_bytes": "1048576",
-        },
-        [],
-    ),
-    (
-        "fair-server",
-        {f"{FAIR}/cpu{c}/runtime": "50000000" for c in range(4)},
-        [(f"{FAIR}/cpu2/runtime", "0"), (f"{FAIR}/cpu3/runtime", "0")],
-    ),
-    (
-        "fixed-frequency",
-        {
-            f"{FREQ[c]}/scaling_{end}_freq": f"{khz}"
-            for c in (2, 10)
-            for end, khz in (("min", 800000), ("max", 3000000 + c))
-        },
-        [
-            (f"{FREQ[2]}/scaling_min_freq", "3000002"),
-            (f"{FREQ[10]}/scaling_min_freq", "3000010"),
-        ],
-    ),
-    (
-        "governor",
-        {
-            f"{FREQ[c]}/scaling_{name}": text
-            for c in (0, 1)
-            for name, text in (
-                ("governor", "powersave"),
-                ("available_governors", "performance powersave"),
-            )
-        },
-        [(f"{FREQ[c]}/scaling_governor", "performance") for c in (0, 1)],
-    ),
-    (
-        "governor=schedutil",
-        {
-            f"{FREQ[0]}/scaling_governor": "powersave",
-            f"{FREQ[0]}/scaling_available_governors": "powersave",
-        },
-        [],
-    ),
-    ("governor", {f"{FREQ[0]}/scaling_governor": "userspace"}, []),
-    (
-        "huge-pages",
-        {
-            f"{THP}/enabled": "[always] madvise never",
-            f"{THP}/defrag": "[always] never",
-            f"{THP}/khugepaged/defrag": "1",
-        },
-        [
-            (f"{THP}/enabled", "never"),
-            (f"{THP}/defrag", "never"),
-            (f"{THP}/khugepaged/defrag", "0"),
-        ],
-    ),
+    ("console=5", {f"{KERNEL}/printk": "1\t4\t1\t7"}, [("", "5 4 1 7")]),
+    ("dirty-pages", of(VM, dirty_ratio="20", dirty_background_ratio="10", dirty_bytes="0"),
+     tuned(VM, dirty_background_ratio="3", dirty_ratio="10")),
+    ("dirty-pages", of(VM, dirty_ratio="0", dirty_background_ratio="10", dirty_bytes="1048576"),
+     []),
+    ("fair-server", {f"{FAIR}/cpu{c}/runtime": "50000000" for c in range(4)},
+     [(f"{FAIR}/cpu2/runtime", "0"), (f"{FAIR}/cpu3/runtime", "0")]),
+    ("fixed-frequency",
+     {**each_cpu("cpufreq/scaling_min_freq", "800000", "800000", cpus=(2, 10)),
+      **each_cpu("cpufreq/scaling_max_freq", "3000002", "3000010", cpus=(2, 10))},
+     [("", "3000002"), (f"{CPU}/cpu10/cpufreq/scaling_min_freq", "3000010")]),
+    ("governor",
+     {**each_cpu("cpufreq/scaling_governor", "powersave", "powersave"),
+      **each_cpu("cpufreq/scaling_available_governors", *["performance powersave"] * 2)},
+     [("", "performance"), (f"{CPU}/cpu1/cpufreq/scaling_governor", "performance")]),
+    ("governor=schedutil",
+     of(f"{CPU}/cpu0/cpufreq", scaling_governor="powersave",
+        scaling_available_governors="powersave"), []),
+    ("governor", of(f"{CPU}/cpu0/cpufreq", scaling_governor="userspace"), []),
+    ("huge-pages",
+     {**of(THP, enabled="[always] madvise never", defrag="[always] never"),
+      f"{THP}/khugepaged/defrag": "1"},
+     [*tuned(THP, enabled="never", defrag="never"), (f"{THP}/khugepaged/defrag", "0")]),
     ("hung-task", {f"{KERNEL}/hung_task_timeout_secs": "120"}, [("", "600")]),
     ("hung-task", {f"{KERNEL}/hung_task_timeout_secs": "0"}, []),
-    (
-        "idle-states",
-        {
-            f"{CPU}/cpu{c}/cpuidle/state{s}/{name}": text
-            for c in (1, 2)
-            for s, latency in enumerate(("0", "2", "133"))
-            for name, text in (("latency", latency), ("disable", "0"))
-        },
-        [(f"{CPU}/cpu2/cpuidle/state2/disable", "1")],
-    ),
-    (
-        "idle-states=1000",
-        {
-            f"{CPU}/cpu2/cpuidle/state0/latency": "0",
-            f"{CPU}/cpu2/cpuidle/state0/disable": "0",
-        },
-        [],
-    ),
-    (
-        "irq-affinity",
-        {
-            "/proc/irq/1/smp_affinity_list": "0-3",
-            "/proc/irq/2/smp_affinity_list": "1",
-            "/proc/irq/10/smp_affinity_list": "3",
-        },
-        [("/proc/irq/1/smp_affinity_list", "0-1"), ("/proc/irq/10/smp_affinity_list", "0-1")],
-    ),
+    ("idle-states",
+     {path: text
+      for state, us in enumerate(("0", "2", "133"))
+      for path, text in (*each_cpu(f"cpuidle/state{state}/latency", us, us, cpus=(1, 2)).items(),
+                         *each_cpu(f"cpuidle/state{state}/disable", *"00", cpus=(1, 2)).items())},
+     [(f"{CPU}/cpu2/cpuidle/state2/disable", "1")]),
+    ("idle-states=1000", of(f"{CPU}/cpu2/cpuidle/state0", latency="0", disable="0"), []),
+    ("irq-affinity", {f"/proc/irq/{n}/smp_affinity_list": cpus
+                      for n, cpus in (("1", "0-3"), ("2", "1"), ("10", "3"))},
+     [("", "0-1"), ("/proc/irq/10/smp_affinity_list", "0-1")]),
     ("irq-affinity", {"/proc/irq/2/smp_affinity_list": "1"}, []),
-    (
-        "kfence",
-        {f"{MODULE}/kfence/parameters/sample_interval": "100", "/proc/version": "Linux 6.1.0"},
-        [(f"{MODULE}/kfence/parameters/sample_interval", "0")],
-    ),
-    (
-        "kfence",
-        {f"{MODULE}/kfence/parameters/sample_interval": "100", "/proc/version": "Linux 5.15.0"},
-        [],
-    ),
-    (
-        "machine-checks",
-        {f"{CHECK}/machinecheck0/check_interval": "300", f"{CHECK}/machinecheck0/ignore_ce": "0"},
-        [(f"{CHECK}/machinecheck0/check_interval", "0"), (f"{CHECK}/machinecheck0/ignore_ce", "1")],
-    ),
-    (
-        "packet-steering",
-        {
-            f"{NET}/queues/rx-0/rps_cpus": "f",
-            f"{NET}/queues/rx-1/rps_cpus": "00,00000000",
-            f"{NET}/queues/tx-0/xps_cpus": "4",
-        },
-        [(f"{NET}/queues/rx-0/rps_cpus", "3"), (f"{NET}/queues/tx-0/xps_cpus", "3")],
-    ),
-    (
-        "pcie-aspm",
-        {f"{MODULE}/pcie_aspm/parameters/policy": "[default] performance"},
-        [("", "performance")],
-    ),
-    (
-        "preemption",
-        {"/sys/kernel/debug/sched/preempt": "none (voluntary) full"},
-        [("/sys/kernel/debug/sched/preempt", "full")],
-    ),
-    ("preemption=lazy", {"/sys/kernel/debug/sched/preempt": "none (voluntary) full"}, []),
-    (
-        "resume-latency",
-        {f"{CPU}/cpu{c}/power/pm_qos_resume_latency_us": "0" for c in range(4)},
-        [(f"{CPU}/cpu{c}/power/pm_qos_resume_latency_us", "n/a") for c in (2, 3)],
-    ),
-    (
-        "rt-bandwidth",
-        {f"{KERNEL}/sched_rt_runtime_us": "950000", f"{KERNEL}/sched_rt_period_us": "1000000"},
-        [(f"{KERNEL}/sched_rt_runtime_us", "-1")],
-    ),
-    (
-        "rt-bandwidth=2000000",
-        {f"{KERNEL}/sched_rt_runtime_us": "950000", f"{KERNEL}/sched_rt_period_us": "1000000"},
-        [],
-    ),
-    (
-        "smt",
-        {
-            f"{CPU}/cpu{c}/topology/thread_siblings_list": text
-            for c, text in enumerate(("0,3", "1-2", "1-2", "0,3"))
-        },
-        [],
-    ),
-    (
-        "smt=off",
-        {f"{CPU}/smt/control": "on", f"{CPU}/cpu0/topology/thread_siblings_list": "0"},
-        [(f"{CPU}/smt/control", "off")],
-    ),
-    (
-        "smt",
-        {
-            f"{CPU}/cpu{c}/topology/thread_siblings_list": text
-            for c, text in enumerate(("0", "1-2", "1-2", "3"))
-        },
-        [(f"{CPU}/cpu1/online", "0")],
-    ),
-    (
-        "smt",
-        {
-            f"{CPU}/cpu{c}/topology/thread_siblings_list": text
-            for c, text in enumerate(("0-1", "0-1", "2-3", "2-3"))
-        },
-        [],
-    ),
-    ("stat-interval", {f"{VM}/stat_interval": "1"}, [("", "10")]),
+    ("kfence", {_KFENCE: "100", "/proc/version": "Linux 6.1.0"}, [("", "0")]),
+    ("kfence", {_KFENCE: "100", "/proc/version": "Linux 5.15.0"}, []),
+    ("machine-checks", of(f"{CHECK}/machinecheck0", check_interval="300", ignore_ce="0"),
+     tuned(f"{CHECK}/machinecheck0", check_interval="0", ignore_ce="1")),
+    ("packet-steering",
+     {f"{NET}/queues/{name}": cpus for name, cpus in (
+         ("rx-0/rps_cpus", "f"), ("rx-1/rps_cpus", "00,00000000"), ("tx-0/xps_cpus", "4"))},
+     [("", "3"), (f"{NET}/queues/tx-0/xps_cpus", "3")]),
+    ("preemption", {_PREEMPT: "none (voluntary) full"}, [("", "full")]),
+    ("preemption=lazy", {_PREEMPT: "none (voluntary) full"}, []),
+    ("rt-bandwidth", of(KERNEL, sched_rt_runtime_us="950000", sched_rt_period_us="1000000"),
+     [("", "-1")]),
+    ("rt-bandwidth=2000000",
+     of(KERNEL, sched_rt_runtime_us="950000", sched_rt_period_us="1000000"), []),
+    ("smt=off", {f"{CPU}/smt/control": "on", **siblings("0")}, [("", "off")]),
+    ("smt", siblings("0", "1-2", "1-2", "3"), [(f"{CPU}/cpu1/online", "0")]),
+    ("smt", siblings("0,3", "1-2", "1-2", "0,3"), []),
+    ("smt", siblings("0-1", "0-1", "2-3", "2-3"), []),
     ("stat-interval", {f"{VM}/stat_interval": "60"}, []),
     ("stat-interval=10", {f"{VM}/stat_interval": "60"}, [("", "10")]),
-    ("swappiness", {f"{VM}/swappiness": "60"}, [("", "10")]),
-    (
-        "tracing",
-        {
-            f"{TRACING}/set_event": "sched:sched_switch\nirq:irq_handler_entry",
-            f"{TRACING}/current_tracer": "nop",
-            f"{TRACING}/instances/a/set_event": "",
-            f"{TRACING}/instances/b/set_event": "sched:sched_waking",
-            f"{TRACING}/instances/b/current_tracer": "function",
-        },
-        [
-            (f"{TRACING}/set_event", ""),
-            (f"{TRACING}/instances/b/set_event", ""),
-            (f"{TRACING}/instances/b/current_tracer", "nop"),
-        ],
-    ),
-    ("tracing", {f"{TRACING}/set_event": "", f"{TRACING}/current_tracer": "nop"}, []),
+    ("tracing",
+     {**of(TRACING, set_event="sched:sched_switch\nirq:irq_handler_entry", current_tracer="nop"),
+      f"{TRACING}/instances/a/set_event": "",
+      **of(f"{TRACING}/instances/b", set_event="sched:sched_waking", current_tracer="function")},
+     [("", ""), *tuned(f"{TRACING}/instances/b", set_event="", current_tracer="nop")]),
+    ("tracing", of(TRACING, set_event="", current_tracer="nop"), []),
     ("turbo", {f"{CPU}/intel_pstate/no_turbo": "0"}, [("", "1")]),
     ("turbo", {f"{CPU}/cpufreq/boost": "1"}, [("", "0")]),
-    (
-        "watchdogs",
-        {
-            f"{KERNEL}/watchdog": "1",
-            f"{KERNEL}/soft_watchdog": "1",
-            f"{KERNEL}/nmi_watchdog": "0",
-        },
-        [(f"{KERNEL}/soft_watchdog", "0")],
-    ),
-    (
-        "workqueues",
-        {"/sys/devices/virtual/workqueue/cpumask": "f"},
-        [("/sys/devices/virtual/workqueue/cpumask", "3")],
-    ),
-]
+    ("watchdogs", of(KERNEL, watchdog="1", soft_watchdog="1", nmi_watchdog="0"),
+     [(f"{KERNEL}/soft_watchdog", "0")]),
+]  # fmt: skip
 #: Those without a function.
 PLAIN = [each.name for each in all_knobs().values() if not (each.boot or each.name in MAKES)]
 BOOT = {
@@ -280,7 +141,6 @@ def test_a_knob_writes_what_it_should(
 ) -> None:
     target = FakeTarget(files=ONLINE | {path: f"{text}\n" for path, text in machine.items()})
     (item,) = plan(target, turns((), [word]), rt_cpus=(2, 3)).items
-    # "" stands for the one file that the machine has.
     expected = [(path or next(iter(machine)), value) for path, value in wanted]
     assert [(each.path, each.value) for each in item.settings] == expected
     assert bool(item.missing) == (not expected)

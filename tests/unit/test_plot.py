@@ -12,13 +12,12 @@ import pytest
 from attrs import evolve
 from helpers.answers import answer_of
 from helpers.latencies import made_up_runs
-from helpers.pages import HOSTILE, Page
+from helpers.pages import Page
 
 from deadbeat.cli.main import main
 from deadbeat.compare.plot import labels_of, plot_document, preset_of, presets, read_inventory
 from deadbeat.kinds.latency.sides import Side, question
 from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.kinds.latency.words import loads_of
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
@@ -319,16 +318,6 @@ def test_a_label_of_one_side_alone_names_it(fast):
     assert labels_of([fast, measured]) == ("SIMULATED: rt",)
 
 
-def test_names_are_text(fast):
-    preset = preset_of("per-cpu")
-    hostile = evolve(fast, name=HOSTILE)
-    asked = question([hostile])
-    page = Page(html_page(plot_document(preset, asked, preset.draw(asked))))
-    assert len(page.scripts) == 3
-    assert "hacked()" in page.text
-    assert not any("onerror" in attributes for _, attributes in page.elements)
-
-
 # ---------- the command ----------
 
 
@@ -380,14 +369,6 @@ def test_its_json_has_everything_that_was_said(folder, tmp_path, capsys):
     assert told["tables"][0]["columns"][1:3] == ["old", "new"]
 
 
-def test_without_a_preset_it_lists_them(capsys):
-    assert main(["plot"]) == 0
-    told = capsys.readouterr().out
-    assert all(name in told for name in presets())
-    assert main(["plot", "--json"]) == 0
-    assert {item["name"] for item in answer_of(capsys.readouterr().out)} == set(presets())
-
-
 @pytest.mark.parametrize("content", ["{}", '{"inventory": {}}', '{"inventory": [1]}', "[]", "x"])
 def test_a_file_without_an_inventory_is_refused(content, tmp_path):
     file = tmp_path / "doctor.json"
@@ -426,7 +407,3 @@ def test_every_preset_is_in_the_reference():
     told = re.findall(r"^\| `([a-z-]+)` \| (\d) ?t?o? ?(\d*) \|", page, flags=re.M)
     found = {p.name: (p.least, p.most) for p in presets().values()}
     assert {name: (int(a), int(b or a)) for name, a, b in told} == found
-
-
-def test_loads_are_in_the_order_of_every_table(fast):
-    assert [load.text for load in loads_of(fast.summary.cells)] == ["idle", "cpu-050", "mixed-100"]

@@ -24,8 +24,7 @@ from deadbeat.prediction.results import (
     with_intervals,
 )
 from deadbeat.prices.sets import Covered
-from deadbeat.stats.conformal import fewest, quantile
-from deadbeat.stats.intervals import Interval
+from deadbeat.stats.intervals import Interval, fewest, quantile
 
 ALL = Covered(exact=1.0, alike=0.0)
 

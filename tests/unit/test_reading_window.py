@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from helpers.checks import Thread, case, window
 
-from deadbeat.host.values import UnreadError, cpus_text, mask_cpus
+from deadbeat.host.values import UnreadError
 from deadbeat.settings.facts import Facts, commands, gather
 from deadbeat.settings.reading_window import AFFINITIES, GAPS, WINDOW, gaps, places, tasks
 from deadbeat.settings.reading_window import window as read_window
@@ -66,14 +66,6 @@ def test_a_container_shows_not_every_task() -> None:
     given = case(outputs=window(Thread(tid=9, name="x"), visible=False))
     with pytest.raises(UnreadError, match="hidepid"):
         tasks(facts_of(dict(given.outputs)))
-
-
-def test_cpus_in_words_and_masks() -> None:
-    assert cpus_text([5, 0, 1, 2]) == "0-2,5"
-    assert cpus_text([]) == "none"
-    assert mask_cpus("1,00000003") == [0, 1, 32]
-    with pytest.raises(UnreadError):
-        mask_cpus("x")
 
 
 #: A machine whose every look takes half a millisecond, and in which nothing runs for 40 ms after

@@ -15,7 +15,7 @@ from helpers.runs import RunTask, job_table
 from deadbeat.kinds.contention.facts import head_facts
 from deadbeat.kinds.contention.worst_job import moment_of, worst_job_charts
 from deadbeat.model import jobs as j
-from deadbeat.model.moment import Activity, WorstMoment
+from deadbeat.model.traces import Activity, WorstMoment
 from deadbeat.report.building import moment_chart
 from deadbeat.report.charts import chart_data
 from deadbeat.report.paper import Words, draw_charts

@@ -10,8 +10,8 @@ from attrs import field, fields, frozen
 from deadbeat.model.errors import UsageError
 from deadbeat.model.histogram import Histogram, Integers, integers
 from deadbeat.model.lazy import Later
-from deadbeat.model.moment import WorstMoment
 from deadbeat.model.run import StoredRun
+from deadbeat.model.traces import WorstMoment
 from deadbeat.model.words import Json
 
 if TYPE_CHECKING:

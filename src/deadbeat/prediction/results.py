@@ -14,8 +14,7 @@ from attrs import frozen
 
 from deadbeat.model.finding import Finding
 from deadbeat.prices.sets import Covered
-from deadbeat.stats.conformal import fewest, quantile
-from deadbeat.stats.intervals import Interval, clopper_pearson, student_half_width
+from deadbeat.stats.intervals import Interval, clopper_pearson, fewest, quantile, student_half_width
 
 #: Share of like cases that a stated interval is to hold.
 LEVEL = 0.90

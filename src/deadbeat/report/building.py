@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve, frozen
 
-from deadbeat.model.moment import WorstMoment
+from deadbeat.model.traces import WorstMoment
 from deadbeat.model.words import time_text
 from deadbeat.report.charts import Bars, Chart, Curve, Mark, Panel, Spans, T
 

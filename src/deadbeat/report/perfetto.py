@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from deadbeat.model.moment import WorstMoment
+from deadbeat.model.traces import WorstMoment
 from deadbeat.model.words import Json
 
 TraceRecord = dict[str, Json]

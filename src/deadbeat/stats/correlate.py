@@ -1,9 +1,10 @@
-"""Whether two figures of task sets go together: rank correlation with its interval."""
+"""Whether two figures of task sets go together, and which rows of a table are alike."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from importlib import import_module
 
 import numpy as np
 from attrs import frozen
@@ -74,3 +75,19 @@ def ranks(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     _, place, counts = np.unique(array, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return np.asarray((last - (counts - 1) / 2)[place], dtype=np.float64)
+
+
+def leaf_order(features: NDArray[np.float64]) -> list[int]:
+    """Numbers of the rows of ``features`` (n x m, n >= 1), alike ones side by side.
+
+    Clusters by average linkage, leaves in the best order for them (Z. Bar-Joseph et al., "Fast
+    optimal leaf ordering for hierarchical clustering", Bioinformatics 17, 2001), by scipy, which is
+    imported when it is first used.
+    """
+    if len(features) < 3:
+        return list(range(len(features)))
+    hierarchy = import_module("scipy.cluster.hierarchy")
+    tree = hierarchy.linkage(features, "average")
+    return [
+        int(row) for row in hierarchy.leaves_list(hierarchy.optimal_leaf_ordering(tree, features))
+    ]

@@ -228,3 +228,22 @@ def difference(
     (low, high), (other_low, other_high) = one_interval, other_interval
     left = math.hypot(one - low, other_high - other)
     return Interval.around(one - other, left, math.hypot(high - one, other - other_low))
+
+
+def fewest(level: float) -> int:
+    """Number of calibration cases below which `quantile` cannot state an interval."""
+    return math.ceil(level / (1 - level) - 1e-9)
+
+
+def quantile(scores: Sequence[float], level: float) -> float | None:
+    """What the score of a further case does not exceed with ``level``; None: of too few cases.
+
+    Split conformal prediction (V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random
+    World, 2005; J. Lei and others, JASA 113, 2018): of cases that come like the calibration cases
+    a share of ``level`` lies inside, whatever the model and the distribution.
+
+    Args:
+        scores: How far each calibration case was off, by any rule that does not look at them.
+    """
+    rank = math.ceil((len(scores) + 1) * level - 1e-9)
+    return sorted(scores)[rank - 1] if 1 <= rank <= len(scores) else None

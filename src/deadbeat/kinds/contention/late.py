@@ -14,9 +14,8 @@ from deadbeat.kinds.contention.worst_job import moment_of
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.moment import WorstMoment
 from deadbeat.model.results import RunKey
-from deadbeat.model.traces import LateJob, RunTrace
+from deadbeat.model.traces import LateJob, RunTrace, WorstMoment
 from deadbeat.model.words import Json, inside
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.serial import to_plain

@@ -11,9 +11,8 @@ from cattrs.errors import BaseValidationError
 
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.model.results import Summary
-from deadbeat.model.traces import JobTrace, RunTrace
+from deadbeat.model.traces import Activity, JobTrace, RunTrace, WorstMoment
 from deadbeat.model.words import time_text
 from deadbeat.report.building import moment_chart
 from deadbeat.report.charts import Chart

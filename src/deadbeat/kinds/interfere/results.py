@@ -17,7 +17,7 @@ from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import read
 from deadbeat.prices.stage import prices_in
 from deadbeat.prices.table import PriceTable
-from deadbeat.stats.cluster import leaf_order
+from deadbeat.stats.correlate import leaf_order
 from deadbeat.stats.intervals import Interval, mean_interval
 from deadbeat.store.place import FolderKind
 from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter

@@ -12,7 +12,7 @@ from attrs import frozen
 from deadbeat.kinds.latency.words import US, engines_of, load_words
 from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
-from deadbeat.model.moment import Activity, WorstMoment
+from deadbeat.model.traces import Activity, WorstMoment
 from deadbeat.model.words import time_text
 from deadbeat.report.building import moment_chart, stacked
 from deadbeat.report.charts import Chart, Panel

@@ -46,9 +46,9 @@ from deadbeat.model.load import (
     LostTime,
     Rounds,
 )
-from deadbeat.model.moment import Activity, WorstMoment
 from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.specification import plain_of
+from deadbeat.model.traces import Activity, WorstMoment
 from deadbeat.model.words import inside, time_text
 from deadbeat.stats.multiple import holm
 from deadbeat.stats.seeds import seed_of
