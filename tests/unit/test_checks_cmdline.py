@@ -24,8 +24,14 @@ def boot(words: str, **files: str) -> dict[str, str]:
     return {"/proc/cmdline": words, f"{CPU}/online": "0-3", f"{CPU}/isolated": "\n", **named}
 
 
-def sockets(count: int) -> str:
-    return FLAGS + "".join(f"physical id : {n}\n" for n in range(count))
+def counted(sockets: int, release: str) -> dict[str, str]:
+    """A processor with a steady counter, on so many sockets."""
+    ids = "".join(f"physical id : {n}\n" for n in range(sockets))
+    return {**boot(""), "/proc/cpuinfo": FLAGS + ids, "/proc/version": f"Linux version {release}"}
+
+
+def idle(driver: str, words: str = "") -> Case:
+    return case({**boot(words), f"{CPU}/cpuidle/current_driver": driver})
 
 
 def words(
@@ -94,20 +100,12 @@ CASES: Cases = {
         "pass": case({**boot("tsc=reliable"), "/proc/cpuinfo": "flags : tsc\n"}),
         "pass arm": case({**boot(""), "/proc/cpuinfo": "Features : fp\n"}, says="x86"),
         "fail": case({**boot(""), "/proc/cpuinfo": "flags : tsc\n"}),
-        "fail large": case({**boot(""), "/proc/cpuinfo": sockets(5), **NEW}),
+        "fail large": case(counted(5, "6.12.1")),
         "unknown": case(boot("")),
-        "fail 5.15": case(
-            {**boot(""), "/proc/cpuinfo": FLAGS, "/proc/version": "Linux version 5.15.0"}
-        ),
-        "pass 5.16": case(
-            {**boot(""), "/proc/cpuinfo": sockets(2), "/proc/version": "Linux version 5.16.0"}
-        ),
-        "fail three sockets": case(
-            {**boot(""), "/proc/cpuinfo": sockets(3), "/proc/version": "Linux version 6.5.0"}
-        ),
-        "pass 6.6": case(
-            {**boot(""), "/proc/cpuinfo": sockets(4), "/proc/version": "Linux version 6.6.0"}
-        ),
+        "fail 5.15": case(counted(0, "5.15.0")),
+        "pass 5.16": case(counted(2, "5.16.0")),
+        "fail three sockets": case(counted(3, "6.5.0")),
+        "pass 6.6": case(counted(4, "6.6.0")),
     },
     "cmdline.watchdogs": {
         "pass": case(boot("nowatchdog")),
@@ -121,18 +119,12 @@ CASES: Cases = {
         "unknown": case(),
     },
     "cmdline.max-cstate": {
-        "pass": case(
-            {**boot("processor.max_cstate=1"), f"{CPU}/cpuidle/current_driver": "acpi_idle"}
-        ),
-        "pass intel": case(
-            {**boot("intel_idle.max_cstate=0"), f"{CPU}/cpuidle/current_driver": "intel_idle"}
-        ),
-        "pass poll": case({**boot("idle=poll"), f"{CPU}/cpuidle/current_driver": "acpi_idle"}),
-        "pass guest": case({**boot(""), f"{CPU}/cpuidle/current_driver": "haltpoll"}),
-        "fail": case({**boot(""), f"{CPU}/cpuidle/current_driver": "acpi_idle"}),
-        "fail deep": case(
-            {**boot("intel_idle.max_cstate=6"), f"{CPU}/cpuidle/current_driver": "intel_idle"}
-        ),
+        "pass": idle("acpi_idle", "processor.max_cstate=1"),
+        "pass intel": idle("intel_idle", "intel_idle.max_cstate=0"),
+        "pass poll": idle("acpi_idle", "idle=poll"),
+        "pass guest": idle("haltpoll"),
+        "fail": idle("acpi_idle"),
+        "fail deep": idle("intel_idle", "intel_idle.max_cstate=6"),
         "unknown": case(boot("")),
     },
     "cmdline.idle-poll": {

@@ -50,10 +50,38 @@ ARM = {"/proc/cpuinfo": "processor : 0\nFeatures : half thumb\nCPU implementer :
 COOLING = "/sys/class/thermal/cooling_device"
 
 
-def cooling(*states: str) -> dict[str, str]:
-    """A board whose drivers slow the CPUs down (drivers/thermal/cpufreq_cooling.c)."""
-    names = {f"{COOLING}{n}/type": f"cpufreq-cpu{2 * n}\n" for n in range(len(states))}
-    return {**ARM, **names, **{f"{COOLING}{n}/cur_state": f"{s}\n" for n, s in enumerate(states)}}
+def cooling(*devices: tuple[str, str]) -> dict[str, str]:
+    """Cooling devices: type and state of each (drivers/thermal/cpufreq_cooling.c)."""
+    return {
+        f"{COOLING}{n}/{name}": f"{text}\n"
+        for n, device in enumerate(devices)
+        for name, text in zip(("type", "cur_state"), device, strict=True)
+    }
+
+
+def board(*states: str) -> dict[str, str]:
+    """One whose drivers slow the CPUs down."""
+    return {**ARM, **cooling(*((f"cpufreq-cpu{2 * n}", s) for n, s in enumerate(states)))}
+
+
+def frequencies(least: str, most: str) -> dict[str, str]:
+    return each("cpufreq/scaling_min_freq", least) | each("cpufreq/scaling_max_freq", most)
+
+
+def nodes(*cpus: str, kilobytes: tuple[int, ...] = ()) -> dict[str, str]:
+    """Memory nodes with their CPUs."""
+    folder = "/sys/devices/system/node/node"
+    sizes = {
+        f"{folder}{n}/meminfo": f"Node {n} MemTotal:  {size:7} kB\n"
+        for n, size in enumerate(kilobytes)
+    }
+    return {f"{folder}{n}/cpulist": f"{own}\n" for n, own in enumerate(cpus)} | sizes
+
+
+SIBLINGS = each("topology/thread_siblings_list", "0-1", "0-1")
+APART = each("topology/thread_siblings_list", "0", "1")
+RESCTRL = {"/proc/filesystems": "nodev\tproc\nnodev\tresctrl\n"}
+ASPM_DEFAULT = {**BOOTED, ASPM: "[default] performance powersave\n"}
 
 
 CASES: Cases = {
@@ -63,16 +91,8 @@ CASES: Cases = {
         ),
     },
     "power.fixed-frequency": {
-        "pass": case(
-            each("cpufreq/scaling_min_freq", "2000000")
-            | each("cpufreq/scaling_max_freq", "2000000"),
-            says="2000 MHz",
-        ),
-        "fail": case(
-            each("cpufreq/scaling_min_freq", "800000")
-            | each("cpufreq/scaling_max_freq", "2000000"),
-            says="800-2000 MHz",
-        ),
+        "pass": case(frequencies("2000000", "2000000"), says="2000 MHz"),
+        "fail": case(frequencies("800000", "2000000"), says="800-2000 MHz"),
         "unknown": case(),
     },
     "power.turbo": {
@@ -118,30 +138,23 @@ CASES: Cases = {
     },
     "power.smt": {
         "pass": case({f"{CPU}/smt/active": "0", f"{CPU}/smt/control": "off"}, says="off"),
-        "pass arm": case(each("topology/thread_siblings_list", "0", "1")),
+        "pass arm": case(APART),
         "fail": case({f"{CPU}/smt/active": "1"}),
         "fail guest": case({f"{CPU}/smt/active": "1", **GUEST}),
-        "fail siblings": case(each("topology/thread_siblings_list", "0-1", "0-1")),
+        "fail siblings": case(SIBLINGS),
         "unknown": case(),
     },
     "power.smt-siblings": {
-        "pass": case(BOOTED | each("topology/thread_siblings_list", "0", "1")),
-        "pass idle": case(
-            BOOTED
-            | each("topology/thread_siblings_list", "0-1", "0-1")
-            | {f"{CPU}/isolated": "0-1"},
-            says="keep them idle",
-        ),
-        "fail": case(BOOTED | each("topology/thread_siblings_list", "0-1", "0-1")),
+        "pass": case(BOOTED | APART),
+        "pass idle": case(BOOTED | SIBLINGS | {f"{CPU}/isolated": "0-1"}, says="keep them idle"),
+        "fail": case(BOOTED | SIBLINGS),
         "fail both": case(
-            BOOTED
-            | each("topology/thread_siblings_list", "0-1", "0-1")
-            | {f"{CPU}/isolated": "0-1"},
+            BOOTED | SIBLINGS | {f"{CPU}/isolated": "0-1"},
             rt_cpus=(0, 1),
             says="another real-time task's",
         ),
         "unknown": case(BOOTED),
-        "unknown guest": case(BOOTED | each("topology/thread_siblings_list", "0", "1") | GUEST),
+        "unknown guest": case(BOOTED | APART | GUEST),
     },
     "power.shared-cache": {
         "pass": case(caches("1", "1")),
@@ -158,53 +171,24 @@ CASES: Cases = {
         ),
     },
     "power.numa": {
-        "pass": case({"/sys/devices/system/node/node0/cpulist": "0-3"}),
-        "fail": case(
-            {
-                "/sys/devices/system/node/node0/cpulist": "0-1",
-                "/sys/devices/system/node/node1/cpulist": "2-3",
-            },
-            rt_cpus=(1, 2),
-            says="node0, node1 of 2",
-        ),
+        "pass": case(nodes("0-3")),
+        "fail": case(nodes("0-1", "2-3"), rt_cpus=(1, 2), says="node0, node1 of 2"),
         "fail empty": case(
-            {
-                "/sys/devices/system/node/node0/cpulist": "0-1",
-                "/sys/devices/system/node/node0/meminfo": "Node 0 MemTotal:  8000000 kB\n",
-                "/sys/devices/system/node/node1/cpulist": "2-3",
-                "/sys/devices/system/node/node1/meminfo": "Node 1 MemTotal:        0 kB\n",
-            },
+            nodes("0-1", "2-3", kilobytes=(8000000, 0)),
             rt_cpus=(2, 3),
             says="node1 has no memory: every access of CPUs 2-3 is remote",
         ),
-        "pass memory alone": case(
-            {
-                "/sys/devices/system/node/node0/cpulist": "0-3",
-                "/sys/devices/system/node/node0/meminfo": "Node 0 MemTotal:  8000000 kB\n",
-                "/sys/devices/system/node/node1/cpulist": "\n",
-                "/sys/devices/system/node/node1/meminfo": "Node 1 MemTotal:  8000000 kB\n",
-            }
-        ),
+        "pass memory alone": case(nodes("0-3", "", kilobytes=(8000000, 8000000))),
         "pass none": case({f"{CPU}/online": "0-3"}, says="no memory nodes"),
         "unknown": case(),
     },
     "power.cache-allocation": {
         "pass": case({"/proc/filesystems": "nodev\tproc\n\text4\n"}, says="not available"),
         "pass used": case(
-            {
-                "/proc/filesystems": "nodev\tproc\nnodev\tresctrl\n",
-                "/sys/fs/resctrl/rt/schemata": "L3:0=f\n",
-            }
+            {**RESCTRL, "/sys/fs/resctrl/rt/schemata": "L3:0=f\n"}, says="groups: rt"
         ),
-        "fail": case({"/proc/filesystems": "nodev\tproc\nnodev\tresctrl\n"}),
+        "fail": case(RESCTRL),
         "unknown": case(),
-        "pass named": case(
-            {
-                "/proc/filesystems": "nodev\tproc\nnodev\tresctrl\n",
-                "/sys/fs/resctrl/rt/schemata": "L3:0=f\n",
-            },
-            says="groups: rt",
-        ),
     },
     "power.throttling": {
         "pass": case(each("thermal_throttle/core_throttle_count", "0", "0")),
@@ -212,27 +196,20 @@ CASES: Cases = {
             each("thermal_throttle/core_throttle_count", "0", "12"),
             says="cpu1 core_throttle_count = 12",
         ),
-        "pass board": case(cooling("0", "0"), says="0 of 2 cooling devices"),
+        "pass board": case(board("0", "0"), says="0 of 2 cooling devices"),
         "pass fan": case(
-            {**cooling("0", "0"), f"{COOLING}2/type": "pwm-fan\n", f"{COOLING}2/cur_state": "3\n"},
+            ARM | cooling(("cpufreq-cpu0", "0"), ("cpufreq-cpu2", "0"), ("pwm-fan", "3")),
             says="0 of 2",
         ),
         "pass no cooling": case(ARM, says="not applicable"),
-        "fail board": case(cooling("0", "2"), says="cpufreq-cpu2 = 2 |"),
+        "fail board": case(board("0", "2"), says="cpufreq-cpu2 = 2 |"),
         "fail PC": case(
-            {
-                **each("thermal_throttle/core_throttle_count", "0", "0"),
-                f"{COOLING}0/type": "Processor\n",
-                f"{COOLING}0/cur_state": "1\n",
-                f"{COOLING}1/type": "Processor\n",
-                f"{COOLING}1/cur_state": "0\n",
-                f"{COOLING}2/type": "intel_powerclamp\n",
-                f"{COOLING}2/cur_state": "-1\n",
-            },
+            each("thermal_throttle/core_throttle_count", "0", "0")
+            | cooling(("Processor", "1"), ("Processor", "0"), ("intel_powerclamp", "-1")),
             says="Processor = 1 |",
         ),
         "unknown": case(),
-        "unknown state": case({**cooling("0", "?")}),
+        "unknown state": case(board("0", "?")),
     },
     "power.temperature": {
         "pass": case(zone("45000"), says="45 °C"),
@@ -253,11 +230,9 @@ CASES: Cases = {
     "power.pcie-aspm": {
         "pass": case({**BOOTED, ASPM: "default [performance] powersave\n"}),
         "pass off": case({"/proc/cmdline": "pcie_aspm=off"}),
-        "pass none": case({**BOOTED, ASPM: "[default] performance powersave\n"}, says="no device"),
-        "pass awake": case({**BOOTED, ASPM: "[default] performance powersave\n", LINK: "0\n"}),
-        "fail": case(
-            {**BOOTED, ASPM: "[default] performance powersave\n", LINK: "1\n"}, says="0000:00:01.0"
-        ),
+        "pass none": case(ASPM_DEFAULT, says="no device"),
+        "pass awake": case({**ASPM_DEFAULT, LINK: "0\n"}),
+        "fail": case({**ASPM_DEFAULT, LINK: "1\n"}, says="0000:00:01.0"),
         "unknown": case(BOOTED),
     },
 }

@@ -25,7 +25,6 @@ _LOOKS: Mapping[str, int] = {"worse": 1, "better": 0, "equal": 2, "undecided": 6
 
 
 def comparison_charts(result: ComparisonResult) -> list[Chart]:
-    """Every figure of a comparison: effects over all cells, and of each cell."""
     charts = [_overall(result)]
     for index, comparison in enumerate(result.comparisons):
         for metric in comparison.metrics:
@@ -46,7 +45,6 @@ def _span(result: ComparisonResult, metric: Metric) -> float:
 
 
 def effect_axis(metric: Metric) -> str:
-    """What an effect is measured in."""
     name = metric.title.lower().removeprefix("deadline ")
     return f"difference of the {name} ({'%' if metric.log else '% points'})"
 
@@ -55,7 +53,6 @@ def effect_axis(metric: Metric) -> str:
 
 
 def _overall(result: ComparisonResult) -> Chart:
-    """The effect over all cells, beside the smallest that matters and the smallest to be seen."""
     panels = []
     for metric in result.comparisons[0].metrics if result.comparisons else ():
         every = _of(result, metric.metric)

@@ -30,7 +30,7 @@ from deadbeat.compare.pairs import (
     mean_known,
     over_cells,
 )
-from deadbeat.compare.words import cell_text, needs, overall
+from deadbeat.compare.words import cell_text, needs, overall, some
 from deadbeat.model.comparison import (
     CellComparison,
     ComparedEffect,
@@ -53,7 +53,6 @@ EQUAL_LEVEL = 0.05
 POWER = 0.8
 #: Fewer runs than this that differ at all say nothing on how much runs differ.
 DIFFERING_MIN = 6
-_CELLS_NAMED = 3
 C = TypeVar("C", bound=ComparedEffect)
 
 
@@ -63,7 +62,6 @@ class CompareOptions:
 
     Attributes:
         metrics: Those compared, each with the smallest effect that matters.
-        words: For what is compared.
         lacking_max: Share of the runs of one side that the other may lack.
         lost_max: Share of events that one side may lose more of than the other.
         cells_alike: Sessions move all cells alike, as points of one grid; else a cell may drift
@@ -160,11 +158,10 @@ def _hidden(sample: PairedRuns, chosen: NDArray[np.bool_], options: CompareOptio
         gone = sorted(set(cell[had]) - set(cell[had & ran[theirs] & (lost[theirs] < 1)]))
         lacking = int((had & ~ran[theirs]).sum())
         if gone:
-            names = "; ".join(cell_text(sample.cells[n]) for n in gone[:_CELLS_NAMED])
-            more = "; ..." if len(gone) > _CELLS_NAMED else ""
+            names = some([cell_text(sample.cells[n]) for n in gone], between="; ")
             lines[side].append(
                 f"{len(gone)} of {len(set(cell[had]))} cells of {beside} have no result in {name}"
-                f" ({names}{more})"
+                f" ({names})"
             )
         elif lacking > options.lacking_max * had.sum():
             lines[side].append(
@@ -191,11 +188,9 @@ class _Part:
 
     Attributes:
         mine: [run] those with a value on both sides.
-        effect: None: there is no such run.
         drift: What sessions differ by; None: not known.
         empty: No run of it is on both sides: of a cell with runs but without a value the metric
             does not tell, and what one side lost is told apart.
-        place: Of a cell.
     """
 
     sample: PairedRuns
@@ -208,7 +203,6 @@ class _Part:
 
     @property
     def values(self) -> Floats:
-        """Differences."""
         return np.asarray(self.sample.difference[self.mine])
 
     @property
@@ -289,8 +283,6 @@ class _Part:
 
 @frozen(kw_only=True, eq=False)
 class _MetricPart(_Part):
-    """Over all cells."""
-
     cells: tuple[_Part, ...]
     basis: str
 

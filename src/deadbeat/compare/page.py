@@ -168,7 +168,6 @@ def comparison_document(
 
 
 def _side(name: str, metric: MetricComparison) -> str:
-    """The metric itself on one side of the only cell."""
     value = getattr(metric.cells[0], name)
     return UNKNOWN if value is None else value_text(metric.metric, value)
 
@@ -248,7 +247,6 @@ def _verdict(result: ComparisonResult) -> list[Part]:
 
 
 def metrics_table(comparison: Comparison, number: int = 1) -> Table:
-    """A row for each metric over all cells."""
     return Table(
         name=f"metrics-{number}",
         columns=_METRICS,

@@ -15,7 +15,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.compare.words import cell_text
+from deadbeat.compare.words import cell_text, some
 from deadbeat.model.observations import Cell, Floats, Metric, Observations
 from deadbeat.stats.intervals import t_cdf, t_quantile
 from deadbeat.stats.multiple import common_spread, moderated
@@ -131,7 +131,6 @@ class MeanDifference:
     Attributes:
         error, degrees: Standard error by Student's t, and its degrees of freedom.
         hidden: How far ``mean`` may be off because values are cut off.
-        low90, high90: What an equivalence test at 5 % looks at.
     """
 
     mean: float
@@ -376,7 +375,6 @@ def _lacking_text(sample: PairedRuns) -> str:
     for name, planned in zip(sample.repeats, sample.planned[1:], strict=False):
         lacking = [sample.cells[n] for n in np.flatnonzero(~planned)]
         if lacking:
-            some = ", ".join(cell_text(cell) for cell in lacking[:2])
-            more = ", ..." if len(lacking) > 2 else ""
-            told.append(f"{name} lacks {len(lacking)} of {len(planned)} cells ({some}{more})")
+            names = some([*map(cell_text, lacking)], most=2)
+            told.append(f"{name} lacks {len(lacking)} of {len(planned)} cells ({names})")
     return "; ".join(told)

@@ -40,8 +40,6 @@ _INVENTORY_HINT = "deadbeat doctor --json > doctor.json on the system that was m
 
 @frozen(kw_only=True)
 class Plot:
-    """What was drawn and where it is."""
-
     preset: PlotPreset
     asked: Question
     drawn: DrawnPlot
@@ -50,7 +48,6 @@ class Plot:
     files: tuple[Path, ...]
 
     def plain(self) -> dict[str, Json]:
-        """As JSON values."""
         return {
             "preset": self.preset.name,
             "results": [side.name for side in self.asked.sides],
@@ -66,7 +63,6 @@ class Plot:
 
 
 def presets() -> Mapping[str, PlotPreset]:
-    """Every preset by name."""
     return published("plots", PlotPreset)
 
 
@@ -182,7 +178,6 @@ def labels_of(sides: Sequence[Side]) -> tuple[str, ...]:
 
 
 def plot_document(preset: PlotPreset, asked: Question, drawn: DrawnPlot) -> Document:
-    """The picture, what it says, and of what it is."""
     said: list[Part] = [Sentence(line, answer=True, terminal=True) for line in drawn.sentences]
     if drawn.caveats:
         caveats = [Lines(drawn.caveats, terminal=True)]

@@ -14,7 +14,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
-from deadbeat.compare.words import size_text, words_list
+from deadbeat.compare.words import size_text, some, words_list
 from deadbeat.kinds.contention.observe import COMPARABLE as CAMPAIGNS
 from deadbeat.kinds.latency.observe import COMPARABLE, Matrix
 from deadbeat.kinds.registry import find
@@ -38,7 +38,6 @@ MIXED_LABEL = "simulated and measured"
 UNGATED_LABEL = "ungated: no A/A repeats"
 #: The verdict of several comparisons is the first of these that occurs.
 _WORST_FIRST = ("worse", "undecided", "equal", "better")
-_CELLS_NAMED = 3
 
 
 def compare_results(
@@ -313,14 +312,13 @@ def _lost_and_gated(comparison: Comparison, words: Vocabulary) -> Iterator[Findi
 
 
 def _cells_alone(one: Observations, two: Observations) -> Iterator[Finding]:
-    """Cells that only one of the two measured."""
     for mine, theirs in ((one, two), (two, one)):
         alone = sorted(cell for cell in {*mine.cells} - {*theirs.cells} if not cell.of)
         if alone:
             yield finding(
                 "latency-cells-alone",
                 f"{len(alone)} cells were measured in {mine.name} alone"
-                f" ({_some([cell.group for cell in alone])}): they are not compared",
+                f" ({some([cell.group for cell in alone])}): they are not compared",
                 where=theirs.name,
             )
 
@@ -336,15 +334,11 @@ def _of_repeats(
             yield finding(
                 "aa-lacks-cells",
                 f"--aa {repeat.name} lacks {len(lacking)} of {len(compared)} cells"
-                f" ({_some([cell.group for cell in lacking])}): it says nothing on how sessions"
+                f" ({some([cell.group for cell in lacking])}): it says nothing on how sessions"
                 " move these, nor all cells together",
                 cure=f"repeat the whole command of {one.name}, not a part of it",
                 where=repeat.name,
             )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_CELLS_NAMED]) + (", ..." if len(names) > _CELLS_NAMED else "")
 
 
 def found(runs: Path, name: str) -> tuple[Comparable[Any], Path]:
@@ -383,9 +377,7 @@ class HardeningCost:
     """The cost of what differs.
 
     Attributes:
-        differences: Options that differ, and those of which it is not known.
         beside: What else of the platforms differs, a line each: it may be the cause as well.
-        result: The second matrix against the first.
     """
 
     differences: Differences
@@ -409,7 +401,6 @@ class HardeningCost:
         return f"{told}; but {' and '.join(doubts)}" if doubts else told
 
     def plain(self) -> dict[str, Json]:
-        """As JSON values."""
         return {
             "differs": [
                 {

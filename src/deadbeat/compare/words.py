@@ -20,6 +20,11 @@ def words_list(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
+def some(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
+    """The first of them: ``a, b, c, ...``."""
+    return between.join([*names[:most], *["..."] * (len(names) > most)])
+
+
 def _list(metrics: Sequence[MetricComparison]) -> str:
     return words_list([each.metric.words for each in metrics])
 
@@ -38,7 +43,6 @@ def overall(
 
     Args:
         harm: Why the other may be worse than the pairs show.
-        words: For what is compared.
     """
     leaning = [each for each in metrics if _leans_worse(each)]
     empty = _without_data(metrics)
@@ -167,18 +171,17 @@ def interval_text(item: MetricComparison | CellComparison) -> str:
     told = _factor(item.effect) + " times" if factors else effect_text(item.metric, item.effect)
     if len(known) == 1:
         return f"{told} [cannot tell]"
-    end = _factor if factors else _hundredths
-    return f"{told} [{', '.join('open' if value is None else end(value) for value in ends)}]"
+    shown = (
+        "open" if end is None else _factor(end) if factors else f"{100 * end + 0.0:+.2f}"
+        for end in ends
+    )
+    return f"{told} [{', '.join(shown)}]"
 
 
 def _factor(effect: float, more: str = ">") -> str:
     if effect > _TIMES_MAX:
         return f"{more} {1 + _TIMES_MAX:.0f}"
     return f"{1 + effect:#.2g}".rstrip(".")
-
-
-def _hundredths(effect: float) -> str:
-    return f"{100 * effect + 0.0:+.2f}"
 
 
 def effect_text(metric: Metric, effect: float) -> str:

@@ -107,7 +107,6 @@ def read_environment(
     Args:
         read: Of the process whose rights and limits are to be recorded.
         now: The moment, with its time zone.
-        more: Further entries.
     """
     cpus = online_cpus(read)
     preemption, basis = preemption_model(read)
@@ -157,7 +156,6 @@ def read_environment(
 
 
 def _plain(entry: Fact) -> Json:
-    """As JSON holds it."""
     if isinstance(entry, Unknown):
         return str(entry)
     if isinstance(entry, Mapping):
@@ -243,7 +241,6 @@ def platform_from_environment(
         environment: From :func:`read_environment`.
         cpus: CPU number of each logical core.
         toolchain, flags: Compiler identification, and the flags of runtime and fragments.
-        kind: As `Platform`.
         name: Label; None takes the host name.
     """
     identity = {
@@ -275,10 +272,6 @@ def platform_from_environment(
 def core_kinds(environment: Mapping[str, Json], cpus: Sequence[int]) -> tuple[int, ...]:
     """Kind of each of ``cpus``, numbered from 0 in their order: cores of a kind have the same
     highest frequency, capacity, identification register and cache sizes, as far as these are known.
-
-    Args:
-        environment: From :func:`read_environment`.
-        cpus: CPU numbers.
     """
     kinds: dict[str, int] = {}
     return tuple(kinds.setdefault(_kind(environment, str(cpu)), len(kinds)) for cpu in cpus)

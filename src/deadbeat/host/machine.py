@@ -21,10 +21,8 @@ class Machine:
 
     Attributes:
         virtual: Whether something below the kernel shares it; None: not known.
-        online: Its CPUs.
         tickless: Of them, those that stop their tick beside a single thread (``nohz_full=``).
         moves_timers: Whether timers leave such CPUs (kernel.timer_migration).
-        preemption: The preemption model it runs with; None: not known.
     """
 
     virtual: bool | None = None
@@ -65,7 +63,6 @@ class Machine:
 
 
 def read_machine(target: Target) -> Machine:
-    """What ``target`` shows of itself."""
     return gathered(target, _machine_of)
 
 

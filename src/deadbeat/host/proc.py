@@ -48,7 +48,6 @@ class Ticks:
     total: int
 
     def since(self, before: Ticks) -> Ticks:
-        """From ``before`` to here."""
         return Ticks(
             busy=self.busy - before.busy,
             steal=self.steal - before.steal,
@@ -232,7 +231,6 @@ def tasks_of(text: str) -> list[TaskState]:
 
 
 def status_field(read: Read, name: str) -> str | None:
-    """A field of /proc/self/status."""
     return colon_fields(read(STATUS) or "").get(name)
 
 
@@ -306,8 +304,6 @@ def _cgroup_mount(line: str, controller: str) -> tuple[int, str, str]:
 
 @frozen(kw_only=True)
 class Moment:
-    """What was read at once."""
-
     uptime_s: float
     tasks: Mapping[int, TaskState] = field(factory=dict)
     interrupts: Mapping[str, Interrupt] = field(factory=dict)

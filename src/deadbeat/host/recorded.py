@@ -75,7 +75,6 @@ class KernelFiles(FakeTarget):
 
     Args:
         config, cmdline: What these hold; None: not given.
-        name: What the files are called.
     """
 
     def __init__(self, config: str | None, cmdline: str | None, *, name: str) -> None:

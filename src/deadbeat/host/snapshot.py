@@ -80,7 +80,6 @@ class Snapshot:
         ticks: CPU -> ticks since boot.
         running: Threads that are ready or run.
         interrupts: Lines of /proc/interrupts.
-        clocksource: Name.
         frequency_khz, limit_khz: CPU -> frequency now; the highest that it may have now.
         throttled: CPU -> times it was throttled since boot, by what counts (``core``, ``package``).
         temperature_mc: Thermal zone -> thousandths of a degree Celsius.
@@ -88,7 +87,6 @@ class Snapshot:
         cooling: Cooling device that slows processors down -> its state; 0: it does not.
         pressure_us: ``cpu``, ``io``, ``memory`` -> time in which some task waited for it.
         rt_runtime_us, rt_period_us: RT bandwidth.
-        processes: All of them.
         realtime: Real-time threads.
         dma_latency_us: What /dev/cpu_dma_latency is held at.
         log: Lines of the kernel's log that tell of a stall; ``log_whole``: whether the log reaches
@@ -282,8 +280,6 @@ class Difference:
     """What happened from one snapshot to another, as far as both know it.
 
     Attributes:
-        ticks: CPU -> its ticks in between.
-        throttled: CPU -> how often it was throttled.
         interrupts: CPU -> ``36 PCI-MSIX virtio1-req.0`` -> how often.
         pressure_us: As in `Snapshot`.
         log: New lines of the kernel's log that tell of a stall.

@@ -36,7 +36,6 @@ class Unknown:
     reason: str
 
     def __str__(self) -> str:
-        """As records hold it."""
         return f"unknown: {self.reason}"
 
 
@@ -139,13 +138,11 @@ def stripped(read: Read, path: str) -> str | None:
 
 
 def value(read: Read, path: str) -> str | Unknown:
-    """Text of a file."""
     text = stripped(read, path)
     return Unknown(f"{path} cannot be read") if text is None else text
 
 
 def integer(read: Read, path: str) -> int | Unknown:
-    """Whole number in a file."""
     text = value(read, path)
     if isinstance(text, Unknown):
         return text

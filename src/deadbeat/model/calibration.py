@@ -29,9 +29,7 @@ class Cost:
         first_ps: First repeat of the first use in a job (after idle and after other fragments).
         again_ps: First repeat of a later use in the same job, other fragments in between.
         repeat_ps: Every further repeat of the same use.
-        first_low_ps, first_high_ps: 95 % interval of ``first_ps``.
-        again_low_ps, again_high_ps: 95 % interval of ``again_ps``.
-        repeat_low_ps, repeat_high_ps: 95 % interval of ``repeat_ps``.
+        first_low_ps, first_high_ps, ...: 95 % intervals.
         samples: Visits the numbers rest on.
         rejected: Visits left out because the host was less calm.
         calm: Whether those visits lay in the host's calm state; False: they are the calmest of the
@@ -68,7 +66,6 @@ class Cost:
 
     @property
     def half_widths_ps(self) -> tuple[float, float, float]:
-        """Half widths of the intervals of first, again and repeat, ps."""
         return (
             (self.first_high_ps - self.first_low_ps) / 2,
             (self.again_high_ps - self.again_low_ps) / 2,
@@ -85,8 +82,6 @@ class ParallelRatio:
     """Time of a block on all cores at once, each on its own object, over its time alone.
 
     Attributes:
-        ratio: The estimate.
-        low, high: Its 95 % interval.
         rounds: Rounds with blocks that overlapped, on which it rests. 0: a number of an earlier
             version, without an interval; it refutes nothing.
     """
@@ -107,7 +102,6 @@ class Calibration:
     """Costs of entries by logical core, and the platform they belong to.
 
     Attributes:
-        platform: Where it was made.
         basis: ``warm`` or ``cold``.
         policy: ``fifo`` or ``other``.
         layout: ``default`` (a process per core) or ``shared-address-space`` (one for all).
@@ -122,7 +116,6 @@ class Calibration:
         yardstick_ps: Quiet yardstick per logical core.
         cache_line_ps: Quiet cache-line round trip per pair "a-b".
         made_at: ISO 8601 time, UTC.
-        seconds: How long it took.
     """
 
     platform: Platform

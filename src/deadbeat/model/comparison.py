@@ -77,7 +77,6 @@ class ComparedEffect:
         smallest_effect: Effect that such a comparison finds with a probability of 80 %, given its
             pairs and what sessions differ by; over all cells, the same in each of them. None: no
             effect at all, or too few programs differ to know.
-        verdict: One of VERDICTS.
     """
 
     metric: Metric
@@ -148,8 +147,6 @@ class Comparison:
     """Two campaigns of the identical programs.
 
     Attributes:
-        baseline, other: Names of the campaigns.
-        metrics: In the order of METRICS.
         verdict: Overall: ``worse`` if a metric is worse overall or in a cell, ``better`` if some
             is better, none worse, and nothing lost that may hide it, ``equal`` if all with a vote
             are, none is capped and every cell has pairs, else ``undecided``.
@@ -189,7 +186,6 @@ class Subject:
     """A result as a comparison reads it; each kind adds what it observes.
 
     Attributes:
-        name, path: Of its folder.
         kind: Of where it ran, as `Platform.kind`.
         platform: Where it was measured, as JSON values.
         settings: What must agree for figures to answer the same question.
@@ -227,10 +223,8 @@ class Aligned:
 
     Attributes:
         tables: In the order of the subjects.
-        findings: What the reader must know of them.
         differences: Lines ``what: A's value | B's value`` beside those of the platforms.
         parameters: What the kind adds to those of the answer.
-        remedies: Of load tests.
     """
 
     tables: tuple[Observations, ...]
@@ -246,7 +240,6 @@ class Lineup:
 
     Attributes:
         subjects: The first is the baseline.
-        repeats: Of the baseline (A/A).
         per_cpu: Each CPU is a cell of its own.
         partial: Also what is unfinished.
     """
@@ -266,7 +259,6 @@ class ComparedLook:
     """How a comparison of one kind of results looks.
 
     Attributes:
-        called: What is compared, as a heading.
         terms: Whose terms the page explains; "": none.
         groups: Heading and axis of effects by group.
     """
@@ -282,17 +274,12 @@ class Comparable(Generic[S]):
 
     Attributes:
         of: Its name in the answer; "" of campaigns.
-        noun: What it is called in a sentence.
         words: For what is compared. ``lab_words``: where the lab measured it; None: the same.
-        look: How their comparison looks.
         metrics: Those it observes, in the order in which they are told.
         read: The result in a folder. DataError or UsageError where it cannot be read.
         align: Observations of a lineup. UsageError where they cannot be compared.
         overlays: Figures of the subjects over each other, the baseline first; a number: with at
             most so many levels of each (on paper), None: all.
-        per_cpu: Whether a cell may be a CPU.
-        cells_alike: Whether sessions move all cells alike, as points of one grid.
-        lacking_max: Share of the runs of one side that the other may lack.
     """
 
     of: str
@@ -324,8 +311,6 @@ class ComparisonResult:
         differences: What differs between the platforms: lines ``what: A's value | B's value``.
         verdict: The worst of the comparisons'.
         parameters: Minimum effects, margins, resamples, seed.
-        remedies: Of load tests: those that the baseline and another tried.
-        look: How it looks.
     """
 
     campaigns: tuple[dict[str, Json], ...]

@@ -37,9 +37,7 @@ class Conclusion(Generic[R]):
     """A statement to be checked.
 
     Attributes:
-        id: Short, unique.
         says: The statement in the words of its source, shortened.
-        confirmed: What "confirmed" means.
         check: Results -> evidence of every variant; none where they cannot tell. Raises
             LackingError where they never could.
     """
@@ -56,7 +54,6 @@ class Judgement:
 
     Attributes:
         verdict: One of the words above, or what is missing: ``needs >= 8 cores``.
-        on: The dimensions that decide, where it depends.
         labels: What must show beside it (``simulated``, ...).
     """
 

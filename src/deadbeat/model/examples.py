@@ -78,7 +78,6 @@ def example_calibration(entries: Mapping[Entry, Kind], *, cores: int = 2) -> Cal
 
     Args:
         entries: Entry -> kind; all sizes of a fragment, since the cost goes by their rank.
-        cores: Number of logical cores, >= 1.
     """
     sizes_of: dict[str, list[int]] = {}
     for entry in sorted(entries):
@@ -127,7 +126,6 @@ def _cost(entry: Entry, kind: Kind, rank: int, core: int) -> Cost:
 
 
 def example_platform(cores: int = 2) -> Platform:
-    """The made-up machine."""
     return Platform(
         name="example",
         kind="simulated",

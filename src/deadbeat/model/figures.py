@@ -92,7 +92,6 @@ class Measure:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Of summary.csv."""
         return (self.name, *(f"{self.name}_ci_{end}" for end in ("low", "high") if self.interval))
 
 
@@ -187,21 +186,17 @@ class SetFigures:
 
     @property
     def contends(self) -> bool:
-        """Whether its tasks share objects."""
         return bool(self.sync_share and self.contended_ratio)
 
     def column(self, name: str) -> float | None:
-        """A number of it by the name of its column."""
         value = self.parts.get(name, self.counters.get(name, getattr(self, name, None)))
         return None if isinstance(value, str | bool) else value
 
     @staticmethod
     def columns(mode: str) -> tuple[str, ...]:
-        """Columns of sets.csv, in order."""
         return tuple(name for at in _own(mode) for name in _columns(at))
 
     def row(self, mode: str) -> dict[str, Value]:
-        """Its row of sets.csv."""
         found: dict[str, Value] = {}
         for at in _own(mode):
             value, names = getattr(self, at.name), _columns(at)
@@ -211,7 +206,6 @@ class SetFigures:
 
     @classmethod
     def of(cls, row: Mapping[str, Value]) -> SetFigures:
-        """From its row."""
         found: dict[str, Any] = {}
         for at in fields(cls):
             own = {name: row[name] for name in _columns(at) if name in row}
@@ -337,15 +331,12 @@ class CellFigures:
     figures: Mapping[str, Figure] = field(factory=dict)
 
     def figure(self, name: str) -> Figure:
-        """A figure by the name of its column."""
         return self.figures.get(name, _NONE)
 
     def value(self, name: str) -> float | None:
-        """The value of a figure."""
         return self.figure(name).value
 
     def with_figures(self, **found: Figure) -> CellFigures:
-        """With these figures in place of its own."""
         return evolve(self, figures={**self.figures, **found})
 
     @property
@@ -354,7 +345,6 @@ class CellFigures:
 
     @property
     def miss_ratio(self) -> Figure:
-        """Share of the jobs that miss their deadline."""
         return self.figure("deadline_miss_ratio")
 
     @property
@@ -368,7 +358,6 @@ class CellFigures:
         return self.deadline_factor or 0.0
 
     def row(self, mode: str) -> dict[str, Value]:
-        """Its row of summary.csv."""
         plain = (at.name for at in fields(CellFigures) if at.name != "figures")
         found: dict[str, Value] = {name: getattr(self, name) for name in plain}
         found |= {name: found[name] or None for name in _ZERO_IS_NONE}
@@ -380,7 +369,6 @@ class CellFigures:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> CellFigures:
-        """From its row."""
         plain = {at.name for at in fields(cls)}
         ends = ("_low", "_high", "_basis")
         names = [name for name in row if name not in plain and not name.endswith(ends)]

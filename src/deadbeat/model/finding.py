@@ -32,7 +32,6 @@ class Finding:
         id: Stable identifier (``steal``, ``no-housekeeping-core``, ``load-not-reached``).
         severity: ``invalid``: of a run, whose figures are shown and counted nowhere. A ``warning``
             of a run is a label: it counts.
-        message: One line with the figures: what was found.
         cure: One line: what to do about it.
         where: Run or point it concerns; "" for the whole result, or the run that holds it.
     """
@@ -49,8 +48,6 @@ class Explanation:
     """What a kind of finding means for the numbers.
 
     Attributes:
-        id: Identifier of the finding.
-        title: What it is about, in a few words.
         wrong: What it does to the numbers.
         check: How to see whether it did, and what to do.
         severity, cure: Of such a finding, as a rule.
@@ -113,7 +110,6 @@ def _explanation(name: str, text: str) -> Explanation:
 
 
 def explained(finding: str) -> Explanation | None:
-    """The explanation of a finding's identifier; None if there is none."""
     return explanations().get(finding)
 
 

@@ -108,7 +108,6 @@ class Histogram:
 
     @classmethod
     def of(cls, values_ns: Iterable[int], *, resolution_ns: int = 1) -> Self:
-        """The histogram of single values."""
         values, counts = np.unique(integers(values_ns), return_counts=True)
         return cls._counted(values, counts, resolution_ns)
 
@@ -120,7 +119,6 @@ class Histogram:
 
     @classmethod
     def _counted(cls, values: Integers, counts: Integers, resolution_ns: int) -> Self:
-        """Of ascending values."""
         buckets, first = np.unique(buckets_of(values), return_index=True)
         each = zip(values.tolist(), counts.tolist(), strict=True)
         return cls(
@@ -233,7 +231,6 @@ def pool(histograms: Sequence[Histogram]) -> Histogram:
 
 
 def to_json(histogram: Histogram) -> dict[str, Json]:
-    """JSON values; `store.serial.exact_converter` reads them."""
     plain = asdict(histogram)
     return plain | {name: plain[name].tolist() for name in ("buckets", "counts")}
 

@@ -91,7 +91,6 @@ class LateWakeUp:
 
     Attributes:
         due_ns: When it should have been, ns after the start of the run.
-        latency_ns: How much later it was.
         missed: Periods that passed before it, and had no wake-up of their own.
     """
 
@@ -191,7 +190,6 @@ class PathSplit:
     ``exit`` (to its own reading of the clock).
 
     Attributes:
-        cpu: Which.
         parts: Name of a part -> its times.
         worst: The latest traced wake-up.
         latency: Of all traced wake-ups, as their thread saw it: beside that of the run itself,
@@ -219,7 +217,6 @@ class LoadReport:
         judged: Whether that is a share of CPU time, so that it can be missed.
         achieved: CPU -> share of its time it was busy while measured, without the measuring
             threads where they tell theirs.
-        commands: What was started.
         computes: Whether its processes want that share of all CPUs' time, so that they can be
             starved of it.
         workers: Kind -> how many were asked for, were there, and did anything; None: not read.

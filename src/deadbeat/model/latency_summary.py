@@ -80,7 +80,6 @@ class TailStatement:
     Attributes:
         kind: ``maximum`` (the largest latency seen) or ``deadline`` (asked for).
         wake_ups: Wake-ups (and, where they count, missed periods) looked at.
-        exceeded: How many of them exceeded the limit.
         effective: Wake-ups as many independent ones would tell as much: at most ``wake_ups``.
         dependence: One line: what ``effective`` rests on.
         condition: What the bound rests on beside what was measured, as a clause (``if all runs are
@@ -164,7 +163,6 @@ class CellSummary:
     """One load measured by one engine.
 
     Attributes:
-        invalid: Runs that do not count.
         warnings: Name of a problem that does not make a run invalid -> runs that have it.
         achieved: Share of a CPU's time that was busy beside the measuring threads, or that the load
             had where it got less than it wanted; mean over the valid runs. None: not known.

@@ -32,9 +32,7 @@ class LoadKey:
     """One run: ``text`` is its file name.
 
     Attributes:
-        normal: Ordinary threads.
         condition: PLAIN, a remedy's name, ALL (all that are possible at once), REFERENCE or TRACED.
-        repeat: From 1.
     """
 
     normal: int
@@ -263,8 +261,6 @@ class LoadCell:
     """All valid runs of one number of ordinary threads and one condition.
 
     Attributes:
-        normal, condition: Which.
-        runs, invalid: Runs that count, and that do not.
         seconds: Length of all windows.
         released: Rounds that count, skipped releases included; 0 of ``reference``.
         failures: Those over the deadline, and the skipped.
@@ -301,7 +297,6 @@ class Effect:
     """What a remedy changes, of pairs of runs of one repeat; at ``normal`` ordinary threads.
 
     Attributes:
-        condition: A remedy's name, or all of them.
         normal: None: the pairs of every number together; percentiles are then not compared.
         pairs: That have both.
         failures_before, failures_after: Per second, means.
@@ -340,7 +335,6 @@ class Cause:
         name: ``rt-bandwidth``, ``fair-server``, ``bandwidth``, ``fair-scheduling``,
             ``other-task``, ``migration``, ``smt``, ``frequency``, ``steal``,
             ``host-or-interrupt`` or ``unknown``.
-        title: For a reader.
         share: Of all its lost time; None: not told apart.
         certainty: ``shown``, ``likely`` or ``unknown``.
         evidence: One line with figures.
@@ -361,21 +355,17 @@ class LoadSummary:
     """Everything that the page, the table and the JSON of a load test show.
 
     Attributes:
-        kind: As `Platform.kind`.
         spec: The specification's canonical form.
         platform: Facts of the machine, in words.
         round_ns, deadline_ns, period_ns: In effect; ``period_ns`` None back to back.
         alone_ns: Median CPU time of a round at the fewest ordinary threads; None: no such run.
         cells: In the order of condition and number.
-        effects: Of each remedy.
         causes: Of the lost time at the highest number of ordinary threads without a remedy; first
             the one without which most misses end, then by the time it took.
-        changes: Remedy -> what it did.
         impossible: Remedy -> why it was not tried.
         problems: Of the runs: what and how many.
         beside: What else happened beside runs that count, in a sentence; "" for nothing.
         worst: The longest round without a remedy, over time.
-        planned, done: Runs.
     """
 
     name: str
@@ -398,7 +388,6 @@ class LoadSummary:
     done: int = 0
 
     def cell(self, normal: int, condition: str) -> LoadCell | None:
-        """The cell, or None."""
         found = (c for c in self.cells if (c.normal, c.condition) == (normal, condition))
         return next(found, None)
 

@@ -22,7 +22,6 @@ class Metric:
     """A quantity of a run, declared once.
 
     Attributes:
-        name: In options, tables and answers.
         title: Heads a figure or a row.
         text: Inside a sentence; "": its name.
         unit: Of a value: ``""`` of a plain ratio, ``ns``, or ``share``.
@@ -82,7 +81,6 @@ class Observation:
     Attributes:
         run: Names the run within its result; runs of the same name are pairs.
         block: Runs of one block were measured close together and share what the host did.
-        metric: Name of a `Metric`.
         value: None: the run has none, such as a ratio of jobs of which none finished.
         slack: How much larger the value may be than it is told (as a logarithm where the metric is
             compared as a ratio): what an engine cuts off, the width of a histogram's bucket.
@@ -118,7 +116,6 @@ class Observations:
     """The table of one result; a run has a row of each metric.
 
     Attributes:
-        name: Of the result.
         cells: Those of the rows, and those that it should have, runs or not.
         unwanted: Runs that it never was to have, so that it did not lose them.
         doubts: Metric -> why repeats of the baseline are needed whatever else is known.

@@ -27,13 +27,10 @@ class Platform:
         name: Host name or the target's label.
         kind: ``hardware``, or a word of `LABELLED`, shown wherever a figure of it is.
         machine: Architecture (``x86_64``).
-        soc: Processor model.
         cpus: CPU numbers of the logical cores, in order.
         kernel: Release and version.
         preemption: none, voluntary, full, lazy, rt or unknown.
         governor: Frequency policy, or ``none`` where there is no driver.
-        toolchain: Compiler identification.
-        flags: Compiler flags of runtime and fragments.
         fingerprint: Hash of hardware, frequency policy and toolchain: a calibration belongs to it.
         details: Everything else that was recorded (topology, command line, clock, steal, ...).
     """

@@ -20,13 +20,11 @@ class CheckResult:
 
     Attributes:
         id: Stable, family first: ``kernel.preempt-rt``.
-        title: What it is about, a few words.
         status: ``unknown``: could not be read, and ``reason`` says why; never a pass.
         reason: Why it passes, fails, or is not known: one line.
         found: Value as read; "" where nothing was.
         wanted: Value that passes, in words.
         severity: Of a failure. ``info``: recorded, worth knowing, changes no exit status.
-        source: Where the advice comes from.
         cure: What to type or change, one line; "" where nothing is to be done.
         read: What was read, and how.
     """

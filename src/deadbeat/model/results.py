@@ -72,9 +72,7 @@ class KnownPoint:
     """How well a point, or a group, of a campaign with a precision is known.
 
     Attributes:
-        sets: Task sets with a result.
         half_width: Of its interval, as ``target``; None: not known.
-        stopped: Why it gets no further set.
     """
 
     sets: int = 0
@@ -87,10 +85,8 @@ class PrecisionRecord:
     """What came of a precision; nothing of it is an input of a later decision.
 
     Attributes:
-        target, metric, sets_min, sets_max: As asked.
         relative: Whether half widths are shares of the mean.
         complete: Whether every point has got what it is to get.
-        planned: Runs that were wanted.
         points: Name of a point or group -> how well it is known.
     """
 
@@ -202,10 +198,7 @@ class Summary:
         mode: ``profile`` (a grid, Mode 1) or ``stress`` (random task sets, Mode 2).
         points: Of a balanced mix: what the objects say at each point.
         cells: A point each, or a group at a deadline factor.
-        sets: A task set (run) each.
         distributions: One per point, or group, and metric.
-        findings: What makes the results doubtful.
-        noise_floor: None: not measured.
         labels: What must show on every figure (``policy other``, ``simulated``, ...).
         meta: Campaign name, parameters, platform and environment as plain values.
     """

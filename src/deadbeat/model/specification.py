@@ -88,7 +88,6 @@ def sections_of(kind: type) -> dict[str, type]:
 
 
 def rule_of(kind: type, name: str) -> Any:
-    """The rule of a field; None: it is a table."""
     return attrs.fields_dict(kind)[name].metadata.get("rule")
 
 
@@ -150,7 +149,6 @@ class Layer:
 
 
 def names_in_file(file: Path, written: Mapping[str, Json]) -> dict[str, str]:
-    """What the paths of ``written`` are called in messages: ``f.toml: run.seconds``."""
     found = {}
     for key, value in written.items():
         for path in (str(key), *(f"{key}.{name}" for name in inside(value))):

@@ -16,7 +16,6 @@ class TimedTask:
         period: T, at least 1; the minimum distance of releases where they are sporadic.
         deadline: D, relative, at least 1.
         offset: O, the first release, at least 0.
-        name: For people; may be empty.
         priority: Larger is more urgent, as SCHED_FIFO's; used by policies with given priorities.
         home: Cluster (or processor, where partitioned) it is bound to; None: a heuristic decides.
         budget, server_period, server_deadline: Of its constant-bandwidth server; None: the

@@ -32,8 +32,6 @@ class Fragment:
 
     Attributes:
         name: File name without suffix; a C identifier.
-        kind: NS or SY.
-        summary: One line.
         resource_class: NS: character of the work; SY: the class of object it uses.
         sizes: Sizes at which it is calibrated, ascending.
         size_unit: What one unit of size is.
@@ -157,8 +155,6 @@ class TaskSet:
 
     Attributes:
         cores: Number of logical cores used, M.
-        seed: The seed it was drawn from.
-        generator: Version of the generator.
         sync_share, contended_ratio: rho and alpha as asked, in [0, 1]; means over the critical
             tasks where each has its own.
         sync_share_real: Realised share of the critical tasks' cost in SY uses; where each task has

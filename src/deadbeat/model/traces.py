@@ -39,7 +39,6 @@ class TraceEvent:
 
     Attributes:
         at_ns: In the times of the job file (after its epoch).
-        cpu: Where.
         name: The tracepoint (``sched_switch``, ``sched_waking``, ``irq_handler_entry``, ...).
         thread: Whose context it happened in (comm), ``pid`` its number on the machine.
         fields: What the tracepoint says, as text and whole numbers.
@@ -102,7 +101,6 @@ class JobTotals:
         moves: How often its thread was sent to another CPU; ``move`` is the first time.
         interrupts_ns: Time in interrupt and softirq handlers while the thread ran, by kind; of
             one within another it counts as that of the inner one alone.
-        threads: The others.
     """
 
     seen: bool
@@ -165,7 +163,6 @@ class LateJob:
         holder: Who held the core or the resource, as far as it is known; "".
         evidence: One line: what the cause rests on.
         traced: Whether scheduling events were there to look at.
-        finished: Whether it did.
         skipped: Releases in the row that never finished; 0: it finished.
     """
 
@@ -197,7 +194,6 @@ class Activity:
         row: Index of the row it is on.
         kind: What it was: stretches of a kind look the same.
         begin_ns, end_ns: Since the release.
-        text: Who it was.
     """
 
     row: int
@@ -215,7 +211,6 @@ class WorstMoment:
         what: Which one it is, and how bad.
         rows: CPUs, threads or causes, from the top.
         marks: Name -> ns since the release; what lies far beyond the finish is told, not drawn.
-        source: What it is drawn from.
     """
 
     what: str

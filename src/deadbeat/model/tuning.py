@@ -65,7 +65,6 @@ class Change:
 
     Attributes:
         old: What the file held before, on one line; "" where it was not read.
-        wanted: What it shall hold.
         reason: Why it was skipped or refused; "" otherwise.
     """
 
@@ -98,7 +97,6 @@ class Returned:
 
     Attributes:
         old: What the file held before the change, and shall hold again, on one line.
-        now: What it holds.
         reason: In words, where it is not simply restored.
     """
 
@@ -121,9 +119,7 @@ class JournalEntry:
     Attributes:
         now: What the file holds, on one line.
         wanted: What it was changed to.
-        reason: What for.
         session: The application it belongs to.
-        time: When, UTC.
         root: Where the tree of files is, "" on a real machine.
     """
 

@@ -139,9 +139,7 @@ class Heat:
     """Rows of cells with a number each: a heat map, or a surface over it.
 
     Attributes:
-        x, y: Names of columns and rows.
         low, high: Ends of the colours; of a scale centred on 0 they are those of differences.
-        unit: Of the values, for the colour bar.
         x_at, y_at: Where columns and rows lie on their axes, ascending; empty: evenly spaced.
         levels: Values that contour lines join; their neighbours must lie at x_at and y_at.
         sortable: On a page rows and columns can be put in another order than this, which is called
@@ -166,22 +164,18 @@ class Heat:
 
     @property
     def x_places(self) -> tuple[float, ...]:
-        """Centre of every column."""
         return self.x_at or tuple(map(float, range(len(self.x))))
 
     @property
     def y_places(self) -> tuple[float, ...]:
-        """Centre of every row."""
         return self.y_at or tuple(map(float, range(len(self.y))))
 
     @property
     def x_edges(self) -> tuple[float, ...]:
-        """Borders of the columns."""
         return edges(self.x_places)
 
     @property
     def y_edges(self) -> tuple[float, ...]:
-        """Borders of the rows."""
         return edges(self.y_places)
 
 
@@ -233,13 +227,11 @@ class Panel:
 
     @property
     def x_span(self) -> tuple[float, float]:
-        """Ends of the x axis where it is logarithmic."""
         drawn = (x for each in self.curves for x in each.x)
         return self.x_limits or self._span("x", drawn)
 
     @property
     def y_span(self) -> tuple[float, float]:
-        """Ends of the y axis where it is logarithmic."""
         drawn = (y for each in self.curves for y in (*each.y, *each.low, *each.high))
         return self.y_limits or self._span("y", drawn)
 
@@ -255,7 +247,6 @@ class Panel:
 
     @property
     def blank(self) -> bool:
-        """Whether there is nothing to draw."""
         return not (any(c.x for c in self.curves) or self.bars or self.heat or self.spans)
 
 

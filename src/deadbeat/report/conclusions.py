@@ -38,7 +38,6 @@ def _begun(text: str) -> str:
 
 
 def conclusion_parts(judgement: Judgement) -> tuple[Part, ...]:
-    """The verdict, what confirmed means, and the figures of every variant."""
     held = f" {held_text(judgement).capitalize()}." if judgement.verdict in VERDICTS else ""
     said_of = Remark(
         kind=judgement.verdict.partition(":")[0].replace(" ", "-"),
@@ -85,7 +84,6 @@ def variant_text(variant: Mapping[str, str]) -> str:
 
 
 def plain_conclusions(judgements: Sequence[Judgement]) -> list[dict[str, Json]]:
-    """JSON values."""
     return [
         {
             "id": item.conclusion.id,

@@ -53,7 +53,6 @@ def write_doctor(report: DoctorReport, path: Path) -> Path:
 
 
 def doctor_document(report: DoctorReport) -> Document:
-    """What the doctor found; the same report gives the same page."""
     families = "".join(map(_family, summary.groups(report.results)))
     sections = (
         Section(
@@ -95,7 +94,6 @@ def _fitting(failing: Sequence[CheckResult]) -> int:
 
 
 def _overview(report: DoctorReport) -> Table:
-    """A line per severity."""
     rows = []
     for severity in SEVERITIES:
         own = [result for result in report.results if result.severity == severity]

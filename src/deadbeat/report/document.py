@@ -102,12 +102,9 @@ class Column:
     Attributes:
         key: Its name in CSV and JSON, and of the row's item or attribute unless ``value`` is given.
         heading: On page and terminal; "": in files alone.
-        value: The value of a row.
         format: The text of a value that is not None.
         unit: Put behind the heading.
-        help: What the heading means, shown when it is pointed at.
         terminal: Whether a terminal has room for it; or its format there.
-        page: Whether the page shows it.
         raw: Whether files hold it.
         interval: The value has ``value``, ``low`` and ``high``: three columns of a file.
         words: Words rather than figures: left-aligned. ``long``: sentences, which wrap.
@@ -135,13 +132,11 @@ class Column:
         return f"{self.heading} ({self.unit})" if self.unit else self.heading
 
     def of(self, row: Any) -> Any:
-        """The value of ``row``."""
         if self.value is not None:
             return self.value(row)
         return row[self.key] if isinstance(row, Mapping) else getattr(row, self.key)
 
     def text(self, row: Any, *, terminal: bool = False) -> str:
-        """The value of ``row`` as it reads."""
         value = self.of(row)
         if value is None:
             return NOTHING
@@ -170,9 +165,7 @@ class Table:
         note: One line below it. ``hint``: how to read it, on the page alone.
         printed: Which rows a terminal shows; None: all.
         order: Keys of the shown columns in order; empty: as declared.
-        differs: Whether a row stands out.
         terminal: Whether it is printed. ``page``: whether the page holds it.
-        dense: In small print: it has many columns.
         plain: A plain list without heading lines in the terminal.
     """
 
@@ -191,13 +184,11 @@ class Table:
     plain: bool = False
 
     def shown(self, *, terminal: bool) -> list[Column]:
-        """The columns that a page or a terminal shows."""
         by_key = {column.key: column for column in self.columns}
         ordered = [by_key[key] for key in self.order] if self.order else self.columns
         return [c for c in ordered if c.heading and (c.terminal if terminal else c.page)]
 
     def texts(self, *, terminal: bool = False) -> list[list[str]]:
-        """Each row as it reads on a page or in a terminal."""
         columns = self.shown(terminal=terminal)
         rows = [r for r in self.rows if not terminal or self.printed is None or self.printed(r)]
         return [[column.text(row, terminal=terminal) for column in columns] for row in rows]
@@ -275,7 +266,6 @@ class Remark:
     """Something found, with a word for how grave or certain it is.
 
     Attributes:
-        kind: A severity.
         id: Of a finding that is explained on the page.
     """
 
@@ -369,13 +359,11 @@ class Document:
     """A result for people.
 
     Attributes:
-        title: Name of the result.
         kind: What made it: ``load``, ``latency``, ``doctor`` ....
         product: Over the name of the result.
         source: What it is made from, for the footer: ``the stored runs of this matrix``.
         labels: Hold for every figure. ``noise``: stands in every caption.
         about: A sentence under the name. ``head``: facts there.
-        sections: The answer first.
         answer: What a terminal says first: one or two sentences. ``picture``: a small table or map
             beside it, of which ``rows`` are shown; ``below``: what follows it, in lines.
             ``steps``: what to do next: a command, and what for, the best first. ``details``: the
@@ -407,20 +395,17 @@ class Document:
     draws: bool = False
 
     def parts(self) -> Iterator[Part]:
-        """Every part in order."""
         for section in self.sections:
             yield from inside(section.parts)
 
     @property
     def findings(self) -> list[Finding]:
-        """What makes the result doubtful."""
         return [
             each for part in self.parts() if isinstance(part, Findings) for each in part.findings
         ]
 
     @property
     def charts(self) -> list[Chart]:
-        """Every chart of the page."""
         return [
             chart for part in self.parts() if isinstance(part, Figures) for chart in part.charts
         ]
@@ -453,7 +438,6 @@ def records(columns: Sequence[Column], rows: Iterable[Any]) -> Iterator[dict[str
 
 
 def csv_of(columns: Sequence[Column], rows: Iterable[Any]) -> str:
-    """The rows as CSV, in full precision."""
     return csv_text(tuple(keys_of(columns)), records(columns, rows))
 
 

@@ -39,7 +39,6 @@ class Verdicted:
     Attributes:
         name: Stable. ``group``: what it belongs to.
         verdict: ``skipped``: nobody knows, or nobody asked.
-        message: One line with the figures.
     """
 
     name: str
@@ -49,7 +48,6 @@ class Verdicted:
 
 
 def junit(suite: str, cases: Sequence[Verdicted], properties: Mapping[str, str]) -> str:
-    """The cases as a JUnit file with one suite."""
     counts = {word: sum(case.verdict == word for case in cases) for word in ("failed", "skipped")}
     head = {
         "name": _xml(suite),

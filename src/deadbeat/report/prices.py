@@ -19,12 +19,10 @@ _HOW = (
 
 
 def _unit(value: float) -> tuple[float, str]:
-    """Nanoseconds as long as they have five digits at most."""
     return (1e6, "ms") if value >= 1e6 else (1e3, "µs") if value >= 1e4 else (1.0, "ns")
 
 
 def _digits(value: float) -> str:
-    """Three of them."""
     return f"{float(f'{value:.3g}'):,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -51,14 +49,6 @@ def _extra(price: Price) -> str | None:
     return f"+{ns_text(extra)}"
 
 
-def _ratio(price: Price) -> str | None:
-    return None if price.ratio is None else f"{price.ratio:.3g}"
-
-
-def _saturated(price: Price) -> str | None:
-    return percent(price.unfinished_share or 0.0) if price.saturated else None
-
-
 _RAW = tuple(Column(key=each.name, page=False, terminal=False) for each in attrs.fields(Price))
 PRICE_COLUMNS = (
     Column(key="name", heading="object", value=lambda p: p.object, raw=False, words=True),
@@ -70,9 +60,10 @@ PRICE_COLUMNS = (
     Column(key="shared", heading="shared", value=lambda p: p.shared_ns, raw=False, format=ns_text),
     Column(key="ends", heading="95 % of shared", raw=False,
            value=lambda p: _ends(p.low_ns, p.high_ns)),
-    Column(key="times", heading="x", value=_ratio, raw=False),
+    Column(key="times", heading="x", value=lambda p: p.ratio, raw=False, format="{:.3g}".format),
     Column(key="extra", heading="now and then", value=_extra, raw=False),
-    Column(key="unfinished", heading="saturated", value=_saturated, raw=False, terminal=False),
+    Column(key="unfinished", heading="saturated", raw=False, terminal=False, format=percent,
+           value=lambda p: p.unfinished_share or 0.0 if p.saturated else None),
     Column(key="seen", heading="slots", value=lambda p: p.slots, raw=False, terminal=False),
     Column(key="why", heading="", value=lambda p: p.reason or None, raw=False, terminal=False,
            words=True),
@@ -166,7 +157,6 @@ def price_words(table: PriceTable) -> tuple[str, str]:
 
 
 def price_chart(table: PriceTable) -> Chart:
-    """Dots with intervals on a log scale: alone, and shared in each state."""
     shown = shown_prices(table)
     place = {each.object: at for at, each in enumerate(shown)}
     size = {each.object: each.size for each in shown}

@@ -49,7 +49,6 @@ def gantt_svg(picture: Picture, *, title: str = "") -> str:
 
 
 def schedule_chart(picture: Picture, *, title: str = "") -> Chart:
-    """What ran where and when, and what of it was late."""
     system = picture.system
     start, end = picture.start - _origin(picture), picture.end - _origin(picture)
     room = (end - start) / 80  # marks at the ends are whole

@@ -246,7 +246,6 @@ def _histogram(
 
 
 def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
-    """A row per task."""
     rows = []
     for row in answer["tasks"]:
         index = row["task"]

@@ -84,7 +84,10 @@ def _print_picture(document: Document, details: str) -> bool:
     """Whether it said where the rest of it is."""
     picture = document.picture
     if isinstance(picture, CellMap):
-        _print_map(picture)
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _PLAIN_WIDTH
+        echo(picture.title)
+        for line in map_lines(picture, width):
+            click.echo(line)
     elif picture is not None and picture.rows:
         more = len(picture.rows) - document.rows
         print_part(evolve(picture, rows=picture.rows[: document.rows]))
@@ -103,13 +106,6 @@ def echo(text: str, indent: str = "") -> None:
             text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
     click.echo(text)
-
-
-def _print_map(heat: CellMap) -> None:
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _PLAIN_WIDTH
-    echo(heat.title)
-    for line in map_lines(heat, width):
-        click.echo(line)
 
 
 def map_lines(heat: CellMap, width: int) -> list[str]:
@@ -132,7 +128,6 @@ def map_lines(heat: CellMap, width: int) -> list[str]:
 
 
 def picture_lines(found: Table | CellMap | None, width: int) -> list[str]:
-    """The picture of what is stored so far."""
     if isinstance(found, CellMap):
         return [clean(found.title), *map_lines(found, width)]
     if found is None or not found.rows:
@@ -177,7 +172,6 @@ def plain_lines(part: Table) -> list[str]:
 
 
 def print_part(part: Table) -> None:
-    """One table and its note."""
     columns = part.shown(terminal=True)
     print_table(
         [column.title for column in columns],

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from inspect import getmembers, isfunction
-from types import ModuleType
 
 from attrs import frozen
 
@@ -258,17 +257,12 @@ def shut(facts: Facts, path: str, meanwhile: str = "") -> CheckVerdict:
     )
 
 
-def _families() -> Iterator[ModuleType]:
-    for found in pkgutil.iter_modules(checks.__path__):
-        yield import_module(f"{checks.__name__}.{found.name}")
-
-
 def all_checks() -> tuple[Check, ...]:
     """Every check, by family in alphabetical order, in the order of its rows."""
     found: dict[str, list[Check]] = {}
     bodies: dict[str, Judge] = {}
-    for family in _families():
-        name = family.__name__.rpartition(".")[2]
+    for _, name, _ in pkgutil.iter_modules(checks.__path__):
+        family = import_module(f"{checks.__name__}.{name}")
         found[name] = list(getattr(family, "CHECKS", ()))
         for own, judge in getmembers(family, isfunction):
             if judge.__module__ == family.__name__ and not own.startswith("_"):

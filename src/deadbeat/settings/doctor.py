@@ -25,11 +25,8 @@ class ExaminedTarget:
     """What was examined.
 
     Attributes:
-        name: Host name, or the target's label.
         kind: As `Platform.kind`.
         address: The word that opens it.
-        kernel: Release and version.
-        rt_cpus: CPUs meant for real-time tasks.
         asked_cpus: Whether somebody named them; else they are assumed.
         workload: ``periodic``, ``compute`` or ``mixed``.
     """
@@ -49,8 +46,6 @@ class DoctorReport:
 
     Attributes:
         results: One per check, in their order.
-        facts: What they rest on.
-        target: What was examined.
         inventory: What the system consists of; empty where only some families were asked.
         hardening: Every option with its state; likewise.
         partial: Whether only some checks were asked: nothing is said of the whole machine then.
@@ -77,12 +72,10 @@ class DoctorReport:
 
 
 def families() -> tuple[str, ...]:
-    """Names of all families, in the order of their files."""
     return tuple(dict.fromkeys(check.id.partition(".")[0] for check in all_checks()))
 
 
 def of_families(names: Iterable[str]) -> tuple[Check, ...]:
-    """Checks of these families."""
     chosen = {*names}
     return tuple(check for check in all_checks() if check.id.partition(".")[0] in chosen)
 

@@ -57,7 +57,6 @@ class CheckGroup:
 
 
 def groups(results: Iterable[CheckResult]) -> tuple[CheckGroup, ...]:
-    """Families, that with the gravest failures first."""
     families: dict[str, list[CheckResult]] = {}
     for result in results:
         families.setdefault(result.id.partition(".")[0], []).append(result)
@@ -155,7 +154,6 @@ class Advice:
     """A profile, and what of it would help.
 
     Attributes:
-        profile: Its name.
         knobs: Those that turn while the machine runs and cure one of the checks.
         checks: Those that they cure, in the order in which they failed.
     """
@@ -204,7 +202,6 @@ def tuning(report: DoctorReport) -> tuple[str, str] | None:
 
 
 def failing(report: DoctorReport) -> list[CheckResult]:
-    """What fails, the gravest first."""
     return sorted((r for r in report.results if r.status == "fail"), key=_order)
 
 

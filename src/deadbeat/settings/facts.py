@@ -47,7 +47,6 @@ class Facts:
     """A machine's state as read, and what it is for.
 
     Attributes:
-        readings: What the target gave.
         workload: ``periodic``, ``compute`` or ``mixed``.
         chosen_cpus: CPUs meant for real-time tasks; empty: nobody named any, and none was seen.
         asked_cpus: Whether the user named them; else they were taken from the machine's state.

@@ -54,7 +54,6 @@ class HardeningState:
     """Whether an option is on.
 
     Attributes:
-        on: None: not known.
         words: What tells it: ``on: init_on_free=1``, ``off: CONFIG_... is not set``.
         severity, lands, expected: In place of the option's own, where the kernel's build decides.
     """
@@ -71,14 +70,12 @@ class Hardening:
     """One option, a table of ``hardening.toml``.
 
     Attributes:
-        name: Short and stable.
         when: When it can be changed.
         lands: Which code pays.
         expected: What it is expected to cost a real-time task.
         source: Of that expectation.
         severity: Of a check that finds it on; None: there is none, as it costs next to nothing or
             is another family's.
-        how: How it is switched off.
         arguments: Words of the command line that switch it.
         needs: Build option without which it is off, whatever the command line says.
         file, on: File that tells it, and the pattern of a text that means on.
@@ -111,11 +108,9 @@ class Hardening:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Whatever tells it besides the configuration and the command line."""
         return (self.file,) if self.file else self.reads
 
     def state(self, sight: Sight) -> HardeningState:
-        """Whether it is on."""
         if self.needs and sight.option(self.needs) == "n":
             return _told(False, f"CONFIG_{self.needs} is not set")
         found = _STATES[self.name](sight) if self.name in _STATES else None

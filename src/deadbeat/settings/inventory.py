@@ -14,6 +14,7 @@ from functools import partial
 from attrs import frozen
 
 from deadbeat.host.values import UnreadError
+from deadbeat.model.words import size
 from deadbeat.settings.checks.tasks import SERVICES
 from deadbeat.settings.facts import CONFIG, DMESG, ONLINE, Facts
 from deadbeat.settings.reading import few, part_of
@@ -41,8 +42,6 @@ class Item:
     """One line of the inventory.
 
     Attributes:
-        name: Short and stable.
-        title: In words.
         value: A number, or what a file says; None: not known, and ``basis`` says why.
         unit: ``""``, ``s`` or ``kB``.
         basis: How it was counted, or why not.
@@ -66,7 +65,7 @@ class Item:
         if isinstance(self.value, str):
             return self.value
         if self.unit == "kB":
-            return _size(self.value)
+            return size(1000 * self.value)
         return f"{self.value:.1f} s" if self.unit == "s" else f"{self.value:.0f}"
 
 
@@ -84,7 +83,7 @@ def inventory(facts: Facts) -> tuple[Item, ...]:
         ("packages", "packages, installed", "", _packages),
         ("image", "root file system, used", "kB", _image),
         ("boot", "boot to the prompt", "s", _boot),
-        ("uptime", "up since", "s", _uptime),
+        ("uptime", "up since", "s", lambda facts: (window(facts).after.uptime_s, "/proc/uptime")),
         *((row.name, row.title, "", partial(_told, row=row)) for row in _FACTS),
     )
     return tuple(_item(facts, *row) for row in rows)
@@ -182,10 +181,6 @@ def _boot(facts: Facts) -> Counted:
     raise UnreadError(f"{_why(facts, STARTUP)}, no prompt waits, and the log does not say")
 
 
-def _uptime(facts: Facts) -> Counted:
-    return window(facts).after.uptime_s, "/proc/uptime"
-
-
 def _number(text: str, what: str) -> int:
     if not text.strip().isdigit():
         raise UnreadError(f"{what} gave {text[:40]!r}, not a number")
@@ -194,11 +189,3 @@ def _number(text: str, what: str) -> int:
 
 def _why(facts: Facts, what: str) -> str:
     return facts.reading(what).reason.removeprefix("failed: ")
-
-
-def _size(kilobytes: float) -> str:
-    for unit in ("kB", "MB", "GB"):
-        if kilobytes < 1000:
-            return f"{kilobytes:.3g} {unit}"
-        kilobytes /= 1000
-    return f"{kilobytes:.3g} TB"

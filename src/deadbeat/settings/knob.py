@@ -45,7 +45,6 @@ class Knob(SetRow):
         return self.words or "no value"
 
     def allows(self, text: str) -> bool:
-        """Whether ``text`` may be given."""
         if self.values:
             return text in self.values
         if self.range != (0, 0):

@@ -104,7 +104,6 @@ def turns(words: Sequence[str], exact: Sequence[str] = ()) -> list[Turn]:
     """Knobs and values of ``NAME`` and ``NAME=VALUE``; a person's word comes before a profile's.
 
     Args:
-        words: Of a profile.
         exact: Of a person; they come after those of the profile.
 
     Raises:

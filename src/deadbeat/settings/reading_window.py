@@ -23,8 +23,6 @@ GAPS = "command:gaps"
 
 @frozen(kw_only=True)
 class Window:
-    """Two moments."""
-
     before: Moment
     after: Moment
 

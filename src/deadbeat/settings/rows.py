@@ -56,7 +56,6 @@ class SetRow:
 
     Attributes:
         name: As ``deadbeat tune --knob`` has it.
-        title: What it turns, a few words.
         why: Where no check has it: what it does to latency.
         source: Who says so, beside the source of the row.
         cures: Checks that pass with it; empty: its row's.
@@ -107,8 +106,6 @@ class FactRow:
     """A fact of the inventory, of which nothing is wanted: a row of ``settings/inventory.toml``.
 
     Attributes:
-        name: Short and stable.
-        title: What it is, a few words.
         path: The file that says it, or a pattern of files that are counted up by name.
         pattern: What of the file says it; of a pattern of files: which texts count.
         option: In place of ``path``: a build option.
@@ -126,8 +123,6 @@ class Row:
     """One setting.
 
     Attributes:
-        id: ``family.name``.
-        title: What is looked at, a few words.
         severity: Of a failure, unless the function says another.
         why: What it does to latency.
         wanted: What passes, in words.

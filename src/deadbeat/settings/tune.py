@@ -58,7 +58,6 @@ def signed(reason: str, target: Target) -> str:
 
 
 def read_here(path: str) -> str | None:
-    """A file of this machine."""
     try:
         return Path(path).read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -115,7 +114,6 @@ def refuse_unsettled(
 
     Args:
         read: As `holder_of`.
-        address: Of the target.
 
     Raises:
         TargetError: One that was killed left a setting changed, or one holds it right now.
@@ -210,7 +208,6 @@ def applied(
         reason: What for; one line, for whoever reads the journal, where this process is added.
         partly: Go on with those that the machine accepts; else one that it lacks or refuses is an
             error, and nothing is changed.
-        journal: None: the target's own.
         keep: As `Journal.apply`.
 
     Raises:

@@ -132,7 +132,6 @@ class Plan:
         return tuple(dict.fromkeys(found))
 
     def knob_of(self, path: str) -> str:
-        """Name of the knob that writes ``path``."""
         for item in self.items:
             paths = {*(s.path for s in item.settings), *(change.path for change in item.left)}
             if path in paths:

@@ -23,7 +23,6 @@ class Correlation:
     Attributes:
         value: In [-1, 1]; None where one side does not vary, or there are fewer than two pairs.
         low, high: 95 % interval; None where there is none.
-        pairs: Pairs it rests on.
     """
 
     value: float | None
