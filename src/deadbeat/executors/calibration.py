@@ -67,28 +67,28 @@ CACHE_LINE_ENTRY = 0xFFFF
 
 HEADER = record(
     *of("S8", "magic"),
-    *of("<u4", "version", "entry_count"),
-    *of("<u8", "sample_count", "parallel_count"),
+    *of("<u4", "version entry_count"),
+    *of("<u8", "sample_count parallel_count"),
     *of("<i8", "clock_cost_ps"),
     *of("V24", "reserved"),
 )
 ENTRY = record(
-    *of("<u2", "entry", "core"),
-    *of("<i4", "error", "wrong"),
+    *of("<u2", "entry core"),
+    *of("<i4", "error wrong"),
     *of("<u4", "reserved"),
     *of("<u8", "estimate_ps"),
 )
 SAMPLE = record(
     *of("<u4", "visit"),
-    *of("<u2", "entry", "core"),
-    *of("<u4", "position", "repeats"),
-    *of("<u8", "yardstick_before_ps", "yardstick_after_ps"),
-    *of("<i8", "first_ns", "rest_ns", "again_ns"),
+    *of("<u2", "entry core"),
+    *of("<u4", "position repeats"),
+    *of("<u8", "yardstick_before_ps yardstick_after_ps"),
+    *of("<i8", "first_ns rest_ns again_ns"),
 )
 PARALLEL = record(
-    *of("<u2", "entry", "core", "round", "together"),
-    *of("<i8", "block_ns", "control_ns"),
-    *of("<u4", "overlap_ppm", "reserved"),
+    *of("<u2", "entry core round together"),
+    *of("<i8", "block_ns control_ns"),
+    *of("<u4", "overlap_ppm reserved"),
 )
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 NEVER = np.iinfo(np.int64).min
 
 
-def of(kind: str, *names: str) -> list[tuple[str, str]]:
+def of(kind: str, names: str) -> list[tuple[str, str]]:
     """Fields of a record that are of one kind."""
-    return [(name, kind) for name in names]
+    return [(name, kind) for name in names.split()]
 
 
 def record(*fields: tuple[str, str]) -> np.dtype[Any]:
@@ -22,27 +22,16 @@ def record(*fields: tuple[str, str]) -> np.dtype[Any]:
 
 HEADER_DTYPE = record(
     *of("S8", "magic"),
-    *of(
-        "<u4",
-        "version",
-        "header_bytes",
-        "task_bytes",
-        "slot_bytes",
-        "probe_bytes",
-        "record_bytes",
-        "task_count",
-        "slot_count",
-        "probe_count",
-        "flags",
-    ),
+    *of("<u4", "version header_bytes task_bytes slot_bytes probe_bytes record_bytes"),
+    *of("<u4", "task_count slot_count probe_count flags"),
     *of("<u8", "job_count"),
-    *of("<i8", "epoch_ns", "epoch_realtime_ns", "clock_cost_ps"),
-    *of("<u8", "measured_ns", "setup_ns"),
+    *of("<i8", "epoch_ns epoch_realtime_ns clock_cost_ps"),
+    *of("<u8", "measured_ns setup_ns"),
     *of("S64", "set_id"),
     # the whole run, from the start of its processes; before version 3 the time it waited
     *of("<i8", "wall_ns"),
     # of version 2; zero in version 1
-    *of("<u4", "detail_bytes", "counter_bytes"),
+    *of("<u4", "detail_bytes counter_bytes"),
     *of("<u8", "detail_count"),
     *of("<u4", "counter_count"),
     # of version 3; zero before
@@ -51,48 +40,32 @@ HEADER_DTYPE = record(
     *of("V56", "reserved"),
 )
 TASK_DTYPE = record(
-    *of("<u2", "task", "core"),
-    *of("<i4", "cpu", "policy", "priority"),
-    *of("<u8", "wcet_ns", "period_ns", "deadline_ns", "offset_ns", "first_job", "job_count"),
+    *of("<u2", "task core"),
+    *of("<i4", "cpu policy priority"),
+    *of("<u8", "wcet_ns period_ns deadline_ns offset_ns first_job job_count"),
 )
-SLOT_DTYPE = record(
-    *of("<u2", "slot", "kind", "task", "round"),
-    *of("<i8", "begin_ns", "start_ns", "end_ns"),
-)
+SLOT_DTYPE = record(*of("<u2", "slot kind task round"), *of("<i8", "begin_ns start_ns end_ns"))
 #: Before version 3 a run was cut into windows, and some that met a slow host were repeated.
-WINDOW_DTYPE = record(
-    *of("<u2", "window", "kind", "task", "flags"),
-    *of("<i8", "start_ns", "end_ns"),
-)
+WINDOW_DTYPE = record(*of("<u2", "window kind task flags"), *of("<i8", "start_ns end_ns"))
+#: Before version 3 a probe's slot is the window that follows.
 PROBE_DTYPE = record(
-    # before version 3: the window that follows
-    *of("<u2", "slot", "kind", "core_a", "core_b"),
-    *of("<i8", "at_ns"),
-    *of("<u8", "value_ps"),
+    *of("<u2", "slot kind core_a core_b"), *of("<i8", "at_ns"), *of("<u8", "value_ps")
 )
 JOB_DTYPE = record(
-    *of(
-        "<i8",
-        "release_ns",
-        "start_ns",
-        "finish_ns",
-        "cpu_ns",
-        "run_delay_before_ns",
-        "run_delay_within_ns",
-    ),
-    *of("<u4", "voluntary_switches", "involuntary_switches"),
-    *of("<u2", "task", "slot"),
+    *of("<i8", "release_ns start_ns finish_ns cpu_ns run_delay_before_ns run_delay_within_ns"),
+    *of("<u4", "voluntary_switches involuntary_switches"),
+    *of("<u2", "task slot"),
     *of("<u4", "flags"),
 )
 #: Beside each job of a run with ``causes``; a stall is suspected, never seen (how-it-measures.md).
 DETAIL_DTYPE = record(
-    *of("<i8", "stall_ns", "worst_use_ns", "worst_use_start_ns"),
-    *of("<u2", "worst_use", "start_cpu", "finish_cpu", "flags"),
+    *of("<i8", "stall_ns worst_use_ns worst_use_start_ns"),
+    *of("<u2", "worst_use start_cpu finish_cpu flags"),
 )
 #: One event of one task in one slot of a run with ``counters``.
 COUNTER_DTYPE = record(
-    *of("<u2", "task", "slot", "event", "status"),
-    *of("<i8", "value", "enabled_ns", "running_ns"),
+    *of("<u2", "task slot event status"),
+    *of("<i8", "value enabled_ns running_ns"),
 )
 
 SLOT_TOGETHER, SLOT_SOLO = 0, 1

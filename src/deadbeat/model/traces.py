@@ -12,18 +12,9 @@ from attrs import field, frozen
 
 #: Perf events by the number that a counter row carries.
 COUNTER_EVENTS = (
-    "context_switches",
-    "cpu_migrations",
-    "page_faults",
-    "minor_faults",
-    "major_faults",
-    "task_clock",
-    "cycles",
-    "instructions",
-    "cache_references",
-    "cache_misses",
-    "branches",
-    "branch_misses",
+    *("context_switches", "cpu_migrations", "page_faults", "minor_faults", "major_faults"),
+    *("task_clock", "cycles", "instructions", "cache_references", "cache_misses"),
+    *("branches", "branch_misses"),
 )
 
 #: Parts of a response, in the order in which they are drawn.
