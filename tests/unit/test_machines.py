@@ -28,15 +28,18 @@ from deadbeat.report.document import keys_of
 from deadbeat.report.machines import Verdicted, annotated, junit, openmetrics
 
 HOWTO = Path(__file__).parents[2] / "docs/howto/use-in-ci.md"
-LOAD = tuple("load --simulated --no-figures --normal 0,4 --repeats 1 --duration 0.5".split())
+LOAD = (
+    *("load", "--simulated", "--no-figures"),
+    *("--normal", "0,4", "--repeats", "1", "--duration", "0.5"),
+)
 MADE = {
     "latency": "latency --simulated --no-figures --loads idle --duration 0.2s",
     "load": " ".join(LOAD),
     "profile": "profile --quick --simulated --no-figures --sets 1",
     "stress": "stress --quick --simulated --no-figures --sets 3",
     "breakdown": "breakdown --quick --simulated --no-figures --sets 1",
-    "study": "sched study --processors 2 --tasks 4,6 --utilisation 0.6 --policy g-edf,p-edf --sets 3"
-    " --no-figures",
+    "study": "sched study --processors 2 --tasks 4,6 --utilisation 0.6 --policy g-edf,p-edf"
+    " --sets 3 --no-figures",
 }
 
 
