@@ -80,17 +80,10 @@ def shown_prices(table: PriceTable) -> list[Price]:
     return sorted(first.values(), key=lambda p: -(p.ratio or 0.0))
 
 
-def price_list(table: PriceTable, *, rows: int = 0) -> Table:
-    """For a terminal; ``rows``: at most so many, 0: all."""
-    shown = shown_prices(table)
-    return Table(
-        name="prices",
-        columns=PRICE_COLUMNS,
-        rows=shown[:rows] if rows else shown,
-        terminal=True,
-        plain=True,
-        hint=_HOW,
-    )
+def price_list(table: PriceTable) -> Table:
+    """For a terminal."""
+    rows = shown_prices(table)
+    return Table("prices", PRICE_COLUMNS, rows, terminal=True, plain=True, hint=_HOW)
 
 
 def dearest_words(table: PriceTable) -> str:

@@ -84,9 +84,9 @@ def verdict(
     return failed(bad or found, why, cure=cure, severity=severity)
 
 
-def none_of(names: Sequence[str], found: object, *, why: str = "", well: str = "") -> CheckVerdict:
+def none_of(names: Sequence[str], found: object, *, why: str = "") -> CheckVerdict:
     """Fail with the first few of ``names``; where there is none pass with what was ``found``."""
-    return failed(few(names), why) if names else passed(found, well)
+    return failed(few(names), why) if names else passed(found)
 
 
 Judge = Callable[..., CheckVerdict]

@@ -195,9 +195,7 @@ def applied(
     settings: Sequence[Setting],
     *,
     reason: str,
-    partly: bool = False,
     journal: Journal | None = None,
-    keep: Sequence[str] = (),
 ) -> Iterator[Applied]:
     """Settings that hold for a block: journalled, written, read back; put back at its end.
 
@@ -206,9 +204,6 @@ def applied(
 
     Args:
         reason: What for; one line, for whoever reads the journal, where this process is added.
-        partly: Go on with those that the machine accepts; else one that it lacks or refuses is an
-            error, and nothing is changed.
-        keep: As `Journal.apply`.
 
     Raises:
         TargetError: A setting is not possible here, or could not be put back at the end.
@@ -217,11 +212,8 @@ def applied(
     session = new_session()
     with book.kept(session):
         try:
-            done = book.apply(
-                settings, reason=signed(reason, book.target), session=session, keep=keep
-            )
-            missing = done.those("skipped", "refused")
-            if missing and not partly:
+            done = book.apply(settings, reason=signed(reason, book.target), session=session)
+            if missing := done.those("skipped", "refused"):
                 raise TargetError(
                     f"{len(missing)} of {len(settings)} settings not possible here",
                     "nothing is changed",
