@@ -361,16 +361,20 @@ def test_a_value_that_the_kernel_makes_another_of_goes_back_at_once(
     assert held(machine.root) == machine.before
 
 
-def _at_every_program(
-    machine: Machine, folder: Path, wanted: Sequence[Setting], tools: str = ""
-) -> tuple[int, int]:
-    """Kills before each program that an application starts, then before each of a way back."""
-    machine.journal.apply(WANTED[:1], reason="leaves the script there")
-    machine.journal.revert()
-    script = (machine.state / "journal.sh").read_text()
-    words = [word for each in wanted for word in (each.path, each.form, each.value)]
-    apply = _script(machine, "apply", script, "one", "test", str(machine.root), "", *words)
-    kill = KillBefore(folder / "stubs", tools or os.environ["PATH"])
+@pytest.mark.parametrize(
+    ("wanted", "least"),
+    [
+        ([Setting(SWAPPINESS, "123")], (10, 5)),  # the kernel makes 120 of it
+        (WANTED[3:4], (10, 5)),
+        pytest.param(WANTED, (60, 30), marks=pytest.mark.slow),
+    ],
+)
+def test_killed_before_any_program_it_puts_everything_back(
+    machine: Machine, tmp_path: Path, wanted: Sequence[Setting], least: tuple[int, int]
+) -> None:
+    apply = _application(machine, wanted)
+    tools = adjusting(tmp_path / "bin", "123", "120")
+    kill = KillBefore(tmp_path / "stubs", f"{tools}:{os.environ['PATH']}")
     points = [0, 0]
     while kill(apply, points[0] + 1):
         points[0] += 1
@@ -382,15 +386,19 @@ def _at_every_program(
         assert held(machine.root) == machine.before, points
         machine.journal.apply(wanted, reason="test")
     assert held(machine.root) == machine.before
-    return points[0], points[1]
+    assert (points[0] > least[0], points[1] > least[1]) == (True, True)
 
 
-def test_killed_before_any_program_also_what_the_kernel_adjusted_goes_back(
-    machine: Machine, tmp_path: Path
-) -> None:
-    tools = f"{adjusting(tmp_path / 'bin', '123', '120')}:{os.environ['PATH']}"
-    there, _ = _at_every_program(machine, tmp_path, [Setting(SWAPPINESS, "123")], tools)
-    assert there > 10
+def _application(machine: Machine, wanted: Sequence[Setting]) -> list[str]:
+    machine.journal.apply(WANTED[:1], reason="leaves the script there")
+    machine.journal.revert()
+    script = (machine.state / "journal.sh").read_text()
+    words = [word for each in wanted for word in (each.path, each.form, each.value)]
+    return _script(machine, "apply", script, "one", "test", str(machine.root), "", *words)
+
+
+def _script(machine: Machine, verb: str, *words: str) -> list[str]:
+    return ["sh", str(machine.state / "journal.sh"), verb, str(machine.state), *words]
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777])
@@ -438,34 +446,16 @@ def test_what_was_journalled_but_not_yet_touched_is_not_ours(machine: Machine) -
     assert machine.revert() == {"restored", "changed"}
 
 
-def test_killed_before_any_of_its_programs_it_puts_everything_back(
-    machine: Machine, tmp_path: Path
+@pytest.mark.parametrize(
+    ("count", "least"), [(12, 3), pytest.param(300, 100, marks=pytest.mark.slow)]
+)
+def test_killed_at_any_moment_it_puts_everything_back(
+    machine: Machine, count: int, least: int
 ) -> None:
-    there, back = _at_every_program(machine, tmp_path, WANTED[3:4])
-    assert (there > 10, back > 5) == (True, True)
-
-
-@pytest.mark.slow
-def test_killed_before_any_of_the_programs_of_many_settings(
-    machine: Machine, tmp_path: Path
-) -> None:
-    there, back = _at_every_program(machine, tmp_path, WANTED)
-    assert (there > 60, back > 30) == (True, True)
-
-
-def _script(machine: Machine, verb: str, *words: str) -> list[str]:
-    return ["sh", str(machine.state / "journal.sh"), verb, str(machine.state), *words]
-
-
-def _kills(machine: Machine, count: int, longest: float) -> int:
-    """Applications and ways back killed at random moments; how many were running then."""
-    machine.journal.apply(WANTED[:1], reason="leaves the script there")
-    machine.journal.revert()
-    script = (machine.state / "journal.sh").read_text()
-    wanted = [word for each in WANTED for word in (each.path, each.form, each.value)]
-    apply = _script(machine, "apply", script, "one", "test", str(machine.root), "", *wanted)
+    """``least``: so many were running then."""
+    apply = _application(machine, WANTED)
     killed = 0
-    for number, moment in enumerate(moments(count, longest, seed=count)):
+    for number, moment in enumerate(moments(count, 0.06, seed=count)):
         killed += killed_after(apply, moment, {})
         if number % 3 == 0:
             killed += killed_after(_script(machine, "revert"), moment / 2, {})
@@ -474,16 +464,7 @@ def _kills(machine: Machine, count: int, longest: float) -> int:
         returned = machine.journal.revert()
         assert [each for each in returned if not each.settled] == []
         assert held(machine.root) == machine.before, moment
-    return killed
-
-
-def test_killed_at_any_moment_it_puts_everything_back(machine: Machine) -> None:
-    assert _kills(machine, 12, 0.06) > 3
-
-
-@pytest.mark.slow
-def test_killed_at_hundreds_of_moments_it_puts_everything_back(machine: Machine) -> None:
-    assert _kills(machine, 300, 0.06) > 100
+    assert killed > least
 
 
 _HOLDS = """
