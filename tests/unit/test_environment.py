@@ -54,10 +54,8 @@ def test_a_virtual_machine():
     assert found["fair_server_runtime_ns"]["1"].endswith("default is 50 ms per second")
     assert is_unknown(found["throttle_counts"]["0"]["core"])
     assert is_unknown(found["thermal"])
-    assert found["mitigations"] == {
-        "meltdown": "Not affected",
-        "retbleed": "Mitigation: Enhanced IBRS",
-    }
+    retbleed = "Mitigation: Enhanced IBRS"
+    assert found["mitigations"] == {"meltdown": "Not affected", "retbleed": retbleed}
     assert found["memory"] == {
         "total_kb": 24684096,
         "available_kb": 24271524,
@@ -105,18 +103,11 @@ def test_an_arm_board():
     assert found["soc"] == "Raspberry Pi 4 Model B Rev 1.4"
     assert (found["isolated"], found["nohz_full"]) == ([2, 3], [2, 3])
     assert is_unknown(found["cpus_allowed"])
-    assert found["governor"] == {
-        "0": "performance",
-        "1": "performance",
-        "2": "performance",
-        "3": "ondemand",
-    }
+    assert found["governor"] == {**dict.fromkeys("012", "performance"), "3": "ondemand"}
     assert found["frequency_khz"]["3"] == 1499997
     assert found["frequency_policy"]["boost"] == "0"
-    assert (found["virtual"], found["virtual_basis"]) == (
-        False,
-        "/proc/device-tree/model is Raspberry Pi 4 Model B Rev 1.4",
-    )
+    basis = "/proc/device-tree/model is Raspberry Pi 4 Model B Rev 1.4"
+    assert (found["virtual"], found["virtual_basis"]) == (False, basis)
     assert found["thermal"] == [{"zone": "cpu-thermal", "millidegrees": 48686}]
     assert found["topology"]["0"]["midr"] == "0x00000000410fd083"
     assert found["topology"]["0"]["caches"] == f"unknown: {CPU}/cpu0/cache cannot be read"
@@ -179,6 +170,16 @@ def test_the_root_group_of_version_2_has_no_cpu_max():
     assert environment(files)["cgroup"]["cpu_max"] == "none: root group"
 
 
+def told(version, config=None):
+    """What /proc/version and the configuration say."""
+    return {"/proc/version": f"Linux version {version}\n", "/proc/config.gz": config}
+
+
+BOOT = "/boot/config-6.18.44"
+DYNAMIC = "CONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_PREEMPT_DYNAMIC=y\n"
+UNDECIDED = "unknown: /proc/version does not decide it"
+
+
 @pytest.mark.parametrize(
     ("files", "model", "basis"),
     [
@@ -186,45 +187,18 @@ def test_the_root_group_of_version_2_has_no_cpu_max():
         ({"/sys/kernel/debug/sched/preempt": "none voluntary (full) lazy\n"}, "full", "debug"),
         ({"/proc/cmdline": "preempt=none quiet preempt=voluntary\n"}, "voluntary", "command line"),
         ({"/proc/config.gz": None}, "unknown: PREEMPT_DYNAMIC", "PREEMPT_DYNAMIC"),
-        (
-            {"/proc/config.gz": None, "/boot/config-6.18.44": "CONFIG_PREEMPT_LAZY=y\n"},
-            "lazy",
-            "/boot/config-6.18.44",
-        ),
+        ({"/proc/config.gz": None, BOOT: "CONFIG_PREEMPT_LAZY=y\n"}, "lazy", BOOT),
         ({"/sys/kernel/realtime": "1\n"}, "rt", "/sys/kernel/realtime"),
         ({"/proc/version": "Linux version 6.18.1 #1 SMP PREEMPT_RT\n"}, "rt", "/proc/version"),
         ({"/proc/version": "Linux version 4.9.1-rt1 #1 SMP PREEMPT RT\n"}, "rt", "/proc/version"),
+        (told("6.1.0 #1 SMP PREEMPT_DYNAMIC", DYNAMIC), "voluntary", "default of"),
+        (told("5.15.1 #1 SMP PREEMPT x"), "full", "/proc/version"),
+        (told("6.13.1 #1 SMP PREEMPT x"), UNDECIDED, "none of"),
+        (told("5.15.1 #1 SMP x"), UNDECIDED, "none of"),
+        ({"/proc/version": "Linux version 5.15.1 #1 SMP x\n"}, "none", "/proc/config.gz"),
         (
-            {
-                "/proc/version": "Linux version 6.1.0 #1 SMP PREEMPT_DYNAMIC\n",
-                "/proc/config.gz": "CONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_PREEMPT_DYNAMIC=y\n",
-            },
-            "voluntary",
-            "default of",
-        ),
-        (
-            {"/proc/version": "Linux version 5.15.1 #1 SMP PREEMPT x\n", "/proc/config.gz": None},
-            "full",
-            "/proc/version",
-        ),
-        (
-            {"/proc/version": "Linux version 6.13.1 #1 SMP PREEMPT x\n", "/proc/config.gz": None},
-            "unknown: /proc/version does not decide it",
-            "none of",
-        ),
-        (
-            {"/proc/version": "Linux version 5.15.1 #1 SMP x\n", "/proc/config.gz": None},
-            "unknown: /proc/version does not decide it",
-            "none of",
-        ),
-        (
-            {"/proc/version": "Linux version 5.15.1 #1 SMP x\n"},
-            "none",
-            "/proc/config.gz",
-        ),
-        (
-            {"/proc/version": "Linux version 5.15.1 #1 SMP x\n", "/proc/config.gz": "CONFIG_X=y\n"},
-            "unknown: /proc/version does not decide it, and /proc/config.gz names none",
+            told("5.15.1 #1 SMP x", "CONFIG_X=y\n"),
+            f"{UNDECIDED}, and /proc/config.gz",
             "names none",
         ),
     ],
@@ -293,15 +267,9 @@ def test_platform_of_a_machine_that_shows_nothing():
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "/proc/version",
-        "/proc/sys/kernel/osrelease",
-        "/proc/cmdline",
-        "/proc/stat",
-        "/proc/meminfo",
-        "/proc/sys/kernel/hostname",
-        f"{CPU}/cpu1/cpufreq/scaling_cur_freq",
-    ],
+    [f"/proc/{n}" for n in ("version", "cmdline", "stat", "meminfo")]
+    + ["/proc/sys/kernel/osrelease", "/proc/sys/kernel/hostname"]
+    + [f"{CPU}/cpu1/cpufreq/scaling_cur_freq"],
 )
 def test_the_fingerprint_ignores_kernel_and_moment(path):
     other = replaced(ARM_BOARD, {path: "cpu0 9 9 9 9 9 9 9 9 9 9\n6.6.1\n"})

@@ -50,10 +50,8 @@ def test_a_board_without_systemd_is_counted_all_the_same() -> None:
     assert found["services-running"].text == "2"
     assert (found["packages"].text, found["packages"].basis) == ("64", "records of opkg")
     assert found["image"].text == "15.8 MB"
-    assert (found["boot"].text, found["boot"].basis) == (
-        "0.1 s",
-        "start of getty after the kernel's",
-    )
+    assert found["boot"].text == "0.1 s"
+    assert found["boot"].basis == "start of getty after the kernel's"
 
 
 def test_systemd_is_asked_where_it_runs() -> None:
@@ -65,18 +63,13 @@ def test_systemd_is_asked_where_it_runs() -> None:
 
 @pytest.mark.parametrize(("told", "seconds"), [("= 905ms", "0.9 s"), ("= 12.044s", "12.0 s")])
 def test_every_form_of_systemd_analyze_is_read(told: str, seconds: str) -> None:
-    assert (
-        lines({**DESKTOP, "startup": f"Startup finished in 1s {told} \n"})["boot"].text == seconds
-    )
+    found = lines({**DESKTOP, "startup": f"Startup finished in 1s {told} \n"})
+    assert found["boot"].text == seconds
 
 
 def test_the_log_tells_the_boot_where_there_is_no_prompt() -> None:
-    outputs = {
-        **BOARD,
-        **window(DAEMON),
-        "dmesg": "[    1.250000] Run /sbin/init as init process\n",
-    }
-    assert lines(outputs)["boot"].text == "1.2 s"
+    log = "[    1.250000] Run /sbin/init as init process\n"
+    assert lines({**BOARD, **window(DAEMON), "dmesg": log})["boot"].text == "1.2 s"
 
 
 def test_what_cannot_be_counted_says_why() -> None:
