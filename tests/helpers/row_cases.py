@@ -44,7 +44,6 @@ def _logged(row: Row) -> dict[str, Case]:
             f"fail {line}": case(outputs={"dmesg": f"{BOOT}{line}\n[8] b\n"}, says=f"{line} |")
             for line in row.fails
         },
-        "unknown": case(),
         "unknown wrapped": case(outputs={"dmesg": "[9.0] fine\n"}, says="beginning is gone"),
     }
 
@@ -63,11 +62,7 @@ def _built(row: Row) -> dict[str, Case]:
 
 def _absent(row: Row) -> dict[str, Case]:
     path = named(row.files[0])
-    return {
-        "pass": case(CPUS),
-        "fail": case({**CPUS, path: ""}, says=path),
-        "unknown": case(),
-    }
+    return {"pass": case(CPUS), "fail": case({**CPUS, path: ""}, says=path)}
 
 
 def _held(row: Row) -> dict[str, Case]:

@@ -72,7 +72,6 @@ CASES: Cases = {
         "fail periodic": case(boot("", nohz_full="1"), workload="periodic"),
         "fail mixed": case(boot("", nohz_full="1"), rt_cpus=(1, 2)),
         "fail not built": case(boot("nohz_full=1"), outputs=config("HZ=250"), says="without NO_HZ"),
-        "unknown": case(),
     },
     "cmdline.rcu-nocbs": {
         **words("rcu_nocbs=2-3", "rcu_nocbs=0-1", says="CPUs 2-3"),
@@ -89,7 +88,6 @@ CASES: Cases = {
         "pass": case(boot("rcu_nocbs=1 rcu_nocb_poll")),
         "pass none": case(boot(""), says="nothing is offloaded"),
         "fail": case(boot("rcu_nocbs=1")),
-        "unknown": case(),
     },
     "cmdline.irqaffinity": words("irqaffinity=0-1", "irqaffinity=0-2", says="to CPU 2"),
     "cmdline.skew-tick": {
@@ -116,7 +114,6 @@ CASES: Cases = {
         "fail": case(
             boot("nosoftlockup") | {"/proc/sys/kernel/watchdog": "0"}, says="nmi_watchdog"
         ),
-        "unknown": case(),
     },
     "cmdline.max-cstate": {
         "pass": idle("acpi_idle", "processor.max_cstate=1"),
@@ -133,7 +130,6 @@ CASES: Cases = {
         "fail guest": case(
             {**boot("idle=poll"), "/proc/cpuinfo": "flags : tsc hypervisor\n"}, says="guest"
         ),
-        "unknown": case(),
     },
     "cmdline.pstate": {
         "pass": case(boot("intel_pstate=disable")),
@@ -179,7 +175,6 @@ CASES: Cases = {
         "pass quiet": case({**boot("quiet"), "/sys/class/tty/console/active": "tty0 ttyS0"}),
         "fail": case({**boot(""), "/sys/class/tty/console/active": "ttyAMA0"}, says="ttyAMA0"),
         "fail loud": case(boot("console=tty0 console=ttyS0,115200 quiet loglevel=7"), says="ttyS0"),
-        "unknown": case(),
     },
     "cmdline.quiet": {
         **words("quiet", "loglevel=7", "quiet loglevel=7"),
@@ -213,14 +208,12 @@ CASES: Cases = {
         ),
         "fail some": case(boot("isolcpus=2-9999999"), says="there is no CPU 4-9999999"),
         "fail": case(boot("isolcpus=2-3 rcu_nocbs=0-1"), says="isolcpus: 2-3, rcu_nocbs: 0-1"),
-        "unknown": case(),
     },
     "cmdline.housekeeping": {
         "pass": case(boot("", isolated="1-3"), says="housekeeping: 0"),
         "fail": case(boot("", isolated="0-1"), says="CPU 0 has duties"),
         "fail none": case(boot("", isolated="0-3"), says="no CPU is left"),
         "fail interrupts": case(boot("irqaffinity=2", isolated="2-3"), says="sent to"),
-        "unknown": case(),
     },
 }
 

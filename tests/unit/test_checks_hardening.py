@@ -47,13 +47,11 @@ CASES: Cases = {
         "pass": booted("", "PAGE_POISONING=y", says="not on the command line"),
         "pass not built": booted("page_poison=1"),
         "fail": booted("page_poison=1", "PAGE_POISONING=y"),
-        "unknown": case(),
     },
     "hardening.slab-debug": {
         "pass": booted(""),
         "pass switched off": booted("slab_debug=-", "SLUB_DEBUG_ON=y"),
         "fail": booted("slub_debug=FZP"),
-        "unknown": case(),
     },
     "hardening.page-table-isolation": weakness("meltdown", "Not affected", "Mitigation: PTI"),
     "hardening.store-bypass": weakness(
@@ -64,12 +62,10 @@ CASES: Cases = {
     "hardening.stack-offset": {
         "pass": booted("randomize_kstack_offset=off", "RANDOMIZE_KSTACK_OFFSET=y"),
         "fail": booted("", "RANDOMIZE_KSTACK_OFFSET=y", "RANDOMIZE_KSTACK_OFFSET_DEFAULT=y"),
-        "unknown": case(),
     },
     "hardening.stack-erase": {
         "pass": booted(""),
         "fail": booted("", "GCC_PLUGIN_STACKLEAK=y"),
-        "unknown": case(),
     },
     "hardening.slab-unmerged": {
         "pass": booted("", "SLAB_MERGE_DEFAULT=y"),
@@ -97,7 +93,6 @@ CASES: Cases = {
         "pass": booted("iommu=pt iommu.strict=1"),
         "pass lazy": booted("", "IOMMU_DEFAULT_DMA_LAZY=y"),
         "fail": booted("iommu.strict=1"),
-        "unknown": case(),
     },
 }
 

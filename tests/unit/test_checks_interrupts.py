@@ -67,7 +67,6 @@ CASES: Cases = {
         "fail": case(outputs=window(interrupts=ROWS), says="36 (virtio1-req.0): 2 on CPU 1"),
         "fail board": case(outputs=window(interrupts=BOARD), rt_cpus=(0,),
                            says="41 (2188000.ethernet): 4 on CPU 0 |"),
-        "unknown": case(),
     },
     "interrupts.placement": {
         "pass": case(irqs("0", "0"), outputs=window(interrupts=ROWS)),
@@ -130,7 +129,6 @@ CASES: Cases = {
         "pass": case(outputs=window(softirqs={"TIMER": ("", (0, 0), (5, 5)),
                                               "NET_RX": ("", (0, 0), (5, 0))})),
         "fail": case(outputs=window(softirqs={"NET_RX": ("", (0, 0), (0, 5))}), says="NET_RX: 5"),
-        "unknown": case(),
     },
     "interrupts.softirq-threads": {
         "pass": case(outputs=window(ksoftirqd(8))),
@@ -158,7 +156,6 @@ CASES: Cases = {
     "interrupts.between-cpus": {
         "pass": case(outputs=window(interrupts=ROWS)),
         "fail": case(outputs=window(interrupts=BUSY), says="on CPU 1: 120/s"),
-        "unknown": case(),
         "fail 12/s": case(
             outputs=window(interrupts={"CAL": ("Function call interrupts", (0, 0), (0, 6))})
         ),

@@ -38,7 +38,6 @@ CASES: Cases = {
         "pass old version": case({"/proc/version": "Linux version 4.19.0 #1 SMP PREEMPT RT"}),
         "fail": case(outputs=config("PREEMPT=y")),
         "fail version": case(DYNAMIC, says="/proc/version"),
-        "unknown": case(),
     },
     "kernel.preemption": {
         "pass": case({**DYNAMIC, "/sys/kernel/debug/sched/preempt": "none voluntary (full)"}),

@@ -39,7 +39,6 @@ CASES: Cases = {
                              "/proc/sys/vm/swappiness": "10\n"}),
         "fail": case({"/proc/swaps": f"{SWAPS}/dev/vda2 partition 9 0 -2\n",
                       "/proc/sys/vm/swappiness": "60\n"}, says="/dev/vda2, swappiness 60"),
-        "unknown": case(),
         "fail eleven": case({"/proc/swaps": f"{SWAPS}/dev/vda2 partition 9 0 -2\n",
                              "/proc/sys/vm/swappiness": "11\n"}),
     },
@@ -61,7 +60,6 @@ CASES: Cases = {
         "pass": case({"/proc/sys/vm/dirty_bytes": "0\n", "/proc/sys/vm/dirty_ratio": "10\n"}),
         "pass bytes": case({"/proc/sys/vm/dirty_bytes": "9000000\n"}),
         "fail": case({"/proc/sys/vm/dirty_bytes": "0\n", "/proc/sys/vm/dirty_ratio": "20\n"}),
-        "unknown": case(),
         "fail 11": case({"/proc/sys/vm/dirty_bytes": "0\n", "/proc/sys/vm/dirty_ratio": "11\n"}),
     },
     "memory.page-reporting": {

@@ -93,14 +93,12 @@ CASES: Cases = {
     "power.fixed-frequency": {
         "pass": case(frequencies("2000000", "2000000"), says="2000 MHz"),
         "fail": case(frequencies("800000", "2000000"), says="800-2000 MHz"),
-        "unknown": case(),
     },
     "power.turbo": {
         "pass": case({f"{CPU}/intel_pstate/no_turbo": "1"}),
         "pass boost": case({f"{CPU}/cpufreq/boost": "0"}),
         "fail": case({f"{CPU}/intel_pstate/no_turbo": "0"}),
         "fail boost": case({f"{CPU}/cpufreq/boost": "1"}),
-        "unknown": case(),
     },
     "power.idle-states": {
         "pass": case(states(0, 2), outputs=NONE),
@@ -112,7 +110,6 @@ CASES: Cases = {
         "pass halt": case({f"{CPU}/cpuidle/current_driver": "none"}, outputs=NONE),
         "fail": case(states(0, 2, 120), outputs=NONE, says="up to 120 us on CPU 1"),
         "fail guest": case({**states(0, 120), **GUEST}, outputs=NONE),
-        "unknown": case(),
         "pass 10 us": case(states(0, 10), outputs=NONE),
         "fail as long as the limit": case(states(0, 120), outputs={"dma-latency": "120"}),
     },
@@ -122,14 +119,12 @@ CASES: Cases = {
         ),
         "pass hidden": case(outputs={"dma-latency": "0\n"}, says="hidden"),
         "fail": case(outputs=NONE, says="nobody holds it"),
-        "unknown": case(),
         "pass 10 us": case(outputs={"dma-latency": "10"}),
     },
     "power.resume-latency": {
         "pass": case(each("power/pm_qos_resume_latency_us", "0", "n/a") | states(0, 120)),
         "pass shallow": case(each("power/pm_qos_resume_latency_us", "0", "0") | states(0, 1)),
         "fail": case(each("power/pm_qos_resume_latency_us", "n/a", "0") | states(0, 120)),
-        "unknown": case(),
         "unknown words": case(each("power/pm_qos_resume_latency_us", "0", "?")),
         "pass 10 us": case(each("power/pm_qos_resume_latency_us", "0", "10") | states(0, 11)),
         "pass 1 us": case(each("power/pm_qos_resume_latency_us", "0", "1") | states(0, 11)),
@@ -142,7 +137,6 @@ CASES: Cases = {
         "fail": case({f"{CPU}/smt/active": "1"}),
         "fail guest": case({f"{CPU}/smt/active": "1", **GUEST}),
         "fail siblings": case(SIBLINGS),
-        "unknown": case(),
     },
     "power.smt-siblings": {
         "pass": case(BOOTED | APART),
@@ -180,7 +174,6 @@ CASES: Cases = {
         ),
         "pass memory alone": case(nodes("0-3", "", kilobytes=(8000000, 8000000))),
         "pass none": case({f"{CPU}/online": "0-3"}, says="no memory nodes"),
-        "unknown": case(),
     },
     "power.cache-allocation": {
         "pass": case({"/proc/filesystems": "nodev\tproc\n\text4\n"}, says="not available"),
@@ -188,7 +181,6 @@ CASES: Cases = {
             {**RESCTRL, "/sys/fs/resctrl/rt/schemata": "L3:0=f\n"}, says="groups: rt"
         ),
         "fail": case(RESCTRL),
-        "unknown": case(),
     },
     "power.throttling": {
         "pass": case(each("thermal_throttle/core_throttle_count", "0", "0")),
@@ -208,14 +200,12 @@ CASES: Cases = {
             | cooling(("Processor", "1"), ("Processor", "0"), ("intel_powerclamp", "-1")),
             says="Processor = 1 |",
         ),
-        "unknown": case(),
         "unknown state": case(board("0", "?")),
     },
     "power.temperature": {
         "pass": case(zone("45000"), says="45 °C"),
         "pass cooling": case(zone("89000", kind="active")),
         "fail": case(zone("87000"), says="thermal_zone0"),
-        "unknown": case(),
         "pass 5 degrees below": case(zone("84999"), says="85 °C in thermal_zone0"),
         "fail 5 degrees below": case(zone("85000")),
         "pass no trip point": case({**zone("45000"), f"{ZONE}/trip_point_0_temp": "0\n"}),
@@ -225,7 +215,6 @@ CASES: Cases = {
         "pass": case(each("cpu_capacity", "1024", "1024")),
         "pass kinds": case(each("cpu_capacity", "446", "1024"), says="the others differ"),
         "fail": case(each("cpu_capacity", "446", "1024"), rt_cpus=(0, 1)),
-        "unknown": case(),
     },
     "power.pcie-aspm": {
         "pass": case({**BOOTED, ASPM: "default [performance] powersave\n"}),

@@ -46,7 +46,6 @@ CASES: Cases = {
     "tasks.top-priority": {
         "pass": case(outputs=window(CONTROL)),
         "fail": case(outputs=window(ELSEWHERE)),
-        "unknown": case(),
     },
     "tasks.periodic-jobs": {
         "pass": case(outputs={**window(), **services()}),
@@ -59,7 +58,6 @@ CASES: Cases = {
         "pass": case(outputs={**window(), **services()}, says="100 s, running"),
         "fail": case(outputs={**window(), **services("starting")}),
         "fail early": case(outputs={"window": window()["window"].replace("100.50", "30.50")}),
-        "unknown": case(),
         "pass after 60 s": case(
             outputs={"window": window()["window"].replace("100.50", "60.00")}, says="up for 60 s"
         ),
@@ -102,6 +100,5 @@ CASES: Cases = {
         "pass": case(outputs=window()),
         "fail": case(outputs=window(Thread(tid=8, name="dockerd")), says="dockerd"),
         "fail inside": case({"/.dockerenv": ""}, outputs=window(), says="/.dockerenv"),
-        "unknown": case(),
     },
 }  # fmt: skip

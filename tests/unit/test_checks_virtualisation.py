@@ -24,7 +24,6 @@ CASES: Cases = {
         "pass board": case(BOARD, says="Toradex"),
         "fail": case(GUEST, says="hypervisor flag"),
         "fail by firmware": case({"/sys/class/dmi/id/sys_vendor": "QEMU\n"}),
-        "unknown": case(),
     },
     "virtualisation.steal": {
         "pass": case(outputs=window(steal=(7, 7)), says="since the boot"),
@@ -51,7 +50,6 @@ CASES: Cases = {
     "virtualisation.quota": {
         "pass": case(outputs={"cpu-quota": f"{MAX} max 100000\n"}, says="no limit"),
         "fail": case(outputs={"cpu-quota": f"{MAX} 50000 100000\n"}, says="50000 of 100000 us"),
-        "unknown": case(),
     },
     "virtualisation.guest-polling": {
         "pass": case({**GUEST, POLL: "200000\n", DRIVER: "haltpoll\n"}),

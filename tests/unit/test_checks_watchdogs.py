@@ -59,7 +59,6 @@ CASES: Cases = {
         "pass before 5.19": stalls(expedited=None, says="before Linux 5.19"),
         "pass suppressed panic": stalls(panic=1, suppress=1),
         "fail": stalls(panic=1),
-        "unknown": case(),
         "pass a second": stalls(expedited=1000),
         "fail 1 ms": stalls(expedited=1),
     },
@@ -78,7 +77,6 @@ CASES: Cases = {
             },
             says="tracer function in mine",
         ),
-        "unknown": case(),
     },
     "watchdogs.bpf": {
         "pass": case(outputs={"bpf-programs": PROGRAMS}, says="0 of 1"),
@@ -91,7 +89,6 @@ CASES: Cases = {
     "watchdogs.profilers": {
         "pass": case(outputs=running("sshd", "performer")),
         "fail": case(outputs=running("perf", "bpftrace"), says="bpftrace, perf"),
-        "unknown": case(),
     },
     "watchdogs.machine-check": {
         "pass": case(machine_checks("0", "0")),
@@ -103,13 +100,11 @@ CASES: Cases = {
         "pass board": case(
             {"/proc/cpuinfo": "processor : 0\nCPU implementer : 0x41\n"}, says="not applicable"
         ),
-        "unknown": case(),
         "unknown other": case(machine_checks("0", "0"), rt_cpus=(7,)),
     },
     "watchdogs.scrubbing": {
         "pass": case({SCRUB: "0"}),
         "fail": case({SCRUB: "5120000"}),
-        "unknown": case(),
         "unknown words": case({SCRUB: "?"}),
     },
     "watchdogs.audit": {
