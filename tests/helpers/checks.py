@@ -77,12 +77,7 @@ def outcome(id: str, given: Case) -> CheckResult:
     """What the check called ``id`` says of a machine."""
     chosen = check_called(id)
     target = FakeTarget(files=given.files, outputs=given.outputs, refused=given.refused)
-    facts = gather(
-        target,
-        chosen.reads,
-        workload=given.workload,
-        rt_cpus=given.rt_cpus,
-    )
+    facts = gather(target, chosen.reads, workload=given.workload, rt_cpus=given.rt_cpus)
     return chosen.run(facts)
 
 

@@ -203,8 +203,7 @@ CASES: Cases = {
         "pass last": case(boot("isolcpus=2-3 rcu_nocbs=0-N")),
         "fail other": case(boot("isolcpus=2-3 nohz_full=1-2"), says="isolcpus: 2-3"),
         "fail beyond": case(
-            boot("isolcpus=domain,4-7 nohz_full=4-7"),
-            says="there is no CPU 4-7 (the last is 3)",
+            boot("isolcpus=domain,4-7 nohz_full=4-7"), says="there is no CPU 4-7 (the last is 3)"
         ),
         "fail some": case(boot("isolcpus=2-9999999"), says="there is no CPU 4-9999999"),
         "fail": case(boot("isolcpus=2-3 rcu_nocbs=0-1"), says="isolcpus: 2-3, rcu_nocbs: 0-1"),

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.checks import Case, Cases, case, config, outcome
 
-from deadbeat.settings.hardening import (
-    OPTIONS,
-    READS,
-    differences,
-    sight_of,
-    states,
-)
+from deadbeat.settings.hardening import OPTIONS, READS, differences, sight_of, states
 
 WEAK = "/sys/devices/system/cpu/vulnerabilities/{}"
 KFENCE = "/sys/module/kfence/parameters/sample_interval"
@@ -63,10 +57,7 @@ CASES: Cases = {
         "pass": booted("randomize_kstack_offset=off", "RANDOMIZE_KSTACK_OFFSET=y"),
         "fail": booted("", "RANDOMIZE_KSTACK_OFFSET=y", "RANDOMIZE_KSTACK_OFFSET_DEFAULT=y"),
     },
-    "hardening.stack-erase": {
-        "pass": booted(""),
-        "fail": booted("", "GCC_PLUGIN_STACKLEAK=y"),
-    },
+    "hardening.stack-erase": {"pass": booted(""), "fail": booted("", "GCC_PLUGIN_STACKLEAK=y")},
     "hardening.slab-unmerged": {
         "pass": booted("", "SLAB_MERGE_DEFAULT=y"),
         "fail": booted("slab_nomerge", "SLAB_MERGE_DEFAULT=y"),

@@ -28,9 +28,7 @@ def option(good: tuple[str, ...], bad: tuple[str, ...], says: str = "") -> Mappi
 
 
 CASES: Cases = {
-    "kernel.debug": {
-        "pass": case(outputs=config("DEBUG_FS=y", "DEBUG_INFO=y", "DEBUG_KERNEL=y")),
-    },
+    "kernel.debug": {"pass": case(outputs=config("DEBUG_FS=y", "DEBUG_INFO=y", "DEBUG_KERNEL=y"))},
     "kernel.preempt-rt": {
         "pass": case(outputs=config("PREEMPT_RT=y")),
         "pass file": case({"/sys/kernel/realtime": "1\n"}),

@@ -88,7 +88,7 @@ CASES: Cases = {
     "power.energy-preference": {
         "fail bias": case(
             {f"{CPU}/cpu{c}/power/energy_perf_bias": f"{6 * c}\n" for c in (0, 1)}, says="6: CPUs 1"
-        ),
+        )
     },
     "power.fixed-frequency": {
         "pass": case(frequencies("2000000", "2000000"), says="2000 MHz"),

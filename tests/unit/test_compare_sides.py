@@ -156,8 +156,7 @@ def test_without_a_gate_nothing_is_decided() -> None:
     """An effect of 50 %, but the times that a guess needs are not there."""
     one, two = (
         attrs.evolve(
-            made,
-            runs={key: attrs.evolve(run, at_ns=None) for key, run in made.runs.items()},
+            made, runs={key: attrs.evolve(run, at_ns=None) for key, run in made.runs.items()}
         )
         for made in (made_up(200), made_up(201, effect=lambda cell: 0.5))
     )

@@ -252,10 +252,7 @@ def _interrupt_here() -> None:
 def test_an_interrupt_waits_until_everything_is_back(machine: Machine, another: bool) -> None:
     with Interrupted(another=another) as target:
         book = Journal(target, folder=str(machine.state), root=str(machine.root))
-        with (
-            pytest.raises(KeyboardInterrupt),
-            applied(target, WANTED, reason="test", journal=book),
-        ):
+        with pytest.raises(KeyboardInterrupt), applied(target, WANTED, reason="test", journal=book):
             pytest.fail("it went on")
     assert target.finished == 2  # there and back
     assert held(machine.root) == machine.before

@@ -57,9 +57,7 @@ def test_the_first_line_says_why_a_command_failed() -> None:
     assert silent.commands["bad"] == Reading(None, "failed:")
 
 
-def test_one_command_has_the_machine_to_itself_and_one_runs_beside_the_rest(
-    tmp_path: Path,
-) -> None:
+def test_one_command_has_the_machine_to_itself_and_one_runs_beside_the_rest(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     wait = f"n=0; until [ -e {mark} ] || [ $n = 500 ]; do sleep 0.01; n=$((n + 1)); done"
     commands = {

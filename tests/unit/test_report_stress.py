@@ -211,11 +211,7 @@ def test_without_the_split_the_page_says_how_to_get_it():
 
 
 def test_the_worst_jobs_say_what_they_are_put_down_to(demo):
-    for words in (
-        "resource held",
-        "kworker/2:1 (pid 88, FIFO 99)",
-        "wake-up 40 µs",
-    ):
+    for words in ("resource held", "kworker/2:1 (pid 88, FIFO 99)", "wake-up 40 µs"):
         assert words in demo.text
 
 

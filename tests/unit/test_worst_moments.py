@@ -88,8 +88,7 @@ def test_missing_task_sets_are_told_as_of_how_many() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "other"),
-    [("hog", "db-hog"), ("lock-holder", "db-t1"), ("throttling", "db-fair")],
+    ("name", "other"), [("hog", "db-hog"), ("lock-holder", "db-t1"), ("throttling", "db-fair")]
 )
 def test_recorded_events_show_who_had_the_cpu_of_a_late_job(name: str, other: str) -> None:
     plain = json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))

@@ -218,8 +218,7 @@ def title(result: ComparisonResult) -> str:
 def _words(result: ComparisonResult) -> Words:
     kernels = " / ".join(str(campaign.get("kernel") or "?") for campaign in result.campaigns)
     return Words(
-        labels=", ".join(loud(result.labels)),
-        caption=f"{title(result)} · kernels {kernels}.",
+        labels=", ".join(loud(result.labels)), caption=f"{title(result)} · kernels {kernels}."
     )
 
 

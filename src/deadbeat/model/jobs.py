@@ -64,8 +64,7 @@ DETAIL_DTYPE = record(
 )
 #: One event of one task in one slot of a run with ``counters``.
 COUNTER_DTYPE = record(
-    *of("<u2", "task slot event status"),
-    *of("<i8", "value enabled_ns running_ns"),
+    *of("<u2", "task slot event status"), *of("<i8", "value enabled_ns running_ns")
 )
 
 SLOT_TOGETHER, SLOT_SOLO = 0, 1

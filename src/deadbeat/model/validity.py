@@ -56,10 +56,7 @@ def shares_text(by_cpu: Mapping[str, float]) -> str:
 
 
 def load_problems(
-    load: LoadReport,
-    circumstances: Circumstances,
-    cpus: Iterable[CpuLatency],
-    seconds: float,
+    load: LoadReport, circumstances: Circumstances, cpus: Iterable[CpuLatency], seconds: float
 ) -> Iterator[Finding]:
     """What is wrong with the load of a latency run of ``seconds`` and what ran beside it."""
     if load.died:

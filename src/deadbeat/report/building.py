@@ -165,10 +165,7 @@ def cumulative(values: Sequence[float], *, of: int | None = None) -> Curve:
     share = 100 * (whole - len(ordered) + ranks + 1) / whole
     x = (float(ordered[0]), *map(float, ordered[ranks]))
     return Curve(
-        label="",
-        x=x,
-        y=(100 * (whole - len(ordered)) / whole, *map(float, share)),
-        kind="steps",
+        label="", x=x, y=(100 * (whole - len(ordered)) / whole, *map(float, share)), kind="steps"
     )
 
 
@@ -182,12 +179,7 @@ def histogram(values: Sequence[float], edges: Sequence[float], *, of: int | None
     """Percent of values in each bin, as steps; ``of``: what 100 % is."""
     counts, _ = np.histogram(np.asarray(values, dtype=np.float64), bins=np.asarray(edges))
     share = 100 * counts / max(1, of or len(values))
-    return Curve(
-        label="",
-        x=tuple(map(float, edges)),
-        y=(*map(float, share), 0.0),
-        kind="steps",
-    )
+    return Curve(label="", x=tuple(map(float, edges)), y=(*map(float, share), 0.0), kind="steps")
 
 
 def log_edges(values: Sequence[float]) -> tuple[float, ...]:

@@ -58,11 +58,7 @@ def doctor_document(report: DoctorReport) -> Document:
         Section(
             "answer",
             "Is it ready",
-            (
-                Sentence(summary.sentence(report), answer=True),
-                _overview(report),
-                *_tuning(report),
-            ),
+            (Sentence(summary.sentence(report), answer=True), _overview(report), *_tuning(report)),
             "Answer",
         ),
         Section("checks", "Checks", (Markup(asset("checks.html") + families),)),

@@ -94,10 +94,7 @@ def _escaped(text: str) -> str:
 
 
 def openmetrics(
-    what: str,
-    rows: Iterable[Mapping[str, Json]],
-    keys: Sequence[str],
-    labels: Mapping[str, str],
+    what: str, rows: Iterable[Mapping[str, Json]], keys: Sequence[str], labels: Mapping[str, str]
 ) -> str:
     """Figures of a table as OpenMetrics text, in base units, which end the names.
 

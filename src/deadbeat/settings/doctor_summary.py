@@ -256,8 +256,4 @@ def as_json(report: DoctorReport) -> dict[str, Json]:
 
 def _plain(option: Hardening, state: HardeningState) -> dict[str, Json]:
     names = ("name", "title", "when", "lands", "expected", "source", "how")
-    return {
-        **{name: getattr(option, name) for name in names},
-        "on": state.on,
-        "state": state.words,
-    }
+    return {**{name: getattr(option, name) for name in names}, "on": state.on, "state": state.words}

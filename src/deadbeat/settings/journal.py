@@ -124,8 +124,7 @@ class Journal:
         # Interrupts wait: half a change would be no harm, but half a way back is of no use.
         with _uninterrupted():
             done = self.target.run(
-                ("sh", "-c", _SCRIPT, "journal.sh", verb, self.folder, *words),
-                timeout=_PATIENCE_S,
+                ("sh", "-c", _SCRIPT, "journal.sh", verb, self.folder, *words), timeout=_PATIENCE_S
             )
         lines = done.stdout.splitlines()
         if done.returncode != 0 or lines[-1:] != ["end"]:

@@ -191,11 +191,7 @@ def elsewhere(there: Platform, here: Platform) -> Iterator[str]:
 
 @contextmanager
 def applied(
-    target: Target,
-    settings: Sequence[Setting],
-    *,
-    reason: str,
-    journal: Journal | None = None,
+    target: Target, settings: Sequence[Setting], *, reason: str, journal: Journal | None = None
 ) -> Iterator[Applied]:
     """Settings that hold for a block: journalled, written, read back; put back at its end.
 
