@@ -61,7 +61,7 @@ def compare_results(
     """
     metrics = tuple(metrics) or kind.metrics
     virtual = {each.kind for each in lineup.every} == {"virtual-time"}
-    words = kind.lab_words if virtual and kind.lab_words else kind.words
+    words = (virtual and kind.lab_words) or kind.words
     _require_comparable(lineup, words, allow_mixed=allow_mixed)
     aligned = kind.align(lineup)
     baseline, *others = lineup.subjects
@@ -73,11 +73,10 @@ def compare_results(
         raise UsageError(
             "nothing that was asked for was measured on both sides", "name another --metric"
         )
-    rare = [metric.minimum for metric in metrics if metric.rare]
     options = CompareOptions(
         metrics=metrics,
         words=words,
-        lost_max=rare[0] if rare else kind.minimum(rare=True),
+        lost_max=_minimum(metrics, kind, rare=True),
         cells_alike=kind.cells_alike,
         lacking_max=kind.lacking_max,
         ungated=ungated,
@@ -403,12 +402,8 @@ class HardeningCost:
     def plain(self) -> dict[str, Json]:
         return {
             "differs": [
-                {
-                    "name": each.option.name,
-                    "title": each.option.title,
-                    "expected": each.option.expected,
-                    "states": list(each.states),
-                }
+                {key: getattr(each.option, key) for key in ("name", "title", "expected")}
+                | {"states": list(each.states)}
                 for each in self.differences.known
             ],
             "unknown": list(self.differences.unknown),

@@ -16,8 +16,6 @@ from deadbeat.report.charts import Bars, Chart, Curve, Mark, Panel, Spans, T
 #: Points of a curve on a page or on paper: more cannot be told apart.
 _CURVE_POINTS = 240
 
-# ---------- what builders have in common ----------
-
 
 @frozen
 class CurvePoint:

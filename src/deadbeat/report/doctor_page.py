@@ -120,11 +120,9 @@ def _item(result: CheckResult) -> str:
     line = summary.cure(result)
     cure = f'<p class="cure">What to do: <code>{escape(line)}</code></p>' if line else ""
     details = "".join(
-        f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>"
-        for name, value in (
-            ("wanted", result.wanted), ("read", result.read), ("source", result.source),
-        )
-    )  # fmt: skip
+        f"<div><dt>{name}</dt><dd>{escape(getattr(result, name))}</dd></div>"
+        for name in ("wanted", "read", "source")
+    )
     return (
         f'<li class="{result.status} {result.severity}">'
         f'<span class="status">{result.status}, {result.severity}</span><div>'

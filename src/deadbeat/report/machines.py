@@ -62,11 +62,8 @@ def junit(suite: str, cases: Sequence[Verdicted], properties: Mapping[str, str])
     for name, value in properties.items():
         ElementTree.SubElement(held, "property", {"name": _xml(name), "value": _xml(value)})
     for case in cases:
-        own = ElementTree.SubElement(
-            element,
-            "testcase",
-            {"name": _xml(case.name), "classname": _xml(f"deadbeat.{case.group or suite}")},
-        )
+        names = {"name": _xml(case.name), "classname": _xml(f"deadbeat.{case.group or suite}")}
+        own = ElementTree.SubElement(element, "testcase", names)
         if case.verdict == "passed":
             if case.message:
                 ElementTree.SubElement(own, "system-out").text = _xml(case.message)

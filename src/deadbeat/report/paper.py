@@ -90,24 +90,13 @@ def new_figure(width: float, height: float, title: str, words: Words, *, lines: 
     left = 0.15 / width
     figure.text(left, 1 - 0.12 / height, title, va="top", fontsize=11.5, fontweight="bold")
     if words.labels:
+        box = {"facecolor": "#fff3cd", "edgecolor": "#5a4300", "boxstyle": "square,pad=0.3"}
         figure.text(
-            1 - left,
-            1 - 0.12 / height,
-            words.labels,
-            va="top",
-            ha="right",
-            fontsize=9.5,
-            fontweight="bold",
-            bbox={"facecolor": "#fff3cd", "edgecolor": "#5a4300", "boxstyle": "square,pad=0.3"},
-        )
-    figure.text(
-        left,
-        0.1 / height,
-        "\n".join(caption_lines(words.caption, width, lines)),
-        va="bottom",
-        fontsize=8,
-        color="#444444",
-    )
+            1 - left, 1 - 0.12 / height, words.labels, va="top", ha="right", fontsize=9.5,
+            fontweight="bold", bbox=box,
+        )  # fmt: skip
+    below = "\n".join(caption_lines(words.caption, width, lines))
+    figure.text(left, 0.1 / height, below, va="bottom", fontsize=8, color="#444444")
     return figure
 
 

@@ -128,10 +128,6 @@ def state_words(table: PriceTable) -> str:
     )
 
 
-def _over(one: float | None, other: float | None) -> float:
-    return one / other if one and other else 0.0
-
-
 def missing_words(table: PriceTable) -> str:
     """Which columns are dashes, and why; objects that could not be measured, by name."""
     alone = [p for p in table.prices if p.shared_ns is None and p.reason]

@@ -151,8 +151,9 @@ def schedule_facts(answer: ScheduleAnswer) -> list[tuple[str, str]]:
         ("proof", answer["proof"] or "none"),
         ("reference", answer["reference"]),
     ]
+    remarks = [("remark", remark) for remark in answer["remarks"]]
     if not answer["jobs"]:
-        return [*facts, ("simulated", "nothing, the answer needed no schedule"), *_remarks(answer)]
+        return [*facts, ("simulated", "nothing, the answer needed no schedule"), *remarks]
     ratio = f" ({100 * answer['miss_ratio']:.3f} %)" if answer["miss_ratio"] else ""
     return [
         *facts,
@@ -167,12 +168,8 @@ def schedule_facts(answer: ScheduleAnswer) -> list[tuple[str, str]]:
             f"{answer['preemptions']} preemptions, {answer['migrations']} migrations of jobs"
             f" ({answer['cross_cluster']} across clusters), {answer['task_migrations']} of tasks",
         ),
-        *_remarks(answer),
+        *remarks,
     ]
-
-
-def _remarks(answer: ScheduleAnswer) -> list[tuple[str, str]]:
-    return [("remark", remark) for remark in answer["remarks"]]
 
 
 def _words(name: str) -> str:

@@ -17,13 +17,8 @@ from deadbeat.sched.picture import Picture
 from deadbeat.store.files import tool_version
 
 #: Microseconds of a unit, which is what the format counts in; other units count as one.
-MICROSECONDS = {
-    "ns": Fraction(1, 1000),
-    "us": Fraction(1),
-    "µs": Fraction(1),
-    "ms": Fraction(1000),
-    "s": Fraction(1_000_000),
-}
+_EXACT = {"ns": 1, "us": 1000, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}
+MICROSECONDS = {unit: Fraction(of, 1000) for unit, of in _EXACT.items()}
 _PROCESSORS, _TASKS = 1, 2
 
 
