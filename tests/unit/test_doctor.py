@@ -88,7 +88,6 @@ def test_what_fails_leads_to_the_knobs_that_cure_it() -> None:
 def test_the_page_leads_to_the_profile_in_the_words_of_the_text() -> None:
     found = diagnose()
     tuning = words.tuning(found)
-    assert tuning is not None
     (hint,) = re.findall(r'<p class="tuning">(.*?)</p>', html.page(doctor_document(found)))
     assert unescape(re.sub(r"<[^>]*>", "", hint)) == f"{' '.join(tuning)}."
     assert f"<code>{tuning[0]}</code>" in hint

@@ -21,7 +21,6 @@ def jobs(rounds: list[list[float]], *more: list[list[float]]) -> Jobs:
 
 def test_no_miss_is_bounded_by_the_rounds() -> None:
     share = jobs([[0.5, 0.6]] * 20, [[0.5]] * 10).beyond(1.0)
-    assert share is not None
     assert (share.value, share.low) == (0.0, 0.0)
     assert share.high == pytest.approx(1 - 0.05 ** (1 / 30))
     assert Jobs.of([]).beyond(1.0) is None
@@ -29,7 +28,6 @@ def test_no_miss_is_bounded_by_the_rounds() -> None:
 
 def test_a_limit_is_not_beyond_itself() -> None:
     share = jobs([[1.0, 1.0, 2.0]] * 4).beyond(1.0)
-    assert share is not None
     assert share.value == pytest.approx(1 / 3)
 
 
@@ -40,8 +38,6 @@ def test_a_burst_counts_as_one_event() -> None:
     assert one_burst.effective_jobs(10) == pytest.approx(100, rel=0.05)
     assert scattered.effective_jobs(10) == pytest.approx(1000, rel=0.05)
     wide, narrow = one_burst.beyond(1.0), scattered.beyond(1.0)
-    assert wide is not None
-    assert narrow is not None
     assert wide.value == narrow.value == 0.01
     assert wide.low < narrow.low < 0.01 < narrow.high < wide.high
 
@@ -51,13 +47,11 @@ def test_what_sets_differ_by_is_no_noise_of_these_sets() -> None:
     known = jobs([[2.0] * 10] * 50, [[0.1] * 10] * 50)
     assert known.effective_jobs(500) == 1000
     share = known.beyond(1.0)
-    assert share is not None
     assert share.interval == pytest.approx(clopper_pearson(500, 1000))
 
 
 def test_what_never_finished_is_beyond_every_limit() -> None:
     share = jobs([[np.inf, 0.1]] * 10).beyond(1e9)
-    assert share is not None
     assert share.value == 0.5
 
 
@@ -65,17 +59,12 @@ def test_a_needed_deadline_lies_between_those_of_its_interval() -> None:
     random = np.random.default_rng(1)
     known = jobs(random.exponential(1.0, (400, 25)).tolist())
     value, low, high = known.limit(0.01)
-    assert value is not None
-    assert low is not None
-    assert high is not None
     assert low < value < high
     # -log(0.01); the interval of 10,000 independent jobs holds it
     assert low < 4.605 < high
     assert np.mean(known.values > value) <= 0.01
     # The ends are those at which the interval of the share just leaves 1 %.
     above, beyond = known.beyond(np.nextafter(low, 0)), known.beyond(high)
-    assert above is not None
-    assert beyond is not None
     assert above.low > 0.01 >= beyond.high
 
 
@@ -108,6 +97,5 @@ def test_coverage_where_misses_come_in_bursts(stall: float, alone: float, hit: f
             stalled = (random.random(50) < stall)[place] & (random.random(500) < hit)
             runs.append((2.0 * (stalled | (random.random(500) < alone)), place))
         share = Jobs.of(runs).beyond(1.0)
-        assert share is not None
         held += share.low <= truth <= share.high
     assert held / trials >= 0.925

@@ -483,7 +483,6 @@ def test_what_a_killed_process_held_is_put_back_without_it(
     machine: Machine, number: signal.Signals
 ) -> None:
     holder = python(_HOLDS, str(machine.state), str(machine.root))
-    assert holder.stdout is not None
     folder = Path(holder.stdout.readline().strip())
     assert folder.is_dir()
     assert held(machine.root) != machine.before

@@ -162,7 +162,6 @@ def test_a_knob_without_code_writes_its_value_into_all_its_files(name: str) -> N
 def test_a_knob_of_the_boot_gives_words(name: str) -> None:
     planned = plan(FakeTarget(files=ONLINE), turns([name]), rt_cpus=(2, 3))
     assert (planned.settings, planned.boot is not None) == ((), True)
-    assert planned.boot is not None
     assert list(planned.boot.add) == BOOT[name]
     assert planned.boot.whole == " ".join(["root=/dev/sda1 ro quiet", *BOOT[name]])
 

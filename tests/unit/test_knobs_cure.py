@@ -178,7 +178,6 @@ def test_what_fails_leads_to_the_profile_that_cures_it() -> None:
         profile="realtime", knobs=("swappiness", "ksm"), checks=("memory.swap", "memory.merging")
     )
     compute = advised(["power.fixed-frequency"], workload="compute")
-    assert compute is not None
     assert (compute.profile, compute.knobs) == ("compute", ("fixed-frequency",))
 
 

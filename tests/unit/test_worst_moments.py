@@ -47,7 +47,6 @@ def test_stretches_lie_on_their_rows_between_release_and_deadline() -> None:
     assert [(mark.label, mark.at) for mark in panel.marks] == [
         ("release", 0.0), ("finish", 40.0), ("deadline", 50.0),
     ]  # fmt: skip
-    assert panel.x_limits is not None
     assert panel.x_limits[0] < 0
     assert panel.x_limits[1] > 50
     ((name, drawn),) = draw_charts([chart], Words(labels="", caption=""), ("svg",))
