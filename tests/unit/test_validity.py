@@ -59,27 +59,18 @@ SHARED = {"load_share": 0.4}
 @pytest.mark.parametrize(
     ("given", "names"),
     [
-        ({"problems": (old("steal"),)}, ["steal"]),
-        ({"problems": (old("throttled"),)}, ["throttled"]),
-        ({"problems": (old("rt-throttled"),)}, ["rt-throttled"]),
-        ({"problems": (old("missed-periods"),)}, ["missed-periods"]),
+        *(({"problems": (old(name),)}, [name])
+          for name in ("steal", "throttled", "rt-throttled", "missed-periods")),
         ({"load": IDLE_BUSY, "problems": (old("not-idle"),)}, ["other-work"]),
-        (
-            {"circumstances": SHARED, "problems": (old("load-starved"),)},
-            ["load-starved", "other-work"],
-        ),
-        (
-            # the host took what the load lacks
-            {
-                "load": {**BUSY, "achieved": {"0": 0.7, "1": 0.7}},
-                "circumstances": {"steal_share": {"0": 0.3, "1": 0.3}},
-                "problems": (old("load-not-reached"), old("steal")),
-            },
-            ["steal"],
-        ),
+        ({"circumstances": SHARED, "problems": (old("load-starved"),)},
+         ["load-starved", "other-work"]),
+        # the host took what the load lacks
+        ({"load": {**BUSY, "achieved": {"0": 0.7, "1": 0.7}},
+          "circumstances": {"steal_share": {"0": 0.3, "1": 0.3}},
+          "problems": (old("load-not-reached"), old("steal"))}, ["steal"]),
         ({"problems": (old("too-few-cycles"),)}, []),
     ],
-)
+)  # fmt: skip
 def test_a_stored_run_beside_which_something_else_happened_counts_again(
     tmp_path: Path, given: dict[str, Any], names: list[str]
 ) -> None:
@@ -98,16 +89,10 @@ def test_a_stored_run_beside_which_something_else_happened_counts_again(
         ({"problems": (old("cpu-missing"), old("steal"))}, "cpu-missing"),
         ({"problems": (old("clock-changed"),)}, "clock-changed"),
         ({"load": {**BUSY, "died": "gone"}, "problems": (old("load-died"),)}, "load-died"),
-        (
-            {
-                "load": {**BUSY, "achieved": {"0": 0.2, "1": 0.2}},
-                "problems": (old("load-not-reached"),),
-            },
-            "load-not-reached",
-        ),
-        ({"load": {}, "problems": (old("load-not-reached"),)}, "load-not-reached"),
+        *(({"load": load, "problems": (old("load-not-reached"),)}, "load-not-reached")
+          for load in ({**BUSY, "achieved": {"0": 0.2, "1": 0.2}}, {})),
     ],
-)
+)  # fmt: skip
 def test_a_stored_run_that_measured_something_else_stays_invalid(
     tmp_path: Path, given: dict[str, Any], name: str
 ) -> None:

@@ -82,8 +82,10 @@ def shown_prices(table: PriceTable) -> list[Price]:
 
 def price_list(table: PriceTable) -> Table:
     """For a terminal."""
-    rows = shown_prices(table)
-    return Table("prices", PRICE_COLUMNS, rows, terminal=True, plain=True, hint=_HOW)
+    return Table(
+        name="prices", columns=PRICE_COLUMNS, rows=shown_prices(table), terminal=True, plain=True,
+        hint=_HOW,
+    )  # fmt: skip
 
 
 def dearest_words(table: PriceTable) -> str:
