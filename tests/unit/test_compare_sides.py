@@ -62,7 +62,6 @@ def test_an_effect_is_found_with_its_size_and_sign() -> None:
         assert found.verdict == verdict
         metric = found.metrics[0]
         assert metric.verdict == verdict
-        assert metric.low is not None and metric.high is not None and metric.effect is not None
         assert metric.low < effect < metric.high
         assert abs(metric.effect - effect) < 0.02
 
@@ -86,7 +85,7 @@ def test_much_noise_is_undecided_and_says_what_it_needs() -> None:
 
 def test_an_effect_below_the_minimum_is_no_verdict() -> None:
     found = compared(40, 0.01, scatter=0.002)
-    assert found.metrics[0].p is not None and found.metrics[0].p < 0.01
+    assert found.metrics[0].p < 0.01
     assert found.verdict == "equal"
     strict = options_of("contention", minimum=0.004, ungated=True)
     again = compare_sides(
@@ -97,16 +96,16 @@ def test_an_effect_below_the_minimum_is_no_verdict() -> None:
     assert again.verdict == "worse"
 
 
-def test_one_cell_alone_decides() -> None:
-    def hot(cell: Cell) -> float:
-        return 0.15 if (cell.cores, cell.sync_share, cell.contended_ratio) == (2, 1, 1) else 0.0
+def hot(cell: Cell) -> float:
+    return 0.15 if (cell.cores, cell.sync_share, cell.contended_ratio) == (2, 1, 1) else 0.0
 
+
+def test_one_cell_alone_decides() -> None:
     found = compare_sides(made_up(50), made_up(51, effect=hot), options=OPTIONS)
     assert found.verdict == "worse"
     (cell,) = [cell for cell in found.metrics[0].cells if cell.verdict == "worse"]
     assert cell_text(cell) == "M = 2, rho = 1, alpha = 1"
     assert cell.test == "student" and cell.pairs == 6
-    assert cell.baseline is not None and cell.other is not None
     assert cell.other / cell.baseline - 1 == pytest.approx(cell.effect)
     # Equal on average is not equal.
     assert found.metrics[0].verdict != "equal"
@@ -118,7 +117,6 @@ def test_misses_are_compared_as_a_difference() -> None:
     metric = compare_sides(one, two, options=OPTIONS).metrics[2]
     assert metric.verdict == "worse"
     assert metric.effect == pytest.approx(0.03, abs=0.006)
-    assert metric.low is not None and metric.high is not None
     assert metric.low < 0.03 < metric.high
 
 
@@ -135,14 +133,11 @@ def test_a_session_that_is_slower_as_a_whole_is_caught_by_the_repeats() -> None:
     base = made_up(90, **options)
     slow = made_up(91, effect=lambda cell: 0.03, **options)  # a host state, not an effect
     assert compare_sides(base, slow, options=OPTIONS).verdict == "worse"
-    repeats = [
-        made_up(92, effect=lambda cell: 0.02, **options),
-        made_up(93, effect=lambda cell: -0.01, **options),
-        made_up(94, effect=lambda cell: 0.01, **options),
-    ]
+    drifts = enumerate((0.02, -0.01, 0.01), 92)
+    repeats = [made_up(n, effect=lambda cell, e=e: e, **options) for n, e in drifts]
     gated = compare_sides(base, slow, repeats, options=OPTIONS)
     assert gated.verdict == "undecided"
-    assert gated.metrics[0].gate is not None and gated.metrics[0].gate > 0.03
+    assert gated.metrics[0].gate > 0.03
     assert gated.metrics[0].gate_basis.startswith("A/A: 3 repeats")
 
 
@@ -154,11 +149,10 @@ def test_one_repeat_alone_asks_for_a_second() -> None:
 
 def test_without_a_gate_nothing_is_decided() -> None:
     """An effect of 50 %, but the times that a guess needs are not there."""
+    one, two = made_up(200), made_up(201, effect=lambda cell: 0.5)
     one, two = (
-        attrs.evolve(
-            made, runs={key: attrs.evolve(run, at_ns=None) for key, run in made.runs.items()}
-        )
-        for made in (made_up(200), made_up(201, effect=lambda cell: 0.5))
+        attrs.evolve(made, runs={k: attrs.evolve(run, at_ns=None) for k, run in made.runs.items()})
+        for made in (one, two)
     )
     few = made_up(202)
     few = attrs.evolve(few, runs=dict(list(few.runs.items())[:1]))  # too few for a gate
@@ -230,39 +224,29 @@ def test_identical_jumps_of_one_job_are_not_certain() -> None:
 
 def test_quantised_misses_raise_few_false_alarms() -> None:
     """Two or three programs a cell with ten jobs each: 21 and 8 % before they had to be told."""
-    for cells, programs, share in ((1, 2, 0.05), (1, 3, 0.05), (3, 2, 0.05)):
+
+    def world(random: np.random.Generator, cells: int, programs: int) -> Side:
+        runs = {}
+        for number in range(cells * programs):
+            values = {
+                "slowdown": float(np.exp(0.01 * random.standard_normal())),
+                "delay_ratio": None,
+                "deadline_miss_ratio": random.binomial(10, 0.05) / 10,
+            }
+            place = Cell("", 2, 0.5, (number % cells) / 10, 10.0)
+            runs[f"r{number}"] = RunFigure(cell=place, block=f"{number}", values=values)
+        return Side(name="", runs=runs)
+
+    for shape in ((1, 2), (1, 3), (3, 2)):
         random = np.random.default_rng(240)
-
-        def world(
-            random: np.random.Generator = random,
-            cells: int = cells,
-            programs: int = programs,
-            share: float = share,
-        ) -> Side:
-            runs = {}
-            for number in range(cells * programs):
-                values = {
-                    "slowdown": float(np.exp(0.01 * random.standard_normal())),
-                    "delay_ratio": None,
-                    "deadline_miss_ratio": random.binomial(10, share) / 10,
-                }
-                place = Cell("", 2, 0.5, (number % cells) / 10, 10.0)
-                runs[f"r{number}"] = RunFigure(cell=place, block=f"{number}", values=values)
-            return Side(name="", runs=runs)
-
-        options = SIMULATED
-        alarms = sum(
-            compare_sides(world(), world(), options=options).verdict in ("worse", "better")
-            for _ in range(60)
-        )
-        assert alarms <= 6, (cells, programs)
+        pairs = ((world(random, *shape), world(random, *shape)) for _ in range(60))
+        found = [compare_sides(*pair, options=SIMULATED).verdict for pair in pairs]
+        assert sum(verdict in ("worse", "better") for verdict in found) <= 6, shape
 
 
 def test_equal_on_average_names_the_cell_that_is_not_known() -> None:
-    def hot(cell: Cell) -> float:
-        return 0.1 if (cell.cores, cell.sync_share, cell.contended_ratio) == (2, 1, 1) else 0.0
-
-    one, two = made_up(16, scatter=0.04), made_up(17, scatter=0.04, effect=hot)
+    one = made_up(16, scatter=0.04)
+    two = made_up(17, scatter=0.04, effect=lambda cell: hot(cell) * 2 / 3)
     slowdown = options_of("contention", ("slowdown",), simulated=True)
     found = compare_sides(one, two, options=slowdown)
     assert found.verdict == "equal"
@@ -284,7 +268,7 @@ def test_what_is_no_number_is_missing(metric: str, value: float) -> None:
     other = attrs.evolve(two, runs={**two.runs, key: broken})
     found = compare_sides(one, other, options=OPTIONS)
     (place,) = [each for each in found.metrics if each.metric.name == metric]
-    assert place.effect is not None and math.isfinite(place.effect)
+    assert math.isfinite(place.effect)
     assert sum(cell.pairs for cell in place.cells) == len(two.runs) - 1
     assert found.verdict == "undecided"  # one side lacks it
 
@@ -300,7 +284,6 @@ def test_swapping_the_sides_swaps_the_verdict() -> None:
     forth = compare_sides(one, two, options=OPTIONS).metrics[0]
     back = compare_sides(two, one, options=OPTIONS).metrics[0]
     assert (forth.verdict, back.verdict) == ("worse", "better")
-    assert forth.effect is not None and back.effect is not None
     assert (1 + forth.effect) * (1 + back.effect) == pytest.approx(1)
 
 

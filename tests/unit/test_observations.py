@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any
 
 import pytest
@@ -41,17 +42,15 @@ def profile(
 ) -> Campaign:
     """A profile whose means follow ``surface``, with intervals of +- ``width`` of them."""
     rows = []
-    for m in cores:
-        for rho in AXIS:
-            for alpha in AXIS:
-                mean = surface(m, rho, alpha)
-                row: dict[str, Any] = dict.fromkeys(SUMMARY_COLUMNS)
-                row |= {"cores": m, "sync_share": rho, "contended_ratio": alpha, "task_sets": 10}
-                for metric in ("delay_ratio", "slowdown"):
-                    row[f"{metric}_mean"] = mean
-                    row[f"{metric}_ci_low"] = mean * (1 - width)
-                    row[f"{metric}_ci_high"] = mean * (1 + width)
-                rows.append(row)
+    for m, rho, alpha in product(cores, AXIS, AXIS):
+        mean = surface(m, rho, alpha)
+        row: dict[str, Any] = dict.fromkeys(SUMMARY_COLUMNS)
+        row |= {"cores": m, "sync_share": rho, "contended_ratio": alpha, "task_sets": 10}
+        for metric in ("delay_ratio", "slowdown"):
+            row[f"{metric}_mean"] = mean
+            row[f"{metric}_ci_low"] = mean * (1 - width)
+            row[f"{metric}_ci_high"] = mean * (1 + width)
+        rows.append(row)
     summary = summary_of(
         rows=tuple(rows), sets=(), labels=labels, meta={"platform": dict(platform or {})}
     )
@@ -235,12 +234,10 @@ def comparing(surface: Surface) -> Callable[[Campaign, Campaign], Comparison]:
 
     def compare(baseline: Campaign, other: Campaign) -> Comparison:
         cells = []
-        for m in (1, 4, 8, 16):
-            for rho in AXIS:
-                for alpha in AXIS:
-                    effect = surface(m, rho, alpha)
-                    word = "better" if effect < -0.02 else "worse" if effect > 0.02 else "equal"
-                    cells.append(cell(m, rho, alpha, effect, word))
+        for place in product((1, 4, 8, 16), AXIS, AXIS):
+            effect = surface(*place)
+            word = "better" if effect < -0.02 else "worse" if effect > 0.02 else "equal"
+            cells.append(cell(*place, effect, word))
         metric = MetricComparison(
             metric=DELAY_RATIO,
             **dict.fromkeys(("effect", "low", "high", "p", "gate")),
@@ -249,13 +246,8 @@ def comparing(surface: Surface) -> Callable[[Campaign, Campaign], Comparison]:
             gate_basis="",
             cells=tuple(cells),
         )
-        return Comparison(
-            baseline=baseline.name,
-            other=other.name,
-            metrics=(metric,),
-            verdict="undecided",
-            reason="",
-        )
+        names = {"baseline": baseline.name, "other": other.name}
+        return Comparison(**names, metrics=(metric,), verdict="undecided", reason="")
 
     return compare
 
