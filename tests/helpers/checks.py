@@ -17,9 +17,9 @@ from deadbeat.settings.facts import gather
 from deadbeat.targets.fake import FakeTarget
 
 
-@frozen(kw_only=True)
+@frozen
 class Case:
-    """A machine with a few files; the attributes are those of `FakeTarget` and `gather`.
+    """A machine; the attributes are those of `FakeTarget` and `gather`. ``case()`` has nothing.
 
     Attributes:
         says: What found value and reason together must hold; "" anything.
@@ -33,24 +33,9 @@ class Case:
     says: str = ""
 
 
+case = Case
 #: Id of a check -> status, with a word behind it where there are several -> a machine.
 Cases = Mapping[str, Mapping[str, Case]]
-
-
-def case(
-    files: Mapping[str, str] | None = None,
-    *,
-    outputs: Mapping[str, str] | None = None,
-    refused: Mapping[str, str] | None = None,
-    rt_cpus: tuple[int, ...] | None = (1,),
-    workload: str = "mixed",
-    says: str = "",
-) -> Case:
-    """A machine; ``case()`` has nothing at all."""
-    return Case(
-        files=files or {}, outputs=outputs or {}, refused=refused or {}, rt_cpus=rt_cpus,
-        workload=workload, says=says,
-    )  # fmt: skip
 
 
 def config(*options: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 from aa import RunFigure, Side
@@ -34,24 +35,21 @@ def made_up(
     random = np.random.default_rng(seed)
     host = session * random.standard_normal()
     runs = {}
-    for cores in (1, 2):
-        for share in SHARES:
-            for replica in range(replicas):
-                for ratio in SHARES:
-                    cell = Cell("", cores, share, ratio, 10.0)
-                    program = np.random.default_rng([cores, int(10 * share), replica])
-                    level = program.normal(0.1, 0.05) + host + scatter * random.standard_normal()
-                    slowdown = math.exp(level) * (1 + effect(cell))
-                    text = f"m{cores:03d}-s{share:.1f}-c{ratio:.1f}-r{replica:03d}"
-                    runs[text] = RunFigure(
-                        cell=cell,
-                        block=f"{cores}/{share}/{replica}",
-                        values={
-                            "slowdown": slowdown,
-                            "delay_ratio": slowdown * 1.01,
-                            "deadline_miss_ratio": misses * random.uniform(0, 2),
-                        },
-                        at_ns=len(runs) * 10**9,
-                        witness_ps=1000.0,
-                    )
+    for cores, share, replica, ratio in product((1, 2), SHARES, range(replicas), SHARES):
+        cell = Cell("", cores, share, ratio, 10.0)
+        program = np.random.default_rng([cores, int(10 * share), replica])
+        level = program.normal(0.1, 0.05) + host + scatter * random.standard_normal()
+        slowdown = math.exp(level) * (1 + effect(cell))
+        missed = misses * random.uniform(0, 2)
+        runs[f"m{cores:03d}-s{share:.1f}-c{ratio:.1f}-r{replica:03d}"] = RunFigure(
+            cell=cell,
+            block=f"{cores}/{share}/{replica}",
+            values={
+                "slowdown": slowdown,
+                "delay_ratio": slowdown * 1.01,
+                "deadline_miss_ratio": missed,
+            },
+            at_ns=len(runs) * 10**9,
+            witness_ps=1000.0,
+        )
     return Side(name=name or f"side-{seed}", runs=runs)
