@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from operator import eq, ge, gt, le, lt
 from typing import TypeVar
 
 from attrs import evolve, frozen
@@ -26,13 +27,7 @@ from deadbeat.settings.facts import CONFIG, DMESG, ONLINE
 
 _FOLDER = "deadbeat.settings.checks"
 _TERM = re.compile(r"(<=|>=|<|>)? ?(-?\d+)")
-_COMPARE: Mapping[str | None, Callable[[int, int], bool]] = {
-    None: lambda now, limit: now == limit,
-    "<=": lambda now, limit: now <= limit,
-    ">=": lambda now, limit: now >= limit,
-    "<": lambda now, limit: now < limit,
-    ">": lambda now, limit: now > limit,
-}
+_COMPARE = {None: eq, "<=": le, ">=": ge, "<": lt, ">": gt}
 
 
 def accepts(text: str) -> Callable[[int], bool]:
