@@ -243,14 +243,8 @@ def platform_from_environment(
         toolchain, flags: Compiler identification, and the flags of runtime and fragments.
         name: Label; None takes the host name.
     """
-    identity = {
-        "machine": environment["machine"],
-        "soc": environment["soc"],
-        "topology": environment["topology"],
-        "frequency_policy": environment["frequency_policy"],
-        "toolchain": toolchain,
-        "flags": flags,
-    }
+    keys = ("machine", "soc", "topology", "frequency_policy")
+    identity = {key: environment[key] for key in keys} | {"toolchain": toolchain, "flags": flags}
     preemption = environment["preemption"]
     canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
     return Platform(

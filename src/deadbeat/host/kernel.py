@@ -156,26 +156,17 @@ def _built_in(read: Read) -> Answer:
 
 
 def _configured(config: dict[str, str]) -> str | None:
-    models = {
-        "PREEMPT_RT": "rt",
-        "PREEMPT_LAZY": "lazy",
-        "PREEMPT": "full",
-        "PREEMPT_VOLUNTARY": "voluntary",
-        "PREEMPT_NONE": "none",
-    }
-    return next((word for option, word in models.items() if config.get(option) == "y"), None)
+    words = {"_RT": "rt", "_LAZY": "lazy", "": "full", "_VOLUNTARY": "voluntary", "_NONE": "none"}
+    return next((word for end, word in words.items() if config.get(f"PREEMPT{end}") == "y"), None)
 
 
 # --- guest or not -----------------------------------------------------------------------------
 
 #: Files that the answer rests on.
 VIRTUAL_FILES = (
-    CPUINFO,
-    "/sys/hypervisor/type",
-    "/sys/class/dmi/id/sys_vendor",
-    "/sys/class/dmi/id/product_name",
-    "/proc/device-tree/model",
-    "/proc/device-tree/compatible",
+    *(CPUINFO, "/sys/hypervisor/type"),
+    *("/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"),
+    *("/proc/device-tree/model", "/proc/device-tree/compatible"),
 )
 #: Vendors and products that firmware tables (DMI) give only to virtual machines.
 _VIRTUAL_NAMES = (

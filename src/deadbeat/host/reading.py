@@ -20,11 +20,8 @@ _VULNERABILITIES = (
     "tsx_async_abort", "vmscape",
 )  # fmt: skip
 
-_THERMAL_ZONES_MAX = 64
-
+_THERMAL_ZONES_MAX, _CACHES_MAX = 64, 10
 _DEVICE_TREE = "/proc/device-tree/model"
-
-_CACHES_MAX = 10
 
 
 def machine(read: Read) -> str | Unknown:
@@ -46,13 +43,9 @@ def soc(read: Read) -> str | Unknown:
         return (
             f"{fields['model name']} (family {numbers[0]} model {numbers[1]} stepping {numbers[2]})"
         )
-    for candidate in (
-        stripped(read, _DEVICE_TREE),
-        fields.get("model name"),
-        fields.get("Hardware"),
-    ):
-        if candidate:
-            return candidate
+    named = stripped(read, _DEVICE_TREE) or fields.get("model name") or fields.get("Hardware")
+    if named:
+        return named
     if "CPU implementer" in fields:
         return f"implementer {fields['CPU implementer']} part {fields.get('CPU part', '?')}"
     return Unknown("/proc/cpuinfo and /proc/device-tree/model name no processor")
@@ -199,11 +192,7 @@ def cgroup(read: Read) -> dict[str, Fact] | Unknown:
     group = cpu_cgroup(read)
     if group is None:
         return Unknown("/proc/self/cgroup and /proc/self/mountinfo show no group for CPU time")
-    found: dict[str, Fact] = {
-        "version": group.version,
-        "path": group.path,
-        "folder": group.folder,
-    }
+    found: dict[str, Fact] = {key: getattr(group, key) for key in ("version", "path", "folder")}
     if group.version == 1:
         for key in ("cpu.rt_runtime_us", "cpu.rt_period_us", "cpu.cfs_quota_us"):
             found[key.replace("cpu.", "")] = integer(read, f"{group.folder}/{key}")
