@@ -246,9 +246,6 @@ def test_other_executables_of_the_same_sets_are_refused(runs: Path, tmp_path: Pa
         compared(tmp_path, "a", "again")
 
 
-# -- the verb
-
-
 def test_the_page_is_never_written_over(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -168,8 +168,6 @@ def test_realtime_tasks_are_those_with_a_realtime_policy() -> None:
     ]
 
 
-# --- judging ---
-
 GOOD = CpuLatency(
     cpu=0, expected=3000, cycles=3000, missed=0, raw=Histogram.of([5000] * 3000),
     policy="fifo", priority=90, placed=0, clock_cost_ps=30_000,

@@ -156,9 +156,6 @@ def test_foreign_costs_are_not_read_as_delay_ratios() -> None:
     assert found.verdict == "confirmed" and "slowdown" in found.because
 
 
-# -- Mode 2
-
-
 def group(name: str, cores: int, slowdown: float = 1.2, **values: Any) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(STRESS_COLUMNS)
     row |= {"group": name, "cores": cores, "critical_cores": 0, "task_sets": 100}
@@ -220,8 +217,6 @@ def test_mode_2_is_one_figure_when_there_are_sets_enough() -> None:
     lacking = stress(group("random", 16, slowdown_p95=None))
     assert verdict(6, lacking).verdict == "not confirmed"
 
-
-# -- several kernels
 
 (DELAY_RATIO,) = [each for each in METRICS if each.name == "delay_ratio"]
 OLD = {"kernel": "5.15.0 #1", "preemption": "full"}

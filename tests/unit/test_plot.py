@@ -318,9 +318,6 @@ def test_a_label_of_one_side_alone_names_it(fast):
     assert labels_of([fast, measured]) == ("SIMULATED: rt",)
 
 
-# ---------- the command ----------
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("results")

@@ -136,9 +136,6 @@ def test_a_stored_load_run_without_a_round_does_not_count() -> None:
     assert not judged_load(run).valid
 
 
-# -- the sentence of the first screen
-
-
 def test_what_ran_beside_runs_is_one_sentence() -> None:
     busy = made(IDLE, load=IDLE_BUSY, circumstances={"steal_share": {"0": 0.031}})
     shared = made(circumstances={"load_share": 0.89})

@@ -49,9 +49,6 @@ def effect_axis(metric: Metric) -> str:
     return f"difference of the {name} ({'%' if metric.log else '% points'})"
 
 
-# ---------- effects ----------
-
-
 def _overall(result: ComparisonResult) -> Chart:
     panels = []
     for metric in result.comparisons[0].metrics if result.comparisons else ():
@@ -117,14 +114,8 @@ def _marks(metric: MetricComparison) -> tuple[Mark, ...]:
     ]
     if metric.gate is not None:
         gate = 100 * metric.gate
-        marks += [
-            Mark(axis="y", at=gate, label="A/A gate"),
-            Mark(axis="y", at=-gate, label="A/A gate"),
-        ]
+        marks += [Mark(axis="y", at=at, label="A/A gate") for at in (gate, -gate)]
     return tuple(marks)
-
-
-# ---------- cells ----------
 
 
 def _cell_charts(

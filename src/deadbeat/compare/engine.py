@@ -118,9 +118,6 @@ def compare_tables(
     )
 
 
-# -- what is lost
-
-
 @frozen(kw_only=True)
 class _Hidden:
     """Reasons why what is left of two sides does not show how they compare.
@@ -177,9 +174,6 @@ def _hidden(sample: PairedRuns, chosen: NDArray[np.bool_], options: CompareOptio
             line = f"{100 * abs(more_lost):.1f} % more {words.lost} in {name}"
             lines[0 if more_lost > 0 else 1].append(line)
     return _Hidden(worse=tuple(lines[0]), better=tuple(lines[1]))
-
-
-# -- verdicts
 
 
 @frozen(kw_only=True, eq=False)

@@ -121,9 +121,6 @@ def mean_known(values: Floats) -> Floats:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-# -- estimates
-
-
 @frozen(kw_only=True)
 class MeanDifference:
     """A mean difference and what the runs say of it.

@@ -144,9 +144,6 @@ def _left_out(one: Subject, two: Subject) -> str:
     return f"; left out as invalid: {', '.join(told)}" if told else ""
 
 
-# -- what cannot be compared
-
-
 def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool) -> None:
     every = lineup.every
     _require_distinct(every, words)
@@ -223,9 +220,6 @@ def _require_alike(every: Sequence[Subject], words: Vocabulary) -> None:
             "measure both with the same options",
             tuple(wrong),
         )
-
-
-# -- what the reader must know
 
 
 def _facts(subject: Subject) -> dict[str, Json]:
@@ -373,11 +367,7 @@ def all_found(runs: Path, names: Sequence[str]) -> tuple[Comparable[Any], tuple[
 
 @frozen(kw_only=True)
 class HardeningCost:
-    """The cost of what differs.
-
-    Attributes:
-        beside: What else of the platforms differs, a line each: it may be the cause as well.
-    """
+    """The cost of what differs; ``beside``: what else of the platforms does, a line each."""
 
     differences: Differences
     beside: tuple[str, ...]

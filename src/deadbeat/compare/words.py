@@ -29,9 +29,6 @@ def _list(metrics: Sequence[MetricComparison]) -> str:
     return words_list([each.metric.words for each in metrics])
 
 
-# -- the verdict over all metrics
-
-
 #: The verdict over all metrics, what decided it in words, and the metrics it rests on.
 Overall = tuple[str, str, tuple[str, ...]]
 
@@ -137,9 +134,6 @@ def _decided(metric: MetricComparison, verdict: str) -> str:
     return f"{metric.metric.words} {verdict}: {', '.join(parts)}" if parts else ""
 
 
-# -- numbers and places
-
-
 def verdict_line(comparison: Comparison) -> str:
     """``WORSE: B against A: slowdown worse: +4.1 % over all cells``."""
     names = f"{comparison.other} against {comparison.baseline}"
@@ -234,9 +228,6 @@ def count_text(metric: MetricComparison) -> str:
     }
     counts["without data"] = _empty(metric)
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none"
-
-
-# -- what would decide it
 
 
 def needs(metrics: Sequence[MetricComparison], words: Vocabulary) -> tuple[str, ...]:

@@ -17,9 +17,6 @@ RT_RUNTIME, RT_PERIOD = (f"/proc/sys/kernel/sched_rt_{name}_us" for name in ("ru
 _RELEASE = "/proc/sys/kernel/osrelease"
 
 
-# --- release and build ------------------------------------------------------------------------
-
-
 def kernel_release(read: Read) -> tuple[int, int]:
     """Major and minor number of the kernel; (0, 0) when not known."""
     return release_of(read(VERSION) or "")
@@ -102,8 +99,6 @@ def boot_cpus(text: str, last: int) -> BootCpus:
     return BootCpus(frozenset(found), ",".join(beyond))
 
 
-# --- preemption model -------------------------------------------------------------------------
-
 Answer = tuple[str | Unknown, str]
 
 
@@ -159,8 +154,6 @@ def _configured(config: dict[str, str]) -> str | None:
     words = {"_RT": "rt", "_LAZY": "lazy", "": "full", "_VOLUNTARY": "voluntary", "_NONE": "none"}
     return next((word for end, word in words.items() if config.get(f"PREEMPT{end}") == "y"), None)
 
-
-# --- guest or not -----------------------------------------------------------------------------
 
 #: Files that the answer rests on.
 VIRTUAL_FILES = (

@@ -35,9 +35,6 @@ def colon_fields(text: str) -> dict[str, str]:
     return fields
 
 
-# --- time of CPUs, interrupts ------------------------------------------------------------------
-
-
 @frozen(kw_only=True)
 class Ticks:
     """Time of a CPU in ticks (USER_HZ, 10 ms nearly everywhere): since the boot, or between two
@@ -156,9 +153,6 @@ def uptime_of(text: str) -> float | None:
     return float(words[0]) if words else None
 
 
-# --- threads ----------------------------------------------------------------------------------
-
-
 @frozen(kw_only=True)
 class TaskState:
     """A process or thread as its ``stat`` file shows it (proc_pid_stat(5)).
@@ -225,9 +219,6 @@ def task_of(line: str) -> TaskState | None:
 def tasks_of(text: str) -> list[TaskState]:
     """Of many ``stat`` files, a line each."""
     return [task for line in text.splitlines() if (task := task_of(line)) is not None]
-
-
-# --- the process that reads -------------------------------------------------------------------
 
 
 def status_field(read: Read, name: str) -> str | None:
@@ -297,9 +288,6 @@ def _cgroup_mount(line: str, controller: str) -> tuple[int, str, str]:
     if kind[0] == "cgroup" and controller in kind[2].split(","):
         return 1, fields[3], fields[4]
     return 0, "", ""
-
-
-# --- half a second of a machine ---------------------------------------------------------------
 
 
 @frozen(kw_only=True)

@@ -187,9 +187,6 @@ def _by_name(found: object) -> dict[str, int]:
     return {key: each for key, each in _entries(found).items() if type(each) is int}
 
 
-# --- readings to values -----------------------------------------------------------------------
-
-
 def _then(found: T | Unknown, make: Callable[[T], U | Unknown]) -> U | Unknown:
     """What is made of a value where it is known."""
     return found if isinstance(found, Unknown) else make(found)
@@ -270,9 +267,6 @@ def _trips(readings: Readings) -> dict[str, int] | Unknown:
         if kind.strip() in SLOWED_FROM and number > 0:
             found[_folder(path)] = min(number, found.get(_folder(path), number))
     return found if not isinstance(numbers, Unknown) else numbers
-
-
-# --- from one moment to another ---------------------------------------------------------------
 
 
 @frozen(kw_only=True)

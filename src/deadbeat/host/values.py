@@ -128,9 +128,6 @@ class _BatchReader:
         return lacking
 
 
-# --- files of one value -----------------------------------------------------------------------
-
-
 def stripped(read: Read, path: str) -> str | None:
     """Text of a file without surrounding blanks and NUL bytes (device tree strings end in one)."""
     text = read(path)
@@ -164,9 +161,6 @@ def chosen(text: str) -> str:
     """``madvise`` of ``always [madvise] never``; the text where nothing is marked."""
     found = re.search(r"\[([^]]+)\]", text)
     return found[1] if found else text
-
-
-# --- sets of CPUs -----------------------------------------------------------------------------
 
 
 def parse_cpu_list(text: str) -> list[int]:

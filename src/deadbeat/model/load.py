@@ -226,9 +226,6 @@ class LoadRun(Seen, StoredRun):
         return (self.window_ns[1] - self.window_ns[0]) / 1e9
 
 
-# ---------- what runs amount to ----------
-
-
 @frozen(kw_only=True)
 class Estimate:
     """A mean over runs with its 95 % interval; None: it cannot be bounded, as with one run."""

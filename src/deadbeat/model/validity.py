@@ -52,9 +52,6 @@ def shares_text(by_cpu: Mapping[str, float]) -> str:
     )
 
 
-# -- the load beside a latency run
-
-
 def load_problems(
     load: LoadReport, circumstances: Circumstances, cpus: Iterable[CpuLatency], seconds: float
 ) -> Iterator[Finding]:
@@ -136,9 +133,6 @@ def _workers(load: LoadReport) -> Iterator[Finding]:
             yield problem("load-not-reached", text + hint, "invalid")
 
 
-# -- samples
-
-
 def cycle_problems(cpus: Iterable[CpuLatency]) -> Iterator[Finding]:
     """CPUs whose wake-ups are not accounted for, or of which there is none."""
     for cpu in cpus:
@@ -153,9 +147,6 @@ def rounds_inside(rounds: Rounds, window_ns: tuple[int, int]) -> int:
     """Rounds of a load test that were released in its window."""
     low, high = window_ns
     return int(((rounds.release_ns >= low) & (rounds.release_ns < high)).sum())
-
-
-# -- runs of an older version
 
 
 def judged_latency(run: LatencyRun) -> LatencyRun:

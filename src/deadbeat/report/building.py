@@ -146,9 +146,6 @@ def moment_chart(moment: WorstMoment, *, name: str, title: str) -> Chart:
     )
 
 
-# ---------- distributions ----------
-
-
 def cumulative(values: Sequence[float], *, of: int | None = None) -> Curve:
     """Share of values at or below x, in percent, as steps.
 

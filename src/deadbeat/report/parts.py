@@ -80,9 +80,6 @@ def _lines(part: Lines) -> str:
     return f'<ul class="answers groups">{items}</ul>'
 
 
-# ---------- tables and facts ----------
-
-
 def table(part: Table) -> str:
     """A table that scrolls by itself where the page is narrow."""
     columns = part.shown(terminal=False)
@@ -150,9 +147,6 @@ def definitions(pairs: Iterable[tuple[str, str]]) -> str:
     )
 
 
-# ---------- figures ----------
-
-
 def figures(charts: Sequence[Chart], document: Document) -> str:
     """All charts in order; those of a family behind one choice, the first of them shown."""
     made, families = [], set()
@@ -211,9 +205,6 @@ def _panel(chart: Chart, place: int) -> str:
     if panel.surface:
         return f'<details class="raised"><summary {title}</summary>{plot}</details>'
     return f"<div><h4 {title}</h4>{plot}</div>"
-
-
-# ---------- what was found ----------
 
 
 def findings_list(findings: Sequence[Finding], labels: Iterable[str] = ()) -> str:

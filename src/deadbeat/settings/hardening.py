@@ -166,11 +166,7 @@ def states(sight: Sight) -> dict[str, str]:
 
 @frozen(kw_only=True)
 class HardeningDifference:
-    """An option whose state differs between two platforms.
-
-    Attributes:
-        states: Of either, as recorded.
-    """
+    """An option whose state differs between two platforms; ``states``: of either, as recorded."""
 
     option: Hardening
     states: tuple[str, str]

@@ -75,9 +75,6 @@ def _texts(facts: Facts, pattern: str) -> dict[str, str | None]:
     return {path: reading.text for path, reading in facts.matches(pattern).items()}
 
 
-# -- CPUs
-
-
 def make_clocksource(facts: Facts, value: str) -> list[Setting]:
     folder = "/sys/devices/system/clocksource/clocksource0"
     offered = facts.text(f"{folder}/available_clocksource").split()
@@ -147,8 +144,6 @@ def make_turbo(facts: Facts, value: str) -> list[Setting]:
     raise NotHereError(f"neither {intel} nor {other} is there")
 
 
-# -- interrupts and packets
-
 _MANAGED = (
     "managed: the kernel places it and refuses any other place; isolcpus=managed_irq moves it"
 )
@@ -187,9 +182,6 @@ def make_packet_steering(facts: Facts, _value: str) -> list[Setting]:
         if now & set(facts.rt_cpus):
             made.append(Setting(path, cpu_mask(now & left or left), "mask"))
     return _some(made, "no queue of a network device steers to the CPUs for real-time tasks")
-
-
-# -- the kernel
 
 
 def make_machine_checks(facts: Facts, _value: str) -> list[Setting]:

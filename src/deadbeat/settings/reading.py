@@ -13,8 +13,6 @@ from deadbeat.host.values import CPU_MAX, UnreadError, chosen, cpu_set, cpus_tex
 from deadbeat.settings.facts import CONFIG, DMESG, LOCKDOWN, ONLINE, POSSIBLE, Facts
 from deadbeat.targets.readings import MISSING, is_pattern
 
-# -- values
-
 
 def absent(facts: Facts, path: str) -> bool:
     """Whether ``path`` does not exist; what was refused may."""
@@ -62,9 +60,6 @@ def lockdown(facts: Facts) -> str | None:
         return chosen(mode)
     log = facts.get(DMESG)
     return "on" if log is not None and "Kernel is locked down" in log else None
-
-
-# -- CPUs
 
 
 def meant(facts: Facts, cpus: Iterable[int] | None = None) -> str:
@@ -182,9 +177,6 @@ def offloaded(facts: Facts) -> set[int]:
     return online(facts) if by_default and not named else asked
 
 
-# -- build options, files that may not be there
-
-
 def lacking(facts: Facts, path: str) -> bool:
     """Whether a file does not exist. One that is refused does.
 
@@ -210,9 +202,6 @@ def realtime(facts: Facts) -> bool:
     return realtime_model(facts.get) is not None
 
 
-# -- interrupts that the kernel places by itself
-
-
 MODES = "command:irq-modes"
 #: Queues of drivers whose interrupts the kernel places by itself (irq_affinity of their driver).
 _MANAGED = re.compile(r"nvme\d+q[1-9]|virtio\d+-req\.\d|mpt\d|megasas|hpsa|hisi_sas|qla2xxx")
@@ -227,9 +216,6 @@ def read_only(facts: Facts) -> set[str] | None:
 def managed_by_name(rows: Mapping[str, Interrupt]) -> set[str]:
     """Numbers of those that belong to a driver which has them placed."""
     return {number for number, row in rows.items() if _MANAGED.search(row.about)}
-
-
-# -- what slows CPUs down because they are hot
 
 
 def cooling_of_cpus(facts: Facts) -> list[tuple[str, int]]:
@@ -247,9 +233,6 @@ def cooling_of_cpus(facts: Facts) -> list[tuple[str, int]]:
             raise UnreadError(f"{state} holds {text[:40]!r}, not a number")
         states.append((name, int(text)))
     return states
-
-
-# -- root domains
 
 
 PARTITIONS = "command:cpuset-partitions"
