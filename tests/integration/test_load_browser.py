@@ -43,15 +43,6 @@ def test_every_figure_is_drawn_and_says_that_it_is_made_up(page: Chrome) -> None
     assert all(plot.find_elements(By.CSS_SELECTOR, ".main-svg") for plot in plots)
 
 
-def test_the_answer_the_causes_and_the_remedies_are_there(page: Chrome) -> None:
-    text = page.find_element(By.TAG_NAME, "main").text
-    assert "Deadlines are missed from 4 ordinary threads on" in text
-    assert "threads on the sibling of its core slowed it down" in text
-    rows = page.find_elements(By.CSS_SELECTOR, "#effects-table tbody tr")
-    assert len(rows) == 9
-    assert len(page.find_elements(By.CSS_SELECTOR, "#load-table tbody tr")) == 11
-
-
 @pytest.mark.parametrize("width", [1250, 400])
 def test_it_fits_its_window(page: Chrome, width: int) -> None:
     resize(page, width, 900)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from attrs import evolve
 from helpers.latencies import made_up_runs
@@ -11,10 +9,8 @@ from helpers.latency_series import cpu_of
 from helpers.latency_series import run_of as run_of_cpus
 
 from deadbeat.kinds.latency.summarise import (
-    LATENCY_COLUMNS,
     latency_rows,
     summarise_latency,
-    tail_rows,
 )
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
@@ -26,8 +22,6 @@ from deadbeat.model.latency import (
     PathSplit,
     WorstTraced,
 )
-from deadbeat.model.latency_summary import QUANTITIES
-from deadbeat.report.document import keys_of
 
 HALF = LoadPoint("cpu", 50)
 
@@ -78,11 +72,6 @@ def test_a_cell_without_a_valid_run_has_no_figures() -> None:
     assert cell.cpus == () and cell.whole.runs == ()
     assert all(quantity.value_ns is None for quantity in cell.whole.raw.quantities)
     assert cell.whole.tail == () and cell.whole.max_cpu is None
-
-
-def test_nothing_at_all_is_a_summary_too() -> None:
-    summary = summarise_latency([])
-    assert summary.cells == () and summary.runs == 0
 
 
 def test_without_wake_ups_enough_a_quantile_is_open_above() -> None:
@@ -141,29 +130,6 @@ def test_cells_come_idle_first_and_loads_ascend() -> None:
 def test_made_up_runs_are_labelled() -> None:
     assert summarise_latency(made_up_runs(repeats=1, seconds=0.1)).labels == ("simulated",)
     assert summarise_latency([evolve(run_of(0, [1]), policy="other")]).labels == ("policy other",)
-
-
-def test_rows_have_every_column_for_each_cpu() -> None:
-    summary = summarise_latency(made_up_runs(repeats=2, seconds=0.2, loads=[IDLE, HALF]))
-    rows = latency_rows(summary)
-    assert [(row["load"], row["cpu"]) for row in rows] == [
-        (load, cpu) for load in ("idle", "cpu-050") for cpu in ("all", 0, 1)
-    ]
-    assert all(list(row) == keys_of(LATENCY_COLUMNS) for row in rows)
-    assert {name for q in summary.cells[0].whole.raw.quantities for name in [q.name]} == set(
-        QUANTITIES
-    )
-
-
-def test_tails_are_json_and_name_their_cells() -> None:
-    runs = made_up_runs(repeats=3, seconds=0.5, loads=[IDLE])
-    rows = json.loads(json.dumps(tail_rows(summarise_latency(runs, deadlines_ns=[1_000_000]))))
-    assert [(row["load"], row["cpu"]) for row in rows] == [
-        ("idle", "all"),
-        ("idle", 0),
-        ("idle", 1),
-    ]
-    assert [each["kind"] for each in rows[0]["statements"]] == ["maximum", "deadline"]
 
 
 def test_load_that_was_reached_is_told_with_its_range() -> None:

@@ -151,7 +151,6 @@ def matrix_table(summary: LatencySummary, *, cpus: bool) -> Table:
 
 
 def _marks(rows: Sequence[MatrixLine]) -> str:
-    """What a mark means, where a row has one."""
     marked = any((line.figure(name) or "").endswith("*") for line in rows for name in QUANTILES_PPM)
     return f"{MARKS}." if marked else ""
 
@@ -203,7 +202,6 @@ def _by_cpu(summary: LatencySummary) -> list[Part]:
 
 
 def _steps(summary: LatencySummary) -> list[tuple[str, str]]:
-    """What to do next."""
     labels = {label.lower() for label in summary.labels}
     if "simulated" in labels:
         return [("deadbeat latency --quick", "measure this machine")]

@@ -197,7 +197,6 @@ def _listen(
     *,
     priority: int,
 ) -> None:
-    """Sleeps until the program is done."""
     while (line := process.read_line(patience)) is not None:
         if line.startswith("error "):
             raise machine.explain(line, priority=priority)

@@ -231,7 +231,6 @@ def _remedied(summary: LoadSummary) -> Table:
 
 
 def _steps(summary: LoadSummary) -> list[tuple[str, str]]:
-    """What to do next."""
     if summary.kind == "simulated":
         return [("deadbeat load --quick", "measure this machine")]
     helped = any(each.verdict == "fewer failures" for each in summary.effects)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
 from attrs import evolve, field, frozen
@@ -126,20 +126,15 @@ class HardwareLoad(VerbEngine):
     def read(self, paths: Sequence[str]) -> Readings:
         return self._target.read_many(paths)
 
-    @contextmanager
-    def holding(self, settings: Sequence[Setting], *, reason: str) -> Iterator[dict[str, str]]:
+    def holding(
+        self, settings: Sequence[Setting], *, reason: str
+    ) -> AbstractContextManager[object]:
         """The settings, for a block: journalled, written, read back, and put back at its end.
-
-        Gives path -> what it holds.
 
         Raises:
             TargetError: One is not possible here, or was not back at the end.
         """
-        if not settings:
-            yield {}
-            return
-        with applied(self._target, settings, reason=reason):
-            yield {setting.path: setting.value for setting in settings}
+        return applied(self._target, settings, reason=reason) if settings else nullcontext()
 
     def standing(self) -> tuple[JournalEntry, ...]:
         """Changed settings that have not been put back, whoever changed them."""
@@ -277,10 +272,10 @@ class SimulatedLoad:
         return FakeTarget(files={**_FILES, **held}).read_many(paths)
 
     @contextmanager
-    def holding(self, settings: Sequence[Setting], *, reason: str) -> Iterator[dict[str, str]]:
+    def holding(self, settings: Sequence[Setting], *, reason: str) -> Iterator[None]:
         self._held = {setting.path: setting.value for setting in settings}
         try:
-            yield dict(self._held)
+            yield
         finally:
             self._held = {}
 
@@ -319,7 +314,6 @@ class SimulatedLoad:
     def _rounds(
         self, ask: LoadRequest, draw: random.Random, end: int
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """Rows of rounds and of gaps."""
         rounds: list[list[int]] = []
         gaps: list[list[int]] = []
         now, due = 0, draw.randrange(_SECOND_NS // 2)

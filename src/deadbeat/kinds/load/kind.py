@@ -146,7 +146,6 @@ def fails(summary: LoadSummary, *, failed: int = 0) -> frozenset[str]:
 
 
 def _perfetto(path: Path, _count: int) -> str:
-    """Of the longest round."""
     summary = summary_of(LoadStore.open(path))
     if summary.worst is None:
         message = f"no round of {path.name} without a remedy is valid"

@@ -87,13 +87,13 @@ class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
         change = every.get(key.condition, RemedyChange())
         ask = LoadRequest(spec=self._spec, key=key, change=change, unit_ps=unit_ps)
         settings = change.settings
-        with engine.holding(settings, reason=f"{REASON}, {key.text}") as held:
+        with engine.holding(settings, reason=f"{REASON}, {key.text}"):
             beside = Beside(engine, ask.cpus)
             started = datetime.now(UTC).isoformat(timespec="milliseconds")
             seen = engine.run(ask)
             machine = beside.ends()
             lost = list(_no_longer(engine, settings))
-        applied = dict(held)
+        applied = {setting.path: setting.value for setting in settings}
         if change.pin is not None:
             applied["CPU of the real-time thread"] = str(change.pin)
         if change.normal_cpus is not None:

@@ -281,7 +281,6 @@ def _cell(groups: Groups, key: tuple[str, int], stored: int, alone_ns: int | Non
 
 
 def _lost(valid: Sequence[LoadFigures], alone_ns: int, seconds: float) -> LostTime:
-    """Of all runs together."""
     parts = [attrs.astuple(lost_of(one.run, alone_ns, counted=one.counted)) for one in valid]
     weights = [one.run.window_s / seconds for one in valid]
     means = (
