@@ -167,7 +167,7 @@ def _metrics(report: DoctorReport) -> str:
 def _status(report: DoctorReport, least: Severity | None) -> int:
     if least is None:
         return 0
-    failing, unknown = report.failing(least), report.unknown(least)
+    failing, unknown = report.failing(least), report.failing(least, "unknown")
     if unknown:
         say(f"--fail-on {least}: {summary.severities(unknown)} could not be read: they do not fail")
     if failing:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from attrs import evolve, frozen
 
 from deadbeat.host.values import understood
-from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
+from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity, Status
 from deadbeat.settings import inventory
 from deadbeat.settings.check import Check, all_checks
 from deadbeat.settings.facts import Facts, gather
@@ -58,15 +58,8 @@ class DoctorReport:
     hardening: tuple[tuple[Hardening, HardeningState], ...] = ()
     partial: bool = False
 
-    def failing(self, least: Severity) -> tuple[CheckResult, ...]:
-        """Checks that failed at ``least`` or graver."""
-        return self._at_least(least, "fail")
-
-    def unknown(self, least: Severity) -> tuple[CheckResult, ...]:
-        """Checks at ``least`` or graver of which nobody knows."""
-        return self._at_least(least, "unknown")
-
-    def _at_least(self, least: Severity, status: str) -> tuple[CheckResult, ...]:
+    def failing(self, least: Severity, status: Status = "fail") -> tuple[CheckResult, ...]:
+        """Checks at ``least`` or graver that failed, or of which nobody knows (``unknown``)."""
         grave = SEVERITIES[: SEVERITIES.index(least) + 1]
         return tuple(r for r in self.results if r.status == status and r.severity in grave)
 

@@ -88,7 +88,7 @@ def sentence(report: DoctorReport) -> str:
     if report.target.kind == "files":
         found = f"{severities(grave)} checks fail" if grave else "nothing fatal or high fails"
         return f"In {report.target.name} {found}; what needs the machine itself is unknown."
-    unknown = len(report.unknown("high"))
+    unknown = len(report.failing("high", "unknown"))
     open_ = f"; {unknown} others as grave could not be read" if unknown else ""
     if grave:
         return f"Not ready for real-time work: {severities(grave)} checks fail{open_}."
