@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from deadbeat.cli.main import main
 
+Capture = pytest.CaptureFixture[str]
 SCHEMA = Path(__file__).parents[2] / "docs/reference/answer.schema.json"
 
 
@@ -32,7 +33,7 @@ def answer_of(text: str) -> Any:
     return {**{key: envelope[key] for key in ("kind", "state", "headline", "findings")}, **results}
 
 
-def answer(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> Any:
+def answer(capsys: Capture, *words: str, status: int = 0) -> Any:
     """What a command prints with ``--json``, which must be all of stdout."""
     capsys.readouterr()
     assert main((*words, "--json")) == status

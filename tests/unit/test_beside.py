@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from helpers.answers import Capture
 from helpers.kinds import KINDS
 from helpers.processes import is_alive
 
@@ -133,7 +134,7 @@ def test_the_run_beside_which_it_failed_is_not_kept(tmp_path: Path, end: str, wo
 
 @pytest.mark.parametrize("verb", ["latency", "load", "stress", "profile"])
 def test_what_cannot_run_beside_is_refused_before_anything_is_made(
-    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    verb: str, tmp_path: Path, capsys: Capture
 ) -> None:
     for words, told in (
         (("--beside",), "--beside: no program"),
@@ -157,9 +158,7 @@ def test_what_cannot_run_beside_is_refused_before_anything_is_made(
         ("stress", "--executor", "sim:cores=2"),
     ],
 )
-def test_nothing_runs_beside_a_simulation(
-    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_runs_beside_a_simulation(words: tuple[str, ...], capsys: Capture) -> None:
     Path("asked.toml").write_text('beside = ["touch", "ran"]\n')
     assert main((*words, "--quick", "--campaign", "asked.toml")) == 2
     assert f"{' '.join(words[1:])} and --beside exclude" in capsys.readouterr().err
@@ -224,9 +223,7 @@ def test_the_end_is_planned_until_the_pace_is_known() -> None:
     assert found == [20.0, 16.0, 12.0, 4.0, 2.0, 0.0]
 
 
-def test_a_comparison_says_what_ran_beside_which_side(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_comparison_says_what_ran_beside_which_side(capsys: Capture) -> None:
     for name in ("alone", "other", "crowded"):
         assert main(("latency", "--simulated", "--quick", "--name", name, "--no-figures")) == 0
     head = Path("runs/crowded", LatencyStore.HEAD)
@@ -242,7 +239,7 @@ def test_a_comparison_says_what_ran_beside_which_side(
 
 @pytest.mark.parametrize("verb", ["profile", "latency", "load"])
 def test_a_result_says_when_the_program_ended_before_the_measurement(
-    verb: str, capsys: pytest.CaptureFixture[str]
+    verb: str, capsys: Capture
 ) -> None:
     assert main(KINDS[verb][0]) == 0
     evil = "<b>\x1b[31m</script>"

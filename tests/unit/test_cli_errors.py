@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from helpers.answers import Capture
 from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
@@ -130,7 +131,7 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
     ],
 )
 def test_one_line_a_hint_and_the_right_status(
-    arguments: tuple[str, ...], status: int, line: str, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], status: int, line: str, capsys: Capture
 ) -> None:
     Path("bad.toml").write_text("a = \n")
     Path("key.toml").write_text("[run]\nsecnds = 1\n")
@@ -149,7 +150,7 @@ def test_one_line_a_hint_and_the_right_status(
     assert not Path("runs").exists()
 
 
-def test_every_error_of_a_command_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_error_of_a_command_at_once(capsys: Capture) -> None:
     assert main((*RUN, "--duration", "0", "--policy", "x", "--sets", "-1")) == 2
     err = capsys.readouterr().err
     assert "3 problems:" in err
@@ -157,16 +158,14 @@ def test_every_error_of_a_command_at_once(capsys: pytest.CaptureFixture[str]) ->
     assert err.count("\n") == 4
 
 
-def test_a_conflict_does_not_hide_what_else_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_conflict_does_not_hide_what_else_is_wrong(capsys: Capture) -> None:
     assert main((*STRESS, "--sets", "4", "--precision", "-1")) == 2
     err = capsys.readouterr().err
     assert "\n  --sets: a fixed number" in err and "--sets-max is the most sets" in err
     assert '\n  --precision: "-1" is out of range' in err
 
 
-def test_a_calibration_that_does_not_fit_names_file_and_options(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_calibration_that_does_not_fit_names_file_and_options(capsys: Capture) -> None:
     assert main(("calibrate", "--simulated", "--pool", "quick", "--cost-basis", "cold")) == 0
     capsys.readouterr()
     words = ("profile", "--simulated", "--no-figures", "--calibration", "runs/calibration.json")
@@ -178,7 +177,7 @@ def test_a_calibration_that_does_not_fit_names_file_and_options(
     assert "deadbeat calibrate --cost-basis warm --pool full" in line
 
 
-def test_other_parameters_for_an_unfinished_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_parameters_for_an_unfinished_campaign(capsys: Capture) -> None:
     assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 3
     assert "the simulated machine is lost (the same command resumes)" in capsys.readouterr().err
     assert main((*TINY_OPTIONS, "--overrun", "late")) == 2
@@ -187,7 +186,7 @@ def test_other_parameters_for_an_unfinished_campaign(capsys: pytest.CaptureFixtu
     assert "--name NAME" in err and "--fresh" in err
 
 
-def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_calibration_of_a_foreign_machine(capsys: Capture) -> None:
     assert main(("calibrate", "--executor", "fake:name=far", "--pool", "quick")) == 0
     capsys.readouterr()
     assert main((*TINY_OPTIONS, "--calibration", "runs/calibration.json")) == 3
@@ -197,7 +196,7 @@ def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) 
     assert not Path("runs/tiny").exists()
 
 
-def test_a_campaign_larger_than_the_disk(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_campaign_larger_than_the_disk(capsys: Capture) -> None:
     arguments = ("--preset", "default", "--sets", "1000", "--duration", "300")
     assert main(("profile", "--simulated", "--name", "huge", *arguments)) == 3
     err = capsys.readouterr().err
@@ -206,7 +205,7 @@ def test_a_campaign_larger_than_the_disk(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_an_unexpected_error_is_one_line_and_a_traceback_on_demand(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(TINY_OPTIONS) == 0
     monkeypatch.setattr("deadbeat.kinds.contention.view.read_summary", lambda _store: len(None))
@@ -233,11 +232,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_on_demand(
     ],
 )
 def test_a_limit_of_the_process_is_named(
-    error: Exception,
-    message: str,
-    option: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    error: Exception, message: str, option: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_words: list[str], *, quiet: bool) -> int:
         raise error
@@ -250,7 +245,7 @@ def test_a_limit_of_the_process_is_named(
 
 
 def test_quiet_leaves_answers_and_errors(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "")
     measure = ("latency", "--quick", "--simulated", "--runs", str(tmp_path), "--no-figures")
@@ -261,8 +256,6 @@ def test_quiet_leaves_answers_and_errors(
     assert "there is no result nix" in capsys.readouterr().err
 
 
-def test_words_of_another_program_are_its_own(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_words_of_another_program_are_its_own(tmp_path: Path, capsys: Capture) -> None:
     assert main(["run", "--runs", str(tmp_path), "--", "/nowhere/program", "-q", "--debug"]) != 0
     assert "/nowhere/program" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.answers import answer
+from helpers.answers import Capture, answer
 from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
@@ -24,13 +24,11 @@ LEAST = (*MANY, "--cores", "1,8", "--sync-share", "0,1", "--contended-ratio", "0
 pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
-def observed(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> Any:
+def observed(capsys: Capture, *words: str, status: int = 0) -> Any:
     return answer(capsys, "observe", *words, status=status)["observations"]
 
 
-def test_two_cores_show_the_first_and_say_what_the_others_need(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_two_cores_show_the_first_and_say_what_the_others_need(capsys: Capture) -> None:
     simulated = ("--quick", "--simulated", "--no-figures")
     found = observed(capsys, "1..5", "7-9", *simulated)
     assert {each["number"]: each["verdict"] for each in found} == {
@@ -53,7 +51,7 @@ def test_two_cores_show_the_first_and_say_what_the_others_need(
     assert Path("runs/observe-quick-2/report.html").exists()
 
 
-def test_an_interrupted_campaign_is_continued(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupted_campaign_is_continued(capsys: Capture) -> None:
     words = ("observe", "1", "--quick", "--no-figures", "--executor")
     assert main((*words, "fake:interrupt-after=50")) == 130
     err = capsys.readouterr().err
@@ -65,7 +63,7 @@ def test_an_interrupted_campaign_is_continued(capsys: pytest.CaptureFixture[str]
     assert out.startswith("1. Tasks are generated as the parameters ask: CONFIRMED")
 
 
-def test_a_balanced_map_is_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_balanced_map_is_not_judged(capsys: Capture) -> None:
     assert main((*LEAST, "--mix", "balanced")) == 0
     found = observed(capsys, "1", "2", "--from", "many", status=2)
     assert {each["verdict"] for each in found} == {"not judged: another mix"}
@@ -73,7 +71,7 @@ def test_a_balanced_map_is_not_judged(capsys: pytest.CaptureFixture[str]) -> Non
     assert {each["because"] for each in found} == {because}
 
 
-def test_each_given_campaign_gets_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_given_campaign_gets_its_verdict(capsys: Capture) -> None:
     assert main(TINY_OPTIONS) == 0
     assert main((*TINY_OPTIONS, "--name", "other")) == 0
     found = observed(capsys, "1", "--from", "tiny", "other")
@@ -82,9 +80,7 @@ def test_each_given_campaign_gets_its_verdict(capsys: pytest.CaptureFixture[str]
     assert [each["runs"] for each in found] == [["tiny"], ["other"]]
 
 
-def test_each_is_judged_also_beside_one_with_foreign_costs(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_each_is_judged_also_beside_one_with_foreign_costs(capsys: Capture) -> None:
     assert main(TINY_OPTIONS) == 0
     far = ("profile", "--no-figures", "--executor", "fake:name=far", "--programs-from", "tiny")
     assert main((*far, "--name", "far")) == 0
@@ -95,7 +91,7 @@ def test_each_is_judged_also_beside_one_with_foreign_costs(
     ]
 
 
-def test_a_machine_without_any_result_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_machine_without_any_result_is_an_error(capsys: Capture) -> None:
     every = ",".join(
         f"fail=m001-s{s:04d}-c{c:04d}-r{r:04d}*9"
         for s in (0, 500, 1000)
@@ -108,9 +104,7 @@ def test_a_machine_without_any_result_is_an_error(capsys: pytest.CaptureFixture[
     assert "no run has a result" in capsys.readouterr().err
 
 
-def test_mode_2_and_shielding_are_run_where_they_can_be(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_mode_2_and_shielding_are_run_where_they_can_be(capsys: Capture) -> None:
     found = observed(capsys, "6", "--quick", "--no-figures", "--simulated")
     assert (found[0]["verdict"], found[0]["runs"]) == ("confirmed", ["observe-random-quick"])
     many = ("--quick", "--no-figures", "--executor", "fake:cores=16")
@@ -128,7 +122,7 @@ def renamed(path: Path, kernel: str, preemption: str) -> None:
     assert main(("report", path.name, "--no-figures")) == 0
 
 
-def test_kernels_are_compared_by_the_same_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_kernels_are_compared_by_the_same_programs(capsys: Capture) -> None:
     assert main(LEAST) == 0
     again = ("profile", "--no-figures", "--executor", "fake:cores=16", "--programs-from", "many")
     for name in ("newer", "realtime"):

@@ -8,6 +8,7 @@ import threading
 
 import pyte
 import pytest
+from helpers.answers import Capture
 from rich.console import Console
 
 from deadbeat.cli._progress import Watch
@@ -54,9 +55,7 @@ def test_the_bar_is_drawn_by_no_thread_of_its_own() -> None:
     assert "run m002-s0500-c1000-r0003 has no result: it broke" in text
 
 
-def test_without_a_terminal_there_is_a_line_at_every_twentieth(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_without_a_terminal_there_is_a_line_at_every_twentieth(capsys: Capture) -> None:
     watched(terminal=False)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "deadbeat: quick: calibration"
@@ -101,7 +100,7 @@ def test_a_later_end_than_promised_is_explained_once() -> None:
     assert text.getvalue().count(told) == 1
 
 
-def test_tables_have_no_colour_and_are_never_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_have_no_colour_and_are_never_cut_off(capsys: Capture) -> None:
     print_table(["a", "b"], [["[red]x[/red]", "y" * 90], ["1 [0, 2]", ""]], title="[t]")
     out = capsys.readouterr().out
     assert "\x1b" not in out
@@ -140,7 +139,7 @@ def test_a_termination_is_an_interrupt_inside_the_block_only() -> None:
 
 @pytest.mark.parametrize("columns", ["60", "200"])
 def test_what_is_to_be_copied_is_never_cut(
-    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     """On a terminal the others give way; elsewhere the table is as wide as its words."""
     monkeypatch.setenv("COLUMNS", columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 
 from deadbeat.cli.main import main
 
@@ -20,7 +20,7 @@ ASKED = ("--precision", "0.02", "--sets-min", "6", "--sets-max", "12")
 pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
-def test_the_answer_says_what_was_reached(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_answer_says_what_was_reached(capsys: Capture) -> None:
     assert main(["profile", *FEW, *ASKED]) == 0
     out, err = capsys.readouterr()
     assert "slowdown to within 2.0 % at 3 points with" in out
@@ -41,9 +41,7 @@ def test_the_answer_says_what_was_reached(capsys: pytest.CaptureFixture[str]) ->
     assert f"{answer['done']} of {answer['done']}" in capsys.readouterr().out
 
 
-def test_the_budget_ends_a_campaign_that_is_then_continued(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_budget_ends_a_campaign_that_is_then_continued(capsys: Capture) -> None:
     # Over before the first run: the calibration counts.
     assert main(["profile", *FEW, *ASKED, "--time-budget", "0.000001s"]) == 3
     out = capsys.readouterr().out
@@ -55,13 +53,13 @@ def test_the_budget_ends_a_campaign_that_is_then_continued(
     assert [path.name for path in Path("runs").iterdir() if path.is_dir()].count("p") == 1
 
 
-def test_a_budget_bounds_a_fixed_design_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_budget_bounds_a_fixed_design_too(capsys: Capture) -> None:
     assert main(["profile", *FEW, "--sets", "2", "--time-budget", "0.000001s"]) == 3
     assert "the time is over" in capsys.readouterr().out
     assert main(["profile", *FEW, "--sets", "2"]) == 0
 
 
-def test_stress_takes_it_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stress_takes_it_too(capsys: Capture) -> None:
     few = ("--quick", "--simulated", "--no-figures", "--duration", "0.1")
     asked = ("--precision", "0.2", "--sets-min", "6", "--sets-max", "20", "--cores", "2")
     assert main(["stress", *few, *asked, "--name", "s", "--json"]) == 0

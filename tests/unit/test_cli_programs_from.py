@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.answers import answer
+from helpers.answers import Capture, answer
 from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 @pytest.fixture
-def tiny(in_a_folder: None, capsys: pytest.CaptureFixture[str]) -> Path:
+def tiny(in_a_folder: None, capsys: Capture) -> Path:
     assert main(TINY_OPTIONS) == 0
     capsys.readouterr()
     return Path("runs/tiny")
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 2) -> str:
+def refused(capsys: Capture, *arguments: str, status: int = 2) -> str:
     """The one line of an error."""
     assert main(arguments) == status
     out, err = capsys.readouterr()
@@ -34,7 +34,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 2
     return line
 
 
-def test_it_runs_and_says_whose_programs(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_runs_and_says_whose_programs(tiny: Path, capsys: Capture) -> None:
     assert main((*FROM, "tiny")) == 0
     out, err = capsys.readouterr()
     assert "programs of tiny, calibrated on simulated" in err
@@ -54,9 +54,7 @@ def test_it_runs_and_says_whose_programs(tiny: Path, capsys: pytest.CaptureFixtu
     assert again["rows"] == shown["rows"]
 
 
-def test_programs_of_programs_lead_back_to_the_first_platform(
-    tiny: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_programs_of_programs_lead_back_to_the_first_platform(tiny: Path, capsys: Capture) -> None:
     assert main((*FROM, "tiny")) == 0
     capsys.readouterr()
     third = ("profile", "--no-figures", "--executor", "fake:name=third", "--programs-from")
@@ -68,7 +66,7 @@ def test_programs_of_programs_lead_back_to_the_first_platform(
         assert Path("runs/third", name).read_bytes() == (tiny / name).read_bytes()
 
 
-def test_the_same_command_continues_it(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_command_continues_it(tiny: Path, capsys: Capture) -> None:
     broken = ("profile", "--no-figures", "--programs-from", "tiny", "--executor")
     assert main((*broken, "fake:name=elsewhere,interrupt-after=3")) == 130
     assert "3 of 8 runs are kept in runs/tiny-2" in capsys.readouterr().err
@@ -91,7 +89,7 @@ def test_the_same_command_continues_it(tiny: Path, capsys: pytest.CaptureFixture
     ],
 )
 def test_what_contradicts_the_stored_programs_is_refused_by_name(
-    tiny: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], named: str
+    tiny: Path, capsys: Capture, options: tuple[str, ...], named: str
 ) -> None:
     Path("some.toml").write_text("seed = 2\n")
     line = refused(capsys, *FROM, "tiny", *options)
@@ -99,18 +97,16 @@ def test_what_contradicts_the_stored_programs_is_refused_by_name(
     assert not Path("runs/tiny-2").exists()
 
 
-def test_an_unknown_run_is_refused(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_run_is_refused(tiny: Path, capsys: Capture) -> None:
     assert "did you mean tiny?" in refused(capsys, *FROM, "tinny")
 
 
-def test_a_run_without_programs_is_refused(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_programs_is_refused(tiny: Path, capsys: Capture) -> None:
     shutil.rmtree(tiny / "programs")
     assert "tiny holds no programs" in refused(capsys, *FROM, "tiny")
 
 
-def test_an_unfinished_run_is_not_continued_with_its_own_programs(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_unfinished_run_is_not_continued_with_its_own_programs(capsys: Capture) -> None:
     assert main((*TINY_OPTIONS, "--executor", "fake:interrupt-after=3")) == 130
     capsys.readouterr()
     assert "with programs of itself" in refused(capsys, *FROM, "tiny")
@@ -118,23 +114,19 @@ def test_an_unfinished_run_is_not_continued_with_its_own_programs(
     assert Path("runs/tiny-2/report.html").exists()
 
 
-def test_cpus_may_be_chosen_and_must_exist(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cpus_may_be_chosen_and_must_exist(tiny: Path, capsys: Capture) -> None:
     assert "there is no CPU 7" in refused(capsys, *FROM, "tiny", "--cpus", "0,7")
     assert "M = 2 asked" in refused(capsys, *FROM, "tiny", "--cpus", "1")
     assert main((*FROM, "tiny", "--cpus", "1,0")) == 0
     assert json.loads(Path("runs/tiny-2/campaign.json").read_text())["spec"]["cpus"] == [1, 0]
 
 
-def test_a_damaged_calibration_of_the_source_is_one_line(
-    tiny: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_calibration_of_the_source_is_one_line(tiny: Path, capsys: Capture) -> None:
     (tiny / "calibration.json").write_text("{")
     assert "calibration.json is damaged" in refused(capsys, *FROM, "tiny", status=3)
 
 
-def test_a_stress_campaign_is_run_elsewhere_by_its_own_verb(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_stress_campaign_is_run_elsewhere_by_its_own_verb(capsys: Capture) -> None:
     few = ("--quick", "--sets", "4", "--duration", "0.1", "--no-figures")
     assert main(("stress", *few, "--simulated", "--name", "random")) == 0
     capsys.readouterr()
@@ -152,7 +144,7 @@ def test_a_stress_campaign_is_run_elsewhere_by_its_own_verb(
 
 
 def test_a_campaign_that_stopped_when_it_was_known_is_run_as_far_as_it_was_built(
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     known = (
         *("profile", "--quick", "--simulated", "--no-figures", "--name", "known"),
@@ -172,7 +164,7 @@ def test_a_campaign_that_stopped_when_it_was_known_is_run_as_far_as_it_was_built
 
 
 def test_the_latest_may_be_named_and_is_still_the_same_when_continued(
-    tiny: Path, capsys: pytest.CaptureFixture[str]
+    tiny: Path, capsys: Capture
 ) -> None:
     words = ("profile", "--no-figures", "--programs-from", "latest", "--executor")
     assert main((*words, "fake:name=elsewhere,interrupt-after=3")) == 130

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.answers import answer
+from helpers.answers import Capture, answer
 from helpers.rows import rows_of, sets_of
 
 import deadbeat
@@ -29,9 +29,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def test_stress_ends_with_a_row_per_group_and_the_path_of_the_report(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_stress_ends_with_a_row_per_group_and_the_path_of_the_report(capsys: Capture) -> None:
     assert main(OPTIONS) == 0
     out, err = capsys.readouterr()
     table = [line.split() for line in out.splitlines()]
@@ -77,7 +75,7 @@ def test_figures_of_shielded_sets_are_those_of_their_critical_tasks() -> None:
 
 
 def test_the_answer_says_how_much_of_the_interference_reaches_critical_tasks(
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     assert main((*OPTIONS, "--cores", "2", "--critical-cores", "0,1")) == 0
     out = " ".join(capsys.readouterr().out.split())
@@ -99,9 +97,7 @@ def test_a_profile_at_several_deadline_factors_has_a_row_for_each() -> None:
     assert {row["deadline_factor"] for row in rows(Path("runs/p/sets.csv"))} == {"2", "5", "10"}
 
 
-def test_groups_by_utilisation_have_no_deadline_factor(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_groups_by_utilisation_have_no_deadline_factor(capsys: Capture) -> None:
     options = ("--utilisation", "random:0.2..0.4", "--tasks-per-core", "2", "--periods", "harmonic")
     assert main((*OPTIONS, *options, "--duration", "0.3")) == 0
     assert "Of 6 task sets" in capsys.readouterr().out
@@ -111,9 +107,7 @@ def test_groups_by_utilisation_have_no_deadline_factor(
         assert 0.19 * int(row["cores"]) < float(row["utilisation"]) < 0.41 * int(row["cores"])
 
 
-def test_a_set_that_asks_more_than_its_cores_have_is_named(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_set_that_asks_more_than_its_cores_have_is_named(capsys: Capture) -> None:
     options = ("--cores", "2", "--tasks-per-core", "3")
     for factor, overloaded in (("2", True), ("3", False)):
         found = answer(capsys, *OPTIONS, *options, "--deadline-factor", factor)
@@ -130,9 +124,7 @@ def test_the_simulator_runs_random_task_sets() -> None:
     assert all(float(row["slowdown_p50"]) >= 1 for row in found)
 
 
-def test_damage_is_listed_and_mended_by_the_same_command(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_damage_is_listed_and_mended_by_the_same_command(capsys: Capture) -> None:
     assert main(OPTIONS) == 0
     victim = sorted(Path("runs/tiny/jobs").iterdir())[0]
     whole = victim.read_bytes()
@@ -153,9 +145,7 @@ def test_damage_is_listed_and_mended_by_the_same_command(
     assert not Path("runs/tiny-3").exists()
 
 
-def test_a_campaign_without_runs_does_not_blame_the_host(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_campaign_without_runs_does_not_blame_the_host(capsys: Capture) -> None:
     assert main(OPTIONS) == 0
     for file in Path("runs/tiny/jobs").iterdir():
         file.unlink()
@@ -168,9 +158,7 @@ def test_a_campaign_without_runs_does_not_blame_the_host(
     assert "quiet" not in out
 
 
-def test_a_core_that_computation_fills_does_not_contend(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_core_that_computation_fills_does_not_contend(capsys: Capture) -> None:
     words = ("--cores", "2", "--critical-cores", "0,1", "--sync-share", "1")
     assert main((*OPTIONS, *words, "--contended-ratio", "1")) == 0
     rows_by_group = {row["group"]: float(row["slowdown_mean"]) for row in rows(SUMMARY)}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 from helpers.trees import BOOT_ID, grow, held
 
 from deadbeat.cli.main import main
@@ -34,7 +34,7 @@ KNOBS = [f"--knob={name}" for name in ("swappiness", "stat-interval=7", "ksm=0",
 
 
 class Tool:
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, folder: Path, capsys: Capture) -> None:
         self.root = grow(folder / "tree", TREE)
         self._capsys = capsys
 
@@ -53,9 +53,7 @@ class Tool:
 
 
 @pytest.fixture
-def tune(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Tool:
+def tune(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Tool:
     monkeypatch.delenv("DEADBEAT_STATE", raising=False)
     return Tool(tmp_path, capsys)
 
@@ -186,9 +184,7 @@ def test_what_cannot_be_understood_is_one_line(tune: Tool, words: list[str], mes
     assert message in err
 
 
-def test_a_root_that_is_no_folder_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_root_that_is_no_folder_is_refused(tmp_path: Path, capsys: Capture) -> None:
     assert main(["tune", "status", "--root", str(tmp_path / "none")]) == 2
     assert "is not a usable folder" in capsys.readouterr().err
 
@@ -211,7 +207,7 @@ def test_a_journal_is_named_from_the_root(tune: Tool, monkeypatch: pytest.Monkey
     assert tune("status") == (2, "", said)
 
 
-def test_the_list_names_every_knob_and_profile(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_names_every_knob_and_profile(capsys: Capture) -> None:
     assert main(["tune", "list", "--json"]) == 0
     answer = answer_of(capsys.readouterr().out)
     assert main(["tune", "list"]) == 0

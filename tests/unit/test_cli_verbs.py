@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from helpers.answers import answer
+from helpers.answers import Capture, answer
 from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
@@ -20,7 +20,7 @@ KEY = "m002-s1000-c1000-r0000"
 pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
-def test_bare_deadbeat_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bare_deadbeat_is_its_help(capsys: Capture) -> None:
     told = [(main(words), capsys.readouterr().out) for words in ((), ("--help",), ("-h",))]
     assert told == [(0, told[0][1])] * 3
 
@@ -30,9 +30,7 @@ def points(out: str) -> list[str]:
     return [line for line in out.splitlines() if re.match(r" *\d+  [01]\.", line)]
 
 
-def test_profile_ends_with_the_table_and_the_path_of_the_report(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_profile_ends_with_the_table_and_the_path_of_the_report(capsys: Capture) -> None:
     assert main(TINY_OPTIONS) == 0
     out, err = capsys.readouterr()
     assert "now and then" in out and len(out.splitlines()) <= 24 and points(out) == []
@@ -41,7 +39,7 @@ def test_profile_ends_with_the_table_and_the_path_of_the_report(
 
 
 def test_an_interrupt_while_it_is_summarised_says_how_to_continue(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -54,7 +52,7 @@ def test_an_interrupt_while_it_is_summarised_says_how_to_continue(
     assert main(TINY_OPTIONS) == 0
 
 
-def test_failed_runs_are_named_and_retried_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_runs_are_named_and_retried_on_demand(capsys: Capture) -> None:
     fault = ("--executor", f"fake:fail={KEY}*1")
     assert main((*TINY_OPTIONS, *fault)) == 0
     out, err = capsys.readouterr()
@@ -66,7 +64,7 @@ def test_failed_runs_are_named_and_retried_on_demand(capsys: pytest.CaptureFixtu
     assert (found["name"], found["done"], found["failed"]) == ("tiny", 8, [])
 
 
-def test_a_campaign_without_a_single_result_fails(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_campaign_without_a_single_result_fails(capsys: Capture) -> None:
     every = ",".join(
         f"fail=m{m:03d}-s{s:04d}-c{c:04d}-r0000*9"
         for m in (1, 2)
@@ -77,9 +75,7 @@ def test_a_campaign_without_a_single_result_fails(capsys: pytest.CaptureFixture[
     assert "8 of 8 runs have no result" in capsys.readouterr().out
 
 
-def test_preset_paper_says_loudly_which_cores_do_not_exist(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_preset_paper_says_loudly_which_cores_do_not_exist(capsys: Capture) -> None:
     options = ("--preset", "paper", "--simulated", "--no-figures", "--sets", "1", "--step", "1")
     found = answer(capsys, "profile", *options)
     assert found["missing_cores"] == list(range(3, 17))
@@ -103,7 +99,7 @@ def test_report_draws_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(path.read_bytes().startswith(starts[path.suffix]) for path in paths)
 
 
-def test_show_prints_points_and_findings(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_prints_points_and_findings(capsys: Capture) -> None:
     assert main(TINY_OPTIONS) == 0
     capsys.readouterr()
     assert main(("show",)) == 0
@@ -113,9 +109,7 @@ def test_show_prints_points_and_findings(capsys: pytest.CaptureFixture[str]) -> 
     assert "\nfinished: 8 of 8 runs, 0 failed" in out and len(points(out)) == 8
 
 
-def test_runs_in_another_folder(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_in_another_folder(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEADBEAT_RUNS", "elsewhere")
     assert main(TINY_OPTIONS) == 0
     assert Path("elsewhere/tiny/report.html").is_file()
@@ -123,7 +117,7 @@ def test_runs_in_another_folder(
     assert answer(capsys, "runs", "--runs", "nowhere") == []
 
 
-def test_a_calibration_is_shared_between_campaigns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_calibration_is_shared_between_campaigns(capsys: Capture) -> None:
     made = answer(capsys, "calibrate", "--simulated", "--pool", "quick", "--out", "c/cal.json")
     assert made["path"] == "c/cal.json"
     assert made["pool"] == "quick" and made["costs"]
@@ -132,7 +126,7 @@ def test_a_calibration_is_shared_between_campaigns(capsys: pytest.CaptureFixture
     assert kept["costs"] == made["costs"]
 
 
-def test_fragments_tell_cost_blocking_and_availability(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fragments_tell_cost_blocking_and_availability(capsys: Capture) -> None:
     assert main(("calibrate", "--simulated")) == 0
     found = answer(capsys, "fragments", "--simulated")
     assert found["calibration"] == "runs/calibration.json"
@@ -144,7 +138,7 @@ def test_fragments_tell_cost_blocking_and_availability(capsys: pytest.CaptureFix
 
 
 def test_fragments_are_listed_also_where_nothing_can_be_tried(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")  # no compiler
     monkeypatch.delenv("DEADBEAT_CC", raising=False)
@@ -156,7 +150,7 @@ def test_fragments_are_listed_also_where_nothing_can_be_tried(
     assert "what can run here is unknown: " in capsys.readouterr().err
 
 
-def test_selftest_tells_each_control(capsys: pytest.CaptureFixture[str]) -> None:
+def test_selftest_tells_each_control(capsys: Capture) -> None:
     found = answer(capsys, "selftest", "--simulated")
     assert found["passed"] is True and found["platform"] == "simulated"
     assert main(("selftest", "--simulated")) == 0
@@ -165,9 +159,7 @@ def test_selftest_tells_each_control(capsys: pytest.CaptureFixture[str]) -> None
     assert out.splitlines()[-1] == "passed"
 
 
-def test_why_names_the_worst_jobs_and_says_what_is_missing(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_why_names_the_worst_jobs_and_says_what_is_missing(capsys: Capture) -> None:
     assert main((*TINY_OPTIONS, "--split", "--worst", "4", "--name", "split")) == 0
     capsys.readouterr()
     found = answer(capsys, "why", "split", "--worst", "3")
@@ -183,16 +175,14 @@ def test_why_names_the_worst_jobs_and_says_what_is_missing(
     assert len(kept["causes"]) == 4
 
 
-def test_why_of_a_campaign_that_did_not_ask_says_how_to(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_why_of_a_campaign_that_did_not_ask_says_how_to(capsys: Capture) -> None:
     assert main(TINY_OPTIONS) == 0
     capsys.readouterr()
     assert main(("why",)) == 2
     assert "run it with --causes" in capsys.readouterr().err
 
 
-def test_version_three_ways(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_three_ways(capsys: Capture) -> None:
     assert main(("version",)) == 0
     word = capsys.readouterr().out
     assert main(("--version",)) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 from helpers.runs import RunTask, Slot, calibration, job_table, ran, skip
 
 from deadbeat.cli.main import main
@@ -36,9 +36,7 @@ def store(tmp_path: Path) -> CampaignStore:
     return made
 
 
-def test_a_run_that_misses_everything_is_told(
-    store: CampaignStore, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_misses_everything_is_told(store: CampaignStore, capsys: Capture) -> None:
     assert main(("why", str(store.path))) == 0
     table, below = capsys.readouterr().out.split("└")
     (line,) = [line for line in table.splitlines() if KEY.text in line]
@@ -56,7 +54,7 @@ def test_a_run_that_misses_everything_is_told(
 
 
 def test_a_damaged_file_of_events_does_not_refuse_the_rest(
-    store: CampaignStore, capsys: pytest.CaptureFixture[str]
+    store: CampaignStore, capsys: Capture
 ) -> None:
     (store.path / "traces" / f"{KEY.text}.json").write_text("[", encoding="utf-8")
     assert main(("why", str(store.path))) == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 
 from deadbeat.cli.main import main
 from deadbeat.store.derived import digest_of
@@ -20,22 +20,22 @@ INTERFERE = ("interfere", "--name", "m", "--works", "matmul:20,atomic_line:16", 
 pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def said(capsys: Capture, *words: str) -> str:
     capsys.readouterr()
     assert main(words) == 0
     return capsys.readouterr().out
 
 
-def measured(capsys: pytest.CaptureFixture[str], *names: str) -> None:
+def measured(capsys: Capture, *names: str) -> None:
     for name in names:
         said(capsys, "latency", "--quick", "--simulated", "--no-figures", "--name", name)
 
 
-def rows(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def rows(capsys: Capture) -> dict[str, Any]:
     return {each["name"]: each for each in answer_of(said(capsys, "runs", "--json"))}
 
 
-def test_what_was_compared_is_listed_and_shown_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_compared_is_listed_and_shown_again(capsys: Capture) -> None:
     measured(capsys, "a", "b")
     compared = said(capsys, "compare", "a", "b")
     assert said(capsys, "show", "compare-a-b") == compared
@@ -51,7 +51,7 @@ def test_what_was_compared_is_listed_and_shown_again(capsys: pytest.CaptureFixtu
     assert "compare a, b" in said(capsys, "runs")
 
 
-def test_pictures_and_predictions_are_shown_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_pictures_and_predictions_are_shown_again(capsys: Capture) -> None:
     measured(capsys, "a", "b")
     drawn = said(capsys, "plot", "two-kernels", "a", "b", "--format", "none")
     assert said(capsys, "show", "plot-two-kernels") == drawn
@@ -64,7 +64,7 @@ def test_pictures_and_predictions_are_shown_again(capsys: pytest.CaptureFixture[
     assert (kinds["plot-two-kernels"], kinds["predict-s-from-m"]) == ("plot", "predict")
 
 
-def test_what_became_of_its_results_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_became_of_its_results_is_told(capsys: Capture) -> None:
     measured(capsys, "a", "b")
     compared = said(capsys, "compare", "a", "b")
     said(capsys, "report", "a", "--no-figures")
@@ -77,7 +77,7 @@ def test_what_became_of_its_results_is_told(capsys: pytest.CaptureFixture[str]) 
     assert told == "runs/a is gone, runs/b changed since: repeat deadbeat compare"
 
 
-def test_a_damaged_one_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_one_is_a_line(capsys: Capture) -> None:
     folder = Path("runs/c")
     folder.mkdir(parents=True)
     (folder / "derived.json").write_text('{"format": 1, "verb": 3}')

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import click
 import pytest
+from helpers.answers import Capture
 
 from deadbeat.cli._help import OPTIONS, PLACED, VERBS
 from deadbeat.cli.main import main, root
@@ -104,7 +105,7 @@ def test_placeholders_name_what_they_stand_for() -> None:
     assert bare == []
 
 
-def test_no_words_of_the_parser_in_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_words_of_the_parser_in_help(capsys: Capture) -> None:
     for words, command in commands(root):
         everything = "--help-all" if "--help-all" in _help(command) else "--help"
         assert main((*words.split(), everything)) == 0
@@ -117,7 +118,7 @@ def _help(command: click.Command) -> str:
 
 
 def test_help_fits_about_two_screens_and_says_where_the_rest_is(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert main(("profile", "--help")) == 0
@@ -130,7 +131,7 @@ def test_help_fits_about_two_screens_and_says_where_the_rest_is(
         assert f"\n{title}:\n" in told
 
 
-def test_verbs_stand_under_titles(capsys: pytest.CaptureFixture[str]) -> None:
+def test_verbs_stand_under_titles(capsys: Capture) -> None:
     assert main(("--help",)) == 0
     told = capsys.readouterr().out
     for title in VERBS:

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 from helpers.latencies import made_up_runs
 from helpers.scripted_loads import ScriptedLoads
 
@@ -54,7 +54,7 @@ def measured(experiment: Experiment[Any, Any]) -> Outcome[Any]:
 
 
 @pytest.fixture
-def matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LatencyStore:
+def matrix(tmp_path: Path, capsys: Capture) -> LatencyStore:
     """A finished matrix of four runs, of which the two at half load are invalid."""
     words = [*MATRIX, "--runs", str(tmp_path)]
     assert main(words) == 0
@@ -69,7 +69,7 @@ def matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LatencyStore:
 
 
 def test_the_option_measures_the_invalid_runs_again_and_keeps_what_was_before(
-    matrix: LatencyStore, capsys: pytest.CaptureFixture[str]
+    matrix: LatencyStore, capsys: Capture
 ) -> None:
     where = ["--runs", str(matrix.path.parent)]
     before = {path.name: path.read_bytes() for path in (matrix.path / "runs").iterdir()}
@@ -91,7 +91,7 @@ def test_the_option_measures_the_invalid_runs_again_and_keeps_what_was_before(
 
 
 def test_without_the_option_the_cure_names_it_and_the_next_is_begun(
-    matrix: LatencyStore, capsys: pytest.CaptureFixture[str]
+    matrix: LatencyStore, capsys: Capture
 ) -> None:
     where = ["--runs", str(matrix.path.parent)]
     (finding,) = [
@@ -181,7 +181,7 @@ def load_spec(**more: str) -> LoadSpec:
 
 
 @pytest.fixture
-def load_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LoadStore:
+def load_test(tmp_path: Path, capsys: Capture) -> LoadStore:
     """A finished load test whose pinned runs are invalid."""
     spec, engine = load_spec(), Meddled()
     possible, _ = look(spec, engine)
@@ -199,9 +199,7 @@ def load_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LoadStore:
     return store
 
 
-def test_a_load_test_measures_its_invalid_runs_again(
-    load_test: LoadStore, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_load_test_measures_its_invalid_runs_again(load_test: LoadStore, capsys: Capture) -> None:
     where = ["--runs", str(load_test.path.parent)]
     pinned = {key for key in load_test.committed() if key.condition == "pin"}
     assert load_test.invalid() == pinned and {key.normal for key in pinned} == {0, 4}
@@ -220,7 +218,7 @@ def test_a_load_test_measures_its_invalid_runs_again(
 
 
 def test_another_deadline_is_refused_in_the_units_it_is_typed_in(
-    load_test: LoadStore, capsys: pytest.CaptureFixture[str]
+    load_test: LoadStore, capsys: Capture
 ) -> None:
     words = [*LOAD, "--deadline=20ms", "--retry", "--runs", str(load_test.path.parent)]
     assert main(words) == 2
@@ -229,7 +227,7 @@ def test_another_deadline_is_refused_in_the_units_it_is_typed_in(
     )
 
 
-def test_nothing_to_retry_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_to_retry_is_said(tmp_path: Path, capsys: Capture) -> None:
     for words, noun in ((MATRIX, "latency matrix m"), (LOAD, "load test load")):
         assert main([*words, "--retry", "--runs", str(tmp_path)]) == 2
         assert f"there is no {noun} in {tmp_path} to retry" in capsys.readouterr().err

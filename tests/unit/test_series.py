@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.answers import answer
+from helpers.answers import Capture, answer
 
 import deadbeat
 from deadbeat.cli.main import main
@@ -58,7 +58,7 @@ def folders() -> list[str]:
     return sorted(path.name for path in Path("runs").iterdir() if not path.is_symlink())
 
 
-def test_a_killed_series_goes_on_where_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_killed_series_goes_on_where_it_was(capsys: Capture) -> None:
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, *LATENCY],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
@@ -80,7 +80,7 @@ def test_a_killed_series_goes_on_where_it_was(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_machine_that_is_lost_does_not_end_the_others(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(PretendedTarget, "cut_at", 1)
     words = [*LATENCY[:-1], "pretend://board,local"]
@@ -90,7 +90,7 @@ def test_a_machine_that_is_lost_does_not_end_the_others(
     assert "no result of latency-pretend-board: repeat with: deadbeat latency" in out
 
 
-def test_what_is_not_compared_is_told_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_compared_is_told_one_by_one(capsys: Capture) -> None:
     words = ["doctor", "--only", "kernel", "--target", BOTH]
     found = answer(capsys, *words, "--out", "page.html")
     assert [*found["targets"]] == BOTH.split(",")
@@ -123,7 +123,7 @@ def test_the_first_is_told_to_the_others_and_usage_ends_all() -> None:
         in_series("da", measure, said.append)
 
 
-def test_words_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_for_machines(capsys: Capture) -> None:
     assert main(["latency", "--target", "pretend://a,pretend:/a"]) == 2
     assert "results of one name" in capsys.readouterr().err
     assert targets_in(None) == () and targets_in("a, b") == ("a", "b")

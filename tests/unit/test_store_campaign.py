@@ -11,16 +11,7 @@ import attrs
 import numpy as np
 import pytest
 from helpers.processes import names
-from helpers.runs import (
-    PlannedTask,
-    RunTask,
-    calibration,
-    job_table,
-    key,
-    new_store,
-    ran,
-    task_set,
-)
+from helpers.runs import PlannedTask, RunTask, calibration, job_table, key, new_store, ran, task_set
 
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError

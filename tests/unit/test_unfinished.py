@@ -85,13 +85,7 @@ def test_rows_by_hand(jobs: list[Job], expected: list[tuple[int, int, int, int]]
 
 def test_rows_do_not_reach_into_another_window_or_task() -> None:
     slots = (SLOT, Slot(start=10_000, end=20_000), Slot(solo=0, end=30_000))
-    table = table_of(
-        LONG,
-        skip(9000),
-        skip(10_000, slot=1),
-        skip(20_000, slot=2),
-        slots=slots,
-    )
+    table = table_of(LONG, skip(9000), skip(10_000, slot=1), skip(20_000, slot=2), slots=slots)
     rows = {(late.job, late.skipped, late.blocker) for late in worst_jobs(table, 10)}
     assert rows == {(1, 1, 0), (2, 1, -1)}
     two = job_table([TASK, TASK], [[LONG, skip(1000)], [skip(2000)]], slots=(SLOT,))

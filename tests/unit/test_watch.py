@@ -17,6 +17,7 @@ from http.server import HTTPServer
 from pathlib import Path
 
 import pytest
+from helpers.answers import Capture
 
 from deadbeat.cli.main import main
 from deadbeat.cli.watch import PAUSE_S, Followed, PageHandler, PageServer
@@ -74,7 +75,7 @@ def test_the_page_and_its_state_are_served_and_nothing_else(server: HTTPServer) 
 
 
 def test_a_connection_that_asks_nothing_keeps_nobody_waiting(
-    server: HTTPServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: HTTPServer, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setattr(PageHandler, "timeout", 0.3)
     address = ("127.0.0.1", server.server_port)
@@ -150,8 +151,6 @@ def test_it_ends_by_a_signal(followed: Followed) -> None:
         assert served.wait(60) == 0
 
 
-def test_a_port_that_is_taken_is_one_line(
-    server: HTTPServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_port_that_is_taken_is_one_line(server: HTTPServer, capsys: Capture) -> None:
     assert main(("watch", "tiny", "--port", str(server.server_port))) == 2
     assert "0 takes a free one" in capsys.readouterr().err

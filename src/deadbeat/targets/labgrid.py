@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from attrs import frozen
 
@@ -26,7 +26,7 @@ _PREFIX = "labgrid:"
 _SERVICE = "NetworkService"
 #: Patience with the coordinator, s.
 _PATIENCE_S = 20.0
-#: Run where deadbeat was killed, with the words of `Farm.release_command`.
+#: Run where deadbeat was killed, with the words of `Coordinator.release_command`.
 _RELEASE = 'exec "$0" "$@" >/dev/null 2>&1'
 
 
@@ -43,19 +43,6 @@ class Lease:
     place: str
     service: str
     ours: bool
-
-
-class Farm(Protocol):
-    """What gives and takes places."""
-
-    def acquire(self, place: str) -> Lease:
-        """Takes ``place``. TargetError: somebody else has it, or it is of no use."""
-
-    def release(self, place: str) -> None:
-        """Gives ``place`` back; does nothing where it is somebody else's."""
-
-    def release_command(self, place: str) -> tuple[str, ...]:
-        """A command of this host that does as `release`."""
 
 
 class Coordinator:
@@ -81,12 +68,15 @@ class Coordinator:
         self._owner = ""
 
     def acquire(self, place: str) -> Lease:
+        """Takes ``place``. TargetError: somebody else has it, or it is of no use."""
         return self._with_session(lambda session: self._acquire(session, place))
 
     def release(self, place: str) -> None:
+        """Gives ``place`` back; does nothing where it is somebody else's."""
         self._with_session(lambda session: self._release(session, place))
 
     def release_command(self, place: str) -> tuple[str, ...]:
+        """A command of this host that does as `release`."""
         words = (f"--coordinator={self._address}", f"--place={place}", "release-from", self._owner)
         return (sys.executable, "-m", "labgrid.remote.client", *words)
 
@@ -180,7 +170,7 @@ class LabgridTarget(SshTarget):
         TargetError: Somebody else has it, or its machine cannot be connected to.
     """
 
-    def __init__(self, word: str, *, farm: Farm | None = None) -> None:
+    def __init__(self, word: str, *, farm: Coordinator | None = None) -> None:
         place = word.removeprefix(_PREFIX)
         if not word.startswith(_PREFIX) or not place or not place.isprintable():
             raise UsageError(f"{shown(word)} names no place", f"write {_PREFIX}PLACE")
