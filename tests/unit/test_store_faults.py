@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -9,10 +10,10 @@ import pytest
 from helpers.processes import names, other_process_holding, python
 from helpers.runs import RunTask, job_table, key, new_store, ran
 
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.results import PrecisionRecord
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.files import atomic_write
+from deadbeat.store.files import atomic_write, followed, read_bytes
 
 TABLE = job_table([RunTask()], [[ran(0, 10, 110)]])
 
@@ -116,3 +117,38 @@ def test_kill_9_leaves_whole_files_only(tmp_path: Path) -> None:
         with store.lock():
             store.clean()
         assert not list(tmp_path.rglob("*.part"))
+
+
+# --- a pipe has no end, a device no size: only regular files are opened
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop"])
+def test_what_is_no_regular_file_is_refused_at_once(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero" if kind == "device" else path)
+    with pytest.raises(DataError) as caught:
+        read_bytes(path, what="run", hint="delete it")
+    assert str(path) in caught.value.message and caught.value.hint == "delete it"
+
+
+def test_a_link_is_followed_only_where_a_person_names_it(tmp_path: Path) -> None:
+    path, link = tmp_path / "a", tmp_path / "b"
+    path.write_bytes(b"content")
+    link.symlink_to(path)
+    assert read_bytes(path, what="run", hint="") == b"content"
+    assert read_bytes(followed(link), what="run", hint="") == b"content"
+    with pytest.raises(DataError, match="it is a link"):
+        read_bytes(link, what="run", hint="")
+
+
+def test_a_file_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.touch()
+    os.truncate(path, 1 << 40)
+    with pytest.raises(DataError, match="longer than"):
+        read_bytes(path, what="run", hint="delete it")
