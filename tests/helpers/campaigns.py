@@ -119,11 +119,7 @@ class CrashingExecutor:
         return getattr(self.inner, name)
 
     def open(
-        self,
-        requests: Sequence[RunRequest],
-        settings: RunSettings,
-        *,
-        program: Path | None = None,
+        self, requests: Sequence[RunRequest], settings: RunSettings, *, program: Path | None = None
     ) -> CrashingSession:
         return CrashingSession(self.inner.open(requests, settings, program=program), self.fuse)
 

@@ -65,14 +65,7 @@ def demo_stress(
 
 
 def _set(
-    label: str,
-    group: str,
-    number: int,
-    factor: float,
-    k: int,
-    *,
-    causes: bool,
-    counters: bool,
+    label: str, group: str, number: int, factor: float, k: int, *, causes: bool, counters: bool
 ) -> dict[str, Any]:
     drawn = [0.5 + 0.5 * wobble(number, part) for part in (1, 2, 3, 4)]
     m = int(group[2:]) if group.startswith("M=") else (2, 4, 8)[int(2.99 * drawn[3])]

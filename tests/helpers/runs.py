@@ -111,12 +111,7 @@ def _job_row(task: int, job: Job, slot: Slot) -> np.ndarray:
     bits |= j.JOB_SKIPPED if job.skipped else 0
     bits |= j.JOB_STARTED if job.start is not None else 0
     bits |= j.JOB_FINISHED if job.finish is not None else 0
-    row["release_ns"], row["task"], row["slot"], row["flags"] = (
-        job.release,
-        task,
-        job.slot,
-        bits,
-    )
+    row["release_ns"], row["task"], row["slot"], row["flags"] = (job.release, task, job.slot, bits)
     row["start_ns"] = j.NEVER if job.start is None else job.start
     row["finish_ns"] = j.NEVER if job.finish is None else job.finish
     return row

@@ -67,13 +67,7 @@ def begun_store(
     """
     retry = asked.retry_invalid
     place = folders.choose(
-        asked.runs,
-        spec,
-        platform,
-        differs=differs,
-        fresh=asked.fresh,
-        retry=retry,
-        keep=asked.keep,
+        asked.runs, spec, platform, differs=differs, fresh=asked.fresh, retry=retry, keep=asked.keep
     )
     store = folders.store.open(place.path) if place.resumed else None
     left = len(store.lacking(planned, retry_invalid=retry)) if store else len(planned)

@@ -170,10 +170,7 @@ SETS = (
         format=percent,
     ),
     Column(
-        key="lacking",
-        heading="not known",
-        value=lambda each: each.covered.lacking,
-        format=percent,
+        key="lacking", heading="not known", value=lambda each: each.covered.lacking, format=percent
     ),
 )
 

@@ -45,11 +45,7 @@ def slowdown_of(
 # ---------- all of them ----------
 
 
-def predict(
-    stored: StoredMatrix,
-    cases: StoredSets,
-    cores: Sequence[int] = (),
-) -> Predictions:
+def predict(stored: StoredMatrix, cases: StoredSets, cores: Sequence[int] = ()) -> Predictions:
     """Every set on its own cores, and `ELSEWHERE` of them on each of ``cores``.
 
     Raises:

@@ -219,9 +219,7 @@ def difficulty(found: SetPrediction) -> float:
     return math.hypot(found.error or 0.0, known)
 
 
-def with_intervals(
-    sets: Sequence[SetPrediction],
-) -> tuple[tuple[SetPrediction, ...], float | None]:
+def with_intervals(sets: Sequence[SetPrediction]) -> tuple[tuple[SetPrediction, ...], float | None]:
     """The sets with intervals from the calibration half, and the factor of their difficulties."""
     scores = [
         abs(math.log(each.measured / each.predicted)) / difficulty(each)

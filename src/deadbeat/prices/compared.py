@@ -24,12 +24,7 @@ Slots = Mapping[tuple[str, str], Rows]
 def price_metric(sharper: str) -> Metric:
     """What a shared operation takes; ``sharper``: the option that gives it more time."""
     return Metric(
-        name="price",
-        title="Price of sharing",
-        unit="ns",
-        shown="ns",
-        minimum=0.05,
-        apart=sharper,
+        name="price", title="Price of sharing", unit="ns", shown="ns", minimum=0.05, apart=sharper
     )
 
 

@@ -116,11 +116,7 @@ def works_of(
             for size in sizes[1:] if later else sizes[:1]:
                 count = operations_of(fragment, size)
                 made = PriceWork(
-                    object=fragment.name,
-                    size=size,
-                    operations=count,
-                    cores=cores,
-                    shared=shared,
+                    object=fragment.name, size=size, operations=count, cores=cores, shared=shared
                 )
                 yield made
                 if shared and not later and len(cores) < 3:

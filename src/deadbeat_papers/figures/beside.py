@@ -145,10 +145,7 @@ def same_length(over: Side, under: Side) -> bool:
 
 
 def ratio_table(
-    asked: Question,
-    quantities: Sequence[tuple[str, str]],
-    *,
-    load: LoadPoint | None = None,
+    asked: Question, quantities: Sequence[tuple[str, str]], *, load: LoadPoint | None = None
 ) -> SidesTable:
     """For every load, or one, both sides' figures and their ratio, second over first."""
     base, other = asked.sides

@@ -135,12 +135,7 @@ TESTS = (
         placements=("cache",),
         own=_memory(_HEAP, shares=True),
     ),
-    _Test(
-        words=("mem.copy",),
-        jvm={_HEAP: "copy"},
-        native={_HEAP: "copy"},
-        own=_memory(_HEAP),
-    ),
+    _Test(words=("mem.copy",), jvm={_HEAP: "copy"}, native={_HEAP: "copy"}, own=_memory(_HEAP)),
     _Test(
         words=("event", "async"),
         jvm={_HEAP: "event:monitor"},

@@ -87,12 +87,7 @@ class _Axis:
 
     def panel(self, title: str, curves: tuple[Curve, ...], unit: str = "ns") -> Panel:
         return Panel(
-            title=title,
-            x_label=self.label,
-            y_label=unit,
-            curves=curves,
-            x_log=self.log,
-            y_log=True,
+            title=title, x_label=self.label, y_label=unit, curves=curves, x_log=self.log, y_log=True
         )
 
     def beside(self, cells: Sequence[PrimitiveCell]) -> Iterator[Panel]:

@@ -97,10 +97,7 @@ FIGURE_1 = Preset(
     " [0.1, 0.5], uniform in [0, 0.7], and exponential. n = U / mean (0.3, 0.35 and 0.3: the thesis"
     " is silent), and again with the same n for all three; periods as in Figures 2 and 3.",
     build=_build,
-    charts=(
-        lambda results: utilisations(results, case_masks(results)),
-        study_curves,
-    ),
+    charts=(lambda results: utilisations(results, case_masks(results)), study_curves),
     conclusions=claims(__file__, globals() | {"heavy_tasks": heavy_tasks}, Conclusion)[
         "thesis-fig1"
     ],

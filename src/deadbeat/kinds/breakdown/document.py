@@ -294,11 +294,7 @@ def breakdown_document(found: Breakdown) -> Document:
 def summary_dict(found: Breakdown) -> dict[str, Json]:
     """JSON values: the answer in words, then everything it rests on."""
     plain = attrs.asdict(found, filter=lambda field, _: field.name not in ("cells", "sets"))
-    return {
-        "doubts": doubts(found),
-        "rows": [row(each) for each in found.cells],
-        **plain,
-    }
+    return {"doubts": doubts(found), "rows": [row(each) for each in found.cells], **plain}
 
 
 def files(found: Breakdown) -> dict[str, str | dict[str, Json]]:

@@ -152,10 +152,7 @@ class PrimitivesSpec:
         default=None,
     )
     work: int = keyed(
-        rules.Whole(0, 10**9),
-        "--work N",
-        "Rounds of an empty loop between two samples.",
-        default=0,
+        rules.Whole(0, 10**9), "--work N", "Rounds of an empty loop between two samples.", default=0
     )
     samples: int | None = keyed(
         rules.Whole(1, 10**12),

@@ -52,9 +52,7 @@ COLUMNS = (
     Column(key="runs", heading="runs", spare=True),
     Column(key="jobs", heading="jobs"),
     Column(
-        key="misses",
-        heading="misses",
-        value=lambda cell: cell.misses if cell.deadline_ns else None,
+        key="misses", heading="misses", value=lambda cell: cell.misses if cell.deadline_ns else None
     ),
     Column(
         key="skipped",
