@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.kinds.contention.observe import COMPARABLE, CampaignSubject, observe, read_campaign
 from deadbeat.model.comparison import ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import Finding
 from deadbeat.store.campaign import CampaignStore
 
 GRID = {"grid": {"sync_share": [1], "contended_ratio": [0, 1], "replicas": 8}, "cores": [2]}
@@ -54,6 +54,13 @@ def made(folder: Path, name: str, executor: Any, *layers: Any) -> None:
         assert "lost" in str(error)
 
 
+def copied(runs: Path, folder: Path, *names: str, kind: str = "simulated") -> None:
+    for name in names:
+        shutil.copytree(runs / name, folder / name)
+        path = folder / name / "calibration.json"
+        path.write_text(path.read_text("utf-8").replace('"simulated"', f'"{kind}"'), "utf-8")
+
+
 def view(runs: Path, name: str) -> CampaignSubject:
     return read_campaign(runs / name)
 
@@ -64,6 +71,11 @@ def compared(
     views, repeats = (tuple(view(runs, name) for name in group) for group in (names, aa))
     lineup = Lineup(subjects=views, repeats=repeats, partial=partial)
     return compare_results(COMPARABLE, lineup, **how)
+
+
+def finding_of(result: ComparisonResult, id: str) -> Finding:
+    (finding,) = [each for each in result.findings if each.id == id]
+    return finding
 
 
 def test_known_effects_are_found_where_they_are(runs: Path) -> None:
@@ -96,8 +108,7 @@ def test_an_unfinished_campaign_is_refused(runs: Path) -> None:
 
 def test_an_unfinished_campaign_is_compared_on_request_and_labelled(runs: Path) -> None:
     found = compared(runs, "a", "half", partial=True)
-    (finding,) = [item for item in found.findings if item.id == "campaign-unfinished"]
-    assert finding.message.endswith("only 5 programs are compared")
+    assert finding_of(found, "campaign-unfinished").message.endswith("only 5 programs are compared")
     assert not [item for item in found.findings if item.id == "unpaired-runs"]
     assert found.labels == ("partial: half unfinished", "simulated")
     assert sum(cell.pairs for cell in found.comparisons[0].metrics[0].cells) == 5
@@ -118,8 +129,7 @@ def test_labels_name_the_campaigns_they_hold_for(
 
 def test_cells_without_data_are_never_equal(runs: Path, tmp_path: Path) -> None:
     """Both sides are the same but for the cell that one of them never reached."""
-    for name in ("a", "again"):
-        shutil.copytree(runs / name, tmp_path / name)
+    copied(runs, tmp_path, "a", "again")
     for path in (tmp_path / "again/jobs").glob("*-c1000-*"):
         path.unlink()
     (comparison,) = compared(tmp_path, "a", "again", partial=True).comparisons
@@ -136,11 +146,11 @@ def test_cells_without_data_are_never_equal(runs: Path, tmp_path: Path) -> None:
 
 
 def test_failed_runs_are_told_and_the_rest_compared(runs: Path, tmp_path: Path) -> None:
-    shutil.copytree(runs / "a", tmp_path / "a")
+    copied(runs, tmp_path, "a")
     faults = Faults(fail={f"m002-s1000-c1000-r000{n}": 99 for n in range(4)})
     made(tmp_path, "ill", FakeExecutor(faults=faults))
     found = compared(tmp_path, "a", "ill")
-    (finding,) = [item for item in found.findings if item.id == "unpaired-runs"]
+    finding = finding_of(found, "unpaired-runs")
     assert finding.severity == "warning"
     assert finding.message == ("4 of 16 programs failed (4 in ill): only 12 are compared")
     assert "the command of ill with --retry" in finding.cure
@@ -167,8 +177,7 @@ def test_programs_that_the_other_never_planned_are_refused(
 
 
 def test_nothing_in_common_is_refused(runs: Path, tmp_path: Path) -> None:
-    for name in ("a", "half"):
-        shutil.copytree(runs / name, tmp_path / name)
+    copied(runs, tmp_path, "a", "half")
     for path in (tmp_path / "half/jobs").iterdir():
         (tmp_path / "a/jobs" / path.name).unlink()
     with pytest.raises(UsageError, match="no run with a result on both sides"):
@@ -176,22 +185,16 @@ def test_nothing_in_common_is_refused(runs: Path, tmp_path: Path) -> None:
 
 
 def test_other_settings_of_the_same_programs_are_told(runs: Path) -> None:
-    (finding,) = [
-        item for item in compared(runs, "a", "longer").findings if item.id == "run-settings-differ"
-    ]
+    finding = finding_of(compared(runs, "a", "longer"), "run-settings-differ")
     assert "run.seconds: 0.1 | 0.2" in finding.message
 
 
 def test_simulated_beside_measured_is_refused_or_labelled(runs: Path, tmp_path: Path) -> None:
-    for name in ("a", "worse"):
-        shutil.copytree(runs / name, tmp_path / name)
-    edit(
-        tmp_path / "worse/calibration.json", lambda text: text.replace('"simulated"', '"hardware"')
-    )
+    copied(runs, tmp_path, "a", "seeded")
+    copied(runs, tmp_path, "worse", kind="hardware")
     with pytest.raises(UsageError, match="a is simulated, the other campaign is measured"):
         compared(tmp_path, "a", "worse")
     # also where the programs differ: those of the one cannot run where the other ran
-    shutil.copytree(runs / "seeded", tmp_path / "seeded")
     with pytest.raises(UsageError, match="is simulated") as caught:
         compared(tmp_path, "worse", "seeded")
     assert "deadbeat sched predict" in caught.value.hint
@@ -200,14 +203,8 @@ def test_simulated_beside_measured_is_refused_or_labelled(runs: Path, tmp_path: 
 def test_ungated_is_on_the_command_line(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("a", "worse"):
-        shutil.copytree(runs / name, tmp_path / name)
-        edit(
-            tmp_path / name / "calibration.json", lambda text: text.replace('"simulated"', '"own"')
-        )
-    (finding,) = [
-        item for item in compared(tmp_path, "a", "worse").findings if item.id == "no-aa-repeat"
-    ]
+    copied(runs, tmp_path, "a", "worse", kind="own")
+    finding = finding_of(compared(tmp_path, "a", "worse"), "no-aa-repeat")
     assert "(--programs-from)" in finding.cure and "--aa" in finding.cure
     assert answer(tmp_path, "a", "worse", "--fail-on", "worse") == 0
     assert "\nUNDECIDED: worse against a: no A/A repeats" in capsys.readouterr().out
@@ -227,18 +224,14 @@ def test_tasks_that_never_finish_reach_the_comparison(runs: Path) -> None:
         assert row.censored == 1 - own.jobs / own.released and not own.starved_tasks
 
 
-def edit(path: Path, change: Callable[[str], str]) -> None:
-    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
-
-
 def stored_programs(folder: Path, contents: str) -> None:
     for index in (folder / "programs").glob("*.json"):
         index.with_suffix(".elf").write_text(contents, encoding="utf-8")
 
 
 def test_other_executables_of_the_same_sets_are_refused(runs: Path, tmp_path: Path) -> None:
+    copied(runs, tmp_path, "a", "again")
     for name in ("a", "again"):
-        shutil.copytree(runs / name, tmp_path / name)
         stored_programs(tmp_path / name, "program")
     assert compared(tmp_path, "a", "again").verdict == "equal"
     stored_programs(tmp_path / "again", "of another compiler")
@@ -335,7 +328,7 @@ def test_what_is_too_rare_could_have_shown_nothing_that_is_known(runs: Path) -> 
     """The error of differences that are all 0 is 0, which says nothing on how much they vary."""
     misses = compared(runs, "a", "again").comparisons[0].metrics[2]
     assert not misses.told
-    assert misses.high is not None and misses.high > misses.minimum
+    assert misses.high > misses.minimum
     assert {misses.smallest_effect, *(cell.smallest_effect for cell in misses.cells)} == {None}
 
 
@@ -360,9 +353,7 @@ def test_bad_input_is_refused(
 
 
 def test_set_ids_are_those_of_the_task_sets(runs: Path) -> None:
-    store = CampaignStore.open(runs / "a")
-    ids = store.programs.set_ids()
-    assert set(ids) == store.programs.keys()
-    for key in sorted(ids):
-        planned = store.programs.planned(key)
-        assert planned is not None and ids[key] == planned.set_id
+    programs = CampaignStore.open(runs / "a").programs
+    ids = programs.set_ids()
+    assert {*ids} == programs.keys()
+    assert ids == {key: programs.planned(key).set_id for key in ids}
