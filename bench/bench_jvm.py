@@ -18,7 +18,7 @@ from common import report
 
 from deadbeat.build.jvm import Jdk, jdks
 from deadbeat.executors.programs import guarded, put_runtime
-from deadbeat.kinds.primitives import jvm
+from deadbeat.kinds.primitives import foreign
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, plan, resolved
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
@@ -82,7 +82,7 @@ def forced(bench: Bench, runtime: str, kind: str) -> tuple[int, int]:
     """Pauses made while a thread samples, and those that stand beside a sample or gap of theirs."""
     case = PrimitiveCase("alloc", "pool", BYTES, "one", runtime)
     out = f"{bench.target.folder}/forced"
-    argv = [*jvm.command(case, 1, bench.target.folder)]
+    argv = [*foreign.jvm_command(case, 1, bench.target.folder)]
     words = {
         "--primitive": "alloc",
         "--variant": "pool",

@@ -30,8 +30,8 @@ from deadbeat.kinds.latency.sides import (
     systems_table,
 )
 from deadbeat.kinds.latency.words import interval_text, load_words
-from deadbeat.kinds.primitives.preset import PrimitivesPreset
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary
+from deadbeat.kinds.primitives.spec import PrimitivesPreset
 from deadbeat.kinds.registry import open_folder as open
 from deadbeat.kinds.study.charts import curves as study_curves
 from deadbeat.kinds.study.charts import means_panel as study_means

@@ -16,14 +16,19 @@ C = TypeVar("C", bound=Conclusion[Any])
 Checks = Mapping[str, Callable[..., Iterable[Evidence]]]
 
 
+def tables(module: str, name: str) -> dict[str, Any]:
+    """Those of the TOML file of that name beside ``module``."""
+    return tomllib.loads(Path(module).with_name(f"{name}.toml").read_text(encoding="utf-8"))
+
+
 def claims(module: str, checks: Checks, kind: type[C]) -> dict[str, tuple[C, ...]]:
     """The claims by table of the TOML file beside ``module``, each made into a ``kind``.
 
     A row names its check, and gives it all keys that are not fields of ``kind``. Texts name such
     keys in braces, entries of the table ``words``, and what stands beside the checks.
     """
-    tables = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
-    words = {**checks, **tables.pop("words", {})}
+    found = tables(module, Path(module).stem)
+    words = {**checks, **found.pop("words", {})}
 
     def claim(id: str, row: Mapping[str, str]) -> C:
         fields: Any = {key: row[key] for key in row.keys() & fields_dict(kind)}
@@ -34,5 +39,5 @@ def claims(module: str, checks: Checks, kind: type[C]) -> dict[str, tuple[C, ...
         return kind(**fields)
 
     return {
-        table: tuple(claim(id, row) for id, row in rows.items()) for table, rows in tables.items()
+        table: tuple(claim(id, row) for id, row in rows.items()) for table, rows in found.items()
     }

@@ -1,6 +1,9 @@
-"""Made-up machines for primitives."""
+"""Made-up machines for primitives, and what a run of one writes."""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Mapping
 
 from deadbeat.kinds.primitives.topology import Topology
 
@@ -28,3 +31,23 @@ THREADS = Topology(
     caches=((0, 1, 4, 5), (2, 3, 6, 7)),
     cache_bytes=16 * MIB,
 )
+
+
+def written_run(own: Mapping[str, object] | None = None, **more: object) -> str:
+    """What the program writes of one thread; ``own``: what else is so of that."""
+    thread = {
+        **{"thread": 0, "cpu": 1, "policy": "fifo", "priority": 30, "looked": 1, "preempted": 1},
+        **{"migrated": 0, "waited": 1, "watch_ns": 1000},
+        "times": {"min_ns": 100, "max_ns": 5000, "sum_ns": 5200, "counts": [[100, 2], [3298, 1]]},
+        "gaps": {
+            **{"min_ns": 40, "max_ns": 900_000, "sum_ns": 900_040},
+            "counts": [[40, 2], [10973, 1]],
+        },
+        **{"late_times": [[123, 5000, 5]], "late_gaps": [[456, 900_000, 0]]},
+        **(own or {}),
+    }
+    numbers = {
+        **{"version": 1, "batch": 1, "clock_cost_ps": 25_000, "sample_cost_ps": 9_000},
+        **{"resolution_ns": 30, "measured_ns": 10**8},
+    }
+    return json.dumps({**numbers, "threads": [thread], **more})

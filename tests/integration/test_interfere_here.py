@@ -10,9 +10,8 @@ import pytest
 from helpers.hardware import LOCK_WAIT
 
 from deadbeat.kinds.interfere.engine import HardwareChannels
-from deadbeat.kinds.interfere.machine import machine_of
 from deadbeat.kinds.interfere.results import ALONE, ASLEEP, InterfereRun
-from deadbeat.kinds.interfere.spec import InterfereKey, InterfereSpec, resolved
+from deadbeat.kinds.interfere.spec import InterfereKey, InterfereSpec, machine_of, resolved
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
 

@@ -11,13 +11,7 @@ import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 
-from deadbeat.kinds.primitives.cases import (
-    PrimitiveCase,
-    PrimitiveKey,
-    cases,
-    placed,
-    resolved,
-)
+from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, placed, resolved
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.runs import PrimitiveRun
 from deadbeat.kinds.primitives.spec import PrimitivesSpec

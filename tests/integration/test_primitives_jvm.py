@@ -17,14 +17,8 @@ from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 
 from deadbeat.build.jvm import FOREIGN_JAVA, agent_jar, jdks
-from deadbeat.kinds.primitives import jvm
-from deadbeat.kinds.primitives.cases import (
-    PrimitiveCase,
-    PrimitiveKey,
-    cases,
-    placed,
-    resolved,
-)
+from deadbeat.kinds.primitives import foreign
+from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, placed, resolved
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
 from deadbeat.kinds.primitives.runtimes import COLLECTORS, jvm_words
@@ -72,7 +66,7 @@ def check(engine: ForeignPrimitives, case: PrimitiveCase) -> None:
     cpus = placed(case, spec_of(case.runtime), MACHINE)
     assert [thread.cpu for thread in found.threads] == list(cpus[measures] if pair else cpus)
     assert found.runtime is not None and found.warm_up is not None
-    built, run = FOUND[0].feature, jvm.jdk_of(jvm_words(case.runtime).version).feature
+    built, run = FOUND[0].feature, foreign.jdk_of(jvm_words(case.runtime).version).feature
     assert found.runtime.calls == ("FFM" if min(built, run) >= FOREIGN_JAVA else "JNA")
     for thread in found.threads:
         assert thread.policy == "fifo"
@@ -114,9 +108,9 @@ def test_a_jvm_whose_threads_are_not_as_they_should_be_is_refused() -> None:
     # it is told that all are real-time, and nobody made them so
     runtime = f"{NEWEST}:whole"
     with closing(LocalTarget()) as target:
-        done = target.run(jvm.probe(runtime, spec_of(NEWEST)), timeout=LOCK_WAIT)
+        done = target.run(foreign.probe(runtime, spec_of(NEWEST)), timeout=LOCK_WAIT)
     with pytest.raises(UsageError, match=r"of the JVM should be fifo 29 and is other"):
-        jvm.understood(runtime, spec_of(NEWEST), done.stdout, done)
+        foreign.understood(runtime, spec_of(NEWEST), done.stdout, done)
 
 
 @pytest.mark.parametrize(

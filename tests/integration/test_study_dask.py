@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 
 from deadbeat.experiment.run import run as carry_out
-from deadbeat.kinds.study import cluster
+from deadbeat.kinds.study import runner
 from deadbeat.kinds.study.chunks import chunk_count
-from deadbeat.kinds.study.cluster import Cluster
 from deadbeat.kinds.study.preset import specify
-from deadbeat.kinds.study.runner import StudyExperiment, Threads, load
+from deadbeat.kinds.study.runner import Cluster, StudyExperiment, Threads, load
 from deadbeat.kinds.study.spec import digest, spec_dict
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.store.study import StudyStore
@@ -137,7 +136,7 @@ def test_a_worker_that_computes_otherwise_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = _store(tmp_path / "study")
-    monkeypatch.setattr(cluster, "tool_version", lambda: "9.9.9")
+    monkeypatch.setattr(runner, "tool_version", lambda: "9.9.9")
     with (
         _cluster(tmp_path, workers=1) as (address, _),
         pytest.raises(UsageError, match=r"a worker has deadbeat .*, not 9\.9\.9"),
@@ -149,7 +148,7 @@ def test_a_worker_that_computes_otherwise_is_refused(
 def test_nobody_at_the_address_is_told_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "_CONNECT_S", 1)
+    monkeypatch.setattr(runner, "_CONNECT_S", 1)
     with pytest.raises(TargetError, match="cannot reach a Dask scheduler") as caught:
         carry_out(
             StudyExperiment(SPEC, _store(tmp_path / "study"), Cluster("tcp://127.0.0.1:9")),

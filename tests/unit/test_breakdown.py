@@ -10,8 +10,6 @@ from typing import Any
 
 import attrs
 import pytest
-from helpers.answers import answer_of
-from helpers.campaigns import deadbeat
 
 from deadbeat.catalog import Catalog
 from deadbeat.cli.main import main
@@ -20,12 +18,7 @@ from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.experiment.base import Event, RunDone, RunFailed
 from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.breakdown import predict
-from deadbeat.kinds.breakdown.document import (
-    breakdown_document,
-    charts,
-    doubts,
-    sentence,
-)
+from deadbeat.kinds.breakdown.document import breakdown_document, charts, doubts, sentence
 from deadbeat.kinds.breakdown.kind import KIND
 from deadbeat.kinds.breakdown.results import Breakdown, summarise
 from deadbeat.kinds.breakdown.search import BreakdownExperiment, Walk, lacking, planned, walk
@@ -52,10 +45,6 @@ TINY: dict[str, Any] = {
     "run": {"seconds": 0.1},
     "breakdown": {"steps": 3},
 }
-OPTIONS = (
-    *("breakdown", "--quick", "--simulated", "--no-figures", "--sets", "1", "--duration", "0.1"),
-    *("--steps", "3"),
-)
 
 
 def tiny(**more: dict[str, Any]) -> BreakdownSpec:
@@ -163,18 +152,12 @@ def test_contention_that_is_simulated_is_predicted_from_prices(tmp_path: Path) -
         assert each.proved is not None
         assert each.predicted < 0.8 * each.proved
     (tmp_path / "breakdown/prices.json").unlink()
-    (unpriced,) = summarise(BreakdownStore.open(tmp_path / "breakdown")).cells
+    plain = summarise(BreakdownStore.open(tmp_path / "breakdown"))
+    assert not plain.priced
+    assert any("predictions hold without contention" in each for each in doubts(plain))
+    (unpriced,) = plain.cells
     assert unpriced.predicted > result.cells[0].predicted + 0.2
     assert unpriced.parted == "below"
-
-
-def test_a_folder_without_prices_is_predicted_without_contention(tmp_path: Path) -> None:
-    store = begin(tmp_path, tiny())
-    run(store)
-    (store.path / "prices.json").unlink()
-    result = summarise(store)
-    assert not result.priced
-    assert any("predictions hold without contention" in each for each in doubts(result))
 
 
 def test_contention_parts_machine_and_analysis_and_inflated_costs_explain_it(
@@ -309,50 +292,6 @@ def test_a_run_that_fails_stops_its_set_until_the_command_is_repeated(tmp_path: 
 
 
 # ---------- the verb ----------
-
-
-def test_kill_9_loses_no_finished_run(
-    tmp_path: Path,
-    whole: BreakdownStore,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
-    killed = deadbeat(*OPTIONS, "--executor", "fake:kill-after=7", cwd=tmp_path)
-    assert killed.returncode < 0
-    store = BreakdownStore.open(tmp_path / "runs/breakdown")
-    assert len(store.committed()) == 7
-    assert main(("runs", "--json")) == 0
-    listed = answer_of(capsys.readouterr().out)
-    assert [(each["kind"], each["state"], each["done"]) for each in listed] == [
-        ("breakdown", "unfinished", 7)
-    ]
-    assert main((*OPTIONS, "--json")) == 0
-    answer = answer_of(capsys.readouterr().out)
-    assert (answer["done"], answer["planned"]) == (16, 16)
-    assert job_files(store) == job_files(whole)
-
-
-def test_the_answer_is_labelled_simulated_everywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
-    assert main(OPTIONS) == 0
-    printed = capsys.readouterr().out
-    assert "SIMULATED" in printed.splitlines()[0]
-    assert printed.startswith("breakdown   SIMULATED\n")
-    assert "a run meets its deadlines: at most 1 % of its jobs miss" in printed
-    assert main(("show",)) == 0
-    assert "Simulated: on " in capsys.readouterr().out
-    page = (tmp_path / "runs/breakdown/report.html").read_text()
-    assert "<strong>SIMULATED</strong>" in page
-    assert json.loads((tmp_path / "runs/breakdown/summary.json").read_text())["labels"] == [
-        "SIMULATED"
-    ]
-    assert main(("why", "breakdown")) == 2
-    assert "breakdown is a breakdown search, not a campaign" in capsys.readouterr().err
 
 
 def test_files_and_figures_are_of_the_same_results(tmp_path: Path) -> None:

@@ -12,17 +12,15 @@ import numpy as np
 import pytest
 
 from deadbeat.kinds.breakdown import predict
-from deadbeat.kinds.breakdown.host import Host, host_of
-from deadbeat.kinds.breakdown.predict import MissCurve, Model, miss_curve
+from deadbeat.kinds.breakdown.predict import Host, MissCurve, Model, host_of, miss_curve
 from deadbeat.kinds.breakdown.search import walk
 from deadbeat.kinds.breakdown.spec import built_utilisation, specify, utilisation
 from deadbeat.model import jobs as j
 from deadbeat.model.examples import example_calibration, example_entries, example_fragments
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
-from deadbeat.prices.rates import RatesByRivals, priced_matrices
+from deadbeat.prices.rates import RatesByRivals, prepared, priced_matrices, scaled
 from deadbeat.prices.replay import Overheads, replay
-from deadbeat.prices.sets import prepared, scaled
 from deadbeat.prices.table import Price, PriceTable
 
 SEARCH = specify({"preset": "quick", "breakdown": {"steps": 6}}, names={}).breakdown

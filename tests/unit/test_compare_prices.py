@@ -16,12 +16,12 @@ from deadbeat.cli.main import main
 from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
 from deadbeat.kinds.contention.observe import other_states
-from deadbeat.kinds.interfere.observe import COMPARABLE, read_channels
+from deadbeat.kinds.interfere.kind import COMPARABLE, read_channels
 from deadbeat.model.comparison import ComparisonResult, Lineup, MetricComparison
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.results import PointFigures
-from deadbeat.prices.stored import PRICES_FILE, save_prices
+from deadbeat.prices.stage import PRICES_FILE, save_prices
 from deadbeat.prices.table import PriceBatch, Slot, StoredPrices
 from deadbeat.prices.works import PriceWork
 from deadbeat.report.prices import ns_text
@@ -56,8 +56,7 @@ def priced(runs: Path, name: str, took: Mapping[str, Took]) -> None:
     batch = PriceBatch(works=works, errors=("",) * len(works), slots=tuple(slots))
     platform = evolve(example_platform(2), details={})
     save_prices(
-        OwnedFolder(runs / name),
-        StoredPrices(platform=platform, policy="fifo", batches=(batch,)),
+        OwnedFolder(runs / name), StoredPrices(platform=platform, policy="fifo", batches=(batch,))
     )
 
 

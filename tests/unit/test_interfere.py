@@ -16,8 +16,7 @@ from deadbeat.compare.results import compare_results
 from deadbeat.compare.results import found as found_kind
 from deadbeat.kinds.interfere.document import answer
 from deadbeat.kinds.interfere.engine import SimulatedChannels, parsed, true_slowdown
-from deadbeat.kinds.interfere.machine import VictimCaches, machine_of
-from deadbeat.kinds.interfere.observe import COMPARABLE, ChannelMatrix, read_channels
+from deadbeat.kinds.interfere.kind import COMPARABLE, ChannelMatrix, read_channels
 from deadbeat.kinds.interfere.results import (
     ALONE,
     ASLEEP,
@@ -33,6 +32,8 @@ from deadbeat.kinds.interfere.spec import (
     InterfereKey,
     InterfereSpec,
     SetWork,
+    VictimCaches,
+    machine_of,
     placed,
     plan,
     resolved,
@@ -133,23 +134,30 @@ def test_a_pair_is_slowed_free_or_undecided_and_only_the_free_are_called_so() ->
     assert cell.shows and "Undecided" not in text
 
 
-@cache
-def summary() -> InterfereSummary:
-    spec, made = SPEC, runs()
-    cells = slowdowns(spec.works, made)
+def summary_of(
+    cells: tuple[Slowdown, ...], order: tuple[SetWork, ...], footprints: dict[SetWork, int]
+) -> InterfereSummary:
     return InterfereSummary(
         name="made-up",
-        spec=spec,
+        spec=SPEC,
         done=4,
         slots=0,
         labels=(),
         findings=(),
         refused={},
         cells=cells,
-        order=ordered(spec.works, cells),
+        order=order,
         machine=MACHINE,
-        footprints=dict(zip(spec.works, made[0].footprints, strict=True)),
+        footprints=footprints,
     )
+
+
+@cache
+def summary() -> InterfereSummary:
+    made = runs()
+    cells = slowdowns(SPEC.works, made)
+    footprints = dict(zip(SPEC.works, made[0].footprints, strict=True))
+    return summary_of(cells, ordered(SPEC.works, cells), footprints)
 
 
 def work(text: str) -> SetWork:
@@ -203,19 +211,7 @@ def by_cells(sizes: dict[str, float], *slow: tuple[str, str, float]) -> Interfer
         for v in works
         for a in works
     )
-    return InterfereSummary(
-        name="",
-        spec=SPEC,
-        done=1,
-        slots=0,
-        labels=(),
-        findings=(),
-        refused={},
-        cells=cells,
-        order=works,
-        machine=MACHINE,
-        footprints={each: 2 * each.size for each in works},
-    )
+    return summary_of(cells, works, {each: 2 * each.size for each in works})
 
 
 #: ns a byte: up to 3M run in caches, 8M would fit the shared one, and is as slow as memory.
@@ -401,22 +397,6 @@ def test_damaged_slots_are_told(text: str) -> None:
         parsed(text, InterfereKey(1), "now")
 
 
-def test_from_the_command_to_the_page(tmp_path) -> None:
-    done = deadbeat.interfere(
-        works="matmul:20,futex:64@shared",
-        aggressors="others",
-        repeats=3,
-        simulated=True,
-        runs=tmp_path,
-    )
-    assert done.simulated
-    assert len(done.rows) == 2 * 3
-    worst = max(done.rows, key=lambda row: row["value"])
-    assert worst["victim"] == worst["aggressor"] == "futex:64@shared"
-    assert deadbeat.open(tmp_path / "interfere").rows == done.rows
-    assert (tmp_path / "interfere" / "report.html").is_file()
-
-
 def test_what_the_works_share_is_priced_first(tmp_path: Path) -> None:
     """Truth: the made-up machine, where others on an object slow it by 3, and memory by 1.5."""
 
@@ -449,14 +429,9 @@ def test_what_the_works_share_is_priced_first(tmp_path: Path) -> None:
     old = made(works="matmul:20,futex:64@shared,pipe:4,pointer_chase:65536")
     assert (old.rows, old.shown.plain["prices"], old.document.below) == (done.rows, [], ())
     assert not file.exists()
-
-
-def test_what_shares_nothing_has_no_price(tmp_path: Path) -> None:
-    done = deadbeat.interfere(
-        works="matmul:20,pipe:4,copy:64K", repeats=2, simulated=True, runs=tmp_path, figures=False
-    )
-    assert done.shown.plain["prices"] == []
-    assert not (tmp_path / "interfere" / "prices.json").exists()
+    # what shares nothing has no price
+    assert made(works="matmul:20,pipe:4,copy:64K").shown.plain["prices"] == []
+    assert not (tmp_path / "interfere-2" / "prices.json").exists()
 
 
 def matrix(tmp_path: Path, name: str, seed: int, **asked: str) -> ChannelMatrix:

@@ -23,7 +23,7 @@ from deadbeat.prediction.results import (
     halves,
     with_intervals,
 )
-from deadbeat.prices.sets import Covered
+from deadbeat.prices.rates import Covered
 from deadbeat.stats.intervals import Interval, fewest, quantile
 
 ALL = Covered(exact=1.0, alike=0.0)

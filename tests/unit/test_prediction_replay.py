@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 
 from deadbeat.model.systems import TimedTask
 from deadbeat.prediction.engine import slowdown_of
-from deadbeat.prices.rates import PairMatrix, PairSlowdown, Rates, RatesByRivals, SizedWork
+from deadbeat.prices.rates import (
+    PairMatrix,
+    PairSlowdown,
+    Rates,
+    RatesByRivals,
+    SizedWork,
+    copied,
+    scaled,
+)
 from deadbeat.prices.replay import UNKNOWN, Overheads, ReplayTask, alone, replay
-from deadbeat.prices.sets import copied, scaled
 from deadbeat.sched.simulator import simulate_jobs
 from deadbeat.stats.intervals import Interval
 

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deadbeat.executors.controls import (
-    COPIES,
-    COSTS,
-    HOLD,
-    ControlRow,
-    call_costs,
-    hold_slopes,
-)
-from deadbeat.prices.queueing import repairman
+from deadbeat.executors.controls import COPIES, COSTS, HOLD, ControlRow, call_costs, hold_slopes
+from deadbeat.prices.rates import repairman
 from deadbeat.prices.table import PriceBatch, Slot
 from deadbeat.prices.works import PriceWork
 

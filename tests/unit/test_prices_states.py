@@ -36,17 +36,29 @@ def test_two_groups_are_near_and_far() -> None:
     assert pair_states(both(181, 21)[::-1]) == found, "in any order"
 
 
+ONE, TWO = [STEADY], [NEAR, FAR]
+
+
 @pytest.mark.parametrize(
-    "trips",
+    ("trips", "states"),
     [
-        pytest.param(group(NEAR_PS, 300, 0.5), id="wide"),
-        pytest.param(np.linspace(50e3, 500e3, 300), id="even"),
-        pytest.param(100e3 * (1 - 0.3 * np.log1p(-np.arange(300) / 300)), id="a tail above"),
-        pytest.param(np.concatenate([group(1e5, 100), group(1.5e5, 100)]), id="too alike"),
+        pytest.param(group(NEAR_PS, 300, 0.5), ONE, id="wide"),
+        pytest.param(np.linspace(50e3, 500e3, 300), ONE, id="even"),
+        pytest.param(100e3 * (1 - 0.3 * np.log1p(-np.arange(300) / 300)), ONE, id="a tail above"),
+        pytest.param(np.concatenate([group(1e5, 100), group(1.5e5, 100)]), ONE, id="too alike"),
+        pytest.param([*both(150, 50), *np.linspace(1.3 * NEAR_PS, 0.8 * FAR_PS, 10)], TWO,
+                     id="some on the way"),
+        pytest.param([*both(150, 50), *np.geomspace(1.2 * NEAR_PS, 0.9 * FAR_PS, 100)], ONE,
+                     id="many on the way"),
+        pytest.param(both(199, 1), ONE, id="an outlier above"),
+        pytest.param(both(1, 199), ONE, id="an outlier below"),
+        pytest.param([100.0, 100.0, 450.0, 450.0], TWO, id="four are enough"),
+        pytest.param([100.0, 102.0, 98.0, 101.0], ONE, id="four alike"),
+        pytest.param([100.0, 450.0, 100.0], ONE, id="three are not enough"),
     ],
-)
-def test_noise_is_one_state(trips: Floats) -> None:
-    assert list(pair_states(trips).trips_ps) == [STEADY]
+)  # fmt: skip
+def test_noise_is_one_state_and_groups_are_two(trips: Floats, states: list[str]) -> None:
+    assert list(pair_states(trips).trips_ps) == states
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.06, 0.12])
@@ -55,31 +67,10 @@ def test_noise_within_two_states_leaves_them_two(spread: float) -> None:
     assert (found.of(both(150, 50, spread)) == [NEAR] * 150 + [FAR] * 50).all()
 
 
-def test_some_values_on_the_way_leave_two_states() -> None:
-    between = np.linspace(1.3 * NEAR_PS, 0.8 * FAR_PS, 10)
-    assert list(pair_states([*both(150, 50), *between]).trips_ps) == [NEAR, FAR]
-
-
-def test_many_values_on_the_way_are_one_wide_state() -> None:
-    between = np.geomspace(1.2 * NEAR_PS, 0.9 * FAR_PS, 100)
-    assert list(pair_states([*both(150, 50), *between]).trips_ps) == [STEADY]
-
-
-def test_four_values_are_enough_for_two_states_and_three_are_not() -> None:
-    assert list(pair_states([100.0, 100.0, 450.0, 450.0]).trips_ps) == [NEAR, FAR]
-    assert list(pair_states([100.0, 102.0, 98.0, 101.0]).trips_ps) == [STEADY]
-    assert pair_states([100.0, 450.0, 100.0]).trips_ps == {STEADY: 100.0}
-
-
 def test_a_state_that_is_rarely_seen_is_one() -> None:
     found = pair_states(both(198, 2))
     assert found.trips_ps[FAR] == pytest.approx(FAR_PS, rel=0.01)
     assert (found.of(both(198, 2)) == FAR).sum() == 2
-
-
-def test_an_outlier_is_no_state() -> None:
-    assert list(pair_states(both(199, 1)).trips_ps) == [STEADY]
-    assert list(pair_states(both(1, 199)).trips_ps) == [STEADY]
 
 
 def test_what_was_not_measured_says_nothing() -> None:

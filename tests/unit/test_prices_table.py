@@ -15,9 +15,9 @@ from deadbeat.executors.scheduled import SimExecutor
 from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.model.examples import example_entries, example_fragments, example_platform
 from deadbeat.model.tasks import Kind
-from deadbeat.prices.queueing import repairman
+from deadbeat.prices.rates import repairman
+from deadbeat.prices.stage import load_prices, save_prices
 from deadbeat.prices.states import FAR, NEAR, STEADY
-from deadbeat.prices.stored import load_prices, save_prices
 from deadbeat.prices.table import PriceBatch, PriceTable, Slot, StoredPrices, price_table, widths
 from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.store.folder import OwnedFolder

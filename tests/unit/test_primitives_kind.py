@@ -8,6 +8,7 @@ import re
 import pytest
 from attrs import evolve
 from helpers.topologies import MIB, THREADS, XEON, flat
+from helpers.topologies import written_run as written
 
 import deadbeat
 from deadbeat.build.native import native_root
@@ -87,6 +88,7 @@ def test_more_threads_than_cpus_that_spin_are_a_live_lock_under_a_fixed_priority
     runs, refused = cases(asked(threads="2,3", **typed), TWO)
     assert [case.threads for case in runs] == [2]
     assert f"spin under {policy.upper()}" in refused["lock-tas-all-x3"]
+    assert not cases(asked(tests="event:spin", policy="other", placements="same"), TWO)[1]
 
 
 def test_threads_that_never_wait_have_turns_or_a_number_of_samples() -> None:
@@ -119,11 +121,6 @@ def test_what_does_not_fit_the_memory_that_is_free_is_refused() -> None:
     runs, refused = cases(asked(small, **many), small)
     assert [case.threads for case in runs] == [8]
     assert "holds 0.31 GiB" in refused["event-pipe-cache-x128"]
-
-
-def test_threads_that_spin_may_share_a_cpu_where_none_is_real_time() -> None:
-    spec = asked(tests="event:spin", policy="other", placements="same")
-    assert not cases(spec, TWO)[1]
 
 
 def test_every_repeat_has_every_case_once_in_an_order_of_its_own() -> None:
@@ -163,11 +160,7 @@ def test_the_topology_is_the_one_that_the_machine_describes() -> None:
     memory = {"available_kb": 2048}
     platform = evolve(example_platform(3), details={"topology": topology, "memory": memory})
     assert topology_of(platform) == Topology(
-        cpus=(0, 1, 2),
-        cores=((0, 1),),
-        caches=((0, 1),),
-        cache_bytes=4 * MIB,
-        free_bytes=2 * MIB,
+        cpus=(0, 1, 2), cores=((0, 1),), caches=((0, 1),), cache_bytes=4 * MIB, free_bytes=2 * MIB
     )
     assert topology_of(example_platform(2)) == Topology(cpus=(0, 1))
 
@@ -260,35 +253,6 @@ def test_the_shared_source_is_a_share_of_the_cache() -> None:
         asked(unknown, tests="copy_shared", placements="one")
 
 
-def written(**more: object) -> str:
-    times = {"min_ns": 100, "max_ns": 5000, "sum_ns": 5200, "counts": [[100, 2], [3298, 1]]}
-    gaps = {"min_ns": 40, "max_ns": 900_000, "sum_ns": 900_040, "counts": [[40, 2], [10973, 1]]}
-    thread = {
-        "thread": 0,
-        "cpu": 1,
-        "policy": "fifo",
-        "priority": 30,
-        "looked": 1,
-        "preempted": 1,
-        "migrated": 0,
-        "waited": 1,
-        "watch_ns": 1000,
-        "times": times,
-        "gaps": gaps,
-        "late_times": [[123, 5000, 5]],
-        "late_gaps": [[456, 900_000, 0]],
-    }
-    numbers = {
-        "version": 1,
-        "batch": 1,
-        "clock_cost_ps": 25_000,
-        "sample_cost_ps": 9_000,
-        "resolution_ns": 30,
-        "measured_ns": 10**8,
-    }
-    return json.dumps({**numbers, "threads": [thread], **more})
-
-
 KEY = PrimitiveKey(PrimitiveCase("copy", "", 4096, "one"), 1)
 
 
@@ -303,6 +267,8 @@ def test_what_the_program_writes_is_kept_whole() -> None:
     # 100 ns are less than five steps of 30 ns
     assert not row.resolved
     assert cell_of(KEY.case, [parsed(written(resolution_ns=20), KEY, "now")]).resolved
+    # of a batch the mean is shown
+    assert cell_of(KEY.case, [parsed(written(batch=100), KEY, "now")]).quantile_ns(500_000) == 1.0
 
 
 def test_page_faults_of_the_start_are_apart_from_those_while_it_was_measured() -> None:
@@ -314,11 +280,6 @@ def test_page_faults_of_the_start_are_apart_from_those_while_it_was_measured() -
     # a JVM does not know those of its threads
     row = cell_of(KEY.case, [parsed(written(), KEY, "now")])
     assert (row.first_faults, row.faults) == (None, None)
-
-
-def test_of_a_batch_the_mean_is_shown() -> None:
-    row = cell_of(KEY.case, [parsed(written(batch=100), KEY, "now")])
-    assert row.quantile_ns(500_000) == 1.0
 
 
 def test_fairness_is_that_of_jain_chiu_and_hawe() -> None:
@@ -424,19 +385,6 @@ def test_a_switch_has_one_cpu_and_a_line_has_two() -> None:
 def test_a_damaged_result_is_told(text: str) -> None:
     with pytest.raises(DataError):
         parsed(text, KEY, "now")
-
-
-def test_from_the_command_to_the_page(tmp_path) -> None:
-    done = deadbeat.primitives(
-        tests="event:futex,copy", sizes="64", repeats=2, simulated=True, runs=tmp_path
-    )
-    assert done.simulated
-    assert {row["operation"] for row in done.rows} == {"event futex", "copy"}
-    assert all(len(row["p99s_ns"]) == 2 for row in done.rows)
-    assert all(row["median_interval_ns"] is None for row in done.rows)
-    again = deadbeat.open(tmp_path / "primitives")
-    assert again.rows == done.rows
-    assert "Simulated:" in again.headline
 
 
 def test_matrix_and_contenders_are_on_the_page_and_in_files(tmp_path) -> None:

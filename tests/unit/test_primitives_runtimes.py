@@ -8,19 +8,13 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
-from helpers.topologies import flat
+from helpers.topologies import flat, written_run
 
 import deadbeat
 from deadbeat.build.jvm import jdks, jvm_sources
-from deadbeat.kinds.primitives.cases import (
-    PrimitiveCase,
-    PrimitiveKey,
-    cases,
-    plan,
-    resolved,
-)
+from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, plan, resolved
 from deadbeat.kinds.primitives.engine import Wanted, parsed
-from deadbeat.kinds.primitives.jvm import priority_of
+from deadbeat.kinds.primitives.foreign import priority_of
 from deadbeat.kinds.primitives.runs import PrimitivesStore
 from deadbeat.kinds.primitives.runtimes import SCHEDULING, Jvm, jvm_words, known_to_external
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
@@ -173,13 +167,6 @@ def test_a_further_collector_is_timed_with_what_allocates() -> None:
     )
 
 
-def test_a_jvm_keeps_its_samples_too() -> None:
-    found, refused = cases(
-        asked(runtimes=JVM, tests="copy", placements="one", samples="300", keep=True), TWO
-    )
-    assert (len(found), refused) == (1, {})
-
-
 def test_a_command_may_have_commas() -> None:
     spec = read(PrimitivesSpec, {}, {"external": "a=./x -o 1,2,b=./y"})
     assert [(each.name, each.argv) for each in spec.external] == [
@@ -248,22 +235,9 @@ ONE = {"min_ns": 100, "max_ns": 5000, "sum_ns": 5100, "counts": [[100, 1], [3298
 
 
 def written(*, steady: bool) -> str:
-    thread = dict.fromkeys(("thread", "cpu", "looked", "preempted", "migrated", "waited"), 0)
-    return json.dumps(
-        {
-            **{"version": 1, "batch": 1, "clock_cost_ps": 1, "sample_cost_ps": 1},
-            **{"resolution_ns": 10, "measured_ns": 10**8},
-            "warm_up": {"windows": 12, "steady": steady},
-            "runtime": {"name": "VM", "version": "25", "gc": "G1", "flags": "-Xmx1g", **SEEN},
-            "threads": [
-                {
-                    **{**thread, "policy": "fifo", "priority": 30, "watch_ns": 1000},
-                    **{"times": ONE, "gaps": ONE},
-                    **{"late_times": [[1, 5000, 1, "GC pause"]], "late_gaps": []},
-                }
-            ],
-        }
-    )
+    runtime = {"name": "VM", "version": "25", "gc": "G1", "flags": "-Xmx1g", **SEEN}
+    own = {"cpu": 0, "times": ONE, "gaps": ONE, "late_times": [[1, 5000, 1, "GC pause"]]}
+    return written_run(own, warm_up={"windows": 12, "steady": steady}, runtime=runtime)
 
 
 ASKED = (Wanted(0, "fifo", 30),)
@@ -338,3 +312,6 @@ def test_a_simulated_comparison_shows_both_runtimes(tmp_path: Path) -> None:
     )  # fmt: skip
     assert {row["runtime"] for row in done.rows} == {"native", JVM}
     assert "park, jvm:25:G1" in done.headline or "futex" in done.headline
+    assert all(len(row["p99s_ns"]) == 1 for row in done.rows)
+    again = deadbeat.open(tmp_path / "primitives")
+    assert again.simulated and again.rows == done.rows

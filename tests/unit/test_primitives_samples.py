@@ -12,9 +12,16 @@ import deadbeat
 from deadbeat.cli.main import main
 from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
 from deadbeat.kinds.primitives.engine import SimulatedPrimitives, options_of
-from deadbeat.kinds.primitives.runner import PrimitivesExperiment
-from deadbeat.kinds.primitives.runs import NONE, PrimitiveRun, PrimitivesStore, columns_of
-from deadbeat.kinds.primitives.samples import export, merged, thread_files
+from deadbeat.kinds.primitives.kind import PrimitivesExperiment
+from deadbeat.kinds.primitives.runs import (
+    NONE,
+    PrimitiveRun,
+    PrimitivesStore,
+    columns_of,
+    export,
+    merged,
+    thread_files,
+)
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.specification import plain_of, read
@@ -24,20 +31,11 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "rtsjmcbench"
 THREADS = [np.array(each, np.int64) for each in ([110, 120, 130], [95], [2_100_000_000, 100, 90])]
 
 
-def test_threads_merge_to_a_column_each_and_a_row_an_iteration() -> None:
-    assert merged(columns_of(THREADS)) == (GOLDEN / "merged.csv").read_text(encoding="utf-8")
-
-
-def test_each_thread_has_a_file_of_its_own() -> None:
-    assert [*thread_files(columns_of(THREADS))] == [
-        "110\n120\n130\n",
-        "95\n",
-        "2100000000\n100\n90\n",
-    ]
-
-
-def test_a_sample_that_is_not_there_is_no_sample() -> None:
-    assert columns_of(THREADS)[1:, 1].tolist() == [NONE, NONE]
+def test_threads_have_a_file_each_and_merge_to_a_column_each_and_a_row_an_iteration() -> None:
+    columns = columns_of(THREADS)
+    assert merged(columns) == (GOLDEN / "merged.csv").read_text(encoding="utf-8")
+    assert [*thread_files(columns)] == ["110\n120\n130\n", "95\n", "2100000000\n100\n90\n"]
+    assert columns[1:, 1].tolist() == [NONE, NONE]  # what is not there is no sample
 
 
 ENGINE = SimulatedPrimitives()

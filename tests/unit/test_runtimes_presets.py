@@ -13,17 +13,9 @@ from deadbeat.cli.main import main
 from deadbeat.kinds.primitives.cases import PrimitiveCase, cases, part_of, parts, plan, resolved
 from deadbeat.kinds.primitives.document import answer, document
 from deadbeat.kinds.primitives.engine import SimulatedPrimitives
-from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary, cell_of
-from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.model.conclusion import (
-    CONFIRMED,
-    DEPENDS,
-    NOT_CONFIRMED,
-    UNDECIDED,
-    Judgement,
-    judge,
-)
+from deadbeat.kinds.primitives.spec import PrimitivesSpec, presets
+from deadbeat.model.conclusion import CONFIRMED, DEPENDS, NOT_CONFIRMED, UNDECIDED, Judgement, judge
 from deadbeat.model.errors import UsageError
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.specification import read
@@ -102,40 +94,35 @@ def test_every_figure_from_7_to_13_is_a_preset() -> None:
     assert {*presets()} == {*(f"thesis-fig{number}" for number in range(7, 14)), "thesis"}
 
 
-def test_figure_7_is_allocation_of_1_to_10_kilobytes_by_16_threads() -> None:
-    spec = asked("thesis-fig7")
-    runs, refused = cases(spec, TOPOLOGY)
+@pytest.mark.parametrize(
+    ("number", "words", "expected"),
+    [
+        (7, ("test", "variant", "size", "threads", "placement"),
+         {("alloc", "ring", size * KB, 16, "all") for size in range(1, 11)}),
+        # from the whole cache, 6 MB for two CPUs of the thesis's machine, to a 1024th of it
+        (9, ("size", "threads", "placement"),
+         {(6 * KB * 2**power, 16, "cache") for power in range(11)}),
+        (11, ("threads", "handler", "placement"),
+         {(pairs, way, "same") for pairs in (8, 16, 32, 64, 128) for way in ("above", "equal")}),
+        (13, ("test", "variant", "placement", "threads"), {("lock", "tas", "both", 4)}),
+    ],
+)  # fmt: skip
+def test_a_figure_asks_what_the_thesis_says(
+    number: int, words: tuple[str, ...], expected: set[tuple[object, ...]]
+) -> None:
+    runs, refused = cases(asked(f"thesis-fig{number}", runtimes="native"), TOPOLOGY)
     assert not refused
-    assert {case.size for case in runs} == {size * KB for size in range(1, 11)}
-    assert {(case.threads, case.placement) for case in runs} == {(16, "all")}
-    assert {(case.test, case.variant, case.runtime) for case in runs} == {
-        ("alloc", "ring", "native"),
-        ("alloc", "heap", "jvm:25:G1"),
+    assert {tuple(getattr(case, word) for word in words) for case in runs} == expected
+
+
+def test_the_threads_of_a_figure_are_real_time_and_each_runtime_has_its_own_way() -> None:
+    spec = asked("thesis-fig7")
+    runs, _ = cases(spec, TOPOLOGY)
+    assert {(case.variant, case.runtime) for case in runs} == {
+        *(("ring", "native"), ("heap", "jvm:25:G1"))
     }
     part = part_of(spec, runs[0], TOPOLOGY)
     assert (part.policy, part.priority) == ("fifo", 30)
-
-
-def test_figure_9_copies_from_the_whole_cache_to_a_1024th_of_it() -> None:
-    """Two CPUs of the thesis's machine share 6 MB."""
-    runs, _ = cases(asked("thesis-fig9", runtimes="native"), TOPOLOGY)
-    assert sorted(case.size for case in runs) == [6 * KB * 2**power for power in range(11)]
-    assert {(case.threads, case.placement) for case in runs} == {(16, "cache")}
-
-
-def test_figure_11_is_8_to_128_pairs_on_one_cpu() -> None:
-    runs, _ = cases(asked("thesis-fig11", runtimes="native"), TOPOLOGY)
-    assert {(case.threads, case.handler) for case in runs} == {
-        (pairs, handler) for pairs in (8, 16, 32, 64, 128) for handler in ("above", "equal")
-    }
-    assert {case.placement for case in runs} == {"same"}
-
-
-def test_figure_13_spins_in_two_groups_at_once() -> None:
-    runs, _ = cases(asked("thesis-fig13", runtimes="native"), TOPOLOGY)
-    assert [(case.test, case.variant, case.placement, case.threads) for case in runs] == [
-        ("lock", "tas", "both", 4)
-    ]
 
 
 def test_all_figures_together_run_what_two_of_them_show_once() -> None:
@@ -154,9 +141,7 @@ def test_a_case_is_run_with_what_its_part_says() -> None:
     assert all(not part.preset for part in parts(spec))
 
 
-def test_what_a_preset_says_cannot_be_changed_beside_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_a_preset_says_cannot_be_changed_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["primitives", "--preset", "thesis-fig7", "--simulated"]
     assert main([*words, "--sizes", "1K", "--threads", "2"]) == 2
     said = capsys.readouterr().err
@@ -238,8 +223,7 @@ def java(test: str, means: Sequence[float], **more: int) -> PrimitiveCell:
 
 
 @pytest.mark.parametrize(
-    ("native", "expected"),
-    [(times(2), CONFIRMED), (times(1), NOT_CONFIRMED), (WILD, UNDECIDED)],
+    ("native", "expected"), [(times(2), CONFIRMED), (times(1), NOT_CONFIRMED), (WILD, UNDECIDED)]
 )
 def test_a_runtime_differs_where_its_interval_does(native: Sequence[float], expected: str) -> None:
     cells = (cell("alloc", native, size=KB), java("alloc", CALM, size=KB))

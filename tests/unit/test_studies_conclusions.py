@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import attrs
 import numpy as np
-import pytest
 from helpers.studies import made_up, small
 
 from deadbeat.kinds.study.chunks import NOT_GENERATED, UNDECIDED, YES
@@ -191,9 +190,3 @@ def test_undecided_and_missing_sets_are_counted_and_in_no_share() -> None:
     assert (first["undecided"], first["not_generated"], first["decided"]) == (3, 1, 8)
     assert first["schedulable"] == 4
     assert sum(row["decided"] for row in rows if row["label"] == "gfb") == 47
-
-
-@pytest.mark.parametrize("name", sorted(presets()))
-def test_every_conclusion_says_when_it_counts_as_confirmed(name: str) -> None:
-    for conclusion in presets()[name].conclusions:
-        assert conclusion.says and conclusion.confirmed

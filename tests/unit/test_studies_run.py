@@ -27,10 +27,9 @@ from deadbeat.kinds.study.chunks import (
     compute_chunk,
     row_type,
 )
-from deadbeat.kinds.study.cluster import Cluster
 from deadbeat.kinds.study.kind import KIND
 from deadbeat.kinds.study.preset import presets, specify
-from deadbeat.kinds.study.runner import StudyExperiment, Threads, choose, open_store
+from deadbeat.kinds.study.runner import Cluster, StudyExperiment, Threads, choose, open_store
 from deadbeat.kinds.study.spec import cell_seed
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.sched import Scheduler, TaskBatch, simulate

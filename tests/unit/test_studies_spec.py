@@ -24,6 +24,7 @@ def test_a_preset_is_sound_and_survives_its_file(name: str) -> None:
     assert read_spec(json.loads(json.dumps(spec_dict(spec)))) == spec
     ids = [item.id for item in presets()[name].conclusions]
     assert ids and len(set(ids)) == len(ids)
+    assert all(item.says and item.confirmed for item in presets()[name].conclusions)
 
 
 @pytest.mark.parametrize(("name", "m"), [("thesis-fig2", 4), ("thesis-fig3", 8)])

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from deadbeat.stats.proportions import Count, Mean, weighted_schedulability, wilson
-from deadbeat_papers.thesis.comparisons import (
-    compare,
-    compare_means,
-    compare_paired,
-    compare_strata,
-)
+from deadbeat_papers.thesis.telling import compare, compare_means, compare_paired, compare_strata
 
 
 def test_wilson_is_newcombes_table_1998() -> None:

@@ -10,7 +10,7 @@ from test_plot import side, words
 
 from deadbeat.compare.plot import preset_of
 from deadbeat.kinds.latency.sides import question
-from deadbeat_papers.figures.steps import apart, between, steps
+from deadbeat_papers.figures.versions import apart, between, steps
 
 LEAST = 0.1
 

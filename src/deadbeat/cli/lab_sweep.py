@@ -19,8 +19,7 @@ from deadbeat.lab.offers import Offer, newest, offers, version_key
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.words import count_of, nearest, shown, size
-from deadbeat_papers.figures.steps import between
-from deadbeat_papers.figures.versions import LEAST, load_of, run_values
+from deadbeat_papers.figures.versions import LEAST, between, load_of, run_values
 
 #: Kernels that are measured before it is looked where the next are needed.
 _AT_ONCE = 12

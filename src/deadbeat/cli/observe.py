@@ -28,13 +28,16 @@ from deadbeat.model.conclusion import Judgement
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import loud, shown
 from deadbeat.targets.opening import slug, targets_in
-from deadbeat_papers.observations import Campaign, Campaigns, PublishedObservation, judge
-from deadbeat_papers.observations.base import lacks_input
-from deadbeat_papers.observations.campaigns import ask
-from deadbeat_papers.observations.telling import (
+from deadbeat_papers.observations import (
     NUMBERS,
+    Campaign,
+    Campaigns,
+    PublishedObservation,
+    ask,
     chosen_of,
+    judge,
     lacking_here,
+    lacks_input,
     lines_of,
     plain_of,
 )
@@ -125,7 +128,7 @@ def _judged(
     results = [campaign.result for campaign in campaigns]
     compare = _comparing(campaigns)
     for observation in chosen:
-        fitting = [one for one in results if one.mode == observation.mode]
+        fitting = [one for one in results if one.summary.mode == observation.mode]
         split = observation.kernels == 1 and fitting
         for group in [[one] for one in fitting] if split else [list(results)]:
             yield judge(observation, Campaigns(results=tuple(group), compare=compare))

@@ -277,7 +277,7 @@ COSTS = tuple(
 )
 #: Two cores, one token, first come first served, no thinking: while one holds for H the other
 #: waits, and gets the token h later. Each is served once in 2 (H + h): a slope of 2, whatever h is
-#: (machine-repairman model, `deadbeat.prices.queueing.repairman(2, 1.0)`).
+#: (machine-repairman model, `deadbeat.prices.rates.repairman(2, 1.0)`).
 HOLD = ControlRow(
     "price-of-hold",
     "positive",

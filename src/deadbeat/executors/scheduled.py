@@ -20,9 +20,8 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.systems import TimedTask
 from deadbeat.model.tasks import Kind, TaskSet
 from deadbeat.model.words import Json
-from deadbeat.prices.rates import NOTHING, RatesByRivals, priced_matrices
+from deadbeat.prices.rates import NOTHING, RatesByRivals, prepared, priced_matrices
 from deadbeat.prices.replay import replay_releases
-from deadbeat.prices.sets import prepared
 from deadbeat.prices.table import StoredPrices, price_table
 from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.sched.simulator import policies, simulate_jobs

@@ -13,9 +13,8 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, finding
 from deadbeat.prediction.read import StoredMatrix, StoredSet, StoredSets
 from deadbeat.prediction.results import Predictions, SetPrediction, few, halves, with_intervals
-from deadbeat.prices.rates import PairMatrix, RatesByRivals
+from deadbeat.prices.rates import PairMatrix, RatesByRivals, copied, prepared, works_of
 from deadbeat.prices.replay import UNKNOWN, Overheads, ReplayTask, Slowdowns, alone, replay
-from deadbeat.prices.sets import copied, prepared, works_of
 from deadbeat.report.document import counted, percent
 from deadbeat.stats.intervals import Interval
 

@@ -23,7 +23,7 @@ from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import Kind, TaskSet
 from deadbeat.model.words import loud
 from deadbeat.prices.rates import PairMatrix, PairSlowdown, SizedWork, priced_matrices
-from deadbeat.prices.stored import load_prices
+from deadbeat.prices.stage import load_prices
 from deadbeat.prices.table import PriceTable, price_table
 from deadbeat.store.campaign import CampaignStore
 

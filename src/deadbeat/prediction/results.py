@@ -13,7 +13,7 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.model.finding import Finding
-from deadbeat.prices.sets import Covered
+from deadbeat.prices.rates import Covered
 from deadbeat.stats.intervals import Interval, clopper_pearson, fewest, quantile, student_half_width
 
 #: Share of like cases that a stated interval is to hold.

@@ -11,7 +11,7 @@ from attrs import evolve
 from deadbeat.model.comparison import Lineup
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
-from deadbeat.prices.stored import load_prices
+from deadbeat.prices.stage import load_prices
 from deadbeat.prices.table import LEAST_SLOTS, Rows, shared_slots
 
 #: The slots of a state, in order, are cut into so many parts; their means are the runs. So results

@@ -1,24 +1,78 @@
 """From an interference matrix to the slowdown of any work beside any others.
 
 One rival: as measured, shrunk by its own noise. Several: by what they share. Computation (NS) slows
-through caches and memory, so its slowdowns grow as demands on a bandwidth do; synchronisation (SY)
-slows through objects and kernel locks, so its slowdowns grow as a queue does. What comes through
-several ways adds up.
+through caches and memory, so its slowdowns grow as demands on a bandwidth do (S. Williams, A.
+Waterman, D. Patterson: Roofline. Communications of the ACM 52(4), 2009); synchronisation (SY) slows
+through objects and kernel locks, so its slowdowns grow as a queue does: the machine-repairman
+model, solved by mean value analysis (M. Reiser, S. Lavenberg: Mean-Value Analysis of Closed
+Multichain Queuing Networks. Journal of the ACM 27(2), 1980): each core thinks, queues first come
+first served, holds. What comes through several ways adds up.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from deadbeat.prices.queueing import growth, queued, repairman
-from deadbeat.prices.replay import UNKNOWN
-from deadbeat.prices.table import Price
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.tasks import Access, FragmentUse, TaskSet
+from deadbeat.prices.replay import UNKNOWN, ReplayTask
+from deadbeat.prices.table import Price, PriceTable
 from deadbeat.stats.intervals import Interval
+from deadbeat.synthesis.stream import Stream
+
+_HALVINGS = 50
+
+
+@lru_cache(maxsize=100_000)
+def repairman(customers: int, share: float) -> float:
+    """Time of a cycle beside ``customers`` - 1 others over its time alone; ``share``: of a cycle
+    alone, the part that holds the lock, 0 to 1."""
+    cycle, queue = 1.0, 0.0
+    for number in range(1, customers + 1):
+        held = share * (1 + queue)
+        cycle = held + (1 - share)
+        queue = number * held / cycle
+    return cycle
+
+
+@lru_cache(maxsize=100_000)
+def lock_of(slowdown: float, rivals: int = 1) -> tuple[float, float]:
+    """What a slowdown beside ``rivals`` says of a lock: the share of a cycle that it is held, and
+    by how much longer a cycle is merely because cores share it.
+
+    Waiting alone makes a cycle at most ``rivals`` + 1 times as long; what is beyond is the price of
+    sharing (cache lines that move, threads that sleep). Below, the two cannot be told apart, and
+    all counts as waiting.
+    """
+    most = rivals + 1
+    if slowdown >= most:
+        return 1.0, slowdown / most
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if repairman(most, middle) < slowdown else (low, middle)
+    return (low + high) / 2, 1.0
+
+
+def queued(slowdown: float, rivals: int, *, measured: int = 1) -> float:
+    """Slowdown beside ``rivals`` who use an object, when it is ``slowdown`` beside ``measured``."""
+    if rivals == 0 or slowdown <= 1.0:
+        return 1.0
+    share, price = lock_of(slowdown, measured)
+    return price * repairman(rivals + 1, share)
+
+
+def growth(demands: Sequence[float], measured: float) -> float:
+    """Factor of a slowdown by bandwidth when all of ``demands`` (of everybody, the victim included,
+    as parts of the capacity) meet, over that at ``measured``: the sum of those that were beside
+    each other when the slowdown was."""
+    return max(1.0, math.fsum(demands)) / max(1.0, measured)
+
 
 #: A smaller excess says only that the two together ask for no more than there is.
 _SHOWS = 0.05
@@ -34,7 +88,6 @@ class SizedWork:
 
     @property
     def kind(self) -> str:
-        """Without its size."""
         return self.fragment + "@shared" * self.shared
 
 
@@ -198,11 +251,9 @@ class Rates:
         return hidden if self.bend > 0 and self.matrix.memory[work] else 0.0
 
     def _alike(self, work: int) -> float:
-        """How much a computing work is slowed by its like."""
         return self._excess.get((work, work), 0.0) if self.matrix.computes[work] else 0.0
 
     def __call__(self, active: Mapping[int, int]) -> dict[int, float]:
-        """Slowdown of each of ``active``, which maps works to the number of cores."""
         return {work: self.slowdown(work, _without(active, work)) for work in active}
 
     def slowdown(self, victim: int, others: Mapping[int, int]) -> float:
@@ -251,11 +302,8 @@ class Rates:
 
 @frozen(eq=False)
 class RatesByRivals:
-    """Slowdowns from the matrix of the most rivals that are not more than there are.
-
-    Attributes:
-        matrices: By the number of rivals, ascending.
-    """
+    """Slowdowns from the matrix of the most rivals that are not more than there are; ``matrices``:
+    by the number of rivals, ascending."""
 
     matrices: tuple[PairMatrix, ...]
     bend: int = 0
@@ -272,5 +320,104 @@ class RatesByRivals:
 
 
 def _without(active: Mapping[int, int], work: int) -> dict[int, int]:
-    """All but one core that runs ``work``."""
     return {g: n - (g == work) for g, n in active.items() if n > (g == work)}
+
+
+@frozen(kw_only=True)
+class Covered:
+    """How much of the time of a set's tasks the matrix knows. ``exact``: share of uses measured at
+    their size; ``alike``: at another size of the fragment; ``lacking``: at none."""
+
+    exact: float
+    alike: float
+
+    @property
+    def lacking(self) -> float:
+        return max(0.0, 1.0 - self.exact - self.alike)
+
+
+def rates_of(table: PriceTable | None) -> dict[str, RatesByRivals]:
+    """State of the host -> how cores slow one another in it."""
+    names = dict.fromkeys(price.state for price in table.prices) if table else ()
+    found = {name: priced_matrices(table.of(state=name)) for name in names if table}
+    return {name: RatesByRivals(each) for name, each in found.items() if each}
+
+
+def works_of(task_set: TaskSet, calibration: Calibration) -> list[list[tuple[SizedWork, float]]]:
+    """Of each task the uses of a job in order, and the ns that each takes alone."""
+    return [
+        [
+            (_work(use, task_set), cost_ps / 1000)
+            for segment, costs in zip(task.segments, calibration.job_costs_ps(task), strict=True)
+            for use, cost_ps in zip(segment.uses, costs, strict=True)
+        ]
+        for task in task_set.tasks
+    ]
+
+
+def _work(use: FragmentUse, task_set: TaskSet) -> SizedWork:
+    shared = use.resource is not None and task_set.resources[use.resource].access is Access.CON
+    return SizedWork(use.entry.fragment, use.entry.size, shared)
+
+
+def prepared(
+    task_set: TaskSet, calibration: Calibration, matrix: PairMatrix
+) -> tuple[tuple[ReplayTask, ...], Covered]:
+    """The set for the replay, and how much of it the matrix knows, by utilisation."""
+    tasks, weights = [], {True: 0.0, False: 0.0, None: 0.0}
+    for task, works in zip(task_set.tasks, works_of(task_set, calibration), strict=True):
+        uses: list[tuple[int, float]] = []
+        for work, ns in works:
+            place, exact = matrix.place(work)
+            weights[None if place == UNKNOWN else exact] += ns / task.period_ns
+            place = matrix.same[place] if matrix.same and place != UNKNOWN else place
+            before = uses.pop()[1] if uses and uses[-1][0] == place else 0.0
+            uses.append((place, before + ns))
+        tasks.append(
+            ReplayTask(
+                core=task.core,
+                priority=task.priority,
+                period_ns=task.period_ns,
+                deadline_ns=task.deadline_ns,
+                offset_ns=task.offset_ns,
+                uses=tuple(uses),
+                counts=task.critical,
+            )
+        )
+    whole = sum(weights.values())
+    return tuple(tasks), Covered(exact=weights[True] / whole, alike=weights[False] / whole)
+
+
+def paced(tasks: Sequence[ReplayTask], factor: float) -> tuple[ReplayTask, ...]:
+    """With all uses ``factor`` times as long: on a host that is slower."""
+    return tuple(
+        evolve(task, uses=tuple((work, ns * factor) for work, ns in task.uses)) for task in tasks
+    )
+
+
+def copied(tasks: Sequence[ReplayTask], cores: int, seed: int) -> tuple[ReplayTask, ...]:
+    """A set for more cores: each further core does what one of the set's does, in turn, at offsets
+    of its own, and its shared objects are shared by all."""
+    own = 1 + max(task.core for task in tasks)
+    stream = Stream(seed)
+    found = [task for task in tasks if task.core < cores]
+    for core in range(own, cores):
+        found += [
+            evolve(task, core=core, offset_ns=stream.below(task.period_ns))
+            for task in tasks
+            if task.core == core % own
+        ]
+    return tuple(found)
+
+
+def scaled(tasks: Sequence[ReplayTask], factor: float) -> tuple[ReplayTask, ...]:
+    """With periods, deadlines and offsets ``factor`` times as long."""
+    return tuple(
+        evolve(
+            task,
+            period_ns=max(1, round(task.period_ns * factor)),
+            deadline_ns=max(1, round(task.deadline_ns * factor)),
+            offset_ns=round(task.offset_ns * factor),
+        )
+        for task in tasks
+    )

@@ -23,17 +23,13 @@ Slowdowns = Callable[[Mapping[int, int]], Mapping[int, float]]
 
 
 def alone(active: Mapping[int, int]) -> dict[int, float]:
-    """Nobody slows anybody."""
     return dict.fromkeys(active, 1.0)
 
 
 @frozen(kw_only=True)
 class ReplayTask:
     """A task: ``uses`` of a job in order, (work, ns alone). Larger priorities are more urgent.
-
-    Attributes:
-        counts: Whether figures of the set are about it.
-    """
+    ``counts``: whether figures of the set are about it."""
 
     core: int
     priority: int
@@ -51,11 +47,8 @@ class ReplayTask:
 @frozen(kw_only=True)
 class Overheads:
     """What a core takes before it goes on with a job, ns; nobody is slowed meanwhile.
-
-    Attributes:
-        wake_up_ns: From the release of a job that finds nothing as urgent; ``switch_ns``: of one
-            that waited, from the end of the job before it.
-    """
+    ``wake_up_ns``: from the release of a job that finds nothing as urgent; ``switch_ns``: of one
+    that waited, from the end of the job before it."""
 
     wake_up_ns: float = 0.0
     switch_ns: float = 0.0
@@ -63,13 +56,9 @@ class Overheads:
 
 @define
 class Replayed:
-    """What the jobs of a task came to, of those released and due in the window.
-
-    Attributes:
-        spans_ns: Sum over finished jobs of finish - start; ``own_ns``: of the time they had the
-            core.
-        missed: Jobs that finished late, never, or were never started.
-    """
+    """What the jobs of a task came to, of those released and due in the window. ``spans_ns``: sum
+    over finished jobs of finish - start; ``own_ns``: of the time they had the core. ``missed``:
+    jobs that finished late, never, or were never started."""
 
     jobs: int = 0
     finished: int = 0
@@ -231,7 +220,6 @@ class _Replay:
         self._changed.clear()
 
     def _enter(self, core: int) -> None:
-        """Notes what the core works at now."""
         job = self._running[core]
         if job is None or self._owed[core]:
             self._work[core] = UNKNOWN
@@ -261,7 +249,6 @@ class _Replay:
         self._changed.add(core)
 
     def _close(self, now: float) -> None:
-        """Jobs that are late already and not finished."""
         for job in self._busy:
             if job is not None and job.release_ns + self._tasks[job.task].deadline_ns <= now:
                 self._found[job.task].jobs += 1

@@ -1,18 +1,20 @@
-"""The price stage: what is measured first, and what while other things are."""
+"""The price stage: what is measured first, what while other things are, and where it is kept."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from heapq import nlargest
+from pathlib import Path
 from typing import Protocol
 
 import attrs
 
 from deadbeat.catalog import Catalog
+from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Fragment
-from deadbeat.prices.stored import earlier_prices, load_prices, save_prices
 from deadbeat.prices.table import PriceBatch, PriceTable, StoredPrices, price_table, widths
 from deadbeat.prices.works import (
     WEIGHT_MAX,
@@ -24,15 +26,67 @@ from deadbeat.prices.works import (
     sizes_of,
     works_of,
 )
+from deadbeat.store.files import read_json, write_json
 from deadbeat.store.folder import OwnedFolder
+from deadbeat.store.place import entries
+from deadbeat.store.serial import structure, to_plain
+
+PRICES_FILE = "prices.json"
+_HINT = "delete the file and repeat the command: prices are measured again"
+#: Earlier results that are asked for prices, the newest.
+_EARLIER = 8
+
+
+def load_prices(folder: Path) -> StoredPrices | None:
+    """Those of a folder; None: it has none.
+
+    Raises:
+        DataError: Damaged or of another format.
+    """
+    path = folder / PRICES_FILE
+    if not path.is_file():
+        return None
+    now = path.stat()
+    return _loaded(path, (now.st_ino, now.st_size, now.st_mtime_ns))
+
+
+@lru_cache(maxsize=16)  # an experiment asks for the same file once per group
+def _loaded(path: Path, _identity: tuple[int, ...]) -> StoredPrices:
+    plain = read_json(path, what="prices", hint=_HINT)
+    found = structure(plain, StoredPrices, path=path, what="prices", hint=_HINT)
+    cores = {core for batch in found.batches for work in batch.works for core in work.cores}
+    if not cores <= {*range(len(found.platform.cpus))}:
+        raise DataError(f"prices {path} are damaged: they are of cores that there are not", _HINT)
+    return found
+
+
+def save_prices(store: OwnedFolder, prices: StoredPrices) -> None:
+    with store.lock():
+        plain = to_plain(attrs.evolve(prices, platform=attrs.evolve(prices.platform, details={})))
+        write_json(store.path / PRICES_FILE, plain)
+
+
+def earlier_prices(
+    runs: Path, platform: Platform, policy: str, cpus: Sequence[int], *, but: Path
+) -> Iterator[StoredPrices]:
+    """Prices of the same machine, kernel, policy, toolchain and CPUs in other folders of ``runs``,
+    the newest first; a damaged file is none."""
+    files = [path / PRICES_FILE for path in entries(runs) if path.name != but.name]
+    known = [(path.stat().st_mtime, path) for path in files if path.is_file()]
+    for _, path in nlargest(_EARLIER, known):
+        try:
+            found = load_prices(path.parent)
+        except DeadbeatError:
+            continue
+        if found is not None and found.fits(platform, policy, cpus):
+            yield found
+
 
 #: Relative half width of a ratio from which on an object gets no more slots than others.
 TARGET = 0.045
 
 
 class Pricer(Protocol):
-    """What runs a batch: an executor."""
-
     def describe(self) -> Platform: ...
 
     def price(self, asked: Pricing) -> PriceBatch: ...
@@ -41,11 +95,8 @@ class Pricer(Protocol):
 @attrs.define
 class PriceStage:
     """Prices of what the sets of ``pool`` can draw on ``cores`` cores, kept in ``store``.
-
-    Attributes:
-        refused: Object -> why it cannot run here.
-        given: Fragments and sizes in place of the pool's.
-    """
+    ``refused``: object -> why it cannot run here. ``given``: fragments and sizes in place of the
+    pool's."""
 
     pricer: Pricer
     catalog: Catalog
@@ -60,7 +111,6 @@ class PriceStage:
 
     @cached_property
     def _works(self) -> tuple[list[PriceWork], list[PriceWork]]:
-        """At the first size, with visits, and at the second."""
         sized = self.given or [
             (each, sizes_of(each, self.pool))
             for each in priced_fragments(self.catalog, self.pool, layout=self.layout)
@@ -74,7 +124,6 @@ class PriceStage:
 
     @property
     def batches(self) -> int:
-        """Those that are kept."""
         known = self.stored()
         return 0 if known is None else len(known.batches)
 

@@ -25,12 +25,8 @@ _BETWEEN = 0.25
 
 @frozen(kw_only=True)
 class PairStates:
-    """How the round trips of one pair are told apart.
-
-    Attributes:
-        limit_ps: Between near and far; None: one group.
-        trips_ps: Typical round trip of each state (median), by name.
-    """
+    """How the round trips of one pair are told apart. ``limit_ps``: between near and far; None: one
+    group. ``trips_ps``: typical round trip of each state (median), by name."""
 
     limit_ps: float | None
     trips_ps: dict[str, float]

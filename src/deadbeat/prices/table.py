@@ -34,12 +34,8 @@ LEAST_SLOTS = 8
 
 @frozen(kw_only=True)
 class PriceBatch:
-    """What one run of the price stage wrote.
-
-    Attributes:
-        errors: For each of ``works`` why it could not be set up; "": it could.
-        made_at: ISO 8601, UTC.
-    """
+    """What one run of the price stage wrote at ``made_at`` (ISO 8601, UTC). ``errors``: for each of
+    ``works`` why it could not be set up; "": it could."""
 
     works: tuple[PriceWork, ...]
     errors: tuple[str, ...]
@@ -133,12 +129,8 @@ class Price:
 
 @frozen(kw_only=True)
 class PriceTable:
-    """Prices of a machine.
-
-    Attributes:
-        changed: Slots within which the state changed: in no price.
-        refused: Object -> why it was not measured.
-    """
+    """Prices of a machine. ``changed``: slots within which the state changed: in no price.
+    ``refused``: object -> why it was not measured."""
 
     prices: tuple[Price, ...] = ()
     changed: int = 0
@@ -160,9 +152,7 @@ class PriceTable:
 
     def of(self, *, state: str, others: int | None = None) -> list[Price]:
         """Prices of a state; those beside ``others`` cores."""
-        return [
-            p for p in self.prices if p.state == state and (others is None or p.others == others)
-        ]
+        return [p for p in self.prices if p.state == state and others in (None, p.others)]
 
 
 def price_table(
@@ -184,7 +174,9 @@ def price_table(
     prices = [*own.prices(states, cpus)]
     seen = {(p.object, p.size, p.others, p.state) for p in prices}
     made = max((b.made_at for each in before for b in each.batches), default="")
-    age = _age_s(made, now_s)
+    age = 0.0
+    if made and now_s is not None:
+        age = max(0.0, now_s - datetime.fromisoformat(made).timestamp())
     objects = {(p.object, p.size, p.others) for p in prices}
     prices += [
         evolve(p, seconds_old=age, share=0.0)
@@ -204,12 +196,6 @@ def price_table(
         refused=refused,
         states=pairs,
     )
-
-
-def _age_s(made_at: str, now_s: float | None) -> float:
-    if not made_at or now_s is None:
-        return 0.0
-    return max(0.0, now_s - datetime.fromisoformat(made_at).timestamp())
 
 
 class _SlotPool:
@@ -303,7 +289,6 @@ class _SlotPool:
         return found
 
     def visits(self, states: Mapping[tuple[int, ...], PairStates]) -> int:
-        """Slots of visits that belong to a state."""
         return sum(
             int((_states(rows[rows[:, WHO] < 0], states[work.cores[:2]]) != CHANGED).sum())
             for work, rows in self.rows.items()
@@ -330,11 +315,8 @@ def _alone_ns(rows: Rows) -> float:
 
 @frozen(eq=False)
 class _Blocks:
-    """The blocks of a work whose slot together was in one state: (ns, calls) of each.
-
-    Attributes:
-        alone: For each core that was alone, sums in each block; NaN where it was not.
-    """
+    """The blocks of a work whose slot together was in one state: (ns, calls) of each. ``alone``:
+    for each core that was alone, sums in each block; NaN where it was not."""
 
     together: Rows
     alone: list[Rows]

@@ -14,22 +14,14 @@ from deadbeat.model.tasks import Fragment, Kind
 WEIGHT_MAX = 10
 #: Works of a batch, of the runtime (runtime/src/host/price.c).
 WORKS_MAX = 512
-#: Size of a visit where a size counts operations: one operation, then own work.
-_ONE = 1
 
 
 @frozen(kw_only=True, order=True)
 class PriceWork:
-    """An object or resource at one size, and the cores that are at it.
-
-    Attributes:
-        object: Name of the fragment.
-        size: As the catalog has it.
-        operations: In a call.
-        cores: Logical cores, the first the victim; one core: alone.
-        visit: One operation, then about 0.5 us of own work; else without a pause.
-        shared: One object for all cores; a resource without an object is never.
-    """
+    """An object or resource (a fragment) at one size, and the cores that are at it. ``operations``:
+    in a call. ``cores``: logical ones, the first the victim; one core: alone. ``visit``: one
+    operation, then about 0.5 us of own work; else without a pause. ``shared``: one object for all
+    cores; a resource without an object is never."""
 
     object: str
     size: int = field(validator=validators.ge(1))
@@ -47,22 +39,13 @@ class PriceWork:
 
 @frozen(kw_only=True)
 class Pricing:
-    """What a price stage is asked.
-
-    Attributes:
-        works: May name one several times: it gets as many slots.
-        seconds: Of measuring; whole rounds, one at least.
-    """
+    """What a price stage is asked. ``works`` may name one several times: it gets as many slots.
+    ``seconds``: of measuring; whole rounds, one at least."""
 
     works: tuple[PriceWork, ...]
     seconds: float
     policy: str = "fifo"
     seed: int = 1
-
-
-def operations_of(fragment: Fragment, size: int) -> int:
-    """Operations in a call: the size, where its unit says so."""
-    return size if fragment.size_unit == "operations" else 1
 
 
 def priced_fragments(catalog: Catalog, pool: str, *, layout: str = "default") -> list[Fragment]:
@@ -89,7 +72,6 @@ def groups_of(cores: int, platform: Platform) -> list[tuple[int, ...]]:
 
 
 def _apart(platform: Platform, one: int, other: int) -> tuple[object, ...]:
-    """What two cores share: their core, and the size of the smallest cache."""
     own = places_of(platform.details.get("topology")).get(platform.cpus[one])
     if own is None:
         return ()
@@ -104,21 +86,18 @@ def works_of(
     *,
     later: bool = False,
 ) -> Iterator[PriceWork]:
-    """What is priced of fragments, group by group.
-
-    Args:
-        sized: Each with its sizes.
-        later: The second size; else the first, with visits.
-    """
+    """What is priced of fragments (each with its sizes), group by group: the second size where
+    ``later``; else the first, with visits."""
     for fragment, sizes in sized:
         shared = fragment.kind is Kind.SY
+        counted = fragment.size_unit == "operations"
         for cores in groups:
             for size in sizes[1:] if later else sizes[:1]:
-                count = operations_of(fragment, size)
+                count = size if counted else 1  # of a call
                 made = PriceWork(
                     object=fragment.name, size=size, operations=count, cores=cores, shared=shared
                 )
                 yield made
                 if shared and not later and len(cores) < 3:
-                    one = _ONE if fragment.size_unit == "operations" else size
-                    yield evolve(made, size=one, operations=1, visit=True)
+                    # of a visit: one operation, then own work
+                    yield evolve(made, size=1 if counted else size, operations=1, visit=True)

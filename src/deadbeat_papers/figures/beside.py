@@ -47,13 +47,10 @@ _PAIRS_MIN = 3
 
 @frozen(kw_only=True)
 class RunRatio:
-    """How many times as large a quantity of a run is: geometric means over pairs of runs.
-
-    Attributes:
-        value: None where a side has no run.
-        low, high: 95 % between these sessions; None: there is no interval (``why``).
-        p: Of no difference, corrected for the number of loads; 1 without an interval.
-    """
+    """How many times as large a quantity of a run is: geometric means over pairs of runs; None
+    where a side has no run. ``low``, ``high``: 95 % between these sessions; None: there is no
+    interval (``why``). ``p``: of no difference, corrected for the number of loads; 1 without an
+    interval."""
 
     value: float | None
     low: float | None = None
@@ -127,7 +124,6 @@ def _table(asked: Question, side: Side, metric: Metric) -> Observations:
 
 
 def of_a_run(cell: CellSummary | None, quantity: str) -> float | None:
-    """Geometric mean over the runs; of ``max`` the largest of all."""
     if cell is None:
         return None
     found = cell.whole.honest[quantity]
@@ -138,7 +134,6 @@ def of_a_run(cell: CellSummary | None, quantity: str) -> float | None:
 
 
 def same_length(over: Side, under: Side) -> bool:
-    """Whether runs of both sides are equally long."""
     lengths = [side.summary.meta.seconds for side in (over, under)]
     known = [each[0] for each in lengths if len(each) == 1 and each[0] > 0]
     return len(known) == 2 and max(known) / min(known) <= _ALIKE
@@ -212,7 +207,6 @@ def _effect_sentence(
 
 
 def hardening_table(asked: Question) -> SidesTable:
-    """Hardening options whose state differs."""
     one, two = asked.sides
     states = (_hardening(one), _hardening(two))
     rows = tuple(
@@ -239,7 +233,6 @@ def hardening_caveats(asked: Question) -> tuple[str, ...]:
 
 
 def differences_table(asked: Question) -> SidesTable:
-    """Kernel, command line, clock and the like, where they differ."""
     one, two = asked.sides
     return SidesTable(
         title="What differs between the systems",

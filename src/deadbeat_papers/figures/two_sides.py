@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
 
 from deadbeat import (
     Chart,
     DrawnPlot,
-    PlotPreset,
     Question,
     SidesTable,
     caveats,
@@ -18,7 +17,6 @@ from deadbeat import (
 )
 from deadbeat_papers.figures.beside import (
     NOT_RECORDED,
-    SAVOIR_FAIRE,
     differences_table,
     effect_sentences,
     hardening_caveats,
@@ -31,15 +29,11 @@ _LONG_H = 6.0
 _MAXIMA = (("max", "Maximum"), ("max_of_a_run", "Maximum of one run"))
 
 
-def _draw(
+def draw(
     asked: Question, *, name: str, title: str, caption: str, third: str = "", services: bool = False
 ) -> DrawnPlot:
-    """Panels, ratios and what else differs.
-
-    Args:
-        third: What the mean is called, where it is shown beside the maxima.
-        services: Of inventories, not of hardening.
-    """
+    """Panels, ratios and what else differs. ``third``: what the mean is called, where it is shown
+    beside the maxima. ``services``: of inventories, not of hardening."""
     quantities = (*_MAXIMA, *((("mean", third),) if third else ()))
     chart = Chart(
         name=name,
@@ -64,24 +58,22 @@ def _draw(
     )
 
 
-def _short(asked: Question) -> tuple[str, ...]:
-    hours = [cell.whole.hours for side in asked.sides for cell in asked.cells(side)]
-    if min(hours) >= _LONG_H:
-        return ()
-    return (
-        f"Measured for {seconds_text(3600 * min(hours))} under a load; the source of this figure"
-        f" took {_LONG_H:g} h: deadbeat latency --duration 6h.",
-    )
+def _short(asked: Question) -> Iterator[str]:
+    hours = min(cell.whole.hours for side in asked.sides for cell in asked.cells(side))
+    if hours < _LONG_H:
+        yield (
+            f"Measured for {seconds_text(3600 * hours)} under a load; the source of this figure"
+            f" took {_LONG_H:g} h: deadbeat latency --duration 6h."
+        )
 
 
-def _without_inventory(asked: Question) -> tuple[str, ...]:
-    without = [side.name for side in asked.sides if not side.inventory]
-    if not without:
-        return ()
-    return (
-        f"No inventory of {' and '.join(without)}: run deadbeat doctor --json on that system, and"
-        " give the file with --inventory or keep it as doctor.json in the folder of its results.",
-    )
+def _without_inventory(asked: Question) -> Iterator[str]:
+    if without := [side.name for side in asked.sides if not side.inventory]:
+        yield (
+            f"No inventory of {' and '.join(without)}: run deadbeat doctor --json on that system,"
+            " and give the file with --inventory or keep it as doctor.json in the folder of its"
+            " results."
+        )
 
 
 def inventory_table(asked: Question) -> SidesTable:
@@ -96,58 +88,3 @@ def inventory_table(asked: Question) -> SidesTable:
             for name in names
         ),
     )
-
-
-PRESETS = (
-    PlotPreset(
-        name="hardening",
-        title="Maximum latency with and without hardening",
-        about="Maximum latency against load of one kernel without and with hardening options, and"
-        " how many times as large it becomes, with the interval.",
-        source=f"{SAVOIR_FAIRE} 4",
-        takes="PLAIN HARDENED",
-        most=2,
-        draw=partial(
-            _draw,
-            name="hardening",
-            title="Maximum latency with and without hardening",
-            caption="Left: the latest wake-up of all, one sample: a point that sticks out there"
-            " and not on the right is an outlier. Right: the maximum of one run, geometric mean"
-            " over the runs; bars: 95 %.",
-        ),
-    ),
-    PlotPreset(
-        name="hardening-average",
-        title="Maximum and average latency with and without hardening, over long runs",
-        about="As hardening, with the average and the maximum. Meant for runs of hours; says so"
-        " where they are shorter.",
-        source=f"{SAVOIR_FAIRE} 5",
-        takes="PLAIN HARDENED",
-        most=2,
-        draw=partial(
-            _draw,
-            name="hardening-average",
-            title="Maximum and average latency with and without hardening",
-            caption="Maximum: the latest wake-up of all, one sample. Bars of the other two: 95 %."
-            " Each panel has its own scale.",
-            third="Average",
-        ),
-    ),
-    PlotPreset(
-        name="bsp",
-        title="A minimal system against one with many services, with their inventories",
-        about="Maximum and mean latency of two systems against load, and a table of what either"
-        " consists of: processes, services, packages, image size, boot time.",
-        source=f"{SAVOIR_FAIRE} 3 and its table",
-        takes="REFERENCE MINIMAL",
-        most=2,
-        draw=partial(
-            _draw,
-            name="bsp",
-            title="Latency of two systems against load",
-            caption="Maximum: the latest wake-up of all, one sample. Bars of the other two: 95 %.",
-            third="Mean",
-            services=True,
-        ),
-    ),
-)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from statistics import median
 
 from attrs import frozen
 
@@ -13,7 +14,6 @@ from deadbeat import (
     DrawnPlot,
     LoadPoint,
     Panel,
-    PlotPreset,
     Question,
     Side,
     SidesTable,
@@ -23,7 +23,43 @@ from deadbeat import (
     systems_table,
     time_text,
 )
-from deadbeat_papers.figures.steps import apart, steps
+
+Values = Sequence[float]
+
+
+def apart(one: Values, other: Values, *, least: float) -> bool:
+    """Whether all values of one lie beyond all of the other, and their centres differ by the
+    fraction ``least`` of the smaller."""
+    if not one or not other:
+        return False
+    low, high = sorted((one, other), key=median)
+    return max(low) < min(high) and median(high) > median(low) * (1 + least)
+
+
+def steps(row: Sequence[Values], *, least: float) -> tuple[tuple[int, int], ...]:
+    """Places of a row, before and after, that are apart: neighbours, else those on both sides of
+    one that is apart from neither."""
+    near = {at for at in range(1, len(row)) if apart(row[at - 1], row[at], least=least)}
+    over = [
+        (at - 1, at + 1)
+        for at in range(1, len(row) - 1)
+        if not near & {at, at + 1} and apart(row[at - 1], row[at + 1], least=least)
+    ]
+    return tuple(sorted([*((at - 1, at) for at in near), *over]))
+
+
+def between(names: Sequence[str], known: Mapping[str, Values], *, least: float) -> tuple[str, ...]:
+    """Which to measure next: the middle of every gap whose ends are apart. Repeated until it gives
+    nothing, every step found stands between neighbours of ``names`` (all, in order). ``known``:
+    values of those that were measured; none of one that cannot be, which is passed over."""
+    left = [name for name in names if known.get(name, (0.0,))]
+    places = [place for place, name in enumerate(left) if name in known]
+    return tuple(
+        left[(low + high) // 2]
+        for low, high in pairwise(places)
+        if high - low > 1 and apart(known[left[low]], known[left[high]], least=least)
+    )
+
 
 _US = 1_000.0
 #: What must be apart for a step or an effect, and by what fraction.
@@ -31,7 +67,6 @@ METRIC, LEAST = "p99", 0.1
 _SHOWN = ((METRIC, "99th percentile"), ("max", "Maximum"))
 #: How many steps or effects a sentence is spent on.
 _TOLD = 5
-_MOST = 400
 _CAPTION = "Bars: from the smallest to the largest of the runs."
 
 
@@ -98,7 +133,6 @@ def _drawn(
     sentences: Sequence[str],
     table: SidesTable,
 ) -> DrawnPlot:
-    """The picture of ``rows``, and what it says; ``words``: name and title of the chart."""
     chart = Chart(
         name=words[0],
         title=words[1],
@@ -116,7 +150,7 @@ def _drawn(
     )
 
 
-def _versions(asked: Question) -> DrawnPlot:
+def over_versions(asked: Question) -> DrawnPlot:
     rows = {quantity: _row(asked, quantity) for quantity, _ in _SHOWN}
     row = rows[METRIC]
     places = steps([each.values for each in row], least=LEAST)
@@ -137,7 +171,7 @@ def _versions(asked: Question) -> DrawnPlot:
     return _drawn(asked, ("versions", "Latency over versions"), rows, sentences, table)
 
 
-def _effects(asked: Question) -> DrawnPlot:
+def effects(asked: Question) -> DrawnPlot:
     rows = {quantity: _row(asked, quantity) for quantity, _ in _SHOWN}
     base, *others = rows[METRIC] or [_Measured("", (), 1.0)]
     ranked = sorted(others, key=lambda each: -_effect(base, each))
@@ -203,28 +237,3 @@ def _caveats(asked: Question) -> tuple[str, ...]:
     if any(one.summary.labels != other.summary.labels for one, other in pairwise(asked.sides)):
         found.append("They were not all measured in the same mode.")
     return tuple(found)
-
-
-PRESETS = (
-    PlotPreset(
-        name="versions",
-        title="Latency over versions of a kernel, and between which it changed",
-        about="99th percentile and maximum of each, in the order given, and the steps between"
-        f" neighbours: all runs of one beyond all of the other, by {LEAST:.0%} or more; one whose"
-        " runs overlap with both may lie between.",
-        source="the practice of regression sweeps",
-        takes="OLDEST NEXT...",
-        draw=_versions,
-        most=_MOST,
-    ),
-    PlotPreset(
-        name="effects",
-        title="Effect of single changes on latency, largest first",
-        about="99th percentile and maximum of each against the first; an effect is shown where all"
-        f" runs of one lie beyond all of the other, by {LEAST:.0%} or more.",
-        source="one-factor-at-a-time studies",
-        takes="BASE CHANGED...",
-        draw=_effects,
-        most=_MOST,
-    ),
-)

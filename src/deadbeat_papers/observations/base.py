@@ -28,14 +28,8 @@ Of = TypeVar("Of", CellFigures, SetFigures)
 
 @frozen(kw_only=True)
 class Campaign:
-    """A campaign that an observation is judged from."""
-
     name: str
     summary: Summary
-
-    @property
-    def mode(self) -> str:
-        return self.summary.mode
 
     @property
     def balanced(self) -> bool:
@@ -68,10 +62,6 @@ class Campaign:
         return self.preemption == "rt"
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        return self.summary.labels
-
-    @property
     def cores(self) -> tuple[int, ...]:
         """Values of M it holds; a group that draws M has it in its sets only."""
         held = {*(cell.cores for cell in self.cells), *(each.cores for each in self.sets)}
@@ -84,7 +74,6 @@ class Campaign:
 
     @property
     def sets(self) -> tuple[SetFigures, ...]:
-        """Its task sets, likewise."""
         return _longest_factor(self.summary.sets)
 
 
@@ -95,13 +84,9 @@ def _longest_factor(every: Sequence[Of]) -> tuple[Of, ...]:
 
 @frozen(kw_only=True)
 class Campaigns:
-    """What there is to judge from.
-
-    Attributes:
-        results: Campaigns; of one kernel each where an observation compares kernels.
-        compare: Baseline, other -> what differs; raises DeadbeatError where the programs are not
-            identical.
-    """
+    """What there is to judge from: campaigns, of one kernel each where an observation compares
+    kernels. ``compare``: baseline, other -> what differs; raises DeadbeatError where the programs
+    are not identical."""
 
     results: tuple[Campaign, ...]
     compare: Callable[[Campaign, Campaign], Comparison] | None = None
@@ -109,16 +94,10 @@ class Campaigns:
 
 @frozen(kw_only=True)
 class PublishedObservation(Conclusion[Campaigns]):
-    """One observation of the paper.
-
-    Attributes:
-        number: The paper's.
-        title: What it is about, in a few words.
-        cores: Core count it is about; fewer cannot show it.
-        kernels: How many kernels must have run the identical programs.
-        mode: ``profile`` or ``stress``: the campaign it is judged from.
-        campaign: Which campaign shows it (`campaigns`); "": it runs none itself.
-    """
+    """One observation of the paper. ``cores``: core count it is about; fewer cannot show it.
+    ``kernels``: how many must have run the identical programs. ``mode``: ``profile`` or ``stress``,
+    the campaign it is judged from. ``campaign``: which one shows it (`ask`); "": it runs none
+    itself."""
 
     number: int
     title: str
@@ -130,8 +109,8 @@ class PublishedObservation(Conclusion[Campaigns]):
 
 def judge(observation: PublishedObservation, given: Campaigns) -> Judgement:
     """The verdict on an observation; what is lacking is a verdict too."""
-    fitting = tuple(one for one in given.results if one.mode == observation.mode)
-    labels = tuple(dict.fromkeys(label for result in fitting for label in result.labels))
+    fitting = tuple(one for one in given.results if one.summary.mode == observation.mode)
+    labels = tuple(dict.fromkeys(label for result in fitting for label in result.summary.labels))
     names = tuple(result.name for result in fitting)
     try:
         _require(observation, given.results, fitting)
@@ -148,7 +127,7 @@ def _require(
     observation: PublishedObservation, given: Sequence[Campaign], fitting: Sequence[Campaign]
 ) -> None:
     if not fitting:
-        told = ", ".join(f"{one.name} is a {one.mode} campaign" for one in given)
+        told = ", ".join(f"{one.name} is a {one.summary.mode} campaign" for one in given)
         raise LackingError(f"needs a {observation.mode} campaign", told or "none was given")
     if empty := [result.name for result in fitting if not result.cells]:
         raise LackingError(UNDECIDED, f"{empty[0]} holds no result")
@@ -174,7 +153,6 @@ def lack(
     runs: tuple[str, ...] = (),
     labels: tuple[str, ...] = (),
 ) -> Judgement:
-    """A judgement that nothing could be judged."""
     evidence = Evidence(holds=None, figures=because, runs=runs)
     return Judgement(conclusion=observation, verdict=verdict, evidence=(evidence,), labels=labels)
 
@@ -194,3 +172,43 @@ def needs_kernels(kernels: int) -> str:
 def lacks_input(verdict: str) -> bool:
     """Whether nothing could be judged because the campaigns for it were not given."""
     return verdict.startswith(("needs a ", "needs results of ", "not judged"))
+
+
+#: The paper's Figure 4 shows these four of its sixteen surfaces.
+GRID_CORES = (1, 4, 8, 16)
+#: Observation 5: up to four cores for critical tasks, at least twelve compute.
+CRITICAL_CORES, SHIELDED_CORES = 4, 16
+
+
+def ask(campaign: str, *, cores: int, quick: bool) -> dict[str, object]:
+    """What the campaign of that name (``grid``, ``shielding``, ``random``) asks on a machine of
+    ``cores``; ``quick``: few task sets on a coarse grid, some minutes, wide intervals."""
+    name = "observe" if campaign == "grid" else f"observe-{campaign}"
+    return {**_LAYERS[campaign](cores, quick), "name": name + "-quick" * quick}
+
+
+def _grid(cores: int, quick: bool) -> dict[str, object]:
+    grid = {"mix": "random", "replicas": 6 if quick else 10}
+    asked = {"preset": "quick" if quick else "default", "loaded": None, "grid": grid}
+    return {**asked, "cores": [count for count in GRID_CORES if count <= cores]}
+
+
+def _shielding(cores: int, quick: bool) -> dict[str, object]:
+    """With shielding and without, on the same sets; rho is drawn. Nothing is contended (alpha = 0):
+    otherwise the critical tasks would wait for one another, and nobody could tell that from what
+    the computing cores do to them."""
+    drawn = {
+        "contended_ratio": 0,
+        "cores": [SHIELDED_CORES],
+        "critical_cores": [0, CRITICAL_CORES],
+        "sets": 24 if quick else 200,
+    }
+    return {"mode": "stress", "preset": "quick" if quick else "random", "stress": drawn}
+
+
+def _random(cores: int, quick: bool) -> dict[str, object]:
+    sets = {} if quick else {"stress": {"sets": 1000}}
+    return {"mode": "stress", "preset": "quick" if quick else "random", **sets}
+
+
+_LAYERS = {"grid": _grid, "shielding": _shielding, "random": _random}

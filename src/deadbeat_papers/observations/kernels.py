@@ -42,19 +42,7 @@ def plain_and_realtime(results: Sequence[Campaign]) -> tuple[Campaign, Campaign]
     return next(iter(same or pairs), None)
 
 
-def cells_of(comparison: Comparison, metric: str) -> tuple[CellComparison, ...]:
-    """Cells with an effect."""
-    return tuple(
-        cell
-        for one in comparison.metrics
-        if one.metric.name == metric
-        for cell in one.cells
-        if cell.effect is not None
-    )
-
-
 def counts(cells: Sequence[CellComparison]) -> dict[str, int]:
-    """How many cells have which verdict."""
     return {
         verdict: sum(cell.verdict == verdict for cell in cells)
         for verdict in ("better", "worse", "equal", "undecided")
@@ -62,7 +50,6 @@ def counts(cells: Sequence[CellComparison]) -> dict[str, int]:
 
 
 def counts_text(cells: Sequence[CellComparison]) -> str:
-    """``3 better, 1 worse, 0 equal, 5 undecided``."""
     return ", ".join(f"{number} {verdict}" for verdict, number in counts(cells).items())
 
 
@@ -77,7 +64,6 @@ def percent(share: float | None) -> str:
 
 
 def pair_text(baseline: Campaign, other: Campaign) -> tuple[tuple[str, str], ...]:
-    """Which kernels are compared."""
     return tuple(
         (role, f"{one.name}: {one.kernel}, preemption {one.preemption}")
         for role, one in (("baseline", baseline), ("against it", other))
@@ -105,7 +91,9 @@ def compared(
         raise LackingError(needs_kernels(2), lacking)
     comparison = given.compare(*pair)
     told = (*pair_text(*pair), *doubts_of(comparison))
-    return cells_of(comparison, "delay_ratio"), told, (pair[0].name, pair[1].name)
+    ratios = [one for one in comparison.metrics if one.metric.name == "delay_ratio"]
+    cells = tuple(cell for one in ratios for cell in one.cells if cell.effect is not None)
+    return cells, told, (pair[0].name, pair[1].name)
 
 
 def mostly_better(cells: Sequence[CellComparison]) -> bool | None:

@@ -38,8 +38,6 @@ _SECONDS = 10
 
 @frozen
 class _Word:
-    """One of some words, whatever their case."""
-
     known: tuple[str, ...]
 
     def parse(self, value: Any) -> str:
@@ -83,22 +81,15 @@ _COMMON: Mapping[str, Rule] = {
 
 @frozen(kw_only=True)
 class _Test:
-    """A test of RTSJMcBench.
-
-    Attributes:
-        words: In the application's name something after a full stop begins with one of them.
-        jvm, native: The primitive that repeats it, or one for each type of memory.
-        own: Arguments beside the common ones.
-    """
+    """A test of RTSJMcBench. ``words``: in the application's name something after a full stop
+    begins with one of them. ``jvm``, ``native``: the primitive that repeats it, or one for each
+    type of memory. ``own``: arguments beside the common ones."""
 
     words: tuple[str, ...]
     jvm: Mapping[str, str]
     native: Mapping[str, str]
     placements: tuple[str, ...] = ("all",)
     own: Mapping[str, Rule] = field(factory=dict)
-
-    def called(self, app: str) -> bool:
-        return any(f".{word}" in f".{app.lower()}" for word in self.words)
 
     @property
     def known(self) -> Mapping[str, Rule]:
@@ -111,7 +102,6 @@ _OPTIONAL = {"memtype", "memsize"}
 
 
 def _memory(*types: str, shares: bool = False) -> Mapping[str, Rule]:
-    """Arguments of a test that allocates or copies."""
     return {"allocsize": _Size(shares=shares), "memtype": _Word(types), "memsize": _Size()}
 
 
@@ -121,10 +111,8 @@ TESTS = (
         words=("mem.alloc",),
         jvm={word: f"alloc:{word}" for word in _MEMORIES},
         native={
-            "heap": "alloc:ring",
-            "lt": "alloc_pool:own",
-            "vt": "alloc:budget",
-            "immortal": "alloc_pool:own",
+            **dict.fromkeys(("lt", "immortal"), "alloc_pool:own"),
+            **{_HEAP: "alloc:ring", "vt": "alloc:budget"},
         },
         own=_memory(*_MEMORIES),
     ),
@@ -157,20 +145,13 @@ _Values = Mapping[str, Any]
 
 @frozen
 class _Argument:
-    """An argument as it was written."""
-
     value: str
     line: int
 
 
 @frozen(kw_only=True)
 class RtsjArguments:
-    """What a file asks for.
-
-    Attributes:
-        app: The test application's name.
-        values: Of its arguments, by the
-    """
+    """What a file asks for: the test application's name, and the values of its arguments."""
 
     app: str
     test: _Test
@@ -215,7 +196,6 @@ class RtsjArguments:
         return made
 
     def told(self, runtimes: str) -> Iterator[str]:
-        """What stands for what."""
         yield f"{self.app} is {', '.join(self.tests(runtimes))} of {runtimes}"
         if self.test.own:
             yield _MEANS[self.memory]
@@ -255,7 +235,8 @@ def read_arguments(path: Path) -> RtsjArguments:
 
 
 def _arguments(reader: _Reader, problems: list[Problem]) -> RtsjArguments | None:
-    test = next((each for each in TESTS if each.called(reader.app)), None)
+    app = f".{reader.app.lower()}"
+    test = next((each for each in TESTS if any(f".{word}" in app for word in each.words)), None)
     if test is None:
         known = "; ".join(" or ".join(each.words) for each in TESTS)
         where = f", line {reader.line}: testapp"

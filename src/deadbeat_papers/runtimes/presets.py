@@ -2,146 +2,200 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from deadbeat import Conclusion, PrimitivesPreset, PrimitivesSummary
-from deadbeat_papers.claims import claims
-from deadbeat_papers.runtimes import charts, telling
+from attrs import frozen
 
-_SOURCE = (
-    "The thesis timed JamaicaVM and plain Java on two quad-core Xeon E5405 of 2 GHz, two cores of"
-    " which share 6 MB of cache."
+from deadbeat import (
+    Chart,
+    Conclusion,
+    Curve,
+    CurvePoint,
+    LackingError,
+    Panel,
+    PrimitiveCell,
+    PrimitivesPreset,
+    PrimitivesSummary,
+    curve,
+    ratio_interval,
 )
-_HERE = "Here each runtime stands for itself; external:NAME is a real-time JVM of yours."
-_THREADS = "16 threads under SCHED_FIFO 30, round robin over all CPUs"
-#: Runs end with their count; these are for what would not.
-_LAYER: Mapping[str, object] = {"duration": 3, "allocators": "libc"}
-_KILOBYTES = ",".join(f"{size}K" for size in range(1, 11))
+from deadbeat_papers.claims import claims, tables
+from deadbeat_papers.runtimes import telling
+from deadbeat_papers.runtimes.telling import cells_of, costs, grouped, means
 
-_ALLOC: Mapping[str, object] = {
-    "tests": "alloc:heap,alloc:ring",
-    "sizes": _KILOBYTES,
-    "placements": "all",
-    "threads": 16,
-    "samples": 2000,
-}
-_COPY: Mapping[str, object] = {**_ALLOC, "tests": "copy"}
+X = Callable[[PrimitiveCell], float]
+Builder = Callable[[PrimitivesSummary], Iterator[Chart]]
+Values = Callable[[PrimitiveCell], Sequence[float]]
 
 
-def _shared(shares: str, samples: int) -> Mapping[str, object]:
-    return {
-        "tests": "copy_shared",
-        "shares": shares,
-        "placements": "cache",
-        "threads": 16,
-        "samples": samples,
-    }
+def _series(cell: PrimitiveCell) -> tuple[str, str]:
+    return cell.case.runtime, cell.case.handler
 
 
-#: A copy of the whole cache takes a thousand times what one of its thousandth part does.
-_SHARED = (_shared("1,2,4", 40), _shared("8,16,32", 400), _shared("64,128,256,512,1024", 4000))
-_EVENT: Mapping[str, object] = {
-    "tests": "event:condvar,event:monitor",
-    "placements": "same",
-    "threads": "8,16,32,64,128",
-    "handlers": "above,equal",
-    "samples": 500,
-}
-_LOCK: Mapping[str, object] = {
-    "tests": "lock:tas",
-    "placements": "both",
-    "threads": 4,
-    "samples": 10_000,
-}
-
-_CLAIMS = claims(__file__, vars(telling), Conclusion)
-_CACHE = (
-    "16 threads under SCHED_FIFO 30 on the CPUs of one last-level cache (the thesis: two)."
-    f" {_SOURCE} {_HERE} The source is 1/1 to 1/1024 of the cache; a destination as large belongs"
-    " to each thread, so that all of it is 17 times the source."
-)
-_DISPATCH = (
-    "Pairs of a firer and its handler on one CPU, round robin over all CPUs, SCHED_FIFO 30."
-    f" {_SOURCE} {_HERE} The thesis does not say the handlers' priority: above their firers' and"
-    " equal are both tried. A monitor in Java, a condition variable natively. Every pair takes as"
-    " many samples: 128 pairs take 16 times those of 8."
-)
+def _name(cell: PrimitiveCell, all_cells: Sequence[PrimitiveCell]) -> str:
+    handlers = {each.case.handler for each in all_cells}
+    handler = f", handler {cell.case.handler}" if len(handlers) > 1 else ""
+    return f"{cell.case.runtime}{handler}"
 
 
-def _figure(
-    number: int, title: str, about: str, chart: charts.Builder, *parts: Mapping[str, object]
-) -> PrimitivesPreset[PrimitivesSummary]:
-    return PrimitivesPreset(
-        name=f"thesis-fig{number}",
-        title=title,
-        about=about,
-        layer=_LAYER,
-        parts=parts,
-        charts=(chart,),
-        conclusions=_CLAIMS[f"thesis-fig{number}"],
+def _average(x: float, values: Sequence[float], n: int = 0) -> CurvePoint:
+    """Geometric mean over repeats, with its interval."""
+    low, high = ratio_interval(values, [1.0] * len(values)) or (values[0], values[0])
+    return CurvePoint(x, (low * high) ** 0.5, low, high, n=n)
+
+
+def _curves(
+    cells: Sequence[PrimitiveCell], point: Callable[[PrimitiveCell], CurvePoint]
+) -> tuple[Curve, ...]:
+    return tuple(
+        curve(_name(group[0], cells), map(point, group), look=look)
+        for look, group in enumerate(grouped(cells, _series))
     )
 
 
-FIGURES = (
-    _figure(
-        7,
-        "Memory allocation: 1 to 10 KB on the heap",
-        f"{_THREADS}. {_SOURCE} {_HERE} malloc of native programs keeps 64 objects a thread. The"
-        " text states no result of this figure.",
-        charts.by_size(7, "alloc", "Memory allocation"),
-        _ALLOC,
-    ),
-    _figure(
-        8,
-        "Memory copy: 1 to 10 KB, private to private",
-        f"{_THREADS}. {_SOURCE} {_HERE}",
-        charts.by_size(8, "copy", "Memory copy"),
-        _COPY,
-    ),
-    _figure(
-        9,
-        "Copying a shared source of up to the cache's size",
-        _CACHE,
-        charts.by_size(9, "copy_shared", "Shared cache copy", x_log=True),
-        *_SHARED,
-    ),
-    _figure(
-        10,
-        "What a byte of it costs",
-        _CACHE,
-        charts.by_size(10, "copy_shared", "Cost of a byte", per_byte=True, x_log=True),
-        *_SHARED,
-    ),
-    _figure(
-        11,
-        "Event dispatch of 8 to 128 pairs: average",
-        _DISPATCH,
-        charts.by_pairs(11, telling.means, "Average of event dispatch"),
-        _EVENT,
-    ),
-    _figure(
-        12,
-        "Event dispatch of 8 to 128 pairs: maximum",
-        _DISPATCH,
-        charts.by_pairs(12, telling.maxima, "Maximum of event dispatch"),
-        _EVENT,
-    ),
-    _figure(
-        13,
-        "Spin locks with and without a shared cache, at the same time",
-        f"Two threads spin for one lock on CPUs that share a cache, two for another on CPUs that"
-        f" do not, at once. {_SOURCE} {_HERE} --groups says which CPUs; the thesis tried three"
-        " pairs of groups.",
-        charts.by_thread,
-        _LOCK,
-    ),
-)
+def _averages(cells: Sequence[PrimitiveCell], x: X, values: Values) -> tuple[Curve, ...]:
+    return _curves(cells, lambda cell: _average(x(cell), values(cell), cell.samples))
+
+
+#: What stands beside an average.
+_BESIDE = (("median", 500_000), ("99.9 %", 999_000))
+
+
+def _quantiles(cells: Sequence[PrimitiveCell], x: X, share_ppm: int) -> tuple[Curve, ...]:
+    return _curves(
+        cells,
+        lambda cell: CurvePoint(x(cell), max(cell.quantile_ns(share_ppm), 0.1), n=cell.samples),
+    )
+
+
+def _caption(cells: Sequence[PrimitiveCell]) -> str:
+    samples = [cell.samples for cell in cells]
+    threads = sorted({cell.case.threads for cell in cells})
+    pairs = "pairs" if cells[0].case.test == "event" else "threads"
+    runtimes = dict.fromkeys(cell.case.runtime for cell in cells)
+    return (
+        f"{', '.join(runtimes)}; {', '.join(map(str, threads))} {pairs}; {min(samples):,} to"
+        f" {max(samples):,} samples a point in {len(cells[0].repeats)} repeats. Bands: 95 % of the"
+        " average over repeats."
+    )
+
+
+@frozen(kw_only=True)
+class _Axis:
+    x: X
+    label: str
+    log: bool = False
+
+    def panel(self, title: str, curves: tuple[Curve, ...], unit: str = "ns") -> Panel:
+        return Panel(
+            title=title, x_label=self.label, y_label=unit, curves=curves, x_log=self.log, y_log=True
+        )
+
+    def beside(self, cells: Sequence[PrimitiveCell]) -> Iterator[Panel]:
+        for title, share_ppm in _BESIDE:
+            yield self.panel(title, _quantiles(cells, self.x, share_ppm))
+
+
+def _chart(number: int, test: str, what: str, axis: _Axis, first: Callable[..., Panel]) -> Builder:
+    """A figure whose first panel is that of the thesis; none where nothing was run."""
+
+    def charts(found: PrimitivesSummary) -> Iterator[Chart]:
+        try:
+            cells = cells_of(found, test)
+        except LackingError:
+            return
+        yield Chart(
+            name=f"thesis-fig{number}",
+            title=f"{what} (Figure {number} of the thesis)",
+            caption=_caption(cells),
+            panels=(first(cells), *axis.beside(cells)),
+        )
+
+    return charts
+
+
+def by_size(
+    number: int, test: str, what: str, *, per_byte: bool = False, x_log: bool = False
+) -> Builder:
+    axis = _Axis(x=lambda cell: cell.case.size / 1024, label="size, KB", log=x_log)
+    values, unit = (costs, "ns a byte") if per_byte else (means, "ns")
+    title = "average of a byte" if per_byte else "average"
+    return _chart(
+        number,
+        test,
+        what,
+        axis,
+        lambda cells: axis.panel(title, _averages(cells, axis.x, values), unit),
+    )
+
+
+def by_pairs(number: int, values: Values, what: str) -> Builder:
+    axis = _Axis(x=lambda cell: float(cell.case.threads), label="pairs of threads", log=True)
+    title = "average" if values is means else "maximum of a repeat"
+    return _chart(
+        number,
+        "event",
+        what,
+        axis,
+        lambda cells: axis.panel(title, _averages(cells, axis.x, values)),
+    )
+
+
+_BY_THREAD = _Axis(x=lambda cell: 0.0, label="thread")
+
+
+def by_thread(found: PrimitivesSummary) -> Iterator[Chart]:
+    """Averages of each thread: the first half shares a cache, the second does not."""
+    try:
+        cells = cells_of(found, "lock", "both")
+    except LackingError:
+        return
+    curves = []
+    for look, cell in enumerate(cells):
+        threads = enumerate(zip(*cell.thread_means_ns, strict=True), 1)
+        known = [_average(float(n), each) for n, each in threads if len(each) > 1]
+        curves.append(curve(cell.case.runtime, known, kind="errors", look=look))
+    yield Chart(
+        name="thesis-fig13",
+        title="Taking a spin lock (Figure 13 of the thesis)",
+        caption=f"{_caption(cells)} The first half of the threads shares a cache.",
+        panels=(_BY_THREAD.panel("average of each thread", tuple(curves)),),
+    )
+
+
+_ROWS = tables(__file__, "figures")
+_WORDS, _PARTS = _ROWS.pop("words"), _ROWS.pop("parts")
+_CLAIMS = claims(__file__, vars(telling), Conclusion)
+#: Runs end with their count; these are for what would not.
+_LAYER: Mapping[str, object] = {"duration": 3, "allocators": "libc"}
+
+
+def _drawn(number: int, by: str, **asked: Any) -> Builder:
+    if by == "pairs":
+        return by_pairs(number, getattr(telling, asked["values"]), asked["what"])
+    return by_size(number, **asked) if by == "size" else by_thread
+
+
+def _figure(name: str, row: Mapping[str, Any]) -> PrimitivesPreset[PrimitivesSummary]:
+    return PrimitivesPreset(
+        name=name,
+        title=row["title"],
+        about=row["about"].format_map(_WORDS),
+        layer=_LAYER,
+        parts=tuple(_PARTS[each] for each in row["parts"]),
+        charts=(_drawn(int(name.removeprefix("thesis-fig")), **row["chart"]),),
+        conclusions=_CLAIMS[name],
+    )
+
+
+FIGURES = tuple(_figure(name, row) for name, row in _ROWS.items())
 ALL = PrimitivesPreset(
     name="thesis",
     title="All figures of the benchmark of the thesis",
-    about=f"{_SOURCE} {_HERE} Figures 9 and 10, and 11 and 12, show the same runs.",
+    about="{source} {here} Figures 9 and 10, and 11 and 12, show the same runs.".format_map(_WORDS),
     layer=_LAYER,
-    parts=(_ALLOC, _COPY, *_SHARED, _EVENT, _LOCK),
+    parts=tuple(_PARTS.values()),
     charts=tuple(chart for figure in FIGURES for chart in figure.charts),
     conclusions=tuple(each for figure in FIGURES for each in figure.conclusions),
 )

@@ -54,14 +54,12 @@ def _place(cell: PrimitiveCell) -> tuple[str, str, int, int]:
 
 
 def grouped(cells: Iterable[PrimitiveCell], key: Key) -> Iterator[list[PrimitiveCell]]:
-    """Neighbours of one key."""
     return (list(group) for _, group in groupby(cells, key=key))
 
 
 def ratio(
     above: PrimitiveCell, below: PrimitiveCell, value: Callable[[PrimitiveCell], Sequence[float]]
 ) -> Interval | None:
-    """Of ``value`` over the repeats that both have."""
     mine, theirs = (dict(zip(c.repeats, value(c), strict=True)) for c in (above, below))
     both = sorted(mine.keys() & theirs.keys())
     return ratio_interval([mine[each] for each in both], [theirs[each] for each in both])
@@ -73,7 +71,6 @@ def means(cell: PrimitiveCell) -> Sequence[float]:
 
 
 def costs(cell: PrimitiveCell) -> Sequence[float]:
-    """The same for each byte, ns."""
     return [mean / cell.case.size for mean in means(cell)]
 
 
@@ -95,10 +92,6 @@ def within(found: Interval | None, factor: float) -> bool | None:
     if found.low > factor or found.high < 1 / factor:
         return False
     return True if 1 / factor <= found.low and found.high <= factor else None
-
-
-def not_(found: bool | None) -> bool | None:
-    return None if found is None else not found
 
 
 def times_text(found: Interval | None) -> str:
@@ -131,8 +124,9 @@ def runtimes_differ(found: PrimitivesSummary, test: str) -> Iterator[Evidence]:
             raise LackingError(not_testable("two runtimes"), f"only {base.case.runtime} ran")
         for cell in (each for each in group if each is not base):
             times = ratio(cell, base, means)
+            same = within(times, SAME)
             yield Evidence(
-                holds=not_(within(times, SAME)),
+                holds=None if same is None else not same,
                 variant={"size": size_text(cell.case.size), "runtime": cell.case.runtime},
                 figures=_beside(cell, base, times),
             )
@@ -281,7 +275,6 @@ def seconds_and_hundreds(found: PrimitivesSummary) -> Iterator[Evidence]:
 
 
 def halves(cell: PrimitiveCell) -> tuple[Sequence[float], Sequence[float]]:
-    """Mean acquire time of the threads whose CPUs share a cache, and of the others, by repeat."""
     found = []
     for means_ns in cell.thread_means_ns:
         half = len(means_ns) // 2

@@ -24,9 +24,8 @@ from deadbeat import (
 )
 from deadbeat_papers.claims import claims
 from deadbeat_papers.thesis import charts
-from deadbeat_papers.thesis.comparisons import compare, compare_means
 from deadbeat_papers.thesis.grid import SOURCE
-from deadbeat_papers.thesis.telling import larger, ordered, told_text
+from deadbeat_papers.thesis.telling import compare, compare_means, larger, ordered, told_text
 
 M = 4
 #: U from 50 % to 99 %: ten values; with 15 values of n and 3 sets each, the thesis's 450 sets.
@@ -55,30 +54,13 @@ def label(approach: str, ties: str = "index", balance: str = "both") -> str:
 
 
 def _contenders() -> dict[str, Scheduler]:
-    made = {}
-    for ties, (approach, policy) in product(TIES, _APPROACHES.items()):
-        scheduler = attrs.evolve(_NEXT_FIT, policy=policy, ties=ties)
-        made[label(approach, ties)] = scheduler
-    for balance in BALANCES[1:]:
-        made[label(LOOSE, balance=balance)] = attrs.evolve(
-            _NEXT_FIT, policy="lc-edf", balance=balance
+    usual = [(ties, approach, "both") for ties, approach in product(TIES, _APPROACHES)]
+    return {
+        label(approach, ties, balance): attrs.evolve(
+            _NEXT_FIT, policy=_APPROACHES[approach], ties=ties, balance=balance
         )
-    return made
-
-
-def spec(name: str, title: str, *, metrics: bool) -> StudySpec:
-    return StudySpec(
-        name=name,
-        preset=name,
-        title=title,
-        sets=3,
-        sources=SOURCES,
-        cells=tuple(
-            SweepCell(M, n, load, source) for source in SOURCES for n in TASKS for load in LOADS
-        ),
-        contenders=_contenders(),
-        metrics=metrics,
-    )
+        for ties, approach, balance in (*usual, *(("index", LOOSE, b) for b in BALANCES[1:]))
+    }
 
 
 ABOUT = (
@@ -101,9 +83,6 @@ class Case:
     mask: Mask
     words: dict[str, str]
 
-    def told(self, **words: str) -> dict[str, str]:
-        return self.words | words
-
 
 def cases(
     results: StudyResults, a: str, b: str, *, low: int = 0, high: int = 1000
@@ -125,8 +104,8 @@ def _placed(results: StudyResults, a: str, b: str, **bounds: int) -> Iterator[Ca
     for case in cases(results, a, b, **bounds):
         names = [label(approach, case.words["ties"]) for approach in (PARTITIONED, CLUSTERED)]
         placed = results.placed(names[0]) & results.placed(names[1])
-        yield attrs.evolve(case, words=case.told(denominator="all sets"))
-        words = case.told(denominator="sets that next fit can place")
+        yield attrs.evolve(case, words={**case.words, "denominator": "all sets"})
+        words = {**case.words, "denominator": "sets that next fit can place"}
         yield attrs.evolve(case, mask=case.mask & placed, words=words)
 
 
@@ -163,13 +142,11 @@ def beside(item: Evidence, others: Sequence[Sequence[Evidence]]) -> list[Evidenc
 def more_schedulable(
     results: StudyResults, more: str, fewer: str, **bounds: int
 ) -> Iterator[Evidence]:
-    """``more`` schedules more sets; of those in ``bounds`` (as of ``cases``)."""
     for case in _placed(results, more, fewer, **bounds):
         yield ordered(results, case.a, case.b, case.mask, case.words)
 
 
 def only_above(results: StudyResults, more: str, fewer: str, load: int) -> Iterator[Evidence]:
-    """``more`` schedules more sets of U > load, and not of those below."""
     above = more_schedulable(results, more=more, fewer=fewer, low=load)
     below = more_schedulable(results, more=more, fewer=fewer, high=load)
     for high, low in zip(above, below, strict=True):
@@ -296,13 +273,13 @@ def more_slack(results: StudyResults, more: str, less: str, **bounds: int) -> It
     """
     for case in cases(results, more, less, **bounds):
         a, b = (results.mean(name, "slack_share_mean", case.mask) for name in (case.a, case.b))
-        yield larger(more, a, less, b, case.told(denominator=_OWN), unit=" T")
+        yield larger(more, a, less, b, {**case.words, "denominator": _OWN}, unit=" T")
         both = case.mask & results.yes(case.a) & results.yes(case.b)
         values = [results.figure(x, "slack_share_mean")[both] for x in (case.a, case.b)]
         difference, a, b = map(Mean.of, (values[0] - values[1], *values))
         told = compare_means(difference, Mean(0.0, 0.0, difference.sets))
         yield Evidence(
-            variant=case.told(denominator=_BOTH),
+            variant={**case.words, "denominator": _BOTH},
             holds=told == 1,
             figures=f"{more} {a.text(' T')}, {less} {b.text(' T')}; difference"
             f" {difference.text(' T')}{told_text(told, 1)}",
@@ -328,11 +305,21 @@ _CLAIMS = claims(__file__, globals(), Conclusion)
 
 def _preset(number: int, title: str, chart: Callable[[StudyResults], Iterator[Chart]]) -> Preset:
     name, whole = f"thesis-fig{number}", f"Figure {number}: {title}, 4 processors"
+    spec = StudySpec(
+        name=name,
+        preset=name,
+        title=whole,
+        sets=3,
+        sources=SOURCES,
+        cells=tuple(SweepCell(M, n, load, x) for x in SOURCES for n in TASKS for load in LOADS),
+        contenders=_contenders(),
+        metrics=number > 4,
+    )
     return Preset(
         name=name,
         title=whole,
         about=ABOUT,
-        build=lambda: spec(name, whole, metrics=number > 4),
+        build=lambda: spec,
         charts=(chart,),
         conclusions=_CLAIMS[name],
     )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
+import attrs
 import numpy as np
 
 from deadbeat import (
     Conclusion,
     Evidence,
+    Mask,
     Preset,
     Scheduler,
     Source,
@@ -18,9 +21,8 @@ from deadbeat import (
     study_curves,
 )
 from deadbeat_papers.claims import claims
-from deadbeat_papers.thesis.charts import critical
-from deadbeat_papers.thesis.comparisons import compare_strata
-from deadbeat_papers.thesis.telling import falling, ordered
+from deadbeat_papers.thesis.charts import critical, utilisations
+from deadbeat_papers.thesis.telling import compare, compare_strata, falling, ordered
 
 #: U from 0.6 m to 0.99 m in thousandths of m: nine values.
 LOADS = (600, 650, 700, 750, 800, 850, 900, 950, 990)
@@ -43,29 +45,10 @@ def task_counts(processors: int) -> tuple[int, ...]:
     return tuple(round(low + (high - low) * k / (STEPS - 1)) for k in range(STEPS))
 
 
-def cells(processors: Sequence[int]) -> tuple[SweepCell, ...]:
-    return tuple(
-        SweepCell(m, n, load, LABEL) for m in processors for n in task_counts(m) for load in LOADS
-    )
-
-
 def contenders(ties: Sequence[str]) -> dict[str, Scheduler]:
     if len(ties) == 1:
         return {"g-edf": Scheduler(policy="g-edf", ties=ties[0])}
     return {f"g-edf ({rule})": Scheduler(policy="g-edf", ties=rule) for rule in ties}
-
-
-def spec(name: str, title: str, processors: Sequence[int], ties: Sequence[str]) -> StudySpec:
-    return StudySpec(
-        name=name,
-        preset=name,
-        title=title,
-        sets=30,
-        sources={LABEL: SOURCE},
-        cells=cells(processors),
-        contenders=contenders(ties),
-        tests=("gfb",),
-    )
 
 
 def _everyone(results: StudyResults, *, tests: bool) -> Iterator[tuple[str, dict[str, str]]]:
@@ -148,10 +131,89 @@ def heavy_tasks(results: StudyResults) -> Iterator[Evidence]:
         )
 
 
-_CLAIMS = claims(__file__, globals(), Conclusion)["grid"]
+_M = 8
+_NARROW, _WIDE, _EXPONENTIAL = "uniform 0.1-0.5", "uniform 0-0.7", "exponential"
+_SOURCES = {
+    _NARROW: attrs.evolve(SOURCE, utilisations="uniform", low=0.1, high=0.5),
+    _WIDE: attrs.evolve(SOURCE, utilisations="uniform", low=0.0, high=0.7),
+    _EXPONENTIAL: SOURCE,
+}
+#: Mean utilisation that sets n = U / mean. The thesis tells neither n nor the exponential's mean:
+#: here that of the first case, so that those two differ by the distribution alone.
+_MEANS = {_NARROW: 0.3, _WIDE: 0.35, _EXPONENTIAL: 0.3}
+
+
+def _tasks(load: int, mean: float) -> int:
+    return round(_M * load / 1000 / mean)
+
+
+def _build() -> StudySpec:
+    cells = {
+        SweepCell(_M, _tasks(load, mean), load, label): None
+        for load in LOADS
+        for label in _SOURCES
+        for mean in (_MEANS[label], _MEANS[_NARROW])
+    }
+    return StudySpec(
+        name="thesis-fig1",
+        preset="thesis-fig1",
+        title=_TITLE,
+        sets=100,
+        sources=_SOURCES,
+        cells=tuple(cells),
+        contenders=contenders(_TIES[:2]),
+        tests=("gfb",),
+    )
+
+
+def case_masks(results: StudyResults) -> Iterator[tuple[str, dict[str, Mask]]]:
+    """The three cases by the rule for n: each its own mean, and the same n for all."""
+    for rule, mean_of in (
+        ("n = U / mean of the case", _MEANS),
+        ("the same n for all", dict.fromkeys(_MEANS, _MEANS[_NARROW])),
+    ):
+        masks = {}
+        for label, mean in mean_of.items():
+            wanted = np.array([_tasks(int(load), mean) for load in LOADS])
+            place = np.searchsorted(LOADS, results.load)
+            masks[label] = (results.source == label) & (results.tasks == wanted[place])
+        yield rule, masks
+
+
+def higher(results: StudyResults, cases: list[str], than: str) -> Iterator[Evidence]:
+    """Each of ``cases`` has a higher share than another, under every rule for n."""
+    for first, (contender, scheduler) in product(cases, results.spec.contenders.items()):
+        for rule, masks in case_masks(results):
+            a, b = (results.count(contender, masks[name]) for name in (first, than))
+            yield Evidence(
+                variant={"ties": scheduler.ties, "number of tasks": rule, "case": first},
+                holds=compare(a, b) == 1,
+                figures=f"{first}: {a.text()}, {than}: {b.text()}",
+            )
+
+
+_TITLE = "Figure 1: three distributions of task utilisations on 8 processors"
+
+_CLAIMS = claims(__file__, globals(), Conclusion)
 
 
 def _preset(name: str, title: str, processors: Sequence[int], ties: Sequence[str]) -> Preset:
+    whole = f"{title}, simulation beside equation (1)"
+    spec = StudySpec(
+        name=name,
+        preset=name,
+        title=whole,
+        sets=30,
+        sources={LABEL: SOURCE},
+        cells=tuple(
+            SweepCell(m, n, load, LABEL)
+            for m in processors
+            for n in task_counts(m)
+            for load in LOADS
+        ),
+        contenders=contenders(ties),
+        tests=("gfb",),
+    )
     if len(ties) > 1:
         sets = " (2,430 sets)"
         rule = "Three tie rules, because the verdict of many sets depends on the rule."
@@ -160,18 +222,29 @@ def _preset(name: str, title: str, processors: Sequence[int], ties: Sequence[str
         rule = "Ties by index; --ties names others."
     return Preset(
         name=name,
-        title=f"{title}, simulation beside equation (1)",
+        title=whole,
         about="n from m + 2 to 10 m and U from 0.6 m to 0.99 m, nine values each, 30 sets a cell"
         f"{sets}; exponential utilisations, T in [10, 250], LCM below 100,000, implicit deadlines,"
         f" synchronous. {rule}",
-        build=lambda: spec(name, f"{title}, simulation beside equation (1)", processors, ties),
+        build=lambda: spec,
         charts=(critical, study_curves),
-        conclusions=_CLAIMS,
+        conclusions=_CLAIMS["grid"],
     )
 
 
 _TIES = ("index", "utilisation-desc", "utilisation-asc")
 PRESETS = (
+    Preset(
+        name="thesis-fig1",
+        title=_TITLE,
+        about="U from 0.6 m to 0.99 m (nine values), m = 8, 100 sets a cell; utilisations uniform"
+        " in [0.1, 0.5], uniform in [0, 0.7], and exponential. n = U / mean (0.3, 0.35 and 0.3: the"
+        " thesis is silent), and again with the same n for all three; periods as in Figures 2 and"
+        " 3.",
+        build=_build,
+        charts=(lambda results: utilisations(results, case_masks(results)), study_curves),
+        conclusions=_CLAIMS["thesis-fig1"],
+    ),
     _preset("thesis-fig2", "Figure 2: global EDF on 4 processors", (4,), _TIES),
     _preset("thesis-fig3", "Figure 3: global EDF on 8 processors", (8,), _TIES),
     _preset("thesis-grid", "Global EDF on 2, 4, 6 and 8 processors", (2, 4, 6, 8), ("index",)),

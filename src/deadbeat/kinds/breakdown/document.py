@@ -32,7 +32,6 @@ from deadbeat.store.summary import csv_text
 
 
 def percent(value: float | None) -> str:
-    """A share as a reader takes it in."""
     return "–" if value is None else f"{100 * value:.0f} %"
 
 
@@ -48,7 +47,6 @@ def _prediction(found: CellResult) -> str:
 
 
 def sentence(found: Breakdown) -> str:
-    """The answer."""
     if not found.cells:
         return "No task set has a result yet."
     worst = min(found.cells, key=lambda each: each.breakdown)
@@ -68,7 +66,6 @@ def sentence(found: Breakdown) -> str:
 
 
 def _agreement(found: Breakdown) -> str:
-    """How far the predictions hold."""
     cells, sets = len(found.cells), len(found.sets)
     agree, within = (sum(getattr(c, name) for c in found.cells) for name in ("agrees", "within"))
     words = (
@@ -80,21 +77,13 @@ def _agreement(found: Breakdown) -> str:
 
 
 def _by_cell(found: Breakdown) -> Table:
-    """The lowest breakdown utilisation first."""
-    table = cells_table(found)
-    return attrs.evolve(
-        table,
-        rows=sorted(found.cells, key=lambda each: each.breakdown),
-        columns=[
-            attrs.evolve(each, spare=each.key not in ("where", "breakdown U", "predicted U"))
-            for each in table.columns
-        ],
-        plain=True,
-    )
+    table, few = cells_table(found), ("where", "breakdown U", "predicted U")
+    columns = [attrs.evolve(each, spare=each.key not in few) for each in table.columns]
+    rows = sorted(found.cells, key=lambda each: each.breakdown)
+    return attrs.evolve(table, rows=rows, columns=columns, plain=True)
 
 
 def _steps(found: Breakdown) -> list[tuple[str, str]]:
-    """What to do next."""
     if "SIMULATED" in found.labels:
         return [("deadbeat breakdown --quick", "measure this machine")]
     return [
@@ -130,7 +119,6 @@ def _place(found: Breakdown, cell: SearchCell) -> str:
 
 
 def cells_table(found: Breakdown) -> Table:
-    """A row per cell."""
     return Table(
         name="breakdown-table",
         title=criterion(found),
@@ -156,12 +144,10 @@ def cells_table(found: Breakdown) -> Table:
 
 
 def doubts(found: Breakdown) -> list[str]:
-    """What a reader must know before believing the answer."""
     texts = []
     if found.done < found.planned:
         texts.append(f"{found.done} of {found.planned} runs are there: what follows may change.")
-    lacking = sum(each.lacking for each in found.cells)
-    if lacking:
+    if lacking := sum(each.lacking for each in found.cells):
         texts.append(f"Task sets without a result: {lacking}.")
     if not found.priced:
         texts.append("No prices of sharing were measured: predictions hold without contention.")
@@ -170,8 +156,7 @@ def doubts(found: Breakdown) -> list[str]:
             "All task sets share objects: the machine's overheads and the pace of its host are not"
             " known, and in no prediction (--contended-ratio 0,1 measures them)."
         )
-    noisy = [each for each in found.cells if each.missed_alone_share > found.miss_share]
-    if noisy:
+    if noisy := [each for each in found.cells if each.missed_alone_share > found.miss_share]:
         where = "; ".join(_place(found, each.cell) for each in noisy)
         texts.append(
             f"Tasks that ran alone missed more than {100 * found.miss_share:g} % of their jobs at"
@@ -183,8 +168,7 @@ def doubts(found: Breakdown) -> list[str]:
         ("low", "lowest", "lower", "from"),
         ("high", "highest", "higher", "to"),
     ):
-        sets = sum(getattr(each, f"at_{end}") for each in found.cells)
-        if sets:
+        if sets := sum(getattr(each, f"at_{end}") for each in found.cells):
             texts.append(
                 f"{sets} task sets break down at the {name} utilisation tried: theirs may be"
                 f" {beyond} (--search-{option} moves the end)."
@@ -195,12 +179,12 @@ def doubts(found: Breakdown) -> list[str]:
 def charts(found: Breakdown) -> list[Chart]:
     """Curves over M with a line for each alpha, and over alpha with a line for each M; a panel for
     each rho, number of tasks per core and priority rule."""
-    made: list[Chart] = []
-    for axis, other in (("cores", "contended_ratio"), ("contended_ratio", "cores")):
-        several = len({getattr(each.cell, axis) for each in found.cells}) > 1
-        if several or (axis == "cores" and not made):
-            made.append(_chart(found, axis, other))
-    return made
+    axes = (("cores", "contended_ratio"), ("contended_ratio", "cores"))
+    return [
+        _chart(found, axis, other)
+        for axis, other in axes
+        if axis == "cores" or len({getattr(each.cell, axis) for each in found.cells}) > 1
+    ]
 
 
 _NAMES = {"cores": "M", "contended_ratio": "α"}
@@ -209,17 +193,16 @@ _NAMES = {"cores": "M", "contended_ratio": "α"}
 def _chart(found: Breakdown, axis: str, other: str) -> Chart:
     groups: dict[tuple[Any, ...], list[CellResult]] = {}
     for each in found.cells:
-        cell = each.cell
-        place = (cell.sync_share, cell.tasks_per_core, cell.priorities)
+        place = (each.cell.sync_share, _variant(each.cell))
         groups.setdefault(place, []).append(each)
     panels = tuple(
         Panel(
-            title=f"ρ = {rho:g}, {_variant(cells[0].cell)}",
-            x_label={"cores": "cores M", "contended_ratio": "contended ratio α"}[axis],
+            title=f"ρ = {rho:g}, {variant}",
+            x_label=f"{axis.replace('_', ' ')} {_NAMES[axis]}",
             y_label="breakdown utilisation of a core, %",
             curves=tuple(_curves(cells, axis, other)),
         )
-        for (rho, _, _), cells in groups.items()
+        for (rho, variant), cells in groups.items()
     )
     return Chart(
         name=f"breakdown-{axis.replace('_', '-')}",
@@ -237,11 +220,8 @@ def _chart(found: Breakdown, axis: str, other: str) -> Chart:
 def _curves(cells: Sequence[CellResult], axis: str, other: str) -> Iterator[Curve]:
     values = sorted({getattr(each.cell, other) for each in cells})
     for look, value in enumerate(values):
-        own = [
-            (float(getattr(each.cell, axis)), each)
-            for each in cells
-            if getattr(each.cell, other) == value
-        ]
+        same = [each for each in cells if getattr(each.cell, other) == value]
+        own = [(float(getattr(each.cell, axis)), each) for each in same]
         name = f"{_NAMES[other]} = {value:g}"
         measured = (CurvePoint(x, each.breakdown, each.low, each.high) for x, each in own)
         yield curve(name, measured, look=look, scale=100)
@@ -292,13 +272,11 @@ def breakdown_document(found: Breakdown) -> Document:
 
 
 def summary_dict(found: Breakdown) -> dict[str, Json]:
-    """JSON values: the answer in words, then everything it rests on."""
     plain = attrs.asdict(found, filter=lambda field, _: field.name not in ("cells", "sets"))
     return {"doubts": doubts(found), "rows": [row(each) for each in found.cells], **plain}
 
 
 def files(found: Breakdown) -> dict[str, str | dict[str, Json]]:
-    """Tables and figures beside the page."""
     return {
         "summary.csv": csv_text(columns(CellResult), map(row, found.cells)),
         "sets.csv": csv_text(columns(SetResult), map(row, found.sets)),
@@ -307,6 +285,5 @@ def files(found: Breakdown) -> dict[str, str | dict[str, Json]]:
 
 
 def paper_words(found: Breakdown) -> Words:
-    """Labels and caption of every figure on paper."""
     machine = f"{found.platform['soc']} · {found.platform['kernel']}"
     return Words(labels=" · ".join(found.labels), caption=machine)

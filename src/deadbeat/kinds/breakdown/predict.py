@@ -12,29 +12,95 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from attrs import frozen
+from numpy.typing import NDArray
 
-from deadbeat.executors.metrics import Floats
+from deadbeat.executors.metrics import Bools, Floats, JobColumns, job_columns
 from deadbeat.executors.tables import RunTiming
-from deadbeat.kinds.breakdown.host import Host
+from deadbeat.kinds.breakdown.search import SearchResults
 from deadbeat.kinds.breakdown.spec import (
     SearchSpec,
     built_utilisation,
     period_ppm,
+    set_of,
     shares,
     utilisation,
 )
+from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.results import RunKey
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.model.tasks import TaskSet
-from deadbeat.prices.rates import NOTHING, RatesByRivals
+from deadbeat.prices.rates import NOTHING, RatesByRivals, prepared, rates_of, scaled, works_of
 from deadbeat.prices.replay import Overheads, ReplayTask, Slowdowns, alone, replay
-from deadbeat.prices.sets import prepared, rates_of, scaled, works_of
 from deadbeat.prices.table import PriceTable
 from deadbeat.sched import analyze
+
+
+@frozen(kw_only=True)
+class Host:
+    """The machine during a search: what it adds where nothing is shared, on the jobs of the sets of
+    one core and of those without contention, while all tasks of a set run.
+
+    Attributes:
+        overheads: Medians over all jobs of sets that share nothing.
+        paces: Such a set -> of each of its runs the pace of every slot: how many times as long as
+            overhead and C the jobs of its most urgent tasks had their core.
+    """
+
+    overheads: Overheads
+    paces: Mapping[RunKey, Sequence[Floats]]
+
+
+def host_of(results: SearchResults) -> Host:
+    woken, waited, sums = [], [], []
+    for run in sorted(results.stored):
+        if not shares(run):
+            table = results.store.table(run)
+            columns, tasks = job_columns(table), table.tasks
+            late, after = _late(columns, tasks)
+            together = columns.started & ~columns.solo
+            woken.append(late[together & ~after])
+            waited.append(late[together & after])
+            used = most_urgent(tasks)[columns.task] & columns.finished & ~columns.solo
+            cost = tasks["wcet_ns"][columns.task]
+            parts = [(late + columns.span_ns)[used], cost[used], used[used]]
+            slots, place = np.unique(columns.slot[used], return_inverse=True)
+            sums.append((set_of(run), [np.bincount(place, each, len(slots)) for each in parts]))
+    wake, switch = (
+        float(np.median(np.concatenate(found))) if any(map(len, found)) else 0.0
+        for found in (woken, waited)
+    )
+    paces: dict[RunKey, list[Floats]] = {}
+    for key, (taken, cost, jobs) in sums:
+        if len(taken):
+            paces.setdefault(key, []).append(taken / (cost + jobs * wake))
+    return Host(overheads=Overheads(wake_up_ns=wake, switch_ns=switch), paces=paces)
+
+
+def most_urgent(tasks: NDArray[Any]) -> Bools:
+    """Tasks that no other one of their core preempts."""
+    most = [tasks["priority"][tasks["core"] == core].max() for core in tasks["core"]]
+    return np.asarray(tasks["priority"] == most)
+
+
+def _late(columns: JobColumns, tasks: NDArray[Any]) -> tuple[Floats, Bools]:
+    """How long each job that started did so after its release, or after the end of the job before
+    it on its core where that was later; which ones those are."""
+    core = tasks["core"][columns.task]
+    late, after = np.full(len(core), np.nan), np.zeros(len(core), np.bool_)
+    for each in np.unique(core):
+        own = np.flatnonzero((core == each) & columns.started)
+        ends = np.sort(columns.finish_ns[(core == each) & columns.finished])
+        places = np.searchsorted(ends, columns.start_ns[own], "right")
+        before = np.concatenate(([j.NEVER], ends))[places]
+        after[own] = before > columns.release_ns[own]
+        late[own] = columns.start_ns[own] - np.maximum(before, columns.release_ns[own])
+    return late, after
+
 
 #: The runs have 6 by default: this is 64 times finer.
 _HALVINGS = 12
@@ -44,11 +110,8 @@ _REPLAYS, _JOBS = 8, 800
 
 @frozen(eq=False)
 class MissCurve:
-    """Share of the jobs of a set that miss, by utilisation, on a machine as calibrated.
-
-    Attributes:
-        used, missed: What was replayed, in order of utilisation; ``breakdown``: where it turns.
-    """
+    """Share of the jobs of a set that miss, by utilisation, on a machine as calibrated: ``used``
+    and ``missed`` of what was replayed, in order; ``breakdown``: where it turns."""
 
     used: Floats
     missed: Floats
@@ -76,11 +139,8 @@ def miss_curve(
     search: SearchSpec,
     overheads: Overheads,
 ) -> MissCurve:
-    """By replay, with the criterion of the runs.
-
-    Args:
-        tasks: With periods of a utilisation of ``built``.
-    """
+    """By replay, with the criterion of the runs; the periods of ``tasks`` are of a utilisation of
+    ``built``."""
     known = {2.0 * float(search.high): 1.0}
 
     def meets(used: Fraction) -> bool:
@@ -98,11 +158,7 @@ def miss_curve(
 
 @frozen(kw_only=True)
 class Model:
-    """What sets are predicted with.
-
-    Attributes:
-        prices: None: nobody slows anybody.
-    """
+    """What sets are predicted with; without ``prices`` nobody slows anybody."""
 
     search: SearchSpec
     calibration: Calibration
@@ -115,11 +171,8 @@ class Model:
         return rates_of(self.prices)
 
     def predict(self, key: RunKey, trips_ps: Floats) -> dict[str, float]:
-        """Columns of a `SetResult`.
-
-        Args:
-            trips_ps: Round trips between the first two cores beside runs of the set.
-        """
+        """Columns of a `SetResult`; ``trips_ps``: round trips between the first two cores beside
+        runs of the set."""
         met = self._states(trips_ps) if self.rates and shares(key) else {"": 1.0}
         curves = [(share, self._curve(key, name)) for name, share in met.items()]
         weights, runs = self._runs_like(key)

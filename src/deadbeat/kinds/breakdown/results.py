@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -12,8 +12,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import job_columns
-from deadbeat.kinds.breakdown.host import Host, host_of, most_urgent
-from deadbeat.kinds.breakdown.predict import Model, proved
+from deadbeat.kinds.breakdown.predict import Model, host_of, most_urgent, proved
 from deadbeat.kinds.breakdown.search import SearchResults, lacking, misses, planned
 from deadbeat.kinds.breakdown.spec import (
     BreakdownSpec,
@@ -32,9 +31,7 @@ from deadbeat.stats.intervals import Interval, student_half_width
 from deadbeat.store.campaign import CampaignStore
 
 #: Columns of a cell that are means over its sets, and sums.
-_MEANS = (
-    *("breakdown", "predicted", "predicted_calm", "predicted_inflated", "proved", "inflation"),
-)
+_MEANS = ["breakdown", "predicted", "predicted_calm", "predicted_inflated", "proved", "inflation"]
 _SUMS = ("jobs", "missed", "jobs_alone", "missed_alone")
 
 
@@ -76,14 +73,9 @@ class _Result:
 
 @frozen(kw_only=True)
 class SetResult(_Result):
-    """One task set.
-
-    Attributes:
-        run: Name of its last run, at ``breakdown``.
-        end: ``low`` or ``high`` where no run, or every run, met its deadlines: the truth may lie
-            beyond; else "".
-        predicted_deviation: Standard deviation of what searches find.
-    """
+    """One task set. ``run``: name of its last run, at ``breakdown``. ``end``: ``low`` or ``high``
+    where no run, or every run, met its deadlines: the truth may lie beyond; else "".
+    ``predicted_deviation``: standard deviation of what searches find."""
 
     run: str
     end: str
@@ -178,6 +170,7 @@ def summarise(store: CampaignStore) -> Breakdown:
     labels = ["SIMULATED"] if platform is None or platform.kind == "simulated" else []
     labels += ["SCHED_OTHER"] if spec.run.policy == "other" else []
     names = ("name", "soc", "kernel", "preemption")
+    runs = [run for each in host.paces.values() for run in each]
     return Breakdown(
         name=store.path.name,
         labels=tuple(labels),
@@ -189,7 +182,7 @@ def summarise(store: CampaignStore) -> Breakdown:
         priced=prices is not None,
         wake_up_ns=host.overheads.wake_up_ns,
         switch_ns=host.overheads.switch_ns,
-        pace=_paces(host),
+        pace=tuple(map(float, np.quantile(np.concatenate(runs), [0.5, 0.95]))) if runs else (),
         cells=tuple(_cells(spec, sets)),
         sets=tuple(sets),
         spec=store.spec,
@@ -197,7 +190,6 @@ def summarise(store: CampaignStore) -> Breakdown:
 
 
 def _set_result(results: SearchResults, model: Model, key: RunKey) -> SetResult | None:
-    """None: it lacks runs."""
     spec, at, last = results.spec, results.walk(key), results.last(key)
     if last is None or last not in results.stored:
         return None
@@ -221,11 +213,6 @@ def _set_result(results: SearchResults, model: Model, key: RunKey) -> SetResult 
     )
 
 
-def _paces(host: Host) -> tuple[float, ...]:
-    runs = [run for each in host.paces.values() for run in each]
-    return tuple(map(float, np.quantile(np.concatenate(runs), [0.5, 0.95]))) if runs else ()
-
-
 def _inflation(table: JobTable) -> float | None:
     columns, cost = job_columns(table), table.tasks["wcet_ns"]
     used = columns.counted & ~columns.solo & columns.finished
@@ -236,13 +223,10 @@ def _inflation(table: JobTable) -> float | None:
     return float(np.mean([each.mean() for each in spans])) if all(map(len, spans)) else None
 
 
-def _cells(spec: BreakdownSpec, sets: Sequence[SetResult]) -> list[CellResult]:
-    found = []
+def _cells(spec: BreakdownSpec, sets: Sequence[SetResult]) -> Iterator[CellResult]:
     for cell in dict.fromkeys(cell_of(spec, key) for key in keys(spec)):
-        own = [each for each in sets if each.cell == cell]
-        if own:
-            found.append(_cell_result(spec, cell, own))
-    return found
+        if own := [each for each in sets if each.cell == cell]:
+            yield _cell_result(spec, cell, own)
 
 
 def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult]) -> CellResult:
@@ -283,7 +267,6 @@ def _around(values: NDArray[np.float64], half: float) -> Interval:
 
 
 def _mean(sets: Sequence[SetResult], name: str) -> Any:
-    """None: of some set it is not known."""
     values = [getattr(each, name) for each in sets]
     return None if None in values else float(np.mean(values))
 
@@ -295,7 +278,6 @@ def columns(kind: type[CellResult | SetResult]) -> tuple[str, ...]:
 
 
 def row(found: CellResult | SetResult) -> dict[str, Json]:
-    """Its values by `columns`."""
     plain = attrs.asdict(found)
     cell: dict[str, Any] = plain.pop("cell")
     return cell | plain

@@ -98,12 +98,10 @@ class SearchResults:
         self.stored = {run for run in self.store.committed() if set_of(run) in planned}
 
     def learn(self, run: RunKey, table: JobTable) -> None:
-        """A run that was just stored."""
         self.stored.add(run)
         self._known[run] = self._meets(table)
 
     def walk(self, key: RunKey) -> Walk:
-        """Of one task set."""
         return walk(self.spec.breakdown, lambda level: self._passes(run_key(self.spec, key, level)))
 
     def last(self, key: RunKey) -> RunKey | None:
@@ -119,7 +117,6 @@ class SearchResults:
         return np.array([np.median(p["value_ps"][rows]) for p, rows in each if rows.any()])
 
     def lacking(self, key: RunKey) -> int:
-        """Runs that a task set still lacks."""
         at = self.walk(key)
         if at.ends:
             return int(run_key(self.spec, key, at.level) not in self.stored)
@@ -138,12 +135,10 @@ class SearchResults:
 
 
 def planned(spec: BreakdownSpec) -> int:
-    """Runs of a whole search."""
     return len(keys(spec)) * (spec.breakdown.steps + 1)
 
 
 def lacking(spec: BreakdownSpec, store: CampaignStore) -> int:
-    """Runs that are still to be made."""
     results = SearchResults(spec, store)
     return sum(map(results.lacking, keys(spec)))
 
@@ -166,14 +161,7 @@ Measured = tuple[RunKey, RunOutcome, RunRequest, int]
 
 
 class BreakdownExperiment(TaskSetExperiment[Measured]):
-    """All that a search lacks; runs that failed are tried again by the same call.
-
-    Args:
-        spec: Resolved.
-
-    Attributes:
-        results: What the stored runs say.
-    """
+    """All that a search (resolved) lacks; runs that failed are tried again by the same call."""
 
     def __init__(
         self,

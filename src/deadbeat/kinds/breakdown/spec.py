@@ -92,7 +92,6 @@ class SearchSpec:
         return (self.high - self.low) / (1 << self.steps)
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong between fields that are each right."""
         if self.low >= self.high:
             yield Problem("low", f"{float(self.low):g} is not below high = {float(self.high):g}")
             return
@@ -134,7 +133,6 @@ class BreakdownSpec(TaskSetSpec):
 
     @property
     def sets(self) -> int:
-        """Task sets of a cell."""
         return self.grid.replicas
 
     @property
@@ -146,7 +144,6 @@ class BreakdownSpec(TaskSetSpec):
         return cores * max(self.breakdown.tasks_per_core)
 
     def problems(self) -> list[Problem]:
-        """What is wrong between tables that are each right."""
         few = too_few_segments(self.grid.mixed, self.tasks.segments_max)
         return [*few, *super().problems()]
 
@@ -234,13 +231,11 @@ def shares(key: RunKey) -> bool:
 
 
 def cell_of(spec: BreakdownSpec, key: RunKey) -> SearchCell:
-    """The cell of a task set."""
     point, variant = key.point, spec.variants[key.replica // spec.sets]
     return SearchCell(point.cores, point.sync_share, point.contended_ratio, *variant)
 
 
 def parameters(spec: BreakdownSpec, key: RunKey) -> SynthesisParameters:
-    """What the task set of ``key`` is asked to be."""
     cell = cell_of(spec, key)
     return spec.tasks.parameters(
         key.point,
@@ -271,7 +266,6 @@ def run_key(spec: BreakdownSpec, key: RunKey, level: int) -> RunKey:
 
 
 def set_of(run: RunKey) -> RunKey:
-    """The key of the task set of a run."""
     return RunKey(attrs.evolve(run.point, deadline_factor_milli=0), run.replica)
 
 

@@ -24,9 +24,8 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point
 from deadbeat.model.tasks import TaskSet
-from deadbeat.prices.rates import NOTHING, RatesByRivals
+from deadbeat.prices.rates import NOTHING, RatesByRivals, paced, prepared, rates_of
 from deadbeat.prices.replay import ReplayTask, replay_releases
-from deadbeat.prices.sets import paced, prepared, rates_of
 from deadbeat.prices.stage import prices_in
 from deadbeat.prices.states import CHANGED, PairStates
 from deadbeat.prices.table import PriceTable

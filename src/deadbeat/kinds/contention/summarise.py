@@ -37,7 +37,7 @@ from deadbeat.model.results import (
     point_text,
 )
 from deadbeat.model.words import Json
-from deadbeat.prices.stored import PRICES_FILE
+from deadbeat.prices.stage import PRICES_FILE
 from deadbeat.prices.table import PriceTable
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT, tool_version

@@ -13,7 +13,6 @@ from deadbeat.kinds.interfere.spec import OTHERS, SIBLING, SetWork, plan
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import UNDECIDED, Json
-from deadbeat.prices.table import PriceTable
 from deadbeat.report.charts import FAINT, SHOWN, Chart, Heat, HeatCell, Panel
 from deadbeat.report.document import (
     Column,
@@ -21,7 +20,6 @@ from deadbeat.report.document import (
     FactList,
     Figures,
     Findings,
-    Part,
     Section,
     Sentence,
     Subsection,
@@ -58,7 +56,6 @@ def _interval(interval: Interval | None) -> str:
 
 
 def place_words(place: str) -> str:
-    """Where aggressors run."""
     words = {OTHERS: "all other cores", SIBLING: "the victim's core", "1": "1 other core"}
     return words.get(place, f"{place} other cores")
 
@@ -106,8 +103,7 @@ def answer(found: InterfereSummary) -> tuple[str, ...]:
     free = [work.text for work in found.order if work not in touched]
     if pairs:
         said.append(f"Free (each interval below {least:.2f}): {', '.join(free) or 'none'}.")
-    left = sorted((c for c in pairs if c.undecided), key=lambda cell: -cell.value)
-    if left:
+    if left := sorted((c for c in pairs if c.undecided), key=lambda cell: -cell.value):
         widest = [f"{c.victim.text} beside {c.aggressor.text}" for c in left if c.aggressor]
         more = f", and {len(left) - _LISTED} more" if len(left) > _LISTED else ""
         said.append(
@@ -116,8 +112,7 @@ def answer(found: InterfereSummary) -> tuple[str, ...]:
         )
     if "SIMULATED" in found.labels and said:
         said[0] = f"Simulated: {said[0]}"
-    controls = [cell.value for cell in found.cells if cell.aggressor is None]
-    if controls:
+    if controls := [cell.value for cell in found.cells if cell.aggressor is None]:
         said.append(
             f"Beside threads that sleep slowdowns are {min(controls):.3f} to {max(controls):.3f}:"
             " so much is noise."
@@ -145,41 +140,33 @@ def _cell(cell: Slowdown | None) -> HeatCell:
     )
 
 
-def heat(found: InterfereSummary) -> list[Chart]:
-    """Victims downwards, aggressors across; alike ones side by side. A chart for each place."""
+def _heat(found: InterfereSummary, place: str) -> Chart:
+    """Victims downwards, aggressors across; alike ones side by side."""
     across: list[SetWork | None] = [None, *found.order]
-    high = math.log2(max([2.0, *(cell.value for cell in found.cells)]))
-    several = len(found.places) > 1
-    return [
-        Chart(
-            name=f"interference-{place}" if several else "interference",
-            title="Who slows whom",
-            caption=f"{found.slots:,} slots in {found.done} runs. Grey: noise, or too little to"
-            " matter. Crossed: the interval is too wide to tell.",
-            family="interference" if several else "",
-            option=place_words(place) if several else "",
-            panels=(
-                Panel(
-                    title="Slowdown of the victim (row) beside the aggressor (column)",
-                    x_label=f"aggressor, on {place_words(place)}",
-                    y_label="victim",
-                    heat=Heat(
-                        cells=[
-                            [_cell(found.cell(v, a, place)) for a in across]
-                            for v in reversed(found.order)
-                        ],
-                        x=[work.text if work else "asleep" for work in across],
-                        y=[work.text for work in reversed(found.order)],
-                        low=0.0,
-                        high=high,
-                        unit="slowdown, as a power of 2",
-                        sortable="alike side by side",
-                    ),
-                ),
-            ),
-        )
-        for place in found.places
-    ]
+    down, several = found.order[::-1], len(found.places) > 1
+    panel = Panel(
+        title="Slowdown of the victim (row) beside the aggressor (column)",
+        x_label=f"aggressor, on {place_words(place)}",
+        y_label="victim",
+        heat=Heat(
+            cells=[[_cell(found.cell(v, a, place)) for a in across] for v in down],
+            x=[work.text if work else "asleep" for work in across],
+            y=[work.text for work in down],
+            low=0.0,
+            high=math.log2(max([2.0, *(cell.value for cell in found.cells)])),
+            unit="slowdown, as a power of 2",
+            sortable="alike side by side",
+        ),
+    )
+    return Chart(
+        name="interference" + f"-{place}" * several,
+        title="Who slows whom",
+        caption=f"{found.slots:,} slots in {found.done} runs. Grey: noise, or too little to"
+        " matter. Crossed: the interval is too wide to tell.",
+        family="interference" * several,
+        option=place_words(place) * several,
+        panels=(panel,),
+    )
 
 
 @frozen
@@ -193,8 +180,8 @@ class _Resource:
 
     @property
     def shown_by(self) -> str:
-        cell = self.shared.cell if self.shared else None
-        if cell is None or cell.aggressor is None:
+        cell = self.shared and self.shared.cell
+        if not cell or cell.aggressor is None:
             return ""
         return f"{cell.value:.2f} beside {cell.aggressor.text} ({_interval(cell.interval)})"
 
@@ -231,17 +218,17 @@ def _capacity(found: InterfereSummary) -> str:
 
 
 def document(found: InterfereSummary, platform: Platform) -> Document:
-    """The result for people."""
     told = answer(found)
     worst = sorted((c for c in found.cells if c.aggressor), key=lambda cell: -cell.value)
     several = len(found.places) > 1
     columns = [evolve(c, terminal=several) if c.key == "place" else c for c in COLUMNS]
-    picture = Table(name="worst", columns=columns, rows=worst[:8], terminal=True, hint=_NOTE)
     table = Table(name="matrix", columns=columns, rows=found.cells, terminal=True, hint=_NOTE)
+    picture = evolve(table, name="worst", rows=worst[:8])
     rules = [(rule.resource, rule.when) for rule in RULES]
     doubts = [_MODEL, _capacity(found), *([_VIRTUAL] if found.machine.virtual else [])]
     refused = FactList([*found.refused.items()])
-    charts, prices = heat(found), found.prices
+    charts, prices = [_heat(found, place) for place in found.places], found.prices
+    priced = (evolve(price_list(prices), page=False), *price_parts(prices)) if prices else ()
     return Document(
         title=found.name,
         kind="interfere",
@@ -269,7 +256,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
                 ),
             ),
             Section("matrix", "All pairs", (table,)),
-            *((Section("prices", "Prices of sharing", _prices(prices)),) if prices else ()),
+            *((Section("prices", "Prices of sharing", priced),) if prices else ()),
             *((Section("refused", "Not run, and why", (refused,)),) if found.refused else ()),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
@@ -277,12 +264,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
     )
 
 
-def _prices(prices: PriceTable) -> tuple[Part, ...]:
-    return (evolve(price_list(prices), page=False), *price_parts(prices))
-
-
 def rows(found: InterfereSummary) -> list[dict[str, Json]]:
-    """A mapping for each pair."""
     return [
         {column.key: column.of(cell) for column in COLUMNS if column.raw}
         | {"interval": list(cell.interval) if cell.interval else None, "shows": cell.shows}
@@ -292,7 +274,6 @@ def rows(found: InterfereSummary) -> list[dict[str, Json]]:
 
 
 def summary_dict(found: InterfereSummary, store: InterfereStore) -> dict[str, Json]:
-    """JSON values."""
     return {
         "name": found.name,
         "path": str(store.path),

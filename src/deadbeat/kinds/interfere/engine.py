@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -13,9 +12,19 @@ from attrs import evolve, frozen
 
 from deadbeat.executors.hardware import VerbEngine
 from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.kinds.interfere.machine import CACHE, CORE, MEMORY, VictimCaches, machine_of
 from deadbeat.kinds.interfere.results import ALONE, ASLEEP, InterfereRun, footprint_of
-from deadbeat.kinds.interfere.spec import SIBLING, InterfereKey, InterfereSpec, SetWork, placed
+from deadbeat.kinds.interfere.spec import (
+    CACHE,
+    CORE,
+    MEMORY,
+    SIBLING,
+    InterfereKey,
+    InterfereSpec,
+    SetWork,
+    VictimCaches,
+    machine_of,
+    placed,
+)
 from deadbeat.model.errors import DataError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.platform import Platform
@@ -29,30 +38,11 @@ _VERSION = 1
 _SLOT_NS = 3_000_000
 
 
-class ChannelEngine(ABC):
-    """Runs the slots of one run."""
-
-    @abstractmethod
-    def cpus(self) -> tuple[int, ...]:
-        """CPUs that may be used."""
-
-    @abstractmethod
-    def describe(self) -> Platform:
-        """The machine as it stands now."""
-
-    @abstractmethod
-    def pricer(self, cpus: tuple[int, ...]) -> Pricer:
-        """What measures prices on some of them."""
-
-    @abstractmethod
-    def run(self, spec: InterfereSpec, key: InterfereKey) -> InterfereRun:
-        """One run."""
-
-
-class HardwareChannels(VerbEngine, ChannelEngine):
+class HardwareChannels(VerbEngine):
     """The runtime's verb ``interfere`` (runtime/src/host/interfere.c) on ``target``."""
 
     def pricer(self, cpus: tuple[int, ...]) -> Pricer:
+        """What measures prices on some of them."""
         return self._on(cpus)
 
     def run(self, spec: InterfereSpec, key: InterfereKey) -> InterfereRun:
@@ -113,7 +103,7 @@ _TOPOLOGY: Json = {
 }
 
 
-class SimulatedChannels(ChannelEngine):
+class SimulatedChannels:
     """A made-up machine of two cores with two threads each, whose slowdowns are known."""
 
     def cpus(self) -> tuple[int, ...]:
@@ -165,9 +155,8 @@ class _MadeUpPrices(FakeExecutor):
 
 
 def _made_up_footprint(work: SetWork) -> int:
-    if work.fragment in ("memory_stream", "pointer_chase"):
-        return work.size * 1024
-    return footprint_of(work, 4096)
+    streams = work.fragment in ("memory_stream", "pointer_chase")
+    return work.size * 1024 if streams else footprint_of(work, 4096)
 
 
 def _level(work: SetWork) -> str:

@@ -2,16 +2,181 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from attrs import define, field, frozen
+
+from deadbeat.catalog import load_catalog
+from deadbeat.experiment.base import FolderExperiment, Phase, PricesKnown, Watcher
 from deadbeat.kinds.base import Begin, Begun
-from deadbeat.kinds.interfere.document import COLUMNS, answer, document, rows, summary_dict
-from deadbeat.kinds.interfere.engine import ChannelEngine, HardwareChannels, SimulatedChannels
-from deadbeat.kinds.interfere.machine import machine_of
-from deadbeat.kinds.interfere.observe import COMPARABLE
-from deadbeat.kinds.interfere.results import FOLDERS, summarise
-from deadbeat.kinds.interfere.runner import OVERHEAD_S, InterfereExperiment, price_seconds
-from deadbeat.kinds.interfere.spec import QUICK, InterfereSpec, plan, resolved
+from deadbeat.kinds.interfere.document import (
+    COLUMNS,
+    answer,
+    document,
+    place_words,
+    rows,
+    summary_dict,
+)
+from deadbeat.kinds.interfere.engine import HardwareChannels, SimulatedChannels
+from deadbeat.kinds.interfere.results import (
+    FOLDERS,
+    InterfereRun,
+    InterfereStore,
+    InterfereSummary,
+    Slowdown,
+    slowdowns,
+    summarise,
+)
+from deadbeat.kinds.interfere.spec import (
+    OTHERS,
+    QUICK,
+    InterfereKey,
+    InterfereSpec,
+    machine_of,
+    plan,
+    resolved,
+)
 from deadbeat.kinds.table import TableKind, begun_store, opened
+from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
+from deadbeat.model.errors import UsageError
+from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.specification import read
+from deadbeat.prices.compared import price_metric, with_prices
+from deadbeat.prices.stage import PriceStage
+
+METRICS = (Metric(name="slowdown", title="Slowdown", minimum=0.05), price_metric("--duration"))
+WORDS = Vocabulary(
+    results="matrices",
+    one="matrix",
+    find_lost="see which runs are invalid, and why (deadbeat show)",
+    lost="of the slots were lost",
+    rare="more --repeats would show more",
+)
+
+
+@frozen(kw_only=True)
+class ChannelMatrix(Subject):
+    found: InterfereSummary = field(repr=False)
+    runs: tuple[InterfereRun, ...] = field(repr=False)
+
+
+def read_channels(path: Path) -> ChannelMatrix:
+    store = InterfereStore.open(path)
+    found = summarise(store)
+    return FOLDERS.subject(
+        ChannelMatrix,
+        store,
+        settings={"cpus": len(found.spec.cpus or ()), "policy": found.spec.policy},
+        labels=found.labels,
+        found=found,
+        runs=tuple(run for run in store.runs() if run.valid),
+    )
+
+
+def align(lineup: Lineup) -> Aligned:
+    tables, findings = with_prices(lineup, [observe(each) for each in lineup.every])
+    baseline = tables[0]
+    pairs = {cell for cell in baseline.cells if not cell.of}
+    for table in tables[1:]:
+        if not pairs & {*table.cells}:
+            raise UsageError(
+                f"{baseline.name} and {table.name} have no pair in common",
+                "measure both with the same --works and --aggressors",
+            )
+    return Aligned(tables=tables, findings=tuple(findings))
+
+
+def observe(matrix: ChannelMatrix) -> Observations:
+    """The slowdown of every pair in every run that counts: slots of a run share their processes and
+    how memory lies. Places of one repeat are a block. The control is not compared."""
+
+    def rows() -> Iterator[Observation]:
+        for run in matrix.runs:
+            at = datetime.fromisoformat(run.started).timestamp() if run.started else None
+            for cell in slowdowns(matrix.found.spec.works, [run]):
+                if cell.aggressor is not None:
+                    yield Observation(
+                        run=f"{run.key.text} {_name(cell)}",
+                        cell=Cell(_name(cell)),
+                        block=f"{run.key.repeat:04d}",
+                        metric="slowdown",
+                        value=cell.value,
+                        at=at,
+                    )
+
+    return Observations(
+        name=matrix.name,
+        rows=rows(),
+        cells=(Cell(_name(cell)) for cell in matrix.found.cells if cell.aggressor),
+    )
+
+
+def _name(cell: Slowdown) -> str:
+    assert cell.aggressor is not None
+    where = "" if cell.place == OTHERS else f" on {place_words(cell.place)}"
+    return f"{cell.victim.text} beside {cell.aggressor.text}{where}"
+
+
+COMPARABLE = Comparable(
+    of="interfere",
+    noun=InterfereStore.NOUN,
+    words=WORDS,
+    look=ComparedLook(
+        called="Interference matrices",
+        terms="compare-interfere",
+        groups=("By pair", "victim beside aggressor"),
+    ),
+    metrics=METRICS,
+    read=read_channels,
+    align=align,
+)
+
+
+#: What a run takes beside its own length: processes start and set their work up.
+OVERHEAD_S = 1.0
+#: Prices get such a part of the time of all repeats, s at least; a round of large memory takes one.
+_PRICES, _PRICES_S = 0.2, 3.0
+
+
+def price_seconds(spec: InterfereSpec) -> float:
+    """What the prices of its works take; 0: none has one."""
+    seconds = max(_PRICES_S, _PRICES * spec.duration * spec.repeats)
+    return seconds * any(work.priced for work in spec.works)
+
+
+@define(eq=False, slots=False)
+class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
+    _spec: InterfereSpec
+    _engine: HardwareChannels | SimulatedChannels
+
+    def seconds(self, runs: int) -> float:
+        return runs * (self._spec.duration + OVERHEAD_S)
+
+    @contextmanager
+    def prepared(self, tell: Watcher) -> Iterator[None]:
+        """Prices of the objects and the memory among the works, unless they are known."""
+        spec, cpus = self._spec, self._spec.cpus or self._engine.cpus()
+        stage = PriceStage(
+            self._engine.pricer(cpus),
+            load_catalog(),
+            self._folder,
+            pool="",
+            cores=len(cpus),
+            policy=spec.policy,
+            seed=spec.seed,
+            given=[(found, (work.size,)) for work in spec.works if (found := work.priced)],
+        )
+        seconds = price_seconds(spec)
+        if seconds and self.lacking and stage.stored() is None:
+            tell(Phase(name="prices"))
+            tell(PricesKnown(table=stage.begin(seconds)))
+        yield
+
+    def one(self, key: InterfereKey) -> InterfereRun:
+        return self._engine.run(self._spec, key)
 
 
 def begin(asked: Begin) -> Begun:
@@ -20,9 +185,7 @@ def begin(asked: Begin) -> Begun:
     base = QUICK if asked.given.get("quick") else {}
     wanted = read(InterfereSpec, base, asked.written, typed, names=asked.names)
     target = opened(asked)
-    engine: ChannelEngine = (
-        HardwareChannels(target, cross=asked.cross) if target else SimulatedChannels()
-    )
+    engine = HardwareChannels(target, cross=asked.cross) if target else SimulatedChannels()
     platform, cpus = engine.describe(), engine.cpus()
     machine = machine_of(platform, (wanted.cpus or cpus)[0])
     spec = resolved(wanted, cpus, machine, platform.details)
@@ -37,12 +200,10 @@ def begin(asked: Begin) -> Begun:
         seconds=lambda left: None if asked.simulated else left * each_s,
         details=f"{works} victims beside {works} aggressors",
     )
-    retry = asked.retry_invalid
-    return Begun(
-        experiment=InterfereExperiment(
-            spec, engine, store=store, planned=planned, retry_invalid=retry
-        )
+    experiment = InterfereExperiment(
+        spec, engine, store=store, planned=planned, retry_invalid=asked.retry_invalid
     )
+    return Begun(experiment=experiment)
 
 
 KIND = TableKind(

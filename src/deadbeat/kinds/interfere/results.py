@@ -10,8 +10,15 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.experiment.folders import RunFolders
-from deadbeat.kinds.interfere.machine import VictimCaches, machine_of
-from deadbeat.kinds.interfere.spec import OTHERS, InterfereKey, InterfereSpec, SetWork, plan
+from deadbeat.kinds.interfere.spec import (
+    OTHERS,
+    InterfereKey,
+    InterfereSpec,
+    SetWork,
+    VictimCaches,
+    machine_of,
+    plan,
+)
 from deadbeat.model.finding import Finding
 from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import read
@@ -49,8 +56,6 @@ class InterfereRun(StoredRun):
 
 
 class InterfereStore(RunFolder[InterfereKey, InterfereRun]):
-    """The folder."""
-
     KIND, NOUN = "interfere", "interference matrix"
     KEY, RUN = InterfereKey, InterfereRun
     CONVERTER = run_converter(InterfereKey)
@@ -103,14 +108,9 @@ class Slowdown:
 
 @frozen(kw_only=True)
 class InterfereSummary:
-    """Who slows whom on a machine.
-
-    Attributes:
-        cells: Of every pair, at each of ``places``.
-        order: The works, alike ones beside each other.
-        footprints: Bytes of memory that a work goes through, where recorded.
-        prices: Of the objects and the memory among the works; None: not measured.
-    """
+    """Who slows whom on a machine: every pair at each of ``places``. ``order``: the works, alike
+    ones beside each other. ``footprints``: bytes of memory that a work goes through, where
+    recorded. ``prices``: of the objects and the memory among the works; None: not measured."""
 
     name: str
     spec: InterfereSpec
@@ -144,7 +144,6 @@ class InterfereSummary:
 
 
 def summarise(store: InterfereStore) -> InterfereSummary:
-    """All stored runs that count."""
     spec = read(InterfereSpec, store.spec)
     runs = list(store.runs())
     counted = [run for run in runs if run.valid]
@@ -155,10 +154,8 @@ def summarise(store: InterfereStore) -> InterfereSummary:
         spec=spec,
         done=len(runs),
         slots=sum(len(run.slots) for run in counted),
-        labels=(
-            *(("SIMULATED",) if store.platform.kind == "simulated" else ()),
-            *(("SCHED_OTHER",) if spec.policy == "other" else ()),
-        ),
+        labels=("SIMULATED",) * (store.platform.kind == "simulated")
+        + ("SCHED_OTHER",) * (spec.policy == "other"),
         findings=tuple(each for run in runs for each in run.problems),
         refused={name: why for run in counted for name, why in run.refused.items()},
         cells=cells,

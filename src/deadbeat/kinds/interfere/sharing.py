@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 
 from attrs import frozen
 
-from deadbeat.kinds.interfere.machine import CACHE, CORE, MEMORY
 from deadbeat.kinds.interfere.results import InterfereSummary, Slowdown
-from deadbeat.kinds.interfere.spec import SIBLING, SetWork, placed
+from deadbeat.kinds.interfere.spec import CACHE, CORE, MEMORY, SIBLING, SetWork, placed
 
 #: A sweep whose byte takes this share of one from memory, or more, is served by memory.
 _FROM_MEMORY = 0.8
@@ -30,12 +29,8 @@ class Shared:
 
 @frozen(kw_only=True)
 class Levels:
-    """Where working sets live on this machine, as measured alone.
-
-    Attributes:
-        held: Bytes up to which the shared cache served a sweep. ``lost``: from which on memory did.
-            Between them it is not known.
-    """
+    """Where working sets live on this machine, as measured alone: the shared cache served a sweep
+    up to ``held`` bytes, memory from ``lost`` on. Between them it is not known."""
 
     own: int
     held: int
@@ -80,11 +75,9 @@ class VictimEvidence:
 
     @property
     def slowed(self) -> list[Slowdown]:
-        """The worst first."""
         return [cell for cell in self.found.by(self.victim, self.place) if cell.shows]
 
     def level(self, work: SetWork) -> str:
-        """Of a work that computes or copies."""
         return self.levels.of(self.found.footprints.get(work, 0)) if self.found.footprints else ""
 
     def beside(self, which: Callable[[SetWork], bool]) -> Slowdown | None:
@@ -143,11 +136,8 @@ def _inclusion(by: VictimEvidence) -> Slowdown | None:
 
 @frozen(kw_only=True)
 class SharingRule:
-    """When a resource is said to be shared.
-
-    Attributes:
-        place: Where its aggressors must be: ``sibling``, or other cores (""). None: anywhere.
-    """
+    """When a resource is said to be shared; ``place``: where its aggressors must be: ``sibling``,
+    or other cores (""). None: anywhere."""
 
     resource: str
     when: str
@@ -231,7 +221,6 @@ NOTHING = "nothing that these aggressors use"
 
 
 def nothing(found: InterfereSummary, victim: SetWork, place: str = "") -> str:
-    """What is said of a victim that nothing is shown to slow."""
     left = sum(cell.undecided for cell in found.by(victim, place))
     return f"not known: {left} undecided" if left else NOTHING
 
@@ -248,7 +237,5 @@ def shared(found: InterfereSummary, victim: SetWork, place: str = "") -> Iterato
 
 
 def shares(found: InterfereSummary, victim: SetWork, place: str = "") -> str:
-    """The same in words, without the evidence."""
-    return ", ".join(each.resource for each in shared(found, victim, place)) or nothing(
-        found, victim, place
-    )
+    names = [each.resource for each in shared(found, victim, place)]
+    return ", ".join(names) or nothing(found, victim, place)

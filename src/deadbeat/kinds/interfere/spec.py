@@ -13,14 +13,53 @@ from attrs import evolve, frozen
 from deadbeat.catalog import load_catalog
 from deadbeat.experiment import fields
 from deadbeat.host.environment import require_usable
-from deadbeat.kinds.interfere.machine import VictimCaches
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
+from deadbeat.model.platform import CpuPlace, Platform, places_of
 from deadbeat.model.rules import bytes_of, refuse, size_word
 from deadbeat.model.specification import keyed
 from deadbeat.model.tasks import Fragment, Kind
 from deadbeat.model.words import Json, nearest, shown
 from deadbeat.pool import MEMORY_LIMIT, Primitive, primitives
+
+#: Levels of a working set: it fits the core's own caches, the one that cores share, or neither.
+CORE, CACHE, MEMORY = "core", "cache", "memory"
+
+
+@frozen(kw_only=True)
+class VictimCaches:
+    """What its victims may share. ``siblings``: CPUs of the victim's core, itself included; empty:
+    unknown. ``own_bytes``: of the largest cache that the victim's core has for itself;
+    ``shared_bytes``: of the largest that other cores use too; 0: there is none, or it is unknown.
+    ``virtual``: other guests may use the same caches and memory."""
+
+    siblings: tuple[int, ...] = ()
+    own_bytes: int = 0
+    shared_bytes: int = 0
+    virtual: bool = False
+
+    def level(self, footprint: int) -> str:
+        """Where a working set of so many bytes lives; "": the machine does not say."""
+        if not (self.own_bytes and self.shared_bytes):
+            return ""
+        if footprint <= self.own_bytes:
+            return CORE
+        return CACHE if footprint <= self.shared_bytes else MEMORY
+
+
+def machine_of(platform: Platform, victim: int) -> VictimCaches:
+    place = places_of(platform.details.get("topology")).get(victim, CpuPlace())
+    sizes: dict[bool, list[int]] = {True: [0], False: [0]}
+    for each in place.caches:
+        if each.holds_data and each.cpus and each.size_bytes is not None:
+            sizes[{*each.cpus} <= {victim, *place.siblings}].append(each.size_bytes)
+    return VictimCaches(
+        siblings=place.siblings,
+        own_bytes=max(sizes[True]),
+        shared_bytes=max(sizes[False]),
+        virtual=platform.details.get("virtual") is True,
+    )
+
 
 _WORK = re.compile(r"(?P<name>[a-z0-9_]+)(?P<words>(?::\w+)*)(?P<shared>@shared)?")
 #: As many as the runtime takes (ENTRIES_MAX in runtime/src/host/interfere.c).
@@ -38,13 +77,9 @@ def _fragments() -> Mapping[str, Fragment]:
 
 @frozen(order=True)
 class SetWork:
-    """A fragment or primitive (then ``fragment`` is its name) of one size.
-
-    Attributes:
-        size: Of a fragment, in its own unit. Of a primitive in bytes; 0: it has none.
-        shared: The object of a fragment is one for all cores.
-        variant: Of a primitive.
-    """
+    """A fragment or primitive (then ``fragment`` is its name, and it may have a ``variant``) of one
+    size: of a fragment in its own unit, of a primitive in bytes; 0: it has none. ``shared``: the
+    object of a fragment is one for all cores."""
 
     fragment: str
     size: int

@@ -11,7 +11,6 @@ from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC
 from deadbeat.host.environment import require_usable
-from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.runtimes import (
     HEAP_TIMES,
     WHOLE,
@@ -21,7 +20,7 @@ from deadbeat.kinds.primitives.runtimes import (
     jvm_words,
     usual,
 )
-from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.kinds.primitives.spec import PrimitivesSpec, presets
 from deadbeat.kinds.primitives.topology import Cpus, Layout, Topology
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import size_word
@@ -73,13 +72,9 @@ def resolved(spec: PrimitivesSpec, topology: Topology) -> PrimitivesSpec:
 
 @frozen(order=True)
 class PrimitiveCase:
-    """What is compared with other such: an operation, and where its threads run.
-
-    Attributes:
-        size: Bytes; 0: it has none.
-        threads: Or pairs; 0: one a CPU, or one pair.
-        handler: ``above`` or ``equal``: its priority beside its firer's.
-    """
+    """What is compared with other such: an operation, and where its threads run. ``size``: bytes;
+    0: it has none. ``threads``: or pairs; 0: one a CPU, or one pair. ``handler``: ``above`` or
+    ``equal``, its priority beside its firer's."""
 
     test: str
     variant: str
@@ -117,14 +112,10 @@ class PrimitiveCase:
 
 
 def where(case: PrimitiveCase, part: str = "") -> str:
-    """In words, with the number of its threads where that was asked for.
-
-    Args:
-        part: Which of its groups of threads, or of pairs.
-    """
+    """In words, with the number of its threads where that was asked for; ``part``: which of its
+    groups of threads, or of pairs."""
     pairs = case.primitive.group == 2
-    words = PAIRS if pairs else ALONE
-    place = words[part or case.placement]
+    place = (PAIRS if pairs else ALONE)[part or case.placement]
     if part and not pairs:
         place += ", both kinds at once"
     many = count_of(case.threads, "pair" if pairs else "thread") if case.threads else ""
@@ -135,8 +126,6 @@ def where(case: PrimitiveCase, part: str = "") -> str:
 
 @frozen(order=True)
 class PrimitiveKey:
-    """A run: which case, and which repeat."""
-
     case: PrimitiveCase
     repeat: int
 
@@ -159,18 +148,10 @@ class PrimitiveKey:
 
 
 def _ways(runtime: str, test: str, spec: PrimitivesSpec) -> tuple[str, ...]:
-    """Variants of a test that a runtime has; ("",): it is done in one way only."""
     name, _, wanted = test.partition(":")
     primitive = primitives_of(runtime).get(name)
     known = (primitive.variants or ("",)) if primitive else ()
     return tuple(w for w in known if wanted in ("", w) and does(runtime, name, w, spec.external))
-
-
-def _with_allocators(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> tuple[str, ...]:
-    if not (runtime == NATIVE and primitive.allocators):
-        return (runtime,)
-    names = spec.allocators or (LIBC,)
-    return tuple(NATIVE if name == LIBC else f"{NATIVE}:{name}" for name in names)
 
 
 def _sizes(
@@ -206,11 +187,12 @@ def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]
         if not (ways := _ways(runtime, test, spec)):
             continue
         primitive = primitives_of(runtime)[name]
+        names = spec.allocators if runtime == NATIVE and primitive.allocators else ()
         for way, size, place, each, threads, handler in itertools.product(
             ways,
             _sizes(spec, primitive, topology, runtime),
             _places(spec, primitive, runtime),
-            _with_allocators(spec, primitive, runtime),
+            [f"{NATIVE}:{each}".removesuffix(f":{LIBC}") for each in names] or (runtime,),
             spec.threads if spec.threads and not primitive.placements else (0,),
             spec.handlers if primitive.handles else (ABOVE,),
         ):
@@ -218,7 +200,6 @@ def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]
 
 
 def layout(spec: PrimitivesSpec, topology: Topology) -> Layout:
-    """Where threads may be."""
     return Layout(
         cpus=spec.cpus or topology.cpus,
         topology=topology,
@@ -275,29 +256,26 @@ def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> 
 
 
 def _runtime_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
-    """Why its runtime cannot run it; "": it can."""
     if is_native(case.runtime) or external_name(case.runtime):
         return ""
     jvm = jvm_words(case.runtime)
-    whole = jvm.scheduling == WHOLE
+    whole, old = jvm.scheduling == WHOLE, 0 < jvm.version < _ARENAS
     heap_fills = case.variant == "heap" and jvm.collector == "Epsilon"
+    # the seed's check: iterations x size must fit the memory
+    each = (spec.samples or 0) * spec.batch * case.size * (case.variant == "immortal")
     rows = (
-        (case.variant == "vt" and 0 < jvm.version < _ARENAS, f"an arena needs Java {_ARENAS}"),
+        (case.variant == "vt" and old, f"an arena needs Java {_ARENAS}"),
         (heap_fills, "a heap that nobody collects is full before a run ends"),
         (whole and spec.policy == "other", "a whole JVM is real-time under fifo and rr only"),
         (whole and spec.priority < 2, "its JVM has one priority less: give --priority 2 or more"),
         (case.placement == "both", "all threads of a JVM want one lock"),
         (case.size > _ARRAY_LIMIT, "an array of Java holds less than 2 GiB"),
+        (
+            each > (_ARRAY_LIMIT if old else _IMMORTAL_LIMIT),
+            f"--samples x --batch x size is {each / 2**30:.1f} GiB a thread that is never freed",
+        ),
     )
-    return next((why for holds, why in rows if holds), "") or _immortal_refusal(case, spec)
-
-
-def _immortal_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
-    """The seed's check: iterations x size must fit the memory."""
-    each = (spec.samples or 0) * spec.batch * case.size * (case.variant == "immortal")
-    if each > (_ARRAY_LIMIT if 0 < jvm_words(case.runtime).version < _ARENAS else _IMMORTAL_LIMIT):
-        return f"--samples x --batch x size is {each / 2**30:.1f} GiB a thread that is never freed"
-    return ""
+    return next((why for holds, why in rows if holds), "")
 
 
 def held_bytes(case: PrimitiveCase, threads: int) -> int:
@@ -340,7 +318,6 @@ def part_of(spec: PrimitivesSpec, case: PrimitiveCase, topology: Topology) -> Pr
 
 
 def cases(spec: PrimitivesSpec, topology: Topology) -> tuple[list[PrimitiveCase], dict[str, str]]:
-    """What can be run, and why the rest cannot."""
     found, refused = [*_judged(spec, topology)[0]], {**_judged(spec, topology)[1]}
     for test in spec.tests:
         if not any(_ways(runtime, test, spec) for runtime in spec.runtimes):

@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from deadbeat.kinds.primitives import lines, locks
-from deadbeat.kinds.primitives.preset import PrimitivesPreset
+from deadbeat.kinds.primitives import matrices
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary
 from deadbeat.kinds.primitives.runs import PrimitivesStore
+from deadbeat.kinds.primitives.spec import PrimitivesPreset
 from deadbeat.model.platform import Platform
 from deadbeat.model.rules import size_word
 from deadbeat.model.specification import plain_of
@@ -42,7 +42,6 @@ from deadbeat.report.document import (
     records,
     said,
 )
-from deadbeat.stats.intervals import Interval
 from deadbeat.store.place import REPORT_FILE
 
 
@@ -62,8 +61,6 @@ def _at(key: str, heading: str, share_ppm: int, **more: Any) -> Column:
 
 
 def _interval(key: str, heading: str, field: str, words: str) -> Column:
-    """Where the mean over repeats lies."""
-
     def text(row: PrimitiveCell) -> str:
         interval = row.interval(getattr(row, field))
         return f"{short_time(interval.low)} to {short_time(interval.high)}" if interval else "–"
@@ -138,13 +135,11 @@ COLUMNS = (
 
 
 def columns_of(found: PrimitivesSummary) -> tuple[Column, ...]:
-    """Without the runtime where there is but one."""
     several = len({row.case.runtime for row in found.cells}) > 1
     return tuple(column for column in COLUMNS if several or column.key != "runtime")
 
 
 def _ways(one: PrimitiveCell, two: PrimitiveCell) -> tuple[str, ...]:
-    """What tells two events from each other."""
     rows = (one, two)
     more = ["" if row.case.runtime == NATIVE else row.case.runtime for row in rows]
     if one.case.variant == two.case.variant and more[0] == more[1]:
@@ -162,11 +157,10 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
     """What an event costs on one CPU and across, and the sample furthest beyond its median."""
     if not found.cells:
         return ("Nothing is measured yet.",)
+    simulated = "Simulated: " * ("SIMULATED" in found.labels)
     if found.judgements:
-        simulated = "Simulated: " * ("SIMULATED" in found.labels)
         return (f"{simulated}{counted_verdicts(found.judgements)}",)
     told = []
-    simulated = "Simulated: " * ("SIMULATED" in found.labels)
     events = [row for row in found.cells if row.case.test == "event"]
     for same, words in ((True, "on one CPU"), (False, "from CPU to CPU")):
         rows = [row for row in events if (row.case.placement == "same") == same]
@@ -194,13 +188,10 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
 
 
 def _clock(found: PrimitivesSummary) -> str:
-    unresolved = sum(not row.resolved for row in found.cells)
-    flagged = (
-        f" {count_of(unresolved, 'row')} with a median below 5 steps of it"
-        f" {'is' if unresolved == 1 else 'are'} not resolved: give --batch 100."
-        if unresolved
-        else ""
-    )
+    flagged = ""
+    if unresolved := sum(not row.resolved for row in found.cells):
+        flagged = f" {count_of(unresolved, 'row')} with a median below 5 steps of it"
+        flagged += f" {'is' if unresolved == 1 else 'are'} not resolved: give --batch 100."
     return (
         f"A reading of the clock takes {found.clock_cost_ps / 1000:.1f} ns; to keep a sample takes"
         f" {found.sample_cost_ps / 1000:.1f} ns beyond its two readings. Nothing is subtracted."
@@ -250,13 +241,15 @@ def charts(found: PrimitivesSummary) -> list[Chart]:
     return [_chart(title, rows) for title, rows in groups.items()]
 
 
-def longest_tails(found: PrimitivesSummary) -> list[PrimitiveCell]:
+def _tails(found: PrimitivesSummary) -> Table:
     """Of each primitive and runtime the row whose 99.9 % lies furthest beyond its median."""
     groups: dict[tuple[str, str], list[PrimitiveCell]] = {}
     for row in found.cells:
         groups.setdefault((row.case.test, row.case.runtime), []).append(row)
     late = [max(rows, key=lambda row: _beyond(row, 999_000)) for rows in groups.values()]
-    return sorted(late, key=lambda row: -_beyond(row, 999_000))
+    rows = sorted(late, key=lambda row: -_beyond(row, 999_000))
+    title = "the longest tail of each primitive"
+    return Table(name="tails", columns=columns_of(found), rows=rows, terminal=True, title=title)
 
 
 def _matrix(found: PrimitivesSummary) -> tuple[Section, ...]:
@@ -264,21 +257,20 @@ def _matrix(found: PrimitivesSummary) -> tuple[Section, ...]:
         return ()
     # of more CPUs the figure has the numbers, and lines.csv
     listed = found.lines if len(found.lines) <= _LISTED_MOST else ()
-    table = (Table(name="lines", columns=lines.COLUMNS, rows=listed),) if listed else ()
-    parts = (
-        Sentence(lines.note(found.lines, found.clock_cost_ps)),
-        Figures(lines.charts(found.lines)),
-        *table,
-    )
+    table = (Table(name="lines", columns=matrices.LINE_COLUMNS, rows=listed),) if listed else ()
+    note = Sentence(matrices.note(found.lines, found.clock_cost_ps))
+    parts = (note, Figures(matrices.matrices(found.lines)), *table)
     return (Section("lines", "Cache lines from CPU to CPU", parts),)
 
 
 def _contention(found: PrimitivesSummary) -> tuple[Section, ...]:
-    threads = locks.contenders(found)
+    threads = matrices.contenders(found)
     if not threads:
         return ()
-    table = Table(name="contenders", columns=locks.COLUMNS, rows=threads[:_LISTED_MOST])
-    return (Section("contenders", "Who gets the lock", (table, Figures(locks.charts(found)))),)
+    table = Table(name="contenders", columns=matrices.THREAD_COLUMNS, rows=threads[:_LISTED_MOST])
+    return (
+        Section("contenders", "Who gets the lock", (table, Figures(matrices.handovers(found)))),
+    )
 
 
 #: Of the first screen.
@@ -286,7 +278,6 @@ _ROWS = 8
 
 
 def _verdicts(found: PrimitivesSummary) -> Table:
-    """A row for each conclusion."""
     return Table(
         name="verdicts",
         columns=(
@@ -300,29 +291,13 @@ def _verdicts(found: PrimitivesSummary) -> Table:
 
 
 def _conclusions(found: PrimitivesSummary, preset: PrimitivesPreset[PrimitivesSummary]) -> Section:
-    """What was published, and what is so here."""
     parts = [part for each in found.judgements for part in conclusion_parts(each)]
     sentence = Sentence(" ".join(answer(found)), answer=True)
-    return Section(
-        "conclusions",
-        preset.title,
-        (sentence, *parts, terminal_lines(found.judgements)),
-        "Conclusions",
-    )
-
-
-def _tails(found: PrimitivesSummary) -> Table:
-    return Table(
-        name="tails",
-        columns=columns_of(found),
-        rows=longest_tails(found),
-        terminal=True,
-        title="the longest tail of each primitive",
-    )
+    parts = [sentence, *parts, terminal_lines(found.judgements)]
+    return Section("conclusions", preset.title, parts, "Conclusions")
 
 
 def _times(found: PrimitivesSummary) -> Section:
-    """Every cell."""
     table = Table(name="primitives", columns=columns_of(found), rows=found.cells, terminal=True)
     sentence = Sentence(" ".join(answer(found)), answer=True, terminal=True)
     parts = (table, Sentence(_clock(found), terminal=True))
@@ -336,7 +311,14 @@ def document(found: PrimitivesSummary, platform: Platform) -> Document:
     preset, figures = found.preset, Section("figures", "Figures", (Figures(charts(found)),))
     times = _times(found)
     first = (_conclusions(found, preset), figures, times) if preset else (times, figures)
-    refused = FactList([*found.refused.items()])
+    extra = [
+        Section(name, title, (FactList(facts),))
+        for name, title, facts in (
+            ("refused", "Not run, and why", [*found.refused.items()]),
+            ("runtimes", "Runtimes", found.runtimes),
+        )
+        if facts
+    ]
     return Document(
         title=found.name,
         kind="primitives",
@@ -352,40 +334,29 @@ def document(found: PrimitivesSummary, platform: Platform) -> Document:
             *first,
             *_matrix(found),
             *_contention(found),
-            *((Section("refused", "Not run, and why", (refused,)),) if found.refused else ()),
-            *(
-                (Section("runtimes", "Runtimes", (FactList(found.runtimes),)),)
-                if found.runtimes
-                else ()
-            ),
+            *extra,
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
         ),
     )
 
 
-def _bounds(interval: Interval | None) -> list[float] | None:
-    return list(interval) if interval else None
-
-
 def files(found: PrimitivesSummary) -> dict[str, str]:
-    """Tables beside that of the cells."""
-    threads = locks.contenders(found)
+    threads = matrices.contenders(found)
     return {
-        **({"lines.csv": csv_of(lines.COLUMNS, found.lines)} if found.lines else {}),
-        **({"contenders.csv": csv_of(locks.COLUMNS, threads)} if threads else {}),
+        **({"lines.csv": csv_of(matrices.LINE_COLUMNS, found.lines)} if found.lines else {}),
+        **({"contenders.csv": csv_of(matrices.THREAD_COLUMNS, threads)} if threads else {}),
     }
 
 
 def rows(found: PrimitivesSummary) -> list[dict[str, Json]]:
-    """A mapping for each cell: COLUMNS that files hold, and the repeats."""
     return [
         {column.key: column.of(row) for column in COLUMNS if column.raw}
         | {
             "part": row.part,
             "medians_ns": list(row.medians_ns),
-            "median_interval_ns": _bounds(row.interval(row.medians_ns)),
-            "p99_interval_ns": _bounds(row.interval(row.p99s_ns)),
+            "median_interval_ns": list(row.interval(row.medians_ns) or ()) or None,
+            "p99_interval_ns": list(row.interval(row.p99s_ns) or ()) or None,
             "handover": {each.thread: list(each.after) for each in row.contenders},
             "p99s_ns": list(row.p99s_ns),
             "maxima_ns": list(row.maxima_ns),
@@ -398,7 +369,6 @@ def rows(found: PrimitivesSummary) -> list[dict[str, Json]]:
 
 
 def summary_dict(found: PrimitivesSummary, store: PrimitivesStore) -> dict[str, Json]:
-    """JSON values."""
     return {
         "name": found.name,
         "path": str(store.path),
@@ -410,6 +380,6 @@ def summary_dict(found: PrimitivesSummary, store: PrimitivesStore) -> dict[str, 
         "refused": found.refused,
         **({"conclusions": plain_conclusions(found.judgements)} if found.preset else {}),
         "rows": rows(found),
-        "lines": list(records(lines.COLUMNS, found.lines)),
+        "lines": list(records(matrices.LINE_COLUMNS, found.lines)),
         "report": str(store.path / REPORT_FILE),
     }

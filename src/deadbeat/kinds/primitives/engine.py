@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,48 +42,23 @@ _MATRIX_S, _PAIR_S = 5.0, 0.005
 _DEFECT = "a defect of the runtime that wrote it"
 
 
-class PrimitiveEngine(ABC):
-    """Runs one process of threads that repeat an operation."""
+class HardwarePrimitives(VerbEngine):
+    """The runtime's verb ``primitive`` (runtime/src/host/primitive.c) on ``target``."""
 
-    @abstractmethod
+    @cached_property
+    def _topology(self) -> Topology:
+        return topology_of(self._executor.describe())
+
     def topology(self) -> Topology:
         """CPUs that may be used, and what they share."""
+        return self._topology
 
-    @abstractmethod
-    def describe(self) -> Platform:
-        """The machine as it stands now."""
-
-    def probed(self, spec: PrimitivesSpec) -> PrimitivesSpec:
-        """With each runtime in full: its version and collector, and what an external one does.
-
-        Raises:
-            UsageError: One of them is not to be had.
-        """
-        return spec
-
-    @abstractmethod
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
         """Those wanted; none: all that are installed.
 
         Raises:
             BuildError: One of them is not to be had.
         """
-
-    @abstractmethod
-    def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
-        """One run."""
-
-
-class HardwarePrimitives(VerbEngine, PrimitiveEngine):
-    """The runtime's verb ``primitive`` (runtime/src/host/primitive.c) on ``target``."""
-
-    _topology: Topology | None = None
-
-    def topology(self) -> Topology:
-        self._topology = self._topology or topology_of(self._executor.describe())
-        return self._topology
-
-    def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
         for name in wanted:
             link_words(self._toolchain, name)
         return wanted or installed(self._toolchain)
@@ -105,14 +80,11 @@ def pair_seconds(spec: PrimitivesSpec, topology: Topology) -> float:
 
 
 def allocator_of(case: PrimitiveCase) -> str:
-    """Of a native program."""
     return case.runtime.partition(":")[2] or LIBC
 
 
 @frozen
 class Wanted:
-    """Where a thread runs, and how."""
-
     cpu: int
     policy: str
     priority: int
@@ -122,7 +94,6 @@ class Wanted:
 
 
 def wanted_of(spec: PrimitivesSpec, case: PrimitiveCase, topology: Topology) -> tuple[Wanted, ...]:
-    """Of every thread."""
     fixed = spec.policy != "other"
     second = case.primitive.handles and case.handler == ABOVE
     return tuple(
@@ -132,7 +103,6 @@ def wanted_of(spec: PrimitivesSpec, case: PrimitiveCase, topology: Topology) -> 
 
 
 def options_of(spec: PrimitivesSpec, key: PrimitiveKey, topology: Topology) -> dict[str, str]:
-    """What every runtime is told of a run."""
     case, real_time = key.case, spec.policy != "other"
     primitive = case.primitive
     second = spec.priority + (primitive.handles and case.handler == ABOVE)
@@ -192,7 +162,7 @@ def parsed(
             warm_up=warm_up,
             memory_locked=plain.get("memory_locked", locked),
             runtime=facts,
-            problems=(*_unsteady(warm_up), *_without_a_turn(each, group)),
+            problems=tuple(_doubts(warm_up, each, group)),
             **numbers,
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -207,8 +177,9 @@ def _thread(plain: Any) -> ThreadRun:
         **{name: from_counts(plain[name]) for name in ("times", "gaps")},
         **{name: tuple(map(_late, plain[name])) for name in ("late_times", "late_gaps")},
         **({"samples": np.array(plain["samples"], np.int64)} if "samples" in plain else {}),
+        "after": tuple(plain.get("after", ())),
     }
-    return ThreadRun(**{**plain, **made, "after": tuple(plain.get("after", ()))})
+    return ThreadRun(**{**plain, **made})
 
 
 def _facts(plain: Any) -> RuntimeFacts:
@@ -225,9 +196,8 @@ def _check(threads: list[ThreadRun], wanted: tuple[Wanted, ...]) -> None:
             f"the result has {count_of(len(threads), 'thread')}, not {len(wanted)}", _DEFECT
         )
     for each, asked in zip(threads, wanted, strict=False):
-        is_ = Wanted(each.cpu, each.policy, each.priority)
-        if is_ != asked:
-            raise DataError(f"thread {each.thread} was {is_}, not {asked}", _DEFECT)
+        if (found := Wanted(each.cpu, each.policy, each.priority)) != asked:
+            raise DataError(f"thread {each.thread} was {found}, not {asked}", _DEFECT)
     for each in threads:
         if each.times.total != each.gaps.total:
             raise DataError(f"thread {each.thread} has not a gap for each sample", _DEFECT)
@@ -241,22 +211,16 @@ def _sound(found: Histogram) -> bool:
     return ends == [*found.buckets[:1], *found.buckets[-1:]]
 
 
-def _unsteady(warm_up: WarmUp | None) -> tuple[Finding, ...]:
-    if warm_up is None or warm_up.steady:
-        return ()
-    text = f"after {warm_up.windows} windows of warming up the medians still differed"
-    return (finding("not-steady", text),)
-
-
-def _without_a_turn(threads: list[ThreadRun], group: int) -> tuple[Finding, ...]:
-    """Threads, or pairs, of which none has a sample."""
-    had = {each.thread // group for each in threads if each.times.total}
-    idle = sorted({each.thread // group for each in threads} - had)
-    if not idle:
-        return ()
-    what = count_of(len(idle), "pair" if group == 2 else "thread")
-    text = f"{what} had no sample: others had the CPU to the end, or too little time was left"
-    return (finding("no-turn", text),)
+def _doubts(warm_up: WarmUp | None, threads: list[ThreadRun], group: int) -> Iterator[Finding]:
+    if warm_up and not warm_up.steady:
+        text = f"after {warm_up.windows} windows of warming up the medians still differed"
+        yield finding("not-steady", text)
+    idle = {each.thread // group for each in threads}
+    idle -= {each.thread // group for each in threads if each.times.total}
+    if idle:
+        what = count_of(len(idle), "pair" if group == 2 else "thread")
+        text = f"{what} had no sample: others had the CPU to the end, or too little time was left"
+        yield finding("no-turn", text)
 
 
 def _late(row: list[Any]) -> LateSample:
@@ -265,41 +229,36 @@ def _late(row: list[Any]) -> LateSample:
     return LateSample(moment_ns=moment, value_ns=value, tags=tags, cause=cause)
 
 
-def _made_up_jvm(runtime: str) -> str:
-    if external_name(runtime):
-        raise UsageError(f"{runtime} cannot be made up", "leave --external or --simulated away")
-    jvm = jvm_words(runtime)
-    return evolve(jvm, version=jvm.version or 25, collector=jvm.collector or "G1").text
-
-
-def _made_up_machine() -> Platform:
-    """Eight CPUs, two and two of which share the last-level cache, as those of two Xeon E5405."""
-    caches = ((0, 2), (4, 6), (1, 3), (5, 7))
-    topology: dict[str, Json] = {
-        str(cpu): {
-            "siblings": [cpu],
-            "caches": [
-                {"level": 2, "type": "Unified", "size_bytes": 6 * 2**20, "shared_cpus": [*group]}
-            ],
-        }
-        for group in caches
-        for cpu in group
-    }
-    return evolve(example_platform(len(topology)), details={"topology": topology})
-
-
 @frozen
-class SimulatedPrimitives(PrimitiveEngine):
+class SimulatedPrimitives:
     """A made-up machine; every run is a function of its key."""
 
     def topology(self) -> Topology:
         return topology_of(self.describe())
 
     def describe(self) -> Platform:
-        return _made_up_machine()
+        """Eight CPUs, two and two of which share the last-level cache, as in two Xeon E5405."""
+        topology: dict[str, Json] = {
+            str(cpu): {
+                "siblings": [cpu],
+                "caches": [
+                    {"level": 2, "type": "Unified", "size_bytes": 6 * 2**20, "shared_cpus": group}
+                ],
+            }
+            for group in ([0, 2], [4, 6], [1, 3], [5, 7])
+            for cpu in group
+        }
+        return evolve(example_platform(len(topology)), details={"topology": topology})
 
     def probed(self, spec: PrimitivesSpec) -> PrimitivesSpec:
-        full = (each if is_native(each) else _made_up_jvm(each) for each in spec.runtimes)
+        full = []
+        for each in spec.runtimes:
+            if external_name(each):
+                hint = "leave --external or --simulated away"
+                raise UsageError(f"{each} cannot be made up", hint)
+            jvm = jvm_words(each)
+            made = evolve(jvm, version=jvm.version or 25, collector=jvm.collector or "G1")
+            full.append(each if is_native(each) else made.text)
         return evolve(spec, runtimes=tuple(full))
 
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
@@ -307,13 +266,15 @@ class SimulatedPrimitives(PrimitiveEngine):
 
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         draw = random.Random(f"primitive {key.text}")
-        middle = (
-            draw.gauss(6, 0.3)
-            + np.log1p(key.case.size) / 8
-            + (key.case.placement in ("cache", "far"))
-        )
+        middle = draw.gauss(6, 0.3) + np.log1p(key.case.size) / 8
+        middle += key.case.placement in ("cache", "far")
         count = min(spec.samples or 500, 10_000)
         times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(count)], np.int64)
+        topology, matrix = self.topology(), key.case.placement == "each"
+
+        def far(cpu: int, partner: int | None) -> bool:
+            return matrix and partner is not None and not topology.same_cache(cpu, partner)
+
         worst = LateSample(moment_ns=int(times.argmax()) * 1000, value_ns=int(times.max()), tags=1)
         return PrimitiveRun(
             key=key,
@@ -334,7 +295,7 @@ class SimulatedPrimitives(PrimitiveEngine):
                     migrated=0,
                     waited=0,
                     watch_ns=4 * int(np.median(times)),
-                    times=Histogram.of(times * self._distance(key.case, cpu, partner)),
+                    times=Histogram.of(times * (3 if far(cpu, partner) else 1)),
                     gaps=Histogram.of(times // 2),
                     late_times=(worst,),
                     partner=partner,
@@ -345,16 +306,9 @@ class SimulatedPrimitives(PrimitiveEngine):
             ),
         )
 
-    def _distance(self, case: PrimitiveCase, cpu: int, partner: int | None) -> int:
-        """Pairs of a matrix that share no cache are three times as far apart."""
-        if case.placement != "each" or partner is None:
-            return 1
-        return 1 if self.topology().same_cache(cpu, partner) else 3
-
     def _takers(
         self, spec: PrimitivesSpec, case: PrimitiveCase, samples: int
     ) -> Iterator[tuple[int, int, int | None, tuple[int, ...]]]:
-        """Number, CPU, the other's CPU and turns of each thread that takes samples."""
         cpus = placed(case, spec, self.topology())
         pair = case.primitive.group == 2
         for thread, cpu in enumerate(cpus):

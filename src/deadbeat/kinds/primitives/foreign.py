@@ -7,16 +7,111 @@ from datetime import UTC, datetime
 
 from attrs import evolve
 
+from deadbeat.build.jvm import Jdk, agent_jar, jdks
 from deadbeat.executors.programs import failure_of, guarded, put_runtime
-from deadbeat.kinds.primitives import jvm
-from deadbeat.kinds.primitives.cases import PrimitiveKey
+from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, held_bytes
 from deadbeat.kinds.primitives.engine import HardwarePrimitives, options_of, parsed, wanted_of
 from deadbeat.kinds.primitives.runs import PrimitiveRun
-from deadbeat.kinds.primitives.runtimes import EXTERNAL, External, external_name, known_to_external
+from deadbeat.kinds.primitives.runtimes import (
+    COLLECTORS,
+    EXTERNAL,
+    HEAP_TIMES,
+    WHOLE,
+    External,
+    external_name,
+    jvm_words,
+    known_to_external,
+)
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.pool import NATIVE, is_native
 from deadbeat.targets.base import Completed, Target, is_here
+
+_COLLECTOR = "G1"
+#: Of a heap for memory; of every other.
+_HEAP_LEAST, _HEAP_SMALL = 256 * 2**20, 64 * 2**20
+#: Two histograms, and room.
+_THREAD_BYTES = 2 * 2**20
+#: Of a whole JVM that is real-time no threads come later: one that a timed thread started would
+#: have its priority.
+_STEADY_THREADS = ("-XX:-UseDynamicNumberOfCompilerThreads", "-XX:-UseDynamicNumberOfGCThreads")
+
+
+def jdk_of(version: int) -> Jdk:
+    """The newest of a version; 0: of all.
+
+    Raises:
+        UsageError: There is none.
+    """
+    known = jdks()
+    found = [jdk for jdk in known if version in (0, jdk.feature)]
+    if not found:
+        versions = ", ".join(sorted({str(jdk.feature) for jdk in known})) or "none"
+        asked = f"Java {version}" if version else "a JVM from Java 17 on"
+        raise UsageError(f"there is no {asked} here", f"found: {versions}; or set JAVA_HOME")
+    return found[0]
+
+
+def priority_of(runtime: str, spec: PrimitivesSpec) -> int:
+    """Of its own threads under FIFO, below those that are timed; 0: they are ordinary ones."""
+    whole = jvm_words(runtime).scheduling == WHOLE and spec.policy != "other"
+    return spec.priority - 1 if whole else 0
+
+
+def jvm_options(runtime: str, spec: PrimitivesSpec) -> dict[str, str]:
+    return {
+        "--vm-priority": str(priority_of(runtime, spec)),
+        "--lock-memory": str(int(spec.policy != "other")),
+    }
+
+
+def _started(runtime: str, *more: str) -> tuple[str, ...]:
+    """Experimental collectors are unlocked: which are is for each version to say."""
+    jvm = jvm_words(runtime)
+    jdk = jdk_of(jvm.version)
+    return (
+        jdk.java,
+        "-XX:+UnlockExperimentalVMOptions",
+        f"-XX:+{COLLECTORS[jvm.collector]}",
+        *(_STEADY_THREADS if jvm.scheduling == WHOLE else ()),
+        *more,
+        "-XX:-UsePerfData",
+        *("-jar", str(agent_jar())),
+    )
+
+
+def jvm_command(case: PrimitiveCase, threads: int, folder: str) -> tuple[str, ...]:
+    least = _HEAP_LEAST if case.size else _HEAP_SMALL
+    heap = least + threads * _THREAD_BYTES + HEAP_TIMES * held_bytes(case, threads)
+    sizes = (f"-Xms{heap}", f"-Xmx{heap}", "-XX:+AlwaysPreTouch", "-XX:MaxDirectMemorySize=8g")
+    return _started(case.runtime, f"-Djava.io.tmpdir={folder}", *sizes)
+
+
+def probe(runtime: str, spec: PrimitivesSpec) -> tuple[str, ...]:
+    words = (word for pair in jvm_options(runtime, spec).items() for word in pair)
+    return (*_started(runtime, f"-Xmx{_HEAP_SMALL}"), "probe", *words)
+
+
+def understood(runtime: str, spec: PrimitivesSpec, said: str, done: Completed) -> None:
+    """What a probe said.
+
+    Raises:
+        UsageError: It did not start, or has another collector or other policies.
+    """
+    who = f"{runtime} does not start"
+    if done.returncode != 0:
+        words = [said.removeprefix("error primitive "), *done.stderr.strip().splitlines()]
+        first = next(filter(None, words), f"status {done.returncode}")
+        raise UsageError(f"{who}: {first[:200]}", "see deadbeat primitives --help")
+    try:
+        threads = json.loads(said)["threads"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{who}: {said[:200]}", "") from error
+    priority = priority_of(runtime, spec)
+    wanted = ["fifo" if priority else "other", priority]
+    if any(row[:2] != wanted for row in threads):
+        raise UsageError(f"{who} with its threads under {wanted[0]} {priority}: {threads}", "")
+
 
 #: Beyond a run: a JVM starts, and warms up for 4 s at most.
 _PATIENCE_S = 30.0
@@ -25,8 +120,6 @@ _VERSION, _PROBE_S = 1, 60.0
 
 
 class ForeignPrimitives(HardwarePrimitives):
-    """Runs JVMs and external commands as well."""
-
     def probed(self, spec: PrimitivesSpec) -> PrimitivesSpec:
         named = [f"{EXTERNAL}:{each.name}" for each in spec.external]
         wanted = tuple(dict.fromkeys([*spec.runtimes, *named]))
@@ -44,10 +137,12 @@ class ForeignPrimitives(HardwarePrimitives):
     def _in_full(self, runtime: str, spec: PrimitivesSpec) -> str:
         if is_native(runtime) or external_name(runtime):
             return runtime
-        full = jvm.in_full(runtime)
-        argv, fifo = jvm.probe(full, spec), jvm.priority_of(full, spec)
+        asked = jvm_words(runtime)
+        made = evolve(asked, version=jdk_of(asked.version).feature)
+        full = evolve(made, collector=asked.collector or _COLLECTOR).text
+        argv, fifo = probe(full, spec), priority_of(full, spec)
         said, completed = self._guarded(argv, fifo, bound_s=_PATIENCE_S, lock=False)
-        jvm.understood(full, spec, said, completed)
+        understood(full, spec, said, completed)
         return full
 
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
@@ -62,9 +157,9 @@ class ForeignPrimitives(HardwarePrimitives):
         if name:
             argv, fifo = _named(spec, name).argv, 0
         else:
-            argv = jvm.command(key.case, len(wanted), self._target.folder)
-            options |= jvm.options(runtime, spec)
-            fifo = jvm.priority_of(runtime, spec)
+            argv = jvm_command(key.case, len(wanted), self._target.folder)
+            options |= jvm_options(runtime, spec)
+            fifo = priority_of(runtime, spec)
         argv += tuple(word for pair in options.items() for word in pair)
         self._target.run(("rm", "-f", out))  # what an earlier run wrote is not this one's
         said, completed = self._guarded(argv, fifo, bound_s=spec.duration + _PATIENCE_S)

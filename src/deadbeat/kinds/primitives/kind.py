@@ -2,29 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import evolve
+from attrs import define, evolve
 
 from deadbeat.build.allocators import others
+from deadbeat.experiment.base import FolderExperiment
 from deadbeat.kinds.base import Begin, Begun, Shown
-from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
+from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, part_of, plan, resolved
 from deadbeat.kinds.primitives.document import COLUMNS, answer, document, files, rows, summary_dict
-from deadbeat.kinds.primitives.engine import PrimitiveEngine, SimulatedPrimitives
+from deadbeat.kinds.primitives.engine import SimulatedPrimitives
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
-from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.results import FOLDERS, summarise
-from deadbeat.kinds.primitives.runner import PrimitivesExperiment, mean_seconds
-from deadbeat.kinds.primitives.runs import PrimitivesStore
+from deadbeat.kinds.primitives.runs import PrimitiveRun, PrimitivesStore, export
 from deadbeat.kinds.primitives.runtimes import jvm_words
-from deadbeat.kinds.primitives.samples import export
-from deadbeat.kinds.primitives.spec import PRESET_KEYS, PrimitivesSpec
+from deadbeat.kinds.primitives.spec import PRESET_KEYS, PrimitivesSpec, presets
 from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import Finding, finding
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import read, renamed, usage
 from deadbeat.model.words import count_of
 from deadbeat.pool import NATIVE, is_native, primitives
+
+Engine = ForeignPrimitives | SimulatedPrimitives
+#: A run beside its own length: a process starts, warms up and writes its result.
+_OVERHEAD_S, _JVM_OVERHEAD_S = 0.12, 2.6
+
+
+def mean_seconds(spec: PrimitivesSpec, planned: Sequence[PrimitiveKey]) -> float:
+    jvms = sum(not is_native(key.case.runtime) for key in planned)
+    more = _OVERHEAD_S + (_JVM_OVERHEAD_S - _OVERHEAD_S) * jvms / max(len(planned), 1)
+    return spec.duration + more
+
+
+def _few_samples(spec: PrimitivesSpec, run: PrimitiveRun) -> tuple[Finding, ...]:
+    """Threads whose time was over before they had all; those that had none are told of already."""
+    few = [each for each in run.threads if 0 < each.times.total < (spec.samples or 0)]
+    if not few:
+        return ()
+    least = min(each.times.total for each in few)
+    text = f"{run.key.text}: {count_of(len(few), 'thread')} of {len(run.threads)} had fewer than"
+    text += f" {spec.samples:,} samples when the time was over, {least:,} at least"
+    return (finding("few-samples", text),)
+
+
+@define(eq=False, slots=False)
+class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
+    _spec: PrimitivesSpec
+    _engine: Engine
+
+    def seconds(self, runs: int) -> float:
+        return runs * mean_seconds(self._spec, self.planned)
+
+    def one(self, key: PrimitiveKey) -> PrimitiveRun:
+        part = part_of(self._spec, key.case, self._engine.topology())
+        run = self._engine.run(part, key)
+        return evolve(run, problems=(*run.problems, *_few_samples(part, run)))
 
 
 def _not_used(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
@@ -48,7 +82,6 @@ def _refuse_changes(asked: Begin, preset: str) -> None:
 
 
 def _wanted(asked: Begin) -> PrimitivesSpec:
-    """What is asked for, over what a preset says."""
     name = asked.typed.get("preset", asked.written.get("preset"))
     preset = presets().get(str(name))
     layer = {**preset.layer, "name": preset.name} if preset else {}
@@ -61,7 +94,7 @@ def _wanted(asked: Begin) -> PrimitivesSpec:
 _COLLECTORS = ("G1", "Z")
 
 
-def _probed(asked: Begin, engine: PrimitiveEngine, wanted: PrimitivesSpec) -> PrimitivesSpec:
+def _probed(asked: Begin, engine: Engine, wanted: PrimitivesSpec) -> PrimitivesSpec:
     """Each runtime in full; of a preset the newest JVM with two collectors, if there is one."""
     unsaid = "runtimes" not in {**asked.written, **asked.typed}
     if not (wanted.preset and unsaid):
@@ -76,7 +109,6 @@ def _probed(asked: Begin, engine: PrimitiveEngine, wanted: PrimitivesSpec) -> Pr
 
 
 def _refused(reasons: Mapping[str, str]) -> Iterator[str]:
-    """A line for each reason."""
     for why in dict.fromkeys(reasons.values()):
         first, *more = (name for name, reason in reasons.items() if reason == why)
         who = f"{first} and {count_of(len(more), 'other')} are" if more else f"{first} is"
@@ -87,9 +119,7 @@ def begin(asked: Begin) -> Begun:
     """Makes the folder of timed primitives, or finds the one to continue."""
     wanted = _wanted(asked)
     target = opened(asked)
-    engine: PrimitiveEngine = (
-        ForeignPrimitives(target, cross=asked.cross) if target else SimulatedPrimitives()
-    )
+    engine = ForeignPrimitives(target, cross=asked.cross) if target else SimulatedPrimitives()
     runnable = _probed(asked, engine, wanted)
     allocators = engine.allocators(wanted.allocators)
     topology = engine.topology()
@@ -108,9 +138,8 @@ def begin(asked: Begin) -> Begun:
         planned,
         seconds=lambda left: None if asked.simulated else left * each_s,
     )
-    retry = asked.retry_invalid
     experiment = PrimitivesExperiment(
-        spec, engine, store=store, planned=planned, retry_invalid=retry
+        spec, engine, store=store, planned=planned, retry_invalid=asked.retry_invalid
     )
     folder = asked.given.get("datadir")
 

@@ -12,9 +12,6 @@ from deadbeat.kinds.primitives.cases import ROUND_TRIPS
 from deadbeat.kinds.primitives.runs import PrimitiveRun, ThreadRun
 from deadbeat.kinds.primitives.topology import Topology
 from deadbeat.model.finding import Finding, finding
-from deadbeat.pool import PAIRS
-from deadbeat.report.charts import SHOWN, Chart, Heat, HeatCell, Panel
-from deadbeat.report.document import Column
 
 PROTOCOLS = {
     "cas": "both compare and swap one word; half of a round trip",
@@ -64,16 +61,16 @@ def lines_of(runs: Iterable[PrimitiveRun], topology: Topology) -> tuple[Line, ..
             sender=sender,
             receiver=receiver,
             relation=topology.relation(sender, receiver),
-            medians_ns=tuple(_one_way(run, thread) for run, thread in seen),
+            medians_ns=tuple(
+                (thread.times.quantile(500_000) or 0)
+                / run.batch
+                / (2 if protocol in ROUND_TRIPS else 1)
+                for run, thread in seen
+            ),
             samples=sum(thread.times.total for _, thread in seen),
         )
         for (protocol, sender, receiver), seen in sorted(found.items())
     )
-
-
-def _one_way(run: PrimitiveRun, thread: ThreadRun) -> float:
-    middle = (thread.times.quantile(500_000) or 0) / run.batch
-    return middle / 2 if run.key.case.variant in ROUND_TRIPS else middle
 
 
 def asymmetry_ns(lines: Sequence[Line]) -> float | None:
@@ -113,13 +110,10 @@ def _words(groups: Iterable[Iterable[int]]) -> str:
 
 
 def contradictions(lines: Sequence[Line], topology: Topology) -> tuple[Finding, ...]:
-    """Where the matrix of a protocol shows other groups of CPUs than the system describes.
-
-    Threads of one core are left out: they are nearer than all others.
-
-    A few slow repeats show nothing: pairs are of two kinds only where no repeat lies between, and
-    where those that are near form groups.
-    """
+    """Where the matrix of a protocol shows other groups of CPUs than the system describes. Threads
+    of one core are left out: they are nearer than all others. A few slow repeats show nothing:
+    pairs are of two kinds only where no repeat lies between, and where those that are near form
+    groups."""
     protocols = itertools.groupby(lines, key=lambda line: line.protocol)
     found = (_contradiction(protocol, [*group], topology) for protocol, group in protocols)
     return tuple(each for each in found if each)
@@ -165,85 +159,3 @@ def _alike(
         "CPUs that are described as sharing a last-level cache are no nearer"
         f" ({near:.0f} ns) than others ({far:.0f} ns)"
     )
-
-
-COLUMNS = (
-    Column(key="protocol", heading="protocol", words=True),
-    Column(key="sender", heading="from CPU"),
-    Column(key="receiver", heading="to CPU"),
-    Column(
-        key="relation",
-        heading="described as",
-        value=lambda line: PAIRS.get(line.relation, "not known"),
-        words=True,
-    ),
-    Column(key="median_ns", heading="one way, ns", format=lambda ns: f"{ns:.1f}"),
-    Column(
-        key="repeats",
-        heading="repeats",
-        value=lambda line: f"{min(line.medians_ns):.1f} to {max(line.medians_ns):.1f}",
-        raw=False,
-    ),
-    Column(key="samples", heading="samples"),
-)
-
-
-def note(lines: Sequence[Line], clock_cost_ps: int) -> str:
-    """What each protocol measures, and how far the clocks can be trusted."""
-    used = {line.protocol for line in lines}
-    said = [f"{name}: {words}." for name, words in PROTOCOLS.items() if name in used]
-    messages = [line for line in lines if line.protocol == "message"]
-    half = asymmetry_ns(messages)
-    if half is not None:
-        said.append(
-            "A message's time holds a reading of the clock as well,"
-            f" {clock_cost_ps / 1000:.0f} ns. CLOCK_MONOTONIC is one clock for all CPUs; were"
-            " it not, two CPUs would be apart by half of what their two directions differ by,"
-            f" {half:.1f} ns at most, as far as both directions take equally long."
-        )
-    return " ".join(said)
-
-
-def _cell(line: Line | None) -> HeatCell:
-    if line is None:
-        return HeatCell()
-    return HeatCell(
-        value=line.median_ns,
-        state=SHOWN,
-        text=f"{line.median_ns:.0f}",
-        hover=f"CPU {line.sender} to {line.receiver}: {line.median_ns:.1f} ns"
-        f" ({min(line.medians_ns):.1f} to {max(line.medians_ns):.1f}),"
-        f" {PAIRS.get(line.relation, 'not known')}",
-    )
-
-
-def charts(lines: Sequence[Line]) -> list[Chart]:
-    """A matrix of each protocol: from rows to columns."""
-    return [
-        _chart(name, [*group]) for name, group in itertools.groupby(lines, lambda e: e.protocol)
-    ]
-
-
-def _chart(protocol: str, lines: list[Line]) -> Chart:
-    known = {(line.sender, line.receiver): line for line in lines}
-    if protocol in ROUND_TRIPS:
-        known |= {(line.receiver, line.sender): line for line in lines}
-    cpus = sorted({cpu for pair in known for cpu in pair})
-    shown = [line.median_ns for line in lines]
-    panel = Panel(
-        title=f"{protocol}: one way, ns",
-        x_label="to CPU",
-        y_label="from CPU",
-        heat=Heat(
-            cells=[[_cell(known.get((a, b))) for b in cpus] for a in reversed(cpus)],
-            x=[str(cpu) for cpu in cpus],
-            y=[str(cpu) for cpu in reversed(cpus)],
-            low=0.0,
-            high=max(shown),
-            unit="ns one way",
-        ),
-    )
-    caption = (
-        f"{protocol}: {PROTOCOLS[protocol]}. Medians of {sum(e.samples for e in lines):,} samples."
-    )
-    return Chart(name=f"lines-{protocol}", title="Cache lines", caption=caption, panels=(panel,))

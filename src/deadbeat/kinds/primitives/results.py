@@ -11,9 +11,8 @@ from attrs import evolve, frozen
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.primitives.cases import PrimitiveCase, cases, held_bytes, plan, where
 from deadbeat.kinds.primitives.lines import REPEATS_LEAST, Line, contradictions, lines_of
-from deadbeat.kinds.primitives.preset import PrimitivesPreset, presets
 from deadbeat.kinds.primitives.runs import LateSample, PrimitiveRun, PrimitivesStore, ThreadRun
-from deadbeat.kinds.primitives.spec import PrimitivesSpec
+from deadbeat.kinds.primitives.spec import PrimitivesPreset, PrimitivesSpec, presets
 from deadbeat.kinds.primitives.topology import Topology, topology_of
 from deadbeat.model.conclusion import Judgement, judge
 from deadbeat.model.finding import Finding
@@ -36,11 +35,8 @@ FOLDERS = RunFolders(
 
 @frozen(kw_only=True)
 class Contender:
-    """A thread of all repeats that wants what others want.
-
-    Attributes:
-        after: Its turns right after each thread of its cell. ``own``: after itself.
-    """
+    """A thread of all repeats that wants what others want. ``after``: its turns right after each
+    thread of its cell; ``own``: after itself."""
 
     operation: str
     where: str
@@ -100,7 +96,6 @@ class PrimitiveCell:
 
     @property
     def where(self) -> str:
-        """In words."""
         return where(self.case, self.part)
 
     @property
@@ -172,20 +167,18 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
     for run in runs:
         if run.valid:
             groups.setdefault(run.key.case, []).append(run)
-    simulated = store.platform.kind == "simulated"
-    other = ("SCHED_OTHER",) if spec.policy == "other" else ()
-    unlocked = any(run.memory_locked is False for run in runs)
+    marks = {
+        "SIMULATED": store.platform.kind == "simulated",
+        "SCHED_OTHER": spec.policy == "other",
+        "MEMORY_NOT_LOCKED": any(run.memory_locked is False for run in runs),
+    }
     topology = topology_of(store.platform)
     lines = lines_of((run for run in runs if run.valid), topology)
     return PrimitivesSummary(
         name=store.path.name,
         spec=spec,
         done=len(runs),
-        labels=(
-            *(("SIMULATED",) if simulated else ()),
-            *other,
-            *(("MEMORY_NOT_LOCKED",) if unlocked else ()),
-        ),
+        labels=tuple(mark for mark, holds in marks.items() if holds),
         findings=(
             *(each for run in runs for each in run.problems),
             *contradictions(lines, topology),
@@ -200,18 +193,14 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
         sample_cost_ps=max((run.sample_cost_ps for run in runs), default=0),
         resolution_ns=max((run.resolution_ns for run in runs), default=0),
         lines=lines,
-        runtimes=_runtimes(runs),
+        # of the last run of each
+        runtimes=tuple(
+            sorted({run.key.case.runtime: run.runtime.words for run in runs if run.runtime}.items())
+        ),
     )
 
 
-def _runtimes(runs: list[PrimitiveRun]) -> tuple[tuple[str, str], ...]:
-    """What each said of itself, and how its threads and its memory were, of its last run."""
-    said = {run.key.case.runtime: run.runtime for run in runs if run.runtime}
-    return tuple((name, each.words) for name, each in sorted(said.items()))
-
-
 def mean_of(times: Histogram) -> float:
-    """0 without a value."""
     return times.sum_ns / max(times.total, 1)
 
 
@@ -221,7 +210,6 @@ def _fairness(counts: list[int]) -> float:
 
 
 def _total(counts: Iterable[int | None]) -> int | None:
-    """None where one is not known."""
     known = list(counts)
     return None if None in known else sum(filter(None, known))
 
@@ -237,7 +225,6 @@ def part_of(run: PrimitiveRun, thread: ThreadRun, topology: Topology) -> str:
 def cells_of(
     case: PrimitiveCase, group: list[PrimitiveRun], topology: Topology
 ) -> list[PrimitiveCell]:
-    """The runs of a case; threads that are placed differently are a cell each."""
     if case.placement not in ("both", "each"):
         return [cell_of(case, group)]
     parts: dict[str, list[PrimitiveRun]] = {}
@@ -251,7 +238,6 @@ def cells_of(
 
 
 def _contenders(cell: str, where: str, group: list[PrimitiveRun]) -> tuple[Contender, ...]:
-    """The threads of all repeats, by number."""
     found: dict[int, list[ThreadRun]] = {}
     for thread in (thread for run in group for thread in run.threads):
         found.setdefault(thread.thread, []).append(thread)
@@ -272,7 +258,6 @@ def _contenders(cell: str, where: str, group: list[PrimitiveRun]) -> tuple[Conte
 
 
 def cell_of(case: PrimitiveCase, group: list[PrimitiveRun], part: str = "") -> PrimitiveCell:
-    """The runs of one cell together."""
     each = [pool([thread.times for thread in run.threads]) for run in group]
     threads = [thread for run in group for thread in run.threads]
     counts = [[thread.times.total for thread in run.threads] for run in group]

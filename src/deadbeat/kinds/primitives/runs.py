@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 from numpy.typing import NDArray
 
 from deadbeat.kinds.primitives.cases import PrimitiveKey
+from deadbeat.model.errors import UsageError
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.run import StoredRun
 from deadbeat.store.arrays import read_array, write_array
+from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.runfolder import RUN_HINT, RunFolder, run_converter
 
 Integers = NDArray[np.int64]
@@ -109,12 +111,8 @@ class MemoryFacts:
 
 @frozen(kw_only=True)
 class RuntimeFacts:
-    """What a runtime says that it is.
-
-    Attributes:
-        calls: By what it calls the C library.
-        threads: How many of its threads the kernel has under which policy and priority.
-    """
+    """What a runtime says that it is. ``calls``: by what it calls the C library. ``threads``: how
+    many of its threads the kernel has under which policy and priority."""
 
     name: str
     version: str
@@ -126,7 +124,6 @@ class RuntimeFacts:
 
     @property
     def words(self) -> str:
-        """All of it in one line."""
         threads = ", ".join(f"{n} {word} {p or ''}".strip() for word, p, n in self.threads)
         parts = [
             f"{self.name} {self.version}",
@@ -161,8 +158,6 @@ class PrimitiveRun(StoredRun):
 
 
 class PrimitivesStore(RunFolder[PrimitiveKey, PrimitiveRun]):
-    """The folder."""
-
     KIND, NOUN = "primitives", "measurement of primitives"
     FOLDERS = (*RunFolder.FOLDERS, SAMPLES)
     KEY, RUN = PrimitiveKey, PrimitiveRun
@@ -191,7 +186,6 @@ class PrimitivesStore(RunFolder[PrimitiveKey, PrimitiveRun]):
 
 
 def columns_of(threads: Sequence[Integers]) -> Integers:
-    """Threads side by side."""
     made = np.full((max(map(len, threads)), len(threads)), NONE, np.int64)
     for column, each in enumerate(threads):
         made[: len(each), column] = each
@@ -205,3 +199,41 @@ PrimitivesStore.CONVERTER.register_unstructure_hook(
 PrimitivesStore.CONVERTER.register_structure_hook(
     ThreadRun, make_dict_structure_fn(ThreadRun, PrimitivesStore.CONVERTER, **_WITHOUT)
 )
+
+
+def thread_files(samples: Integers) -> Iterator[str]:
+    """The file of each thread: a time in ns a line."""
+    for column in samples.T:
+        yield "".join(f"{value}\n" for value in column[column != NONE].tolist())
+
+
+def merged(samples: Integers) -> str:
+    """As RTSJMcBench leaves them (the thesis, section 4.1): a column a thread under its number, a
+    row an iteration, ns; empty where there was none."""
+    heads = ",".join(f"Thread {number + 1}" for number in range(samples.shape[1]))
+    texts = np.where(samples == NONE, "", samples.astype(str))
+    return "".join(f"{row}\n" for row in (heads, *(",".join(each) for each in texts.tolist())))
+
+
+def export(store: PrimitivesStore, folder: Path) -> list[Path]:
+    """Writes the samples of every run into ``folder``; returns the merged files.
+
+    Raises:
+        UsageError: None were kept.
+        DataError: Some are damaged.
+        DeadbeatError: They cannot be written.
+    """
+    keys = sorted(store.committed())
+    found = [(key, samples) for key in keys if (samples := store.samples(key)) is not None]
+    if not found:
+        hint = "measure with --keep and --samples"
+        raise UsageError(f"{store.path} holds no single samples", hint)
+    with storing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    for key, samples in found:
+        for number, text in enumerate(thread_files(samples), start=1):
+            atomic_write(folder / f"{key.text}.thread-{number}.txt", text)
+        made.append(folder / f"{key.text}.csv")
+        atomic_write(made[-1], merged(samples))
+    return made

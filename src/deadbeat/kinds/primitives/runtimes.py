@@ -52,7 +52,6 @@ class Jvm:
 
 
 def jvm_words(runtime: str) -> Jvm:
-    """Of a JVM; of other runtimes: nothing."""
     match = _JVM.fullmatch(runtime)
     if match is None:
         return Jvm()
@@ -70,7 +69,6 @@ def further_collector(runtime: str, runtimes: Sequence[str]) -> bool:
 
 
 def external_name(runtime: str) -> str:
-    """Of ``external:NAME``; "": it is another runtime."""
     match = _EXTERNAL.fullmatch(runtime)
     return match["name"] if match else ""
 
@@ -93,11 +91,8 @@ def runtime(value: Any) -> str:
 
 @frozen
 class External:
-    """A command that speaks the format of the verb ``primitive``.
-
-    Attributes:
-        does: Primitives and their variants, ``alloc:heap`` or ``copy``, as the command lists them.
-    """
+    """A command that speaks the format of the verb ``primitive``; ``does``: primitives and their
+    variants, ``alloc:heap`` or ``copy``, as the command lists them."""
 
     name: str
     command: str

@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attrs import frozen
 
 from deadbeat.build.allocators import ALLOCATORS, LIBC
 from deadbeat.experiment import fields
-from deadbeat.kinds.primitives.preset import presets
 from deadbeat.kinds.primitives.runtimes import External, externals, runtime
 from deadbeat.model import rules
+from deadbeat.model.published import published
 from deadbeat.model.rules import BYTE_SIZES, Problem, refuse
 from deadbeat.model.specification import keyed
 from deadbeat.model.words import nearest, shown
 from deadbeat.pool import NATIVE, PLACEMENTS, variants_of
+
+if TYPE_CHECKING:
+    from deadbeat.model.conclusion import Conclusion
+    from deadbeat.report.charts import Chart
+
+S = TypeVar("S")
+
+
+@frozen(kw_only=True)
+class PrimitivesPreset(Generic[S]):
+    """Figures that are repeated of a summary ``S``. ``about``: what is varied, and what was chosen
+    where the source is silent. ``layer``: keys that the command's options may change. ``parts``: of
+    each part of the measurement the keys that make it, as they are written."""
+
+    name: str
+    title: str
+    about: str
+    layer: Mapping[str, Any]
+    parts: tuple[Mapping[str, object], ...]
+    charts: tuple[Callable[[S], Iterator[Chart]], ...]
+    conclusions: tuple[Conclusion[S], ...]
+
+
+def presets() -> Mapping[str, PrimitivesPreset[Any]]:
+    return published("primitives", PrimitivesPreset)
 
 
 def _test(value: Any) -> str:
@@ -33,17 +58,14 @@ def _test(value: Any) -> str:
 def _some(
     one: Callable[[Any], Any], what: str, example: str, *, optional: bool = True
 ) -> rules.ListOf:
-    """Some of what ``one`` reads, each once; ``optional``: or none."""
     return rules.ListOf(one, f"a list of {what}", example, rules.unique, optional=optional)
 
 
 def _numbers(low: int, high: int) -> rules.ListOf:
-    """Some numbers from ``low`` to ``high``."""
     return _some(rules.Whole(low, high).parse, "numbers", f"{low},{4 * low}")
 
 
 def _groups(value: Any) -> tuple[tuple[int, ...], ...]:
-    """CPUs of two groups: ``0,2/1,5``."""
     parts = value.split("/") if isinstance(value, str) else value
     refused = refuse(f"{shown(value)} is not two groups of CPUs", "like 0,2/1,5")
     if not isinstance(parts, list | tuple):
@@ -55,7 +77,6 @@ def _groups(value: Any) -> tuple[tuple[int, ...], ...]:
 
 
 def _preset(value: Any) -> str:
-    """One of `deadbeat.kinds.primitives.preset`; "": none."""
     return str(value) if value == "" else rules.Choice(tuple(presets())).parse(value)
 
 
@@ -172,6 +193,5 @@ class PrimitivesSpec:
     seed: int = fields.SEED
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong between its parameters."""
         if self.keep and self.samples is None and not self.preset:
             yield Problem("keep", "of how many samples of a thread is not said", "give --samples")

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 from attrs import field, frozen
 
-from deadbeat.model.platform import CpuCache, CpuPlace, Platform, places_of
+from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.words import Json, inside
 
 Cpus = tuple[int, ...]
@@ -17,15 +17,10 @@ Cpus = tuple[int, ...]
 
 @frozen(kw_only=True)
 class Topology:
-    """What cases depend on.
-
-    Attributes:
-        cpus: Those that may be used.
-        cores: CPUs of each core. ``caches``: CPUs that share each last-level cache. Empty: unknown.
-        cache_bytes: Of the smallest last-level cache; 0: unknown.
-        free_bytes: Memory that programs may take; None: unknown.
-        details: What the platform says of other CPUs.
-    """
+    """What cases depend on: CPUs that may be used, those of each core, and those that share each
+    last-level cache (empty: unknown). ``cache_bytes``: of the smallest such cache; 0: unknown.
+    ``free_bytes``: memory that programs may take; None: unknown. ``details``: what the platform
+    says of other CPUs."""
 
     cpus: Cpus
     cores: tuple[Cpus, ...] = ()
@@ -50,9 +45,9 @@ class Topology:
 
 
 def topology_of(platform: Platform) -> Topology:
-    """As `host.environment` recorded it."""
     places = places_of(platform.details.get("topology")).values()
-    last = [cache for place in places if (cache := _last_cache(place))]
+    held = [[c for c in place.caches if c.holds_data and c.level is not None] for place in places]
+    last = [max(each, key=lambda cache: cache.level or 0) for each in held if each]
     free_kb = inside(platform.details, "memory").get("available_kb")
     sizes = [cache.size_bytes for cache in last if cache.size_bytes is not None]
     return Topology(
@@ -63,11 +58,6 @@ def topology_of(platform: Platform) -> Topology:
         free_bytes=free_kb * 1024 if isinstance(free_kb, int) else None,
         details=platform.details,
     )
-
-
-def _last_cache(place: CpuPlace) -> CpuCache | None:
-    held = [cache for cache in place.caches if cache.holds_data and cache.level is not None]
-    return max(held, key=lambda cache: cache.level or 0, default=None)
 
 
 def _groups(listed: Iterable[Cpus]) -> tuple[Cpus, ...]:
@@ -87,12 +77,9 @@ _BY_CACHE = ("cache", "apart", "both", "far")
 @frozen(kw_only=True)
 class Layout:
     """CPUs to use on a machine; the last is the chosen one: the first has the most interrupts.
-
-    Attributes:
-        groups: CPUs of ``cache`` and of ``apart``, where the caller knows better; or none.
-        beside_all: Whether threads run on all CPUs as well: where ``cache`` is the same, it is not
-            run twice.
-    """
+    ``groups``: CPUs of ``cache`` and of ``apart``, where the caller knows better; or none.
+    ``beside_all``: whether threads run on all CPUs as well: where ``cache`` is the same, it is not
+    run twice."""
 
     cpus: Cpus
     topology: Topology

@@ -71,20 +71,18 @@ COLUMNS = (
 
 
 def answer(found: ProgramSummary) -> tuple[str, ...]:
-    """How many jobs missed their deadlines, and the longest response time."""
-    failed = tuple(
+    said = [
         f"{each.message[0].upper()}{each.message[1:]}."
         for each in found.findings
         if each.id in ("program-ended", "stood-still")
-    )
+    ]
     if not found.cells:
-        return (*failed, "No run that counts has a marked job.")
+        return (*said, "No run that counts has a marked job.")
     worst = max(found.cells, key=lambda cell: cell.max_ns)
     jobs = sum(cell.jobs for cell in found.cells if cell.deadline_ns)
     misses = sum(cell.misses for cell in found.cells)
     skipped = sum(cell.skipped for cell in found.cells)
     simulated = "Simulated: " * bool(found.labels)
-    said = [*failed]
     if jobs:
         many = f"{misses:,} of {jobs:,} jobs missed their deadline"
         many += f" ({percent(misses / jobs)})" if misses else ""
@@ -143,11 +141,9 @@ def _charts(found: ProgramSummary) -> list[Chart]:
 
 
 def document(found: ProgramSummary, platform: Platform) -> Document:
-    """The result for people."""
     said = answer(found)
     command = shlex.join(found.spec.command)
     again = f"deadbeat run --repeats 5 -- {command}"
-    plain = attrs.asdict(platform)
     return Document(
         title=found.name,
         kind="program",
@@ -155,7 +151,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
         source="the stored runs",
         labels=found.labels,
         about=f"Program: {command}",
-        head=machine_facts(plain),
+        head=machine_facts(attrs.asdict(platform)),
         answer=said,
         picture=_table(found),
         steps=((again, "how much this moves between runs"),),
@@ -175,7 +171,6 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
 
 
 def rows(found: ProgramSummary) -> list[dict[str, Json]]:
-    """A mapping for each task and CPU: COLUMNS that files hold, and the maxima of the runs."""
     return [
         {"task": cell.task, **{c.key: c.of(cell) for c in COLUMNS if c.raw}}
         | {"maxima_ns": list(cell.maxima_ns)}
@@ -184,7 +179,6 @@ def rows(found: ProgramSummary) -> list[dict[str, Json]]:
 
 
 def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
-    """JSON values."""
     return {
         "name": found.name,
         "path": str(store.path),

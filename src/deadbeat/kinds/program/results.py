@@ -1,4 +1,4 @@
-"""What is asked of a program, what its runs showed, and where that is stored."""
+"""What the runs of a program showed, and where that is stored."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ _SKIPS = 1.5
 
 @frozen(order=True)
 class ProgramKey:
-    """Which repeat."""
-
     repeat: int
 
     @property
@@ -42,14 +40,10 @@ class ProgramKey:
 
 @frozen(kw_only=True)
 class TaskRun:
-    """Jobs of a task on a CPU in one run.
-
-    Attributes:
-        period_ns, deadline_ns: 0: not known, and then nothing is missed or skipped.
-        response: From release to finish. ``wait``: from release to the mark that it has begun.
-        misses: Jobs that finished after their deadline.
-        skipped: Releases of which no job is marked, before a job here.
-    """
+    """Jobs of a task on a CPU in one run. ``period_ns``, ``deadline_ns``: 0: not known, and then
+    nothing is missed or skipped. ``response``: from release to finish; ``wait``: from release to
+    the mark that it has begun. ``misses``: jobs that finished after their deadline. ``skipped``:
+    releases of which no job is marked, before a job here."""
 
     task: int
     name: str
@@ -64,8 +58,6 @@ class TaskRun:
 
 @frozen(kw_only=True)
 class ProgramRun(StoredRun):
-    """What one run of the program showed."""
-
     key: ProgramKey
     seconds: float
     status: int | None
@@ -73,15 +65,12 @@ class ProgramRun(StoredRun):
 
 
 class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
-    """The folder."""
-
     KIND, NOUN, HEAD = "program", PROGRAM.noun, PROGRAM.file
     KEY, RUN = ProgramKey, ProgramRun
     CONVERTER = run_converter(ProgramKey)
 
 
 def plan(spec: ProgramSpec) -> list[ProgramKey]:
-    """Every run."""
     return [ProgramKey(repeat) for repeat in range(1, spec.repeats + 1)]
 
 
@@ -94,7 +83,6 @@ FOLDERS = RunFolders(
 
 
 def tasks_of(marks: Marks, spec: ProgramSpec) -> tuple[TaskRun, ...]:
-    """What the jobs that a program marked took."""
     found = []
     for task in marks.tasks:
         jobs = marks.records[marks.records["task"] == task.number]
@@ -167,7 +155,6 @@ class ProgramSummary:
 
 
 def summarise(store: ProgramStore) -> ProgramSummary:
-    """All stored runs that count, pooled by task and CPU."""
     runs = list(store.runs())
     groups: dict[tuple[int, str, int, int, int], list[TaskRun]] = {}
     for run in runs:

@@ -39,8 +39,6 @@ class StoppedError(Exception):
 
 @frozen
 class Piece:
-    """Sets ``first`` to ``first + count`` of a cell (its index)."""
-
     cell: int
     first: int
     count: int
@@ -93,11 +91,8 @@ def pieces(spec: StudySpec, chunk: int) -> list[Piece]:
 def compute(
     spec: StudySpec, parts: Sequence[Piece], *, wanted: Callable[[], bool] = lambda: True
 ) -> Rows:
-    """The rows of ``parts``.
-
-    Args:
-        wanted: Asked between steps; work ends with StoppedError when it says no.
-    """
+    """The rows of ``parts``. ``wanted`` is asked between steps; work ends with StoppedError when it
+    says no."""
     rows = np.zeros(sum(part.count for part in parts), dtype=row_type(spec))
     for name in rows.dtype.names or ():
         if name.endswith(".answer") or name.startswith("t"):
@@ -162,7 +157,6 @@ def _draw_each(recipe: Recipe, seed: int, part: Piece, rows: Rows) -> TaskBatch:
 
 
 def _describe(batch: TaskBatch, tasks: int, rows: Rows) -> None:
-    """What is kept of the task sets themselves."""
     if not len(batch):
         return
     there = rows["generated"]

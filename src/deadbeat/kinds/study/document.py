@@ -44,15 +44,18 @@ _MEANS = (
     "Verdicts are those of simulated schedules and of tests on random task sets; nothing was run."
     " They hold for the arrival model and the tie rule named."
 )
+_UNTESTED = "This study tests no published statement."
+_FILES = "Every cell is in cells.csv next to this page, every task set in chunks/."
+_FUNCTION = (
+    "The results are a function of these parameters and the version of deadbeat, whatever computed"
+    " them."
+)
 
 
 @frozen(kw_only=True)
 class StudyAnswers:
-    """What the stored chunks of a study say, and which published statements hold there.
-
-    Attributes:
-        name: Of its folder. ``digest``: of what was asked.
-    """
+    """What the stored chunks of a study say, and which published statements hold there; ``digest``:
+    of what was asked."""
 
     name: str
     digest: str
@@ -100,11 +103,7 @@ def study_document(found: StudyAnswers) -> Document:
                 (
                     Note(_MEANS),
                     *(part for each in judgements for part in conclusion_parts(each)),
-                    *(
-                        ()
-                        if judgements
-                        else (Sentence("This study tests no published statement."),)
-                    ),
+                    *(Sentence(text) for text in [_UNTESTED] if not judgements),
                 ),
                 "Conclusions",
             ),
@@ -117,22 +116,12 @@ def study_document(found: StudyAnswers) -> Document:
                     Lines(opened),
                     Lines([f"open: {text}" for text in opened], terminal=True, page=False),
                     terminal_lines(judgements),
-                    Note(
-                        "Every cell is in cells.csv next to this page, every task set in chunks/."
-                    ),
+                    Note(_FILES),
                 ),
                 "Answers",
             ),
             Section(
-                "circumstances",
-                "Circumstances",
-                (
-                    Sentence(
-                        "The results are a function of these parameters and the version of"
-                        " deadbeat, whatever computed them."
-                    ),
-                    FactList(_parameters(spec)),
-                ),
+                "circumstances", "Circumstances", (Sentence(_FUNCTION), FactList(_parameters(spec)))
             ),
         ),
     )
@@ -150,7 +139,6 @@ def short_answer(found: StudyAnswers) -> list[str]:
 
 
 def _answers(results: StudyResults) -> Table:
-    """A row per scheduler and test."""
     return Table(name="answers-table", columns=_ANSWERS, rows=_whole(results), terminal=True)
 
 
@@ -185,7 +173,6 @@ def _facts(results: StudyResults) -> tuple[tuple[str, str], ...]:
 
 
 def _whole(results: StudyResults) -> list[Answered]:
-    """The answers of every scheduler and test over all cells."""
     return [Answered(results.spec.cells[0], label, results) for label in results.labels()]
 
 
@@ -234,8 +221,7 @@ def open_cases(results: StudyResults) -> tuple[str, ...]:
             f" {worst.source}); they count nowhere"
         )
     for label in results.labels():
-        open_ones = int(results.undecided(label).sum())
-        if open_ones:
+        if open_ones := int(results.undecided(label).sum()):
             why = (
                 "are outside what the test is for, or undecided"
                 if results.is_test(label)
@@ -268,7 +254,6 @@ def _parameters(spec: StudySpec) -> tuple[tuple[str, str], ...]:
 
 
 def summary_dict(found: StudyAnswers) -> dict[str, Json]:
-    """Counts and conclusions as plain values."""
     results = found.results
     return {
         "sets": results.spec.total,
@@ -292,17 +277,14 @@ def summary_dict(found: StudyAnswers) -> dict[str, Json]:
 
 
 def so_far(store: StudyStore, spec: StudySpec) -> Table:
-    """The answers about the task sets of the chunks that are stored."""
     return _answers(StudyResults(spec, load(spec, store, sorted(store.finished()))))
 
 
 def files(found: StudyAnswers) -> dict[str, str | dict[str, Json]]:
-    """What is written beside the page."""
     cells = csv_of(columns_of(found.results.spec), answered(found.results))
     return {"cells.csv": cells, "summary.json": summary_dict(found)}
 
 
 def paper_words(found: StudyAnswers) -> Words:
-    """Labels and caption of every figure on paper."""
     seed = found.results.spec.seed
     return Words(labels=LABEL, caption=f"{found.name} · seed {seed} · study {found.digest[:12]}")

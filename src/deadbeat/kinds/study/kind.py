@@ -7,7 +7,6 @@ from functools import partial
 from deadbeat.experiment.folders import Folders
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.study.chunks import chunk_count
-from deadbeat.kinds.study.cluster import Cluster
 from deadbeat.kinds.study.document import (
     LABEL,
     StudyAnswers,
@@ -21,7 +20,7 @@ from deadbeat.kinds.study.document import (
 )
 from deadbeat.kinds.study.preset import specify
 from deadbeat.kinds.study.results import answered, columns_of
-from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads, choose, open_store
+from deadbeat.kinds.study.runner import Cluster, StudyExperiment, Threads, choose, open_store
 from deadbeat.kinds.study.spec import read_spec
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.errors import UsageError
@@ -55,7 +54,7 @@ def begin(asked: Begin) -> Begun:
         )
     spec = specify(asked.written, layer, names=asked.names)
     scheduler = asked.given.get("scheduler")
-    computer: Computer = Cluster(scheduler) if scheduler else Threads(asked.given.get("workers"))
+    computer = Cluster(scheduler) if scheduler else Threads(asked.given.get("workers"))
     place = choose(asked.runs, spec, fresh=asked.fresh)
     store = open_store(place, spec)
     chunks = chunk_count(spec)

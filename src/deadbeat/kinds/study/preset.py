@@ -30,15 +30,8 @@ ChartBuilder = Callable[[StudyResults], Iterator[Chart]]
 
 @frozen(kw_only=True)
 class Preset:
-    """A study with a name.
-
-    Attributes:
-        title: One line.
-        about: What is varied, how many task sets, and what was chosen where the source is silent.
-        build: Makes the specification.
-        charts: Its figures.
-        conclusions: What is checked.
-    """
+    """A study with a name. ``about``: what is varied, how many task sets, and what was chosen where
+    the source is silent. ``conclusions``: what is checked."""
 
     name: str
     title: str
@@ -49,7 +42,6 @@ class Preset:
 
 
 def presets() -> Mapping[str, Preset]:
-    """Every preset by name."""
     return published("studies", Preset)
 
 
@@ -115,7 +107,6 @@ def _swept(sweep: Sweep) -> StudySpec:
 
 
 def _contenders(sweep: Sweep) -> dict[str, Scheduler]:
-    """Every scheduler under every tie rule, unless it names its own."""
     common, made = _fields("scheduler", sweep.scheduler or {}, Scheduler), {}
     for label, own in (sweep.policies or {}).items():
         scheduler = Scheduler(**{**common, **_fields("policies", own, Scheduler)})
@@ -123,7 +114,7 @@ def _contenders(sweep: Sweep) -> dict[str, Scheduler]:
             made[label] = scheduler
             continue
         for rule in sweep.ties:
-            name = f"{label} ({rule})" if len(sweep.ties) > 1 else label
+            name = label + f" ({rule})" * (len(sweep.ties) > 1)
             made[name] = attrs.evolve(scheduler, ties=rule)
     return made
 
@@ -160,7 +151,6 @@ def _as(value: Any, default: Any) -> Any:
 
 
 def _changed(preset: Preset, asked: Mapping[str, Json], names: Mapping[str, str]) -> StudySpec:
-    """The study of a preset, with what may be said beside it."""
     hint = "leave out the one or the other"
     strange = [
         renamed(Problem(key, f"cannot change the preset {preset.name}", hint), names)

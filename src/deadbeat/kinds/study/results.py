@@ -172,13 +172,9 @@ class Answered:
         good = self.results.yes(self.label)
         return int(self.results.figure(self.label, name)[good].sum()) if self._known else None
 
-    def mean(self, name: str) -> float | None:
-        small = self.results
-        return small.mean(self.label, name, small.everything).value if self._known else None
-
-    def per_job(self, name: str) -> float | None:
-        small = self.results
-        return small.per_job(self.label, name, small.everything).value if self._known else None
+    def mean(self, name: str, *, per_job: bool = False) -> float | None:
+        of = self.results.per_job if per_job else self.results.mean
+        return of(self.label, name, self.results.everything).value if self._known else None
 
     @property
     def _known(self) -> bool:
@@ -213,7 +209,7 @@ _METRICS = (
     _figure("migrations", lambda row: row.total("migrations")),
     _figure("migrations_per_schedulable_set", lambda row: row.mean("migrations")),
     *(
-        _figure(f"{name}_per_1000_jobs", methodcaller("per_job", name))
+        _figure(f"{name}_per_1000_jobs", methodcaller("mean", name, per_job=True))
         for name in ("migrations", "task_migrations", "preemptions")
     ),
     *(_figure(name, methodcaller("mean", name)) for name in ("slack_mean", "slack_share_mean")),

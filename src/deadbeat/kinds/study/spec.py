@@ -49,7 +49,6 @@ class Source(Laws):
     """How task systems are drawn: what does not vary over the cells."""
 
     def recipe(self, cell: SweepCell) -> Recipe:
-        """The whole recipe of a cell."""
         return Recipe(
             processors=cell.processors,
             tasks=cell.tasks,
@@ -108,7 +107,6 @@ class StudySpec:
 
     @property
     def total(self) -> int:
-        """Task systems in all."""
         return len(self.cells) * self.sets
 
     def test(self, label: str) -> tuple[str, TestSettings]:
@@ -118,7 +116,6 @@ class StudySpec:
         return name, {word: getattr(self, word) for word in TEST_WORDS} | own
 
     def problems(self) -> list[Problem]:
-        """Everything wrong between values that are each right."""
         return [
             *_scope(self),
             *_sources(self),
@@ -177,7 +174,6 @@ def read_spec(plain: Mapping[str, Json], path: Path = Path(STUDY_FILE)) -> Study
 
 @cache
 def _converter() -> Converter:
-    """Cells are rows."""
     made = exact_converter()
     row: Any = tuple[int, int, int, str]
     made.register_structure_hook(SweepCell, lambda plain, _: SweepCell(*made.structure(plain, row)))

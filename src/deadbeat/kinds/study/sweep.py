@@ -37,11 +37,8 @@ def _word_list(value: Any) -> tuple[str, ...]:
 @frozen
 class Axis:
     """Numbers from ``low`` to ``high``: ``8..20``, ``8..20:4``, ``1,2,4``, or a list; ranges hold
-    their end when they hit it. Canonical: ascending multiples of 1 / ``parts``.
-
-    Attributes:
-        step: Of a range that names none.
-    """
+    their end when they hit it. Canonical: ascending multiples of 1 / ``parts``. ``step``: of a
+    range that names none."""
 
     step: float
     low: float
@@ -88,7 +85,6 @@ class Axis:
 
 
 def _fields(value: Any) -> Written:
-    """Values of fields, by name."""
     if not isinstance(value, Mapping):
         raise refuse(f"{shown(value)} is not a table", "write a section like [generator]")
     return dict(value)
