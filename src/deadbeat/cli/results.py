@@ -16,7 +16,7 @@ from deadbeat.cli._runs import check_own
 from deadbeat.cli.derived import found
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.jobs_file import SUFFIX, TaskOfRun, read_run
-from deadbeat.kinds.contention.place import LATEST, find_campaign
+from deadbeat.kinds.contention.place import LATEST
 from deadbeat.kinds.registry import all_kinds, find
 from deadbeat.kinds.study.preset import presets
 from deadbeat.model.errors import UsageError
@@ -87,8 +87,8 @@ def why(run: str, runs: Path, worst: int, perfetto: Path | None) -> Shown:
     if kind.why is None and perfetto is not None:
         return kind.show(path)
     if kind.why is None:
-        find_campaign(runs, run)
-        raise UsageError(f"{path.name} is a {kind.folder.noun}", f"deadbeat show {path.name}")
+        hint = f"deadbeat show {path.name} and deadbeat report {path.name} take it"
+        raise UsageError(f"{path.name} is a {kind.folder.noun}, not a campaign", hint)
     return kind.why(path, worst)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from deadbeat.kinds import KINDS
 from deadbeat.kinds.base import ExperimentKind
-from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.view import open_campaign
+from deadbeat.store.place import no_result
 
 
 def all_kinds() -> list[ExperimentKind]:
@@ -47,5 +47,4 @@ def find(runs: Path, text: str) -> tuple[ExperimentKind, Path]:
         path = kind.folder.find(runs, text)
         if path is not None:
             return kind, path
-    find_campaign(runs, text)
-    raise AssertionError(text)
+    raise no_result(runs, text)

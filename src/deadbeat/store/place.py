@@ -17,7 +17,7 @@ from attrs import frozen
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.refused import refusal
 from deadbeat.model.specification import differences
-from deadbeat.model.words import Json
+from deadbeat.model.words import Json, near
 from deadbeat.store.campaign import CAMPAIGN_FILE, BreakdownStore
 from deadbeat.store.files import PART_SUFFIX, followed, listing, part_path, read_json, storing, sync
 from deadbeat.store.latency import LATENCY_FILE
@@ -120,6 +120,20 @@ def has_head(path: Path) -> bool:
     return any((path / file).is_file() for file in HEADS)
 
 
+def no_result(runs: Path, text: str) -> UsageError:
+    """That no folder is meant by ``text``, and the nearest name."""
+    if (runs / text).is_dir():
+        message = f"{runs / text} holds no result: no {', '.join(HEADS)} is in it"
+        return UsageError(
+            message, f"restore it from a backup if it was a result folder; {LIST_HINT}"
+        )
+    known = [path.name for path in sorted(entries(runs)) if has_head(path)]
+    hint = near(text, known) or LIST_HINT
+    if not known:
+        hint = f"{runs} holds none: deadbeat profile, latency or load"
+    return UsageError(f"there is no result {text}", hint)
+
+
 def _kind_in(file: Path) -> object:
     try:
         return read_json(file, what="experiment", hint=LIST_HINT).get("kind")
@@ -177,13 +191,12 @@ class FolderState:
 
 def beheaded(runs: Path) -> list[FolderState]:
     """Folders under ``runs`` that hold runs, but not the file that says whose."""
-    files = ", ".join(kind.file for kind in (CAMPAIGN, MATRIX, LOAD_TEST))
     return [
         FolderState(
             name=path.name,
             path=path,
             state="damaged",
-            problem=f"{path} holds runs, but none of {files}",
+            problem=f"{path} holds runs, but none of {', '.join(HEADS)}",
             cure="restore it from a backup",
         )
         for path in sorted(entries(runs))

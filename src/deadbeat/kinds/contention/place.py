@@ -13,19 +13,18 @@ from deadbeat.kinds.contention.plan import is_complete, planned_runs
 from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spec, spec_dict
 from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform
-from deadbeat.model.words import Json, near
+from deadbeat.model.words import Json
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.origin import Origin
 from deadbeat.store.place import (
     BREAKDOWN,
     CAMPAIGN,
-    LIST_HINT,
     LOAD_TEST,
     MATRIX,
     PROGRAM,
     FolderState,
     Place,
-    entries,
+    no_result,
     other_parameters,
 )
 
@@ -142,24 +141,9 @@ def find_campaign(runs: Path, text: str) -> Path:
     """
     if (found := CAMPAIGN.find(runs, text)) is not None:
         return found
-    others = (MATRIX, LOAD_TEST, BREAKDOWN, PROGRAM)
-    for kind in others:
+    for kind in (MATRIX, LOAD_TEST, BREAKDOWN, PROGRAM):
         if (other := kind.find(runs, text)) is not None:
             name = other.resolve().name
             hint = f"deadbeat show {name} and deadbeat report {name} take it"
             raise UsageError(f"{name} is a {kind.noun}, not a campaign", hint)
-    known = [
-        path.name
-        for path in sorted(entries(runs))
-        if any(kind.holds(path) for kind in (CAMPAIGN, *others))
-    ]
-    message = f"there is no result {text}"
-    if (runs / text).is_dir():
-        files = ", ".join(kind.file for kind in (CAMPAIGN, *others))
-        message = f"{runs / text} holds no result: no {files} is in it"
-        raise UsageError(
-            message, f"restore it from a backup if it was a result folder; {LIST_HINT}"
-        )
-    if not known:
-        raise UsageError(message, f"{runs} holds none: deadbeat profile, latency or load")
-    raise UsageError(message, near(text, known) or LIST_HINT)
+    raise no_result(runs, text)
