@@ -47,6 +47,7 @@ def repeated(
 
 
 @pytest.mark.parametrize("after", [0, 4, pytest.param(7, marks=SLOW)])
+@pytest.mark.slow
 def test_kill_9_loses_no_finished_run(
     tmp_path: Path, after: int, repeated: Callable[[], None]
 ) -> None:

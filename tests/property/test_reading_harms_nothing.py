@@ -187,6 +187,7 @@ def test_a_folder_inside_that_is_a_link_is_refused_by_name(
             shutil.rmtree(work / "outside" / name)
 
 
+@pytest.mark.slow
 def test_a_file_of_a_result_that_is_none_is_refused_or_missing(
     stored: dict[str, Path], work: Path
 ) -> None:

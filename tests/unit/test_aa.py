@@ -145,6 +145,7 @@ def test_whole_sessions_are_gated_by_repeats(name: str, repeats: int) -> None:
     assert found.different <= 18, found.verdicts
 
 
+@pytest.mark.slow
 def test_drift_without_a_repeat_makes_and_hides_effects() -> None:
     """Why nothing is decided without a repeat: sessions of 1.5 %, runs that scatter by 0.5 %.
 

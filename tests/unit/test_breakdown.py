@@ -138,6 +138,7 @@ def test_a_simulated_machine_breaks_down_where_it_is_predicted(tmp_path: Path) -
     assert "overlap at 4 of 4 points; 12 of 12 sets" in sentence(result)
 
 
+@pytest.mark.slow
 def test_contention_that_is_simulated_is_predicted_from_prices(tmp_path: Path) -> None:
     """The executor replays its own prices, the prediction those that it measured: one model."""
     spec = tiny(
@@ -160,6 +161,7 @@ def test_contention_that_is_simulated_is_predicted_from_prices(tmp_path: Path) -
     assert unpriced.parted == "below"
 
 
+@pytest.mark.slow
 def test_contention_parts_machine_and_analysis_and_inflated_costs_explain_it(
     tmp_path: Path,
 ) -> None:
@@ -294,6 +296,7 @@ def test_a_run_that_fails_stops_its_set_until_the_command_is_repeated(tmp_path: 
 # ---------- the verb ----------
 
 
+@pytest.mark.slow
 def test_files_and_figures_are_of_the_same_results(tmp_path: Path) -> None:
     store = begin(tmp_path, tiny())
     run(store)

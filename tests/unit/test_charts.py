@@ -78,6 +78,7 @@ def one_of_each() -> Chart:
     return Chart(name="each", title="Each", caption="All.", panels=panels)
 
 
+@pytest.mark.slow
 def test_the_same_chart_gives_the_same_bytes_on_paper_and_the_same_page() -> None:
     words = Words(labels="SIMULATED", caption="made up")
     first, second = (dict(draw_charts([one_of_each()], words)) for _ in range(2))

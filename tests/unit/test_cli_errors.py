@@ -196,6 +196,7 @@ def test_a_calibration_of_a_foreign_machine(capsys: Capture) -> None:
     assert not Path("runs/tiny").exists()
 
 
+@pytest.mark.slow
 def test_a_campaign_larger_than_the_disk(capsys: Capture) -> None:
     arguments = ("--preset", "default", "--sets", "1000", "--duration", "300")
     assert main(("profile", "--simulated", "--name", "huge", *arguments)) == 3

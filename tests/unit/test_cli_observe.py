@@ -104,6 +104,7 @@ def test_a_machine_without_any_result_is_an_error(capsys: Capture) -> None:
     assert "no run has a result" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_mode_2_and_shielding_are_run_where_they_can_be(capsys: Capture) -> None:
     found = observed(capsys, "6", "--quick", "--no-figures", "--simulated")
     assert (found[0]["verdict"], found[0]["runs"]) == ("confirmed", ["observe-random-quick"])
@@ -122,6 +123,7 @@ def renamed(path: Path, kernel: str, preemption: str) -> None:
     assert main(("report", path.name, "--no-figures")) == 0
 
 
+@pytest.mark.slow
 def test_kernels_are_compared_by_the_same_programs(capsys: Capture) -> None:
     assert main(LEAST) == 0
     again = ("profile", "--no-figures", "--executor", "fake:cores=16", "--programs-from", "many")

@@ -86,6 +86,7 @@ def test_preset_paper_says_loudly_which_cores_do_not_exist(capsys: Capture) -> N
     )
 
 
+@pytest.mark.slow
 def test_report_draws_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     # Half of the time would go into making subsets of fonts.
     monkeypatch.setitem(STYLE, "pdf.fonttype", 3)

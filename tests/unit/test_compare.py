@@ -156,6 +156,7 @@ def test_failed_runs_are_told_and_the_rest_compared(runs: Path, tmp_path: Path) 
     assert "the command of ill with --retry" in finding.cure
 
 
+@pytest.mark.slow
 def test_programs_that_the_other_never_planned_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,6 +36,7 @@ def without_core(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_what_only_measures_does_without(tmp_path):
     done = without_core(
         tmp_path,

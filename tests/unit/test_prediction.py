@@ -236,6 +236,7 @@ def test_work_that_the_matrix_lacks_is_named(runs: Path) -> None:
     assert "prediction-works-lacking" in told
 
 
+@pytest.mark.slow
 def test_breakdown_utilisations_are_predicted_too(runs: Path) -> None:
     deadbeat.breakdown(
         sets=2, cores="2", sync_share="1", contended_ratio="0,1", steps=3,

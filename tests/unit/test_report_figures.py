@@ -38,6 +38,7 @@ def svgs() -> dict[str, bytes]:
     return dict(draw_figures(demo_summary(**SMALL), ("svg",)))
 
 
+@pytest.mark.slow
 def test_a_surface_and_heat_map_for_every_quantity_and_core_count(svgs):
     metrics = ("slowdown", "deadline_needed", "deadline_miss_ratio", "delay_ratio")
     wanted = {f"{metric}-m{m:03d}.svg" for metric in metrics for m in (1, 2)}

@@ -245,6 +245,7 @@ def test_the_table_of_sets_is_limited_and_holds_the_worst():
     }
 
 
+@pytest.mark.slow
 def test_a_page_of_very_many_sets_stays_small():
     """17,000 task sets, as the paper's preset has; plotly alone takes 0.7 MB."""
     summary = demo_stress(groups=("M=4", "M=8", "M=12", "M=16", "random"), sets_per_group=3400)

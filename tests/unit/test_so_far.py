@@ -35,7 +35,13 @@ VERBS = {
 }
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    "verb",
+    [
+        pytest.param(verb, marks=[pytest.mark.slow] * (verb not in ("profile", "latency")))
+        for verb in VERBS
+    ],
+)
 def test_a_picture_shows_all_that_is_measured_so_far(
     verb: str,
     tmp_path: Path,

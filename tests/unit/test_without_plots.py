@@ -71,6 +71,7 @@ def test_other_kinds_are_measured(folder: Path, words: str) -> None:
     assert err.count("not drawn") == 1
 
 
+@pytest.mark.slow
 def test_the_machine_and_the_lab_need_no_pictures(folder: Path) -> None:
     checks, lines, version = run(folder, "doctor --json", "doctor", "version --json")
     assert answer_of(checks[0])["checks"]
