@@ -18,7 +18,7 @@ from attrs import frozen
 
 from deadbeat.host.values import Read
 from deadbeat.model.errors import TargetError
-from deadbeat.model.platform import LOCAL, Platform, other_target, target_option
+from deadbeat.model.platform import LOCAL, TUNED, Platform, other_target, target_option
 from deadbeat.model.tuning import Applied, JournalEntry, Returned, Setting
 from deadbeat.settings.journal import Journal, new_session
 from deadbeat.targets.base import Target
@@ -101,8 +101,6 @@ def _started(process: int, read: Read) -> int | None:
     return int(words[_START])
 
 
-#: Key of a platform's details: what was tuned on purpose, or why that is not known.
-TUNED = "tuned"
 #: Nothing of such a change is left.
 _OVER = ("back", "reset")
 
