@@ -43,10 +43,7 @@ MADE = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 def counts(path: Path) -> dict[str, int]:

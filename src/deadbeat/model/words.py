@@ -98,6 +98,10 @@ def size(count: float) -> str:
     return f"{count:.3g} TB"
 
 
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def count_of(number: int, what: str) -> str:
     """``1 run``, ``12 runs``."""
     return f"{number} {what}{'' if number == 1 else 's'}"

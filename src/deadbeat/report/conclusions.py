@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
 from deadbeat.model.conclusion import VERDICTS, Judgement
-from deadbeat.model.words import Json, loud
+from deadbeat.model.words import Json, capital, loud
 from deadbeat.report.document import Lines, Part, Remark, Remarks, Subsection, Table, counted, said
 
 #: What stands for `Evidence.holds`.
@@ -33,15 +33,11 @@ def held_text(judgement: Judgement) -> str:
     return f"holds in {held} of {len(judgement.evidence)} variants"
 
 
-def _begun(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def conclusion_parts(judgement: Judgement) -> tuple[Part, ...]:
     held = f" {held_text(judgement).capitalize()}." if judgement.verdict in VERDICTS else ""
     said_of = Remark(
         kind=judgement.verdict.partition(":")[0].replace(" ", "-"),
-        label=_begun(verdict_text(judgement)),
+        label=capital(verdict_text(judgement)),
         text=f"{judgement.conclusion.says}.",
         detail=f"Confirmed means: {judgement.conclusion.confirmed}.{held}",
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from deadbeat.model.finding import Finding, explained, ordered
-from deadbeat.model.words import escape
+from deadbeat.model.words import capital, escape
 from deadbeat.report.charts import OPTION, Chart
 from deadbeat.report.document import (
     Column,
@@ -185,7 +185,7 @@ def _figure(chart: Chart, document: Document, *, hidden: bool = False) -> str:
         if chart.family
         else ""
     )
-    noise = f"{document.noise[:1].upper()}{document.noise[1:]}. " if document.noise else ""
+    noise = f"{capital(document.noise)}. " if document.noise else ""
     return (
         f'<figure class="chart" id="chart-{chart.name}"{family}{" hidden" if hidden else ""}>'
         f'<h3 class="figure-title" id="chart-{chart.name}-title">{escape(marked)}</h3>'

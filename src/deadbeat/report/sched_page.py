@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.model.systems import TaskSystem
-from deadbeat.model.words import escape
+from deadbeat.model.words import capital, escape
 from deadbeat.report.building import histogram
 from deadbeat.report.charts import Chart, Mark, Panel
 from deadbeat.report.document import (
@@ -75,8 +75,8 @@ def render_schedule(
         if answer["jobs"]
         else Sentence("Nothing was simulated.")
     )
-    note = f"{_capital(picture.note)}. " if picture.note else ""
-    means = _capital(caption(picture.verdict).partition(": ")[2])
+    note = f"{capital(picture.note)}. " if picture.note else ""
+    means = capital(caption(picture.verdict).partition(": ")[2])
     return page(
         Document(
             title=title,
@@ -90,10 +90,10 @@ def render_schedule(
                     "Verdict",
                     (
                         Markup(verdict),
-                        Sentence(f"{_capital(answer['because'])}."),
+                        Sentence(f"{capital(answer['because'])}."),
                         *_ties(answer),
                         FactList(
-                            [(_capital(name), told) for name, told in schedule_facts(answer)],
+                            [(capital(name), told) for name, told in schedule_facts(answer)],
                             grid=True,
                         ),
                     ),
@@ -115,10 +115,6 @@ def render_schedule(
             styles=("sched.css",),
         )
     )
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _sentence(answer: ScheduleAnswer) -> str:
